@@ -1,0 +1,180 @@
+"""What a release promises, and arithmetic on promises.
+
+A :class:`Guarantee` is a value: a measure of privacy loss (pure ε, approximate (ε, δ) or ρ-zCDP), the
+neighbouring relation it holds for, and the privacy unit in words. All numbers are exact rationals.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Literal
+
+from isotone.errors import InputError
+
+__all__ = ["Guarantee", "Kind", "Neighbours", "Number", "exact", "positive"]
+
+Number = int | float | str | Fraction | Decimal
+Neighbours = Literal["add-remove", "replace"]
+Kind = Literal["pure", "approximate", "zcdp"]
+
+
+def exact(value: Number, name: str = "value") -> Fraction:
+    """The rational that ``value`` means; a float means what it prints.
+
+    >>> exact(0.1), exact("1/3"), exact("0.25")
+    (Fraction(1, 10), Fraction(1, 3), Fraction(1, 4))
+    """
+    if isinstance(value, bool):
+        raise InputError(f"{name} must be a number, not {value!r}.")
+    try:
+        if isinstance(value, float):  # numpy's floats too: their repr names the type, float's does not
+            return Fraction(repr(float(value)))
+        if isinstance(value, (str, Decimal, Fraction)):
+            return Fraction(value)
+        return Fraction(int(value.__index__()))
+    except (ValueError, ZeroDivisionError, OverflowError, AttributeError, TypeError):
+        raise InputError(
+            f"{name} must be a finite number (an int, a float, a Fraction, a Decimal, or text such as "
+            f"'0.5' or '1/3'), not {value!r}."
+        ) from None
+
+
+def positive(value: Number, name: str) -> Fraction:
+    """``exact(value)``, refused unless it is above zero."""
+    number = exact(value, name)
+    if number <= 0:
+        raise InputError(f"{name} must be above 0, not {value!r}: without privacy loss nothing can be learned.")
+    return number
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """A differential-privacy promise.
+
+    Build one with :meth:`pure`, :meth:`approximate` or :meth:`zcdp`. ``a + b`` is the promise of releasing
+    both (sequential composition); :meth:`parallel` is the promise of releasing from disjoint units.
+
+    >>> Guarantee.pure("0.5") + Guarantee.pure("0.25")
+    Guarantee(ε = 3/4, add-remove one record)
+    """
+
+    kind: Kind
+    epsilon: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
+    rho: Fraction = Fraction(0)
+    neighbours: Neighbours = "add-remove"
+    unit: str = "record"
+
+    def __post_init__(self) -> None:
+        if self.neighbours not in ("add-remove", "replace"):
+            raise InputError(f"neighbours must be 'add-remove' or 'replace', not {self.neighbours!r}.")
+        if self.epsilon < 0 or self.rho < 0 or not 0 <= self.delta < 1:
+            raise InputError("A guarantee needs ε ≥ 0, ρ ≥ 0 and 0 ≤ δ < 1.")
+
+    @classmethod
+    def pure(
+        cls, epsilon: Number, *, neighbours: Neighbours = "add-remove", unit: str = "record"
+    ) -> Guarantee:
+        """ε-differential privacy."""
+        return cls("pure", epsilon=positive(epsilon, "epsilon"), neighbours=neighbours, unit=unit)
+
+    @classmethod
+    def approximate(
+        cls, epsilon: Number, delta: Number, *, neighbours: Neighbours = "add-remove", unit: str = "record"
+    ) -> Guarantee:
+        """(ε, δ)-differential privacy; δ = 0 is pure ε."""
+        d = exact(delta, "delta")
+        if not 0 <= d < 1:
+            raise InputError(f"delta must be at least 0 and below 1, not {delta!r}.")
+        kind: Kind = "pure" if d == 0 else "approximate"
+        return cls(kind, epsilon=positive(epsilon, "epsilon"), delta=d, neighbours=neighbours, unit=unit)
+
+    @classmethod
+    def zcdp(cls, rho: Number, *, neighbours: Neighbours = "add-remove", unit: str = "record") -> Guarantee:
+        """ρ-zero-concentrated differential privacy (Bun and Steinke 2016)."""
+        return cls("zcdp", rho=positive(rho, "rho"), neighbours=neighbours, unit=unit)
+
+    def __add__(self, other: Guarantee) -> Guarantee:
+        """Sequential composition. Promises of different kinds are converted only when that loses nothing."""
+        self._require_same_setting(other)
+        if self.kind == other.kind == "zcdp":
+            return replace(self, rho=self.rho + other.rho)
+        if "zcdp" in (self.kind, other.kind):
+            a, b = (self, other) if self.kind == "zcdp" else (other, self)
+            if b.kind == "pure":  # ε-DP implies ε²/2-zCDP (Bun and Steinke 2016, Proposition 1.4)
+                return replace(a, rho=a.rho + b.epsilon**2 / 2)
+            raise InputError(
+                "A ρ-zCDP promise and an (ε, δ) promise have no exact sum. Convert the first with "
+                "to_approximate(delta), or keep the two in separate budgets."
+            )
+        delta = self.delta + other.delta
+        if delta >= 1:
+            raise InputError("The deltas add up to 1 or more: together these releases promise nothing.")
+        kind: Kind = "pure" if delta == 0 else "approximate"
+        return replace(self, kind=kind, epsilon=self.epsilon + other.epsilon, delta=delta)
+
+    def parallel(self, other: Guarantee) -> Guarantee:
+        """The promise of two releases from disjoint sets of units.
+
+        Under add-remove neighbours one unit is in one of the two parts, so the larger promise holds. Under
+        replace a unit may move from one part to the other and both see a change: that is the sum.
+        """
+        self._require_same_setting(other)
+        if self.neighbours == "replace":
+            return self + other
+        if self.kind == other.kind == "zcdp":
+            return replace(self, rho=max(self.rho, other.rho))
+        if "zcdp" in (self.kind, other.kind):
+            raise InputError("Parallel releases must promise the same kind: both zCDP or neither.")
+        delta = max(self.delta, other.delta)
+        kind: Kind = "pure" if delta == 0 else "approximate"
+        return replace(self, kind=kind, epsilon=max(self.epsilon, other.epsilon), delta=delta)
+
+    def to_approximate(self, delta: Number) -> Guarantee:
+        """An (ε, δ) promise that follows from this one.
+
+        For ρ-zCDP: ε = ρ + 2·√(ρ·ln(1/δ)) (Bun and Steinke 2016, Proposition 1.3), rounded up.
+        """
+        d = exact(delta, "delta")
+        if not 0 < d < 1:
+            raise InputError(f"delta must be strictly between 0 and 1, not {delta!r}.")
+        if self.kind != "zcdp":
+            if self.kind == "approximate" and d < self.delta:
+                raise InputError(f"This promise has δ = {float(self.delta):g}; it implies none with {delta!r}.")
+            return replace(self, kind="approximate", delta=max(d, self.delta))
+        # float error of the formula is far below 1e-9 relative; the factor keeps the bound on the safe side
+        root = math.sqrt(float(self.rho) * (math.log(d.denominator) - math.log(d.numerator)))
+        epsilon = self.rho + Fraction(2 * root) * (1 + Fraction(1, 10**9))
+        return replace(self, kind="approximate", epsilon=epsilon, delta=d, rho=Fraction(0))
+
+    def within(self, budget: Guarantee) -> bool:
+        """Whether this promise is at least as strong as ``budget`` (same setting, no larger numbers)."""
+        self._require_same_setting(budget)
+        if budget.kind == "zcdp":
+            if self.kind == "approximate":
+                return False
+            rho = self.rho if self.kind == "zcdp" else self.epsilon**2 / 2
+            return rho <= budget.rho
+        return self.kind != "zcdp" and self.epsilon <= budget.epsilon and self.delta <= budget.delta
+
+    def _require_same_setting(self, other: Guarantee) -> None:
+        if (self.neighbours, self.unit) != (other.neighbours, other.unit):
+            raise InputError(
+                f"These promises are about different things: {self.neighbours} one {self.unit} and "
+                f"{other.neighbours} one {other.unit}. Only promises of one setting can be combined."
+            )
+
+    def _measure(self) -> str:
+        if self.kind == "zcdp":
+            return f"ρ = {self.rho}"
+        return f"ε = {self.epsilon}" + (f", δ = {self.delta}" if self.delta else "")
+
+    def __str__(self) -> str:
+        name = {"pure": "ε-DP", "approximate": "(ε, δ)-DP", "zcdp": "ρ-zCDP"}[self.kind]
+        return f"{name} with {self._measure()}, {self.neighbours} one {self.unit}"
+
+    def __repr__(self) -> str:
+        return f"Guarantee({self._measure()}, {self.neighbours} one {self.unit})"
