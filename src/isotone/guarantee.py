@@ -46,7 +46,9 @@ def positive(value: Number, name: str) -> Fraction:
     """``exact(value)``, refused unless it is above zero."""
     number = exact(value, name)
     if number <= 0:
-        raise InputError(f"{name} must be above 0, not {value!r}: without privacy loss nothing can be learned.")
+        raise InputError(
+            f"{name} must be above 0, not {value!r}: without privacy loss nothing can be learned."
+        )
     return number
 
 
@@ -143,7 +145,9 @@ class Guarantee:
             raise InputError(f"delta must be strictly between 0 and 1, not {delta!r}.")
         if self.kind != "zcdp":
             if self.kind == "approximate" and d < self.delta:
-                raise InputError(f"This promise has δ = {float(self.delta):g}; it implies none with {delta!r}.")
+                raise InputError(
+                    f"This promise has δ = {float(self.delta):g}; it implies none with {delta!r}."
+                )
             return replace(self, kind="approximate", delta=max(d, self.delta))
         # float error of the formula is far below 1e-9 relative; the factor keeps the bound on the safe side
         root = math.sqrt(float(self.rho) * (math.log(d.denominator) - math.log(d.numerator)))

@@ -33,7 +33,9 @@ class Simulated(np.ndarray):
 
 def refuse_simulated(values: Any) -> None:
     """Raise if ``values`` is, or directly holds, a simulated array."""
-    parts = values.values() if isinstance(values, dict) else values if isinstance(values, (list, tuple)) else ()
+    parts = (
+        values.values() if isinstance(values, dict) else values if isinstance(values, (list, tuple)) else ()
+    )
     if isinstance(values, Simulated) or any(isinstance(part, Simulated) for part in parts):
         raise InputError(
             "This array comes from simulate(): seeded float noise for planning, which is not private and "

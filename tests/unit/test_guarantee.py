@@ -1,0 +1,109 @@
+"""Promises: exact numbers, composition, conversion."""
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isotone.errors import InputError
+from isotone.guarantee import Guarantee, exact, positive
+
+epsilons = st.fractions(min_value=Fraction(1, 1000), max_value=50)
+
+
+@pytest.mark.parametrize(
+    ("given_as", "meant"),
+    [
+        (1, Fraction(1)),
+        (0.1, Fraction(1, 10)),
+        (np.float64(0.1), Fraction(1, 10)),
+        (np.int64(3), Fraction(3)),
+        ("0.25", Fraction(1, 4)),
+        ("1/3", Fraction(1, 3)),
+        (Decimal("0.7"), Fraction(7, 10)),
+        (Fraction(2, 7), Fraction(2, 7)),
+        (1e-300, Fraction(1, 10**300)),
+    ],
+)
+def test_a_number_means_what_it_prints(given_as, meant):
+    assert exact(given_as) == meant
+
+
+@pytest.mark.parametrize("bad", ["one", "", math.nan, math.inf, True, None, [1], "1/0", 1j])
+def test_what_is_not_a_finite_number_is_refused_by_name(bad):
+    with pytest.raises(InputError, match="epsilon must be a"):
+        exact(bad, "epsilon")
+
+
+@pytest.mark.parametrize("bad", [0, -1, "-0.5", 0.0])
+def test_a_promise_needs_a_positive_number(bad):
+    with pytest.raises(InputError, match="above 0"):
+        positive(bad, "epsilon")
+
+
+@given(epsilons, epsilons)
+def test_pure_promises_add_exactly(a, b):
+    assert (Guarantee.pure(a) + Guarantee.pure(b)).epsilon == a + b
+
+
+@given(epsilons, epsilons)
+def test_parallel_takes_the_larger_under_add_remove_and_the_sum_under_replace(a, b):
+    assert Guarantee.pure(a).parallel(Guarantee.pure(b)).epsilon == max(a, b)
+    swap = Guarantee.pure(a, neighbours="replace").parallel(Guarantee.pure(b, neighbours="replace"))
+    assert swap.epsilon == a + b
+
+
+def test_zero_concentrated_promises_add_and_absorb_pure_ones():
+    both = Guarantee.zcdp("0.1") + Guarantee.pure(1)
+    assert both.kind == "zcdp"
+    assert both.rho == Fraction(1, 10) + Fraction(1, 2)
+
+
+def test_an_approximate_promise_is_not_added_to_a_concentrated_one():
+    with pytest.raises(InputError, match="no exact sum"):
+        _ = Guarantee.zcdp("0.1") + Guarantee.approximate(1, "1e-6")
+
+
+def test_deltas_that_add_up_to_one_promise_nothing():
+    with pytest.raises(InputError, match="promise nothing"):
+        _ = Guarantee.approximate(1, "0.5") + Guarantee.approximate(1, "0.5")
+
+
+def test_promises_about_different_units_do_not_combine():
+    with pytest.raises(InputError, match="different things"):
+        _ = Guarantee.pure(1, unit="person") + Guarantee.pure(1, unit="household")
+
+
+@given(st.fractions(min_value=Fraction(1, 10**6), max_value=20), st.integers(1, 300))
+def test_conversion_of_zcdp_never_understates_epsilon(rho, power):
+    delta = Fraction(1, 10**power)
+    claimed = Guarantee.zcdp(rho).to_approximate(delta).epsilon
+    with mpmath.workdps(60):
+        r = mpmath.mpf(rho.numerator) / rho.denominator
+        true = r + 2 * mpmath.sqrt(r * mpmath.log(mpmath.mpf(10) ** power))
+        stated = mpmath.mpf(claimed.numerator) / claimed.denominator
+        assert true <= stated <= true * (1 + mpmath.mpf("1e-8"))
+
+
+def test_within_compares_like_with_like():
+    budget = Guarantee.pure(2)
+    assert Guarantee.pure(2).within(budget)
+    assert not Guarantee.pure("2.0000001").within(budget)
+    assert not Guarantee.approximate(1, "1e-9").within(budget)
+    assert not Guarantee.zcdp("0.0001").within(budget)
+    assert Guarantee.pure(1).within(Guarantee.zcdp("0.5"))
+    assert not Guarantee.approximate(1, "1e-9").within(Guarantee.zcdp(1))
+
+
+def test_delta_zero_is_pure():
+    assert Guarantee.approximate(1, 0) == Guarantee.pure(1)
+
+
+def test_it_says_what_it_promises():
+    text = str(Guarantee.approximate(1, "1e-6", unit="person"))
+    assert text == "(ε, δ)-DP with ε = 1, δ = 1/1000000, add-remove one person"
