@@ -1,0 +1,268 @@
+"""The ledger: what it records, what it refuses, and that neither kills nor crowds can cheat it."""
+
+import signal
+import sqlite3
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.support.ledger_worker import REFUSED, start
+from tests.support.postgres import postgres_url
+
+from isotone.errors import BudgetError, InputError, LedgerError
+from isotone.guarantee import Guarantee
+from isotone.release import stores
+from isotone.release.ledger import Cost, Ledger
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.services)])
+def place(request, tmp_path):
+    """Somewhere to keep a ledger, and a data set's name that nobody else uses."""
+    if request.param == "sqlite":
+        return str(tmp_path / "survey.ledger"), "survey"
+    return postgres_url(), f"survey-{request.node.name}-{tmp_path.name}"
+
+
+def make(place, **budget):
+    where, dataset = place
+    return Ledger(where, dataset=dataset, **(budget or {"epsilon": 2}))
+
+
+def test_a_charge_is_there_for_the_next_one_who_opens_the_ledger(place):
+    make(place).charge(Guarantee.pure("0.5"), "counts", mechanism="PosetMechanism", spec="abc")
+    again = Ledger(place[0], dataset=place[1])
+    (charge,) = again.charges()
+    assert (charge.guarantee.epsilon, charge.mechanism, charge.spec) == (
+        Fraction(1, 2),
+        "PosetMechanism",
+        "abc",
+    )
+    assert again.remaining() == Cost(epsilon=Fraction(3, 2))
+
+
+def test_an_unfinished_charge_stays_spent(place):
+    ledger = make(place)
+    charge = ledger.charge(Guarantee.pure(1))
+    assert [c.finished for c in ledger.charges()] == [False]
+    assert ledger.spent() == Cost(epsilon=Fraction(1))
+    charge.finish("hash")
+    assert [c.release for c in ledger.charges()] == ["hash"]
+    assert ledger.spent() == Cost(epsilon=Fraction(1))
+
+
+def test_the_last_drop_can_be_spent_and_nothing_after_it(place):
+    ledger = make(place, epsilon=1)
+    for _ in range(10):
+        ledger.charge(Guarantee.pure(0.1))
+    with pytest.raises(BudgetError, match=r"needs ε = 1e-09, and nothing of ε = 1 is left"):
+        ledger.charge(Guarantee.pure("1e-9"))
+    assert len(ledger.charges()) == 10
+
+
+def test_a_refused_charge_leaves_no_trace(place):
+    ledger = make(place, epsilon=1)
+    with pytest.raises(BudgetError, match="too short"):
+        ledger.charge(Guarantee.pure("1.5"))
+    with pytest.raises(BudgetError, match="too short"):
+        ledger.check(Guarantee.pure("1.5"))
+    ledger.check(Guarantee.pure(1))
+    assert ledger.charges() == []
+
+
+@pytest.mark.parametrize(
+    ("budget", "charge", "left"),
+    [
+        ({"epsilon": 2, "delta": "1e-5"}, Guarantee.pure(1), Cost(Fraction(1), Fraction(1, 10**5))),
+        (
+            {"epsilon": 2, "delta": "1e-5"},
+            Guarantee.approximate(1, "4e-6"),
+            Cost(Fraction(1), Fraction(6, 10**6)),
+        ),
+        ({"rho": 1}, Guarantee.pure(1), Cost(rho=Fraction(1, 2))),
+        ({"rho": 1}, Guarantee.zcdp("0.3"), Cost(rho=Fraction(7, 10))),
+    ],
+)
+def test_charges_compose_by_the_rule_of_the_budgets_kind(place, budget, charge, left):
+    ledger = make(place, **budget)
+    ledger.charge(charge)
+    assert ledger.remaining() == left
+
+
+@pytest.mark.parametrize(
+    ("budget", "charge"),
+    [
+        ({"epsilon": 2}, Guarantee.approximate(1, "1e-9")),
+        ({"epsilon": 2}, Guarantee.zcdp("0.01")),
+        ({"epsilon": 2, "delta": "1e-5"}, Guarantee.zcdp("0.01")),
+        ({"rho": 1}, Guarantee.approximate("0.1", "1e-9")),
+    ],
+)
+def test_a_promise_that_a_budget_cannot_pay_exactly_is_refused(place, budget, charge):
+    ledger = make(place, **budget)
+    with pytest.raises(LedgerError, match="cannot pay"):
+        ledger.charge(charge)
+    assert ledger.charges() == []
+
+
+def test_unit_and_neighbours_are_fixed(place):
+    ledger = make(place)
+    ledger.charge(Guarantee.pure("0.1", unit="person"))
+    with pytest.raises(LedgerError, match="protects one person"):
+        ledger.charge(Guarantee.pure("0.1", unit="household"))
+    with pytest.raises(LedgerError, match="add-remove neighbours"):
+        ledger.charge(Guarantee.pure("0.1", unit="person", neighbours="replace"))
+    with pytest.raises(LedgerError, match="protects one person"):
+        Ledger(place[0], dataset=place[1], unit="household")
+    with pytest.raises(LedgerError, match="not replace"):
+        Ledger(place[0], dataset=place[1], neighbours="replace")
+
+
+def test_another_total_is_refused(place):
+    make(place, epsilon=2)
+    with pytest.raises(LedgerError, match="cannot be changed"):
+        make(place, epsilon=3)
+    with pytest.raises(LedgerError, match="cannot be changed"):
+        make(place, rho=2)
+    assert make(place, epsilon="2.0").budget.epsilon == 2
+
+
+def test_rows_cannot_be_changed_or_removed(place):
+    ledger = make(place)
+    ledger.charge(Guarantee.pure(1))
+    for statement in ("DELETE FROM isotone_charge", "UPDATE isotone_charge SET epsilon = '0'"):
+        with pytest.raises(LedgerError, match="never changed or removed"):
+            ledger._store.transact(lambda execute, sql=statement: execute(sql))
+    assert ledger.spent() == Cost(epsilon=Fraction(1))
+
+
+def test_finished_charges_are_found_by_their_specification(place):
+    ledger = make(place)
+    ledger.charge(Guarantee.pure("0.1"), spec="a")
+    ledger.charge(Guarantee.pure("0.1"), spec="a").finish()
+    ledger.charge(Guarantee.pure("0.1"), spec="b").finish()
+    assert [charge.number for charge in ledger.finished("a")] == [2]
+
+
+def test_export_holds_every_charge_in_exact_numbers(place):
+    ledger = make(place, epsilon="1/3")
+    ledger.charge(Guarantee.pure("1/7"), "counts")
+    out = ledger.export()
+    assert out["budget"]["epsilon"] == "1/3"
+    assert out["spent"]["epsilon"] == out["charges"][0]["guarantee"]["epsilon"] == "1/7"
+
+
+def test_a_crowd_cannot_overspend(place, tmp_path):
+    make(place, epsilon=1)
+    marker = tmp_path / "released"
+    crowd = [start(place[0], place[1], "0.3", marker) for _ in range(8)]
+    for process in crowd:
+        process.join()
+    assert sorted(process.exitcode for process in crowd) == [0] * 3 + [REFUSED] * 5
+    assert marker.read_bytes() == b"xxx"
+    assert Ledger(place[0], dataset=place[1]).spent() == Cost(epsilon=Fraction(9, 10))
+
+
+def test_a_kill_at_any_statement_never_releases_more_than_was_charged(tmp_path):
+    where = str(tmp_path / "survey.ledger")
+    marker = tmp_path / "released"
+    marker.touch()
+    Ledger(where, epsilon=100)
+    for moment in range(1, 200):
+        process = start(where, "survey", "1", marker, moment)
+        process.join()
+        released, spent = len(marker.read_bytes()), Ledger(where).spent().epsilon
+        assert released <= spent <= moment, f"killed at moment {moment}"
+        if process.exitcode == 0:
+            break
+        assert process.exitcode == -signal.SIGKILL
+    else:
+        pytest.fail("the worker never finished")
+    assert moment > 20  # before and after: pragma, begin, checks, insert, commit; and the same for finish
+    assert spent > released  # some kills fell between the charge and the release
+
+
+@settings(max_examples=25, deadline=None)
+@given(amounts=st.lists(st.fractions(min_value=Fraction(1, 50), max_value=1), min_size=1, max_size=8))
+def test_what_is_spent_never_exceeds_the_total(tmp_path_factory, amounts):
+    ledger = Ledger(tmp_path_factory.mktemp("ledger") / "x.ledger", epsilon=1)
+    accepted = Fraction(0)
+    for amount in amounts:
+        if accepted + amount <= 1:
+            ledger.charge(Guarantee.pure(amount))
+            accepted += amount
+        else:
+            with pytest.raises(BudgetError):
+                ledger.charge(Guarantee.pure(amount))
+    assert ledger.spent().epsilon == accepted <= 1
+
+
+def test_a_missing_ledger_is_not_made_without_a_total(tmp_path):
+    with pytest.raises(LedgerError, match="There is no ledger"):
+        Ledger(tmp_path / "none.ledger")
+    assert not (tmp_path / "none.ledger").exists()
+
+
+def test_a_ledger_of_another_data_set_is_refused(tmp_path):
+    Ledger(tmp_path / "a.ledger", epsilon=1, dataset="survey 2021")
+    with pytest.raises(LedgerError, match="belongs to the data set 'survey 2021'"):
+        Ledger(tmp_path / "a.ledger", epsilon=1)
+
+
+@pytest.mark.parametrize("content", [b"not a database at all" * 100, b""])
+def test_a_file_that_is_no_ledger_is_refused_and_kept(tmp_path, content):
+    path = tmp_path / "a.ledger"
+    path.write_bytes(content)
+    with pytest.raises(LedgerError, match="not a"):
+        Ledger(path, epsilon=1)
+    assert path.read_bytes() == content
+
+
+def test_a_damaged_ledger_is_refused(tmp_path):
+    path = tmp_path / "a.ledger"
+    ledger = Ledger(path, epsilon=1000)
+    for _ in range(40):
+        ledger.charge(Guarantee.pure(1), "x" * 400)
+    content = bytearray(path.read_bytes())
+    for position in range(4096 * 3, len(content), 512):
+        content[position : position + 64] = b"\xff" * 64
+    path.write_bytes(content)
+    with pytest.raises(LedgerError, match=r"damaged|not a readable ledger|could not be used"):
+        Ledger(path).charge(Guarantee.pure(1))
+
+
+def test_a_full_disk_spends_and_releases_nothing(tmp_path, monkeypatch):
+    ledger = Ledger(tmp_path / "a.ledger", epsilon=1)
+
+    class Full(sqlite3.Connection):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            super().execute(
+                "PRAGMA max_page_count = 1"
+            )  # sqlite reports the file system's "no space" the same way
+
+    connect = sqlite3.connect
+    with monkeypatch.context() as patch:
+        patch.setattr(stores.sqlite3, "connect", lambda *a, **k: connect(*a, factory=Full, **k))
+        with pytest.raises(LedgerError, match="is full"):
+            ledger.charge(Guarantee.pure("0.5"), "x" * 100_000)
+    assert ledger.charges() == []
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(LedgerError, match=r"folder .* does not exist"):
+        Ledger(tmp_path / "nowhere" / "a.ledger", epsilon=1)
+
+
+@pytest.mark.parametrize(
+    "budget", [{"epsilon": 1, "rho": 1}, {"delta": "1e-6"}, {"epsilon": 0}, {"epsilon": "one"}]
+)
+def test_a_budget_that_makes_no_sense_is_refused_before_a_file_is_made(tmp_path, budget):
+    with pytest.raises(InputError):
+        Ledger(tmp_path / "a.ledger", **budget)
+    assert not (tmp_path / "a.ledger").exists()
+
+
+def test_an_address_of_an_unknown_kind_is_refused():
+    with pytest.raises(LedgerError, match="neither a path nor"):
+        Ledger("mysql://somewhere/x", epsilon=1)
