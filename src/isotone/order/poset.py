@@ -1,0 +1,454 @@
+"""Finite partial orders: how to build one, and what can be asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from isotone.errors import OrderError
+from isotone.order import closure, description, records
+from isotone.order.closure import Bits, Ints
+from isotone.order.width import width
+
+if TYPE_CHECKING:
+    from isotone.order.decomposition import Node
+
+__all__ = ["Poset"]
+
+N = TypeVar("N", bound=Hashable)
+
+
+class Poset:
+    """A finite partial order.
+
+    ``Poset(elements, relations)``: ``elements`` are distinct hashable names (at least one), ``relations``
+    pairs ``(lower, upper)``, read "a yes to lower implies a yes to upper". Relations may repeat, may leave
+    out what follows by transitivity, and may relate a name to itself, which says nothing and is ignored;
+    they must not go round in a circle.
+
+    A poset is immutable. Two are equal when they have the same set of elements and the same order on it,
+    however they were described. The *sequence* of the elements, which gives every array its meaning, is
+    not part of equality: before sharing arrays between equal posets compare ``elements`` too.
+
+    Positions in arrays are positions in ``elements``. Building takes O(m n / 64) word operations for m
+    relations, and O(n) when no element has two upper ones.
+
+    >>> P = Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])
+    >>> P.leq("twice", "hyp"), P.height, P.width
+    (True, 2, 2)
+    >>> P.covers
+    (('twice', 'hyp'), ('meds', 'hyp'))
+    >>> sorted(P.close({"meds"}))
+    ['hyp', 'meds']
+    """
+
+    _index: dict[Hashable, int]
+    _order: Ints
+    _covers: Ints
+
+    def __init__(self, elements: Iterable[Hashable], relations: Iterable[Any] = ()) -> None:
+        index = description.read_elements(elements)
+        self._settle(index, *description.read_relations(relations, index))
+
+    def _settle(self, index: dict[Hashable, int], lower: Ints, upper: Ints) -> None:
+        """Find a linear extension and the covers; ``(lower, upper)`` are distinct pairs of positions."""
+        n = len(index)
+        order, cycle = closure.linear_order(*closure.ends_by_start(n, upper, lower))
+        if cycle.size:
+            names = list(index)
+            raise description.cycle_error([names[x] for x in cycle[::-1]])
+        known = self.__dict__
+        known["_index"], known["_order"] = index, order
+        if np.bincount(lower, minlength=n).max() <= 1:  # no element has two upper ones: nothing follows
+            by_lower = np.argsort(lower)
+            known["_covers"] = np.column_stack((lower[by_lower], upper[by_lower]))
+        else:
+            bits = closure.closure(order, *closure.ends_by_start(n, lower, upper))
+            known["_closure"] = bits
+            known["_covers"] = closure.reduction(order, lower, upper, bits)
+
+    @classmethod
+    def _of(cls, elements: Iterable[Hashable], lower: Ints, upper: Ints) -> Poset:
+        """The poset on these elements with these distinct pairs of positions."""
+        poset = cls.__new__(cls)
+        index = description.read_elements(elements)
+        poset._settle(index, np.ascontiguousarray(lower), np.ascontiguousarray(upper))
+        return poset
+
+    # Building from other things
+
+    @classmethod
+    def chain(cls, elements: Iterable[Hashable]) -> Poset:
+        """The total order with the elements ascending.
+
+        >>> Poset.chain("abc").leq("a", "c")
+        True
+        """
+        names = tuple(elements)
+        lower = np.arange(max(len(names) - 1, 0))
+        return cls._of(names, lower, lower + 1)
+
+    @classmethod
+    def antichain(cls, elements: Iterable[Hashable]) -> Poset:
+        """The order in which no two elements are related."""
+        return cls(elements)
+
+    @classmethod
+    def from_matrix(cls, matrix: ArrayLike, elements: Iterable[Hashable] | None = None) -> Poset:
+        """The order whose 0/1 matrix has entry ``[i, j]`` exactly when ``i ≤ j``.
+
+        The matrix must be reflexive, antisymmetric and transitive. Names default to ``0, 1, 2, …``.
+        """
+        given = description.read_matrix(matrix)
+        names = tuple(range(len(given))) if elements is None else tuple(elements)
+        if len(names) != len(given):
+            raise OrderError(f"A matrix of {len(given)} rows needs as many elements, not {len(names)}.")
+        description.check_reflexive_antisymmetric(given, names)
+        pairs = np.argwhere(given & ~np.eye(len(given), dtype=np.bool_))
+        poset = cls._of(names, pairs[:, 0], pairs[:, 1])
+        closed = poset.leq_matrix()
+        if not np.array_equal(closed, given):
+            raise description.not_transitive(given, closed, names)
+        return poset
+
+    @classmethod
+    def from_mapping(cls, parents: Mapping[Hashable, Any]) -> Poset:
+        """The order in which each key lies below its parents.
+
+        A value is a parent, a list or set of parents, or None; text and tuples are single names. Parents
+        that are no keys become elements too, after the keys.
+
+        >>> Poset.from_mapping({"twice": "hyp", "meds": ["hyp"], "hyp": None}).maximal
+        ('hyp',)
+        """
+        return cls(*description.read_mapping(parents))
+
+    @classmethod
+    def from_networkx(cls, graph: Any) -> Poset:
+        """The order generated by a networkx digraph with edges ``(lower, upper)``; loops are ignored."""
+        if not graph.is_directed():
+            raise OrderError("An order needs directed edges (lower, upper): pass a networkx.DiGraph.")
+        return cls(graph.nodes, [(edge[0], edge[1]) for edge in graph.edges])
+
+    @classmethod
+    def disjoint_union(cls, *posets: Poset) -> Poset:
+        """The posets side by side: elements of different ones are not related. Names must differ."""
+        names = _joined_names(posets)
+        covers = [poset._covers + shift for poset, shift in zip(posets, _shifts(posets), strict=True)]
+        pairs = np.concatenate(covers)
+        return cls._of(names, pairs[:, 0], pairs[:, 1])
+
+    @classmethod
+    def series(cls, *posets: Poset) -> Poset:
+        """The posets stacked, bottom to top: all of one lies below all of the next. Names must differ.
+
+        >>> Poset.series(Poset.antichain("ab"), Poset.chain("c")).covers
+        (('a', 'c'), ('b', 'c'))
+        """
+        names = _joined_names(posets)
+        shifts = _shifts(posets)
+        pairs = [poset._covers + shift for poset, shift in zip(posets, shifts, strict=True)]
+        for k in range(len(posets) - 1):
+            tops = np.flatnonzero(posets[k]._is_maximal) + shifts[k]
+            bottoms = np.flatnonzero(posets[k + 1]._is_minimal) + shifts[k + 1]
+            pairs.append(np.column_stack((np.repeat(tops, bottoms.size), np.tile(bottoms, tops.size))))
+        joined = np.concatenate(pairs)
+        return cls._of(names, joined[:, 0], joined[:, 1])
+
+    @classmethod
+    def random_dag(cls, n: int, rng: np.random.Generator, steps: int | None = None) -> Poset:
+        """The order on ``0..n-1`` generated by a random acyclic digraph; see :mod:`.random_dags`."""
+        from isotone.order.random_dags import random_dag
+
+        arcs = random_dag(n, rng, steps)
+        return cls._of(range(n), arcs[:, 0], arcs[:, 1])
+
+    def dual(self) -> Poset:
+        """The same elements, upside down."""
+        return self._of(self._index, self._covers[:, 1], self._covers[:, 0])
+
+    def induced(self, names: Iterable[Hashable]) -> Poset:
+        """The order restricted to ``names``; they keep the sequence they have here."""
+        chosen = np.unique([self.index(name) for name in names]).astype(np.int64)
+        kept = [self.elements[x] for x in chosen]
+        pairs = np.argwhere(closure.unpack(self._closure[chosen], len(self))[:, chosen])
+        strict = pairs[pairs[:, 0] != pairs[:, 1]]
+        return self._of(kept, strict[:, 0], strict[:, 1])
+
+    def rename(self, new: Mapping[Hashable, Hashable] | Callable[[Any], Hashable]) -> Poset:
+        """The same order with other names: ``new`` maps old names to new ones (absent ones stay).
+
+        >>> Poset.chain("ab").rename({"a": "first"}).elements
+        ('first', 'b')
+        """
+        names = [new(x) if callable(new) else new.get(x, x) for x in self.elements]
+        return self._of(names, self._covers[:, 0], self._covers[:, 1])
+
+    # Elements and relations
+
+    @cached_property
+    def elements(self) -> tuple[Hashable, ...]:
+        """The names, in the sequence that gives arrays their meaning."""
+        return tuple(self._index)
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self._index)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._index
+
+    def index(self, name: Hashable) -> int:
+        """The position of a name."""
+        return description.find(self._index, name)
+
+    @cached_property
+    def covers(self) -> tuple[tuple[Hashable, Hashable], ...]:
+        """The pairs ``(lower, upper)`` with nothing between them (the transitive reduction), as names."""
+        names = self.elements
+        return tuple((names[a], names[b]) for a, b in self._covers.tolist())
+
+    @cached_property
+    def cover_pairs(self) -> Ints:
+        """The covers as an ``(m, 2)`` array of positions, in lexicographic order."""
+        return _read_only(self._covers)
+
+    def leq(self, a: Hashable, b: Hashable) -> bool:
+        """Whether ``a ≤ b``: a yes to ``a`` implies a yes to ``b``."""
+        x, y = self.index(a), self.index(b)
+        return bool(int(self._closure[x, y >> 6]) >> (y & 63) & 1)
+
+    def leq_matrix(self) -> NDArray[np.bool_]:
+        """A new ``(n, n)`` matrix whose entry ``[i, j]`` says that element i ≤ element j."""
+        return closure.unpack(self._closure, len(self))
+
+    @property
+    def cover_rows(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """Covers by element: ``upper_starts, uppers, lower_starts, lowers``; see :mod:`.closure`."""
+        return *self._uppers, *self._lowers
+
+    @property
+    def closure_bits(self) -> Bits:
+        """The same as packed 64-bit words, shape ``(n, ceil(n / 64))``: bit j of row i says i ≤ j."""
+        return _read_only(self._closure)
+
+    def up_set(self, name: Hashable) -> frozenset[Hashable]:
+        """The elements above ``name``, and ``name``: the smallest filter that contains it."""
+        return self._reach(self.index(name), *self._uppers)
+
+    def down_set(self, name: Hashable) -> frozenset[Hashable]:
+        """The elements below ``name``, and ``name``."""
+        return self._reach(self.index(name), *self._lowers)
+
+    @property
+    def minimal(self) -> tuple[Hashable, ...]:
+        """The elements with nothing below them."""
+        return tuple(self.elements[x] for x in np.flatnonzero(self._is_minimal))
+
+    @property
+    def maximal(self) -> tuple[Hashable, ...]:
+        """The elements with nothing above them."""
+        return tuple(self.elements[x] for x in np.flatnonzero(self._is_maximal))
+
+    # Shape
+
+    @cached_property
+    def levels(self) -> Ints:
+        """For each element the length of the longest chain strictly below it (0 for minimal ones)."""
+        return _read_only(closure.levels(self._order, *self._lowers))
+
+    @property
+    def height(self) -> int:
+        """The number of elements of a longest chain."""
+        return int(self.levels.max()) + 1
+
+    @cached_property
+    def width(self) -> int:
+        """The number of elements of a largest antichain; see :mod:`.width`."""
+        return width(self._closure)
+
+    def linear_extension(self) -> tuple[Hashable, ...]:
+        """All names, each after everything below it: as given, but for lower ones pulled forward.
+
+        >>> Poset(["hyp", "twice", "meds"], [("twice", "hyp")]).linear_extension()
+        ('twice', 'hyp', 'meds')
+        """
+        return tuple(self.elements[x] for x in self._order)
+
+    @cached_property
+    def linear_order(self) -> Ints:
+        """The positions of :meth:`linear_extension`, bottom up."""
+        return _read_only(self._order)
+
+    @cached_property
+    def is_forest(self) -> bool:
+        """Whether each element has at most one upper cover, as questions with one gate do."""
+        return bool(np.bincount(self._covers[:, 0], minlength=1).max() <= 1)
+
+    @cached_property
+    def parents(self) -> Ints:
+        """In a forest the position of each element's only upper cover, or -1."""
+        if not self.is_forest:
+            raise OrderError("Only a forest has parents: an element of this order has two upper covers.")
+        parents = np.full(len(self), -1, np.int64)
+        parents[self._covers[:, 0]] = self._covers[:, 1]
+        return _read_only(parents)
+
+    def decomposition(self) -> Node:
+        """The tree of series, parallel and prime nodes; see :mod:`.decomposition`."""
+        return self._decomposition
+
+    @cached_property
+    def _decomposition(self) -> Node:
+        from isotone.order.decomposition import decompose
+
+        return decompose(self)
+
+    def count_extended_bipartitions(self) -> int:
+        """The number of extended bipartitions, exactly; see :mod:`.bipartitions`."""
+        from isotone.order import bipartitions
+
+        return bipartitions.count(self)
+
+    # Records
+
+    def is_filter(self, record: records.Record) -> bool:
+        """Whether a record (a mapping, a set of names, or one 0/1 per element) is closed upward.
+
+        >>> P = Poset.chain(["twice", "hyp"])
+        >>> P.is_filter({"hyp"}), P.is_filter({"twice": 1, "hyp": 0}), P.is_filter([1, 1])
+        (True, False, True)
+        """
+        return bool(self.are_filters(records.read_record(self._index, record)[None, :])[0])
+
+    @overload
+    def close(self, record: Mapping[N, Any]) -> dict[N, bool]: ...
+    @overload
+    def close(self, record: Set[N]) -> frozenset[N]: ...
+    @overload
+    def close(self, record: Sequence[Any] | NDArray[Any]) -> NDArray[np.bool_]: ...
+    def close(self, record: records.Record) -> Any:
+        """The smallest filter that contains a record, in the record's own form."""
+        closed = self.close_all(records.read_record(self._index, record)[None, :])[0]
+        return records.like(record, self.elements, closed)
+
+    def are_filters(self, matrix: ArrayLike) -> NDArray[np.bool_]:
+        """For each row of a 0/1 matrix (records × elements) whether it is closed upward."""
+        return records.are_filters(self._covers, records.read_matrix(len(self), matrix))
+
+    def close_all(self, matrix: ArrayLike) -> NDArray[np.bool_]:
+        """Each row of a 0/1 matrix (records × elements) closed upward."""
+        closed = records.read_matrix(len(self), matrix).copy()
+        records.close_all(self._covers_bottom_up, closed)
+        return closed
+
+    # As a value, and to other things
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Poset):
+            return NotImplemented
+        if self.elements == other.elements:
+            return np.array_equal(self._covers, other._covers)
+        return self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self._identity)
+
+    @property
+    def _identity(self) -> tuple[frozenset[Hashable], frozenset[tuple[Hashable, Hashable]]]:
+        return frozenset(self.elements), frozenset(self.covers)
+
+    def __repr__(self) -> str:
+        if len(self) <= 12:
+            return f"Poset({list(self.elements)!r}, {list(self.covers)!r})"
+        first = ", ".join(repr(name) for name in self.elements[:3])
+        return (
+            f"<Poset of {len(self)} elements ({first}, …), {len(self._covers)} covers, height {self.height}>"
+        )
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError("A Poset is immutable: build a new one, for example with induced() or rename().")
+
+    __delattr__ = __setattr__  # pyright: ignore[reportAssignmentType]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Poset._of, (self.elements, self._covers[:, 0], self._covers[:, 1])
+
+    def to_networkx(self) -> Any:
+        """The Hasse diagram as a ``networkx.DiGraph`` with edges ``(lower, upper)``."""
+        import networkx
+
+        graph = networkx.DiGraph()
+        graph.add_nodes_from(self.elements)
+        graph.add_edges_from(self.covers)
+        return graph
+
+    # Kept once computed
+
+    @cached_property
+    def _closure(self) -> Bits:
+        return closure.closure(self._order, *self._uppers)
+
+    @cached_property
+    def _uppers(self) -> tuple[Ints, Ints]:
+        return closure.ends_by_start(len(self), *self._cover_columns)
+
+    @cached_property
+    def _lowers(self) -> tuple[Ints, Ints]:
+        lower, upper = self._cover_columns
+        return closure.ends_by_start(len(self), upper, lower)
+
+    @property
+    def _cover_columns(self) -> tuple[Ints, Ints]:
+        return np.ascontiguousarray(self._covers[:, 0]), np.ascontiguousarray(self._covers[:, 1])
+
+    @cached_property
+    def _covers_bottom_up(self) -> Ints:
+        rank = np.empty(len(self), np.int64)
+        rank[self._order] = np.arange(len(self))
+        return self._covers[np.argsort(rank[self._covers[:, 0]], kind="stable")]
+
+    @property
+    def _is_minimal(self) -> NDArray[np.bool_]:
+        return np.bincount(self._covers[:, 1], minlength=len(self)) == 0
+
+    @property
+    def _is_maximal(self) -> NDArray[np.bool_]:
+        return np.bincount(self._covers[:, 0], minlength=len(self)) == 0
+
+    def _reach(self, x: int, starts: Ints, ends: Ints) -> frozenset[Hashable]:
+        seen, waiting = {x}, [x]
+        while waiting:
+            y = waiting.pop()
+            new = set(ends[starts[y] : starts[y + 1]].tolist()) - seen
+            seen |= new
+            waiting.extend(new)
+        return frozenset(self.elements[y] for y in seen)
+
+
+def _joined_names(posets: Sequence[Poset]) -> list[Hashable]:
+    names = [name for poset in posets for name in poset.elements]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise OrderError(f"Two of these posets have an element {twice!r}. Give one new names with rename().")
+    return names
+
+
+def _shifts(posets: Sequence[Poset]) -> list[int]:
+    return [sum(len(poset) for poset in posets[:k]) for k in range(len(posets))]
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    view = array.view()
+    view.flags.writeable = False
+    return view
