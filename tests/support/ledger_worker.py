@@ -6,9 +6,12 @@ import multiprocessing
 import os
 import signal
 import sqlite3
+from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
+
+import psycopg
 
 from isotone.errors import BudgetError
 from isotone.guarantee import Guarantee
@@ -45,8 +48,8 @@ def _charge(where: str, dataset: str, epsilon: str, marker: Path, kill_at: int) 
 
 
 def _arm(kill_at: int) -> None:
+    """End this process at the k-th moment, whichever of the two databases it talks to."""
     left = kill_at
-    connect = sqlite3.connect
 
     def moment() -> None:
         nonlocal left
@@ -54,14 +57,19 @@ def _arm(kill_at: int) -> None:
         if left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    class Connection(sqlite3.Connection):
-        def execute(self, *args: Any) -> sqlite3.Cursor:
+    def around(method: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
             moment()
-            cursor = super().execute(*args)
+            result = method(*args, **kwargs)
             moment()
-            return cursor
+            return result
 
-    def armed(*args: Any, **kwargs: Any) -> sqlite3.Connection:
-        return connect(*args, factory=Connection, **kwargs)
+        return wrapped
 
-    stores.sqlite3.connect = armed  # type: ignore[assignment]
+    class Sqlite(sqlite3.Connection):
+        execute = around(sqlite3.Connection.execute)
+
+    connect = sqlite3.connect
+    stores.sqlite3.connect = lambda *args, **kwargs: connect(*args, factory=Sqlite, **kwargs)  # type: ignore
+    psycopg.Connection.execute = around(psycopg.Connection.execute)  # type: ignore[method-assign]
+    psycopg.Connection.commit = around(psycopg.Connection.commit)  # type: ignore[method-assign]
