@@ -1,1 +1,47 @@
-"""In preparation."""
+"""Exact randomness: the only package that draws random bits for releases.
+
+Every sampler here has exactly the distribution it names, from the operating system's cryptographic bits and
+integer arithmetic; the proofs are in docs/theory/sampling.md. Parameters are rationals (``Fraction``).
+``simulate`` holds seeded float twins for planning, whose results no release accepts.
+"""
+
+from isotone.noise import bits, simulate
+from isotone.noise.bernoulli import bernoulli, bernoulli_exp
+from isotone.noise.bits import random_below, random_bits, random_words
+from isotone.noise.bulk import geometrics, two_sided_geometrics
+from isotone.noise.choice import choose_integer, shuffle
+from isotone.noise.exponential import rounded_exponential_sums
+from isotone.noise.exponential_choice import choose_exponential, choose_exponential_segments
+from isotone.noise.gaussian import discrete_gaussian, discrete_gaussians, rounded_gaussians
+from isotone.noise.geometric import geometric, two_sided_geometric
+from isotone.noise.lazy_choice import choose_lazily, choose_log
+from isotone.noise.simulated import Simulated, refuse_simulated
+
+discrete_laplace = two_sided_geometric
+
+__all__ = [
+    "Simulated",
+    "bernoulli",
+    "bernoulli_exp",
+    "bits",
+    "choose_exponential",
+    "choose_exponential_segments",
+    "choose_integer",
+    "choose_lazily",
+    "choose_log",
+    "discrete_gaussian",
+    "discrete_gaussians",
+    "discrete_laplace",
+    "geometric",
+    "geometrics",
+    "random_below",
+    "random_bits",
+    "random_words",
+    "refuse_simulated",
+    "rounded_exponential_sums",
+    "rounded_gaussians",
+    "shuffle",
+    "simulate",
+    "two_sided_geometric",
+    "two_sided_geometrics",
+]

@@ -1,0 +1,170 @@
+"""The compiled first step of a choice with weights ``multiplicity·exp(-rate·score)``.
+
+Each weight is a 64-bit mantissa with a known error and a power of two; cumulative sums of lower bounds are kept
+in 128 bits, scaled so that the largest weight is just below 2**100. Upper bounds follow from the lower ones:
+``C <= true sum <= C·(1 + 2**-50) + 2·terms + 1`` (docs/theory/sampling.md, section 6).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from isotone.noise.wide import exp2_negative, multiply, shift_left, shift_right
+
+__all__ = ["DONE", "EMPTY", "NEED_WORDS", "SCALE", "SEGMENT", "UNDECIDED", "WORD", "choose_segments"]
+
+DONE, NEED_WORDS, UNDECIDED, EMPTY = 0, 1, 2, 3
+SEGMENT, WORD, SCALE = 0, 1, 2  # places in the state
+
+TOP = 100  # the largest weight is scaled to just below 2**TOP
+FAR = 256  # weights below 2**-FAR of the best score's are 0 at first
+CLOSENESS = 50
+MANTISSA_ERROR = np.uint64(1024)  # in units of 2**-63
+_0, _1, _64 = np.uint64(0), np.uint64(1), np.uint64(64)
+
+
+@njit(cache=True, inline="always")
+def _octaves(distance, mantissa, places):  # pragma: no cover - compiled
+    """``distance·mantissa / 2**places`` as an integer part (at most FAR) and 64 fractional bits."""
+    high, low = multiply(distance, mantissa)
+    if places <= 0:
+        return (np.int64(0), _0) if high | low == _0 else (np.int64(FAR), _0)
+    whole_high, whole_low = shift_right(high, low, places)
+    if whole_high != _0 or whole_low >= np.uint64(FAR):
+        return np.int64(FAR), _0
+    if places <= 64:
+        fraction = low if places == 64 else low << np.uint64(64 - places)
+    else:
+        fraction = shift_right(high, low, places - 64)[1]
+    return np.int64(whole_low), fraction
+
+
+@njit(cache=True, inline="always")
+def _bit_length(number):  # pragma: no cover - compiled
+    length = 0
+    while number > 0:
+        number >>= 1
+        length += 1
+    return length
+
+
+@njit(cache=True, inline="always")
+def _upper(high, low, terms):  # pragma: no cover - compiled
+    """An upper bound of the true sum of ``terms`` weights whose lower bounds add up to (high, low)."""
+    _, excess = shift_right(high, low, CLOSENESS)
+    excess_high, _ = shift_right(high, low, CLOSENESS)
+    add = excess + np.uint64(2 * terms + 1)
+    carry = _1 if add < excess else _0
+    total = low + add
+    return high + excess_high + carry + (_1 if total < low else _0), total
+
+
+@njit(cache=True, inline="always")
+def _below(a_high, a_low, b_high, b_low):  # pragma: no cover - compiled
+    return a_high < b_high or (a_high == b_high and a_low < b_low)
+
+
+@njit(cache=True)
+def _best_score(scores, counts, start, stop):  # pragma: no cover - compiled
+    """Whether the segment has a candidate, and the least score of one."""
+    found, best = False, np.int64(0)
+    for i in range(start, stop):
+        if counts.size:
+            if counts[i] < 0:
+                return False, best
+            if counts[i] == 0:
+                continue
+        if not found or scores[i] < best:
+            found, best = True, scores[i]
+    return found, best
+
+
+@njit(cache=True)
+def _largest(scores, counts, start, stop, best, mantissa, places):  # pragma: no cover - compiled
+    """The least ``t`` seen such that every weight is below ``2**t``, and one is at least ``2**(t - 3)``."""
+    top = 1
+    if counts.size:
+        for i in range(start, stop):
+            length = _bit_length(counts[i])
+            if length > top:
+                whole, _ = _octaves(np.uint64(scores[i]) - np.uint64(best), mantissa, places)
+                top = max(top, length - whole)
+    return top
+
+
+@njit(cache=True)
+def _add_up(scores, counts, start, stop, best, top, mantissa, places, sums):  # pragma: no cover - compiled
+    """Cumulative sums of the lower bounds of the weights, scaled by ``2**(TOP - top)``."""
+    high, low = _0, _0
+    for i in range(start, stop):
+        count = np.uint64(counts[i]) if counts.size else _1
+        if count > _0:
+            whole, fraction = _octaves(np.uint64(scores[i]) - np.uint64(best), mantissa, places)
+            if whole < FAR:
+                term_high, term_low = multiply(exp2_negative(fraction) - MANTISSA_ERROR, count)
+                drop = whole + top + 63 - TOP
+                if drop >= 0:
+                    term_high, term_low = shift_right(term_high, term_low, drop)
+                else:
+                    term_high, term_low = shift_left(term_high, term_low, -drop)
+                low += term_low
+                high += term_high + (_1 if low < term_low else _0)
+        sums[i - start, 0] = high
+        sums[i - start, 1] = low
+
+
+@njit(cache=True)
+def _place(high, low, sums, size):  # pragma: no cover - compiled
+    """The candidate of a uniform in ``[u, u + 1)``; -1 if it is above the total; -2 if the bounds do not tell."""
+    first, last = 0, size
+    while first < last:
+        middle = (first + last) // 2
+        if _below(high, low, sums[middle, 0], sums[middle, 1]):
+            last = middle
+        else:
+            first = middle + 1
+    if first > 0:
+        upper_high, upper_low = _upper(sums[first - 1, 0], sums[first - 1, 1], first)
+        if _below(high, low, upper_high, upper_low):
+            return -2
+    return first if first < size else -1
+
+
+@njit(cache=True)
+def choose_segments(
+    scores, counts, offsets, mantissas, places, words, sums, chosen, pending, state
+):  # pragma: no cover - compiled
+    """Choose in every segment from where ``state`` stands; say why it stopped.
+
+    A stop between two uniforms loses nothing, since the sums do not depend on them; an undecided uniform is
+    handed over in ``pending``.
+    """
+    while state[SEGMENT] < chosen.size:
+        segment = state[SEGMENT]
+        start, stop = offsets[segment], offsets[segment + 1]
+        which = segment if mantissas.size > 1 else 0
+        mantissa, octave = mantissas[which], places[which]
+        found, best = _best_score(scores, counts, start, stop)
+        if not found:
+            return EMPTY
+        top = _largest(scores, counts, start, stop, best, mantissa, octave)
+        _add_up(scores, counts, start, stop, best, top, mantissa, octave, sums)
+        size = stop - start
+        total_high, _ = _upper(sums[size - 1, 0], sums[size - 1, 1], size)
+        mask = np.uint64(0xFFFFFFFFFFFFFFFF)
+        while mask >> _1 >= total_high:
+            mask >>= _1
+        place = -1
+        while place == -1:
+            if state[WORD] + 2 > words.size:
+                return NEED_WORDS
+            high, low = words[state[WORD]] & mask, words[state[WORD] + 1]
+            state[WORD] += 2
+            place = _place(high, low, sums, size)
+            if place == -2:
+                pending[0], pending[1], state[SCALE] = high, low, TOP - top
+                return UNDECIDED
+        chosen[segment] = place
+        state[SEGMENT] += 1
+    return DONE

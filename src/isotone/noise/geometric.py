@@ -1,0 +1,44 @@
+"""The geometric and the two-sided geometric distribution, one exact draw at a time.
+
+For any positive rational rate, without limit in either direction. Arrays are drawn by ``bulk.py``, by
+another method; each is a check of the other (docs/theory/sampling.md, section 3).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from isotone.errors import InputError
+from isotone.noise.bernoulli import bernoulli_exp
+from isotone.noise.bits import random_below, random_bits
+
+__all__ = ["geometric", "two_sided_geometric"]
+
+
+def geometric(x: Fraction) -> int:
+    """A draw ``k >= 0`` with probability proportional to ``exp(-x·k)``, for a rational ``x > 0``.
+
+    With ``x = p/q``, a geometric ``u + q·v`` of rate ``1/q`` is built from its remainder and its quotient,
+    which are independent, and divided by ``p``.
+    """
+    if x <= 0:
+        raise InputError(f"The rate of a geometric distribution must be above 0, not {x}.")
+    p, q = x.numerator, x.denominator
+    remainder = random_below(q)
+    while not bernoulli_exp(Fraction(remainder, q)):
+        remainder = random_below(q)
+    quotient = 0
+    while bernoulli_exp(Fraction(1)):
+        quotient += 1
+    return (remainder + q * quotient) // p
+
+
+def two_sided_geometric(epsilon: Fraction) -> int:
+    """A draw ``k`` with probability proportional to ``exp(-epsilon·|k|)``: the discrete Laplace distribution.
+
+    A sign and a magnitude; minus zero is drawn again, so that zero is not counted twice.
+    """
+    while True:
+        negative, magnitude = random_bits(1), geometric(epsilon)
+        if magnitude or not negative:
+            return -magnitude if negative else magnitude

@@ -1,0 +1,100 @@
+"""Choices with real weights that are known to any precision: the lazily refined inverse CDF.
+
+A uniform real number is compared with cumulative weights, of which only brackets are known. When it falls
+into a bracket, it gets more bits and the weights more precision, until it does not. So the outcome has
+exactly the probability of the real weights (docs/theory/sampling.md, section 6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+from isotone.errors import InputError
+from isotone.noise.bits import random_bits
+from isotone.noise.brackets import exp_negative
+
+__all__ = ["Brackets", "choose_lazily", "choose_log", "locate"]
+
+Brackets = Callable[[int], tuple[Sequence[int], Sequence[int]]]
+"""``brackets(bits)`` gives integers with ``lower[i] <= 2**bits · weight[i] <= upper[i]``."""
+
+FIRST_BITS = 64
+REJECTED = -1
+OPEN = -2
+
+
+def choose_lazily(brackets: Brackets) -> int:
+    """An index ``i`` with probability ``weight[i] / sum(weight)``, for weights known through brackets.
+
+    ``brackets(bits)`` returns two sequences of integers with
+    ``0 <= lower[i] <= 2**bits · weight[i] <= upper[i]``; it is called with growing ``bits`` (64, 128, …), almost
+    always once. The weights may have any scale, but must not all be zero, and the relative width of their
+    brackets must shrink to nothing as ``bits`` grows. For an independent choice with the same weights, call
+    again.
+
+    >>> choose_lazily(lambda bits: ([0, 3 << bits], [0, 3 << bits]))
+    1
+    """
+    bits, lower, upper = _accurate(brackets)
+    while True:
+        uniform = random_bits(sum(upper).bit_length())
+        place = locate(uniform, lower, upper)
+        finer = bits
+        while place == OPEN:
+            finer += FIRST_BITS
+            uniform = uniform << FIRST_BITS | random_bits(FIRST_BITS)
+            place = locate(uniform, *brackets(finer))
+        if place != REJECTED:
+            return place
+
+
+def _accurate(brackets: Brackets) -> tuple[int, Sequence[int], Sequence[int]]:
+    """The first brackets whose total is known within a factor of two: few uniforms are then rejected."""
+    bits = FIRST_BITS
+    while True:
+        lower, upper = brackets(bits)
+        if not upper:
+            raise InputError("A choice needs at least one candidate.")
+        if 2 * sum(lower) >= sum(upper) > 0:
+            return bits, lower, upper
+        if sum(upper) == 0:
+            raise InputError("A choice needs at least one weight above 0.")
+        bits *= 2
+
+
+def locate(uniform: int, lower: Sequence[int], upper: Sequence[int]) -> int:
+    """Where a real number in ``[uniform, uniform + 1)`` falls among the cumulative weights.
+
+    The index of its candidate; REJECTED if it is above the total; OPEN if the brackets do not tell.
+    """
+    least = most = 0
+    for index, (low, high) in enumerate(zip(lower, upper, strict=True)):
+        if uniform < least + low:
+            return index if most <= uniform else OPEN
+        least, most = least + low, most + high
+    return REJECTED if most <= uniform else OPEN
+
+
+def choose_log(log_weights: Brackets) -> int:
+    """An index ``i`` with probability proportional to ``exp(L[i])``, for real ``L`` known through brackets.
+
+    ``log_weights(bits)`` returns two sequences of integers with ``lower[i] <= 2**bits · L[i] <= upper[i]``; it
+    is called with growing ``bits``, and must bracket the same ``L`` ever more closely.
+
+    >>> choose_log(lambda bits: ([-1000 << bits, 5 << bits], [-1000 << bits, 5 << bits]))
+    1
+    """
+    first = log_weights(FIRST_BITS)[1]
+    if not first:
+        raise InputError("A choice needs at least one candidate.")
+    top = Fraction(max(first), 1 << FIRST_BITS)  # a public shift: at or above every L
+
+    def weights(bits: int) -> tuple[list[int], list[int]]:
+        lower, upper = log_weights(bits + 8)
+        unit = 1 << (bits + 8)
+        lows = [exp_negative(max(top - Fraction(low, unit), Fraction(0)), bits)[0] for low in lower]
+        highs = [exp_negative(max(top - Fraction(high, unit), Fraction(0)), bits)[1] for high in upper]
+        return lows, highs
+
+    return choose_lazily(weights)

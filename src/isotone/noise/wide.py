@@ -1,0 +1,103 @@
+"""Compiled 64- and 128-bit integer arithmetic, and powers of two with fractional exponents.
+
+Only integers: no result depends on the rounding of a floating-point unit or a mathematics library. Error
+bounds are proved in docs/theory/sampling.md, section 2.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from isotone.noise.brackets import exp_negative, log_two
+
+__all__ = ["POWER_ERROR", "exp2_negative", "multiply", "shift_left", "shift_right"]
+
+POWER_ERROR = 16
+"""``exp2_negative`` is off by less than this, in units of 2**-63."""
+
+_LOW = np.uint64(0xFFFFFFFF)
+_32 = np.uint64(32)
+_63 = np.uint64(63)
+_64 = np.uint64(64)
+_0 = np.uint64(0)
+_1 = np.uint64(1)
+
+
+def _powers_of_two(step_bits: int) -> NDArray[np.uint64]:
+    """``2**63 · 2**(-i / 2**step_bits)`` rounded down, for ``i = 0…255``."""
+    extra = 64
+    low, _ = log_two(extra + 64)
+    log = Fraction(low, 1 << (extra + 64))  # short by less than 2**-127: far below the last place
+    return np.array(
+        [exp_negative(log * Fraction(i, 1 << step_bits), 63 + extra)[0] >> extra for i in range(256)],
+        dtype=np.uint64,
+    )
+
+
+_FIRST, _SECOND, _THIRD = _powers_of_two(8), _powers_of_two(16), _powers_of_two(24)
+_LOG_TWO = np.uint64(log_two(64)[0])
+
+
+@njit(cache=True, inline="always")
+def multiply(a, b):  # pragma: no cover - compiled
+    """The product of two 64-bit integers as (high, low) words."""
+    a_low, a_high = a & _LOW, a >> _32
+    b_low, b_high = b & _LOW, b >> _32
+    low = a_low * b_low
+    middle = a_high * b_low + (low >> _32)
+    cross = a_low * b_high + (middle & _LOW)
+    return a_high * b_high + (middle >> _32) + (cross >> _32), (cross << _32) | (low & _LOW)
+
+
+@njit(cache=True, inline="always")
+def shift_right(high, low, places):  # pragma: no cover - compiled
+    """A 128-bit integer shifted right by ``places >= 0``."""
+    if places == 0:
+        return high, low
+    if places < 64:
+        by = np.uint64(places)
+        return high >> by, (low >> by) | (high << (_64 - by))
+    if places < 128:
+        return _0, high >> np.uint64(places - 64)
+    return _0, _0
+
+
+@njit(cache=True, inline="always")
+def shift_left(high, low, places):  # pragma: no cover - compiled
+    """A 128-bit integer shifted left by ``places >= 0``; bits beyond 128 are lost."""
+    if places == 0:
+        return high, low
+    if places < 64:
+        by = np.uint64(places)
+        return (high << by) | (low >> (_64 - by)), low << by
+    if places < 128:
+        return low << np.uint64(places - 64), _0
+    return _0, _0
+
+
+@njit(cache=True, inline="always")
+def _scaled_product(a, b):  # pragma: no cover - compiled
+    """``floor(a·b / 2**63)`` for numbers up to 2**63."""
+    high, low = multiply(a, b)
+    return (high << _1) | (low >> _63)
+
+
+@njit(cache=True, inline="always")
+def exp2_negative(fraction):  # pragma: no cover - compiled
+    """``2**63 · 2**(-fraction / 2**64)``, off by less than POWER_ERROR.
+
+    The three high bytes of the exponent are looked up, the rest is below 2**-24 and needs two terms of the
+    series.
+    """
+    first = _FIRST[fraction >> np.uint64(56)]
+    second = _SECOND[(fraction >> np.uint64(48)) & np.uint64(255)]
+    third = _THIRD[(fraction >> np.uint64(40)) & np.uint64(255)]
+    rest = fraction & np.uint64((1 << 40) - 1)
+    linear = multiply(rest, _LOG_TWO)[0] >> _1
+    quadratic = multiply(linear, linear)[0]
+    last = (_1 << _63) - linear + quadratic
+    return _scaled_product(_scaled_product(first, second), _scaled_product(third, last))
