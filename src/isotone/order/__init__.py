@@ -3,5 +3,6 @@
 from isotone.order.decomposition import Leaf, Node, Parallel, Prime, Series
 from isotone.order.poset import Poset
 from isotone.order.projection import project
+from isotone.order.projection_covariance import project_covariance
 
-__all__ = ["Leaf", "Node", "Parallel", "Poset", "Prime", "Series", "project"]
+__all__ = ["Leaf", "Node", "Parallel", "Poset", "Prime", "Series", "project", "project_covariance"]
