@@ -2,6 +2,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+import pandas
 import pytest
 
 from isotone.counts.statistic import check_counts
@@ -38,7 +39,6 @@ def test_whole_numbers_of_any_type_are_counts(survey, counts):
 
 
 def test_a_named_column_is_read_by_name_and_not_by_position(survey):
-    pandas = pytest.importorskip("pandas")
     column = pandas.Series([33, 80, 120], index=["meds", "twice", "hyp"])
     assert check_counts(survey, column).tolist() == [120, 80, 33]
 
@@ -83,7 +83,3 @@ def test_simulated_counts_are_refused(survey):
     for form in (noisy, {"hyp": noisy[:1], "twice": 1, "meds": 1}, [noisy[:1], 2, 1]):
         with pytest.raises(InputError, match="simulate"):
             check_counts(survey, form)
-
-
-def test_the_empty_order_has_the_empty_vector_of_counts():
-    assert check_counts(Poset([], []), []).shape == (0,)

@@ -1,0 +1,61 @@
+"""Cutting records to at most k yeses, by a rule that looks at nothing but the order.
+
+Walk a fixed linear extension from the top and keep the first k yeses of the record. What is kept of a filter
+is a filter: everything above a kept element is a yes and was met before it, so it was kept too
+(docs/theory/baselines.md, section 7). The rule depends on the order alone, so one record is cut the same way
+whatever the others are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from isotone.counts.sensitivity import whole_number
+from isotone.errors import InputError
+
+if TYPE_CHECKING:
+    from isotone.order import Poset
+
+__all__ = ["cut", "cut_all"]
+
+
+def cut(P: Poset, record: Any, max_size: int) -> Any:
+    """A record cut to at most ``max_size`` yeses, in its own form: a mapping, a set of names, or an array.
+
+    The record is closed upward first; the first ``max_size`` of its yeses from the top are kept.
+
+    >>> from isotone.order import Poset
+    >>> P = Poset(["app", "toolkit", "libc"], [("app", "toolkit"), ("toolkit", "libc")])
+    >>> sorted(cut(P, {"app"}, 2))
+    ['libc', 'toolkit']
+    """
+    closed = P.close(record)
+    if isinstance(closed, Mapping):
+        answers = np.array([bool(closed[name]) for name in P.elements])
+        kept = cut_all(P, answers[None, :], max_size)[0]
+        return dict(zip(P.elements, kept.tolist(), strict=True))
+    if isinstance(closed, Set):
+        answers = np.array([name in closed for name in P.elements])
+        kept = cut_all(P, answers[None, :], max_size)[0]
+        return frozenset(name for name, keep in zip(P.elements, kept, strict=True) if keep)
+    return cut_all(P, np.asarray(closed)[None, :], max_size)[0]
+
+
+def cut_all(P: Poset, records: ArrayLike, max_size: int) -> NDArray[np.bool_]:
+    """Each row of a 0/1 matrix of *filters* (records × elements) cut to at most ``max_size`` yeses.
+
+    Rows must be closed upward already (``P.close_all``); this is not checked again.
+    """
+    largest = whole_number(max_size, "max_size")
+    answers = np.asarray(records, dtype=np.bool_)
+    if answers.ndim != 2 or answers.shape[1] != len(P):
+        raise InputError(f"Records must be a matrix with one column for each of the {len(P)} elements.")
+    from_the_top = P.linear_order[::-1]
+    kept = np.zeros_like(answers)
+    walked = answers[:, from_the_top]
+    kept[:, from_the_top] = walked & (np.cumsum(walked, axis=1) <= largest)
+    return kept

@@ -1,0 +1,48 @@
+"""Noisy counts made possible again: not negative, and growing along the order.
+
+No data is read, so nothing is spent. The result is the closest such vector in least squares; which weights
+are best was measured (docs/theory/consistency.md).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from isotone.order import project
+
+if TYPE_CHECKING:
+    from isotone.order import Poset
+
+__all__ = ["consistent"]
+
+
+def consistent(
+    P: Poset,
+    values: ArrayLike,
+    weights: ArrayLike | None = None,
+    upper: float | None = None,
+    integers: bool = False,
+) -> NDArray[np.float64] | NDArray[np.int64]:
+    """The monotone, non-negative vector closest to released ``values``.
+
+    ``values`` holds one number per element, in the order of ``P.elements``. ``weights`` are the weights of
+    the squares (default: equal). ``upper`` is a public bound on every count, such as a known number of
+    records. With ``integers`` the result is rounded; rounding keeps the order, because it is the same for
+    every element.
+
+    Applied to a release it is post-processing: it never weakens the guarantee. It never moves the vector
+    further, in weighted squares, from *any* consistent vector, so in particular not from the true one.
+
+    >>> from isotone.order import Poset
+    >>> P = Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])
+    >>> consistent(P, [10, 17, -2], integers=True)
+    array([14, 14,  0])
+    """
+    fitted = project(P, values, weights, lower=0.0, upper=upper)
+    if not integers:
+        return fitted
+    rounded = np.rint(fitted) if upper is None else np.minimum(np.rint(fitted), np.floor(upper))
+    return rounded.astype(np.int64)

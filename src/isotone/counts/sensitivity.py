@@ -1,0 +1,92 @@
+"""How far one privacy unit can move the vector of counts, in the ℓ1, ℓ2 and ℓ∞ norms.
+
+One record moves the counts by the indicator of a filter; replacing it by another moves them by the
+difference of two, whose entries are -1, 0 or 1. So one number decides all three norms: the largest number of
+coordinates that can move (docs/theory/baselines.md, section 1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from isotone.errors import InputError
+from isotone.guarantee import Neighbours
+
+if TYPE_CHECKING:
+    from isotone.order import Poset
+
+__all__ = ["Sensitivity"]
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """The reach of one privacy unit: ``records`` records, each moving at most ``coordinates`` counts by one.
+
+    >>> from isotone.order import Poset
+    >>> Sensitivity.of(Poset.antichain("abcdef"), max_size=4)
+    Sensitivity(records=1, coordinates=4)
+    >>> Sensitivity.of(Poset.antichain("abcdef"), neighbours="replace", contributions=2).l1
+    12
+    """
+
+    records: int
+    coordinates: int
+
+    @classmethod
+    def of(
+        cls,
+        P: Poset,
+        neighbours: Neighbours = "add-remove",
+        contributions: int = 1,
+        max_size: int | None = None,
+    ) -> Sensitivity:
+        """The sensitivity of the counts over ``P`` when a unit gives up to ``contributions`` records, each
+        with at most ``max_size`` yeses (None: no bound).
+        """
+        records = whole_number(contributions, "contributions")
+        largest = len(P) if max_size is None else min(len(P), whole_number(max_size, "max_size"))
+        if neighbours == "add-remove" or largest == len(P):
+            return cls(records, largest)
+        if neighbours != "replace":
+            raise InputError(f"neighbours must be 'add-remove' or 'replace', not {neighbours!r}.")
+        top = _top_chain(P)
+        return cls(records, max(largest, min(2 * (largest - top), len(P) - top)))
+
+    @property
+    def l1(self) -> int:
+        """The largest ℓ1 norm of a unit's change."""
+        return self.records * self.coordinates
+
+    @property
+    def l2_squared(self) -> int:
+        """The largest squared ℓ2 norm of a unit's change."""
+        return self.records**2 * self.coordinates
+
+    @property
+    def linf(self) -> int:
+        """The largest ℓ∞ norm of a unit's change."""
+        return self.records
+
+
+def whole_number(value: int, name: str) -> int:
+    """``value`` as an int, refused unless it is a whole number of at least 1."""
+    try:
+        number = -1 if isinstance(value, bool) else int(value.__index__())
+    except (AttributeError, TypeError):
+        number = -1
+    if number < 1:
+        raise InputError(f"{name} must be a whole number of at least 1, not {value!r}.")
+    return number
+
+
+def _top_chain(P: Poset) -> int:
+    """How many elements stand, one above the other, above all the rest: every filter that is not among
+    them holds them all.
+    """
+    below = np.sort(np.sum(P.leq_matrix(), axis=0))[::-1]
+    expected = len(P) - np.arange(len(P))
+    differs = np.flatnonzero(below != expected)
+    return int(differs[0]) if differs.size else len(P)
