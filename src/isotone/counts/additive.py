@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,25 +40,29 @@ class AdditiveMechanism(ABC):
     """
 
     P: Poset
-    neighbours: Neighbours
+    guarantee: Guarantee
     contributions: int
     max_size: int | None
     sensitivity: Sensitivity
 
-    def _settle(self, P: Poset, neighbours: Neighbours, contributions: int, max_size: int | None) -> None:
-        """Store the setting; the one place that writes to a frozen mechanism, together with ``_set``."""
-        sensitivity = Sensitivity.of(P, neighbours, contributions, max_size)
-        self._set(P=P, neighbours=neighbours, contributions=contributions, max_size=max_size)
-        self._set(sensitivity=sensitivity)
+    def _settle(self, P: Poset, guarantee: Guarantee, contributions: int, max_size: int | None) -> None:
+        """Store and check the setting: the first thing that every mechanism does."""
+        self._set(P=P, guarantee=guarantee, contributions=contributions, max_size=max_size)
+        self._set(sensitivity=Sensitivity.of(P, guarantee.neighbours, contributions, max_size))
 
     def _set(self, **fields: Any) -> None:
         for name, value in fields.items():
             object.__setattr__(self, name, value)
 
     @property
-    @abstractmethod
-    def guarantee(self) -> Guarantee:
-        """What a release promises."""
+    def neighbours(self) -> Neighbours:
+        """What is protected: adding or removing one unit, or replacing it."""
+        return self.guarantee.neighbours
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The epsilon of the guarantee (0 under zCDP)."""
+        return self.guarantee.epsilon
 
     @abstractmethod
     def error(self) -> Error:

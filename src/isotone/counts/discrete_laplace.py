@@ -14,7 +14,7 @@ from isotone import noise
 from isotone.counts.additive import deviation
 from isotone.counts.independent import IndependentMechanism
 from isotone.counts.statistic import Counts
-from isotone.guarantee import Guarantee, Neighbours, Number, positive
+from isotone.guarantee import Guarantee, Neighbours, Number
 
 if TYPE_CHECKING:
     from isotone.order import Poset
@@ -38,8 +38,6 @@ class DiscreteLaplaceMechanism(IndependentMechanism):
     array([7.8354, 7.8354])
     """
 
-    epsilon: Fraction
-
     def __init__(
         self,
         P: Poset,
@@ -48,13 +46,7 @@ class DiscreteLaplaceMechanism(IndependentMechanism):
         contributions: int = 1,
         max_size: int | None = None,
     ) -> None:
-        self._settle(P, neighbours, contributions, max_size)
-        self._set(epsilon=positive(epsilon, "epsilon"))
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """Pure epsilon."""
-        return Guarantee.pure(self.epsilon, neighbours=self.neighbours)
+        self._settle(P, Guarantee.pure(epsilon, neighbours=neighbours), contributions, max_size)
 
     @property
     def rate(self) -> Fraction:

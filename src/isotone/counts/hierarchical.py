@@ -16,7 +16,7 @@ from isotone.counts.sensitivity import whole_number
 from isotone.counts.statistic import Counts, check_counts
 from isotone.counts.sum_tree import SumTree
 from isotone.errors import InputError
-from isotone.guarantee import Guarantee, Neighbours, Number, positive
+from isotone.guarantee import Guarantee, Neighbours, Number
 from isotone.mechanism import Error
 from isotone.noise.simulated import Simulated
 
@@ -49,7 +49,6 @@ class HierarchicalMechanism(AdditiveMechanism):
     (10, 12.2)
     """
 
-    epsilon: Fraction
     branching: int
 
     def __init__(
@@ -61,7 +60,7 @@ class HierarchicalMechanism(AdditiveMechanism):
         max_size: int | None = None,
         branching: int | None = None,
     ) -> None:
-        self._settle(P, neighbours, contributions, max_size)
+        self._settle(P, Guarantee.pure(epsilon, neighbours=neighbours), contributions, max_size)
         if P.height < len(P):
             raise InputError(
                 "Hierarchical sums need a chain, and this order has elements that are not related. Use "
@@ -70,12 +69,7 @@ class HierarchicalMechanism(AdditiveMechanism):
         chosen = _best_branching(len(P)) if branching is None else whole_number(branching, "branching")
         if chosen < 2:
             raise InputError("branching must be at least 2: a node with one child adds nothing but noise.")
-        self._set(epsilon=positive(epsilon, "epsilon"), branching=chosen)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """Pure epsilon."""
-        return Guarantee.pure(self.epsilon, neighbours=self.neighbours)
+        self._set(branching=chosen)
 
     @property
     def tree(self) -> SumTree:

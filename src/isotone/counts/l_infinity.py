@@ -15,7 +15,7 @@ from scipy.special import gammaincc, gammaincinv, gammaln, hyp1f1
 from isotone.counts.additive import AdditiveMechanism, check_confidence, deviation
 from isotone.counts.statistic import Counts
 from isotone.errors import InputError
-from isotone.guarantee import Guarantee, Neighbours, Number, positive
+from isotone.guarantee import Guarantee, Neighbours, Number
 from isotone.mechanism import Error
 from isotone.noise.cube import rounded_cube
 from isotone.noise.simulated import Simulated
@@ -41,8 +41,6 @@ class LInfinityMechanism(AdditiveMechanism):
     array([10., 10., 10., 10.])
     """
 
-    epsilon: Fraction
-
     def __init__(
         self,
         P: Poset,
@@ -51,13 +49,7 @@ class LInfinityMechanism(AdditiveMechanism):
         contributions: int = 1,
         max_size: int | None = None,
     ) -> None:
-        self._settle(P, neighbours, contributions, max_size)
-        self._set(epsilon=positive(epsilon, "epsilon"))
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """Pure epsilon."""
-        return Guarantee.pure(self.epsilon, neighbours=self.neighbours)
+        self._settle(P, Guarantee.pure(epsilon, neighbours=neighbours), contributions, max_size)
 
     @property
     def rate(self) -> Fraction:

@@ -19,7 +19,7 @@ from scipy.special import gammaln
 from isotone.counts.additive import AdditiveMechanism, deviation
 from isotone.counts.statistic import Counts
 from isotone.errors import InputError
-from isotone.guarantee import Guarantee, Neighbours, Number, exact, positive
+from isotone.guarantee import Guarantee, Neighbours, Number, exact
 from isotone.mechanism import Error
 from isotone.noise.simulated import Simulated
 
@@ -44,7 +44,6 @@ class LpMechanism(AdditiveMechanism):
     array([18., 18., 18.])
     """
 
-    epsilon: Fraction
     p: Fraction
 
     def __init__(
@@ -56,18 +55,13 @@ class LpMechanism(AdditiveMechanism):
         contributions: int = 1,
         max_size: int | None = None,
     ) -> None:
-        self._settle(P, neighbours, contributions, max_size)
+        self._settle(P, Guarantee.pure(epsilon, neighbours=neighbours), contributions, max_size)
         exponent = exact(p, "p")
         if exponent < 1:
             raise InputError(
                 f"p must be at least 1, not {p!r}: below, the ball is not convex and has no norm."
             )
-        self._set(epsilon=positive(epsilon, "epsilon"), p=exponent)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """Pure epsilon."""
-        return Guarantee.pure(self.epsilon, neighbours=self.neighbours)
+        self._set(p=exponent)
 
     @property
     def radius(self) -> float:

@@ -46,12 +46,12 @@ class Sensitivity:
         """The sensitivity of the counts over ``P`` when a unit gives up to ``contributions`` records, each
         with at most ``max_size`` yeses (None: no bound).
         """
+        if neighbours not in ("add-remove", "replace"):
+            raise InputError(f"neighbours must be 'add-remove' or 'replace', not {neighbours!r}.")
         records = whole_number(contributions, "contributions")
         largest = len(P) if max_size is None else min(len(P), whole_number(max_size, "max_size"))
         if neighbours == "add-remove" or largest == len(P):
             return cls(records, largest)
-        if neighbours != "replace":
-            raise InputError(f"neighbours must be 'add-remove' or 'replace', not {neighbours!r}.")
         top = _top_chain(P)
         return cls(records, max(largest, min(2 * (largest - top), len(P) - top)))
 
