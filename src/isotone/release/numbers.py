@@ -1,0 +1,51 @@
+"""Numbers: how a column is read as a number, record by record; what cannot be parsed is missing.
+
+Engines disagree on what a failed conversion does (raise, null, wrap around), so text is checked against a
+pattern first and only what matches is converted: no content can make a query fail.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals as nw
+
+__all__ = ["as_integer", "as_real"]
+
+_REAL = r"^[-+]?([0-9]{1,30}(\.[0-9]{0,40})?|\.[0-9]{1,40})([eE][-+]?[0-9]{1,2})?$"
+_INTEGER = r"^[-+]?[0-9]{1,17}$"
+_LARGEST = 10**17
+
+
+def as_real(column: str, dtype: Any) -> nw.Expr:
+    """The column as a float; missing, unparsable, infinite and NaN values are null."""
+    value = nw.col(column)
+    if dtype.is_numeric():
+        number = value.cast(nw.Float64)
+    elif dtype == nw.Boolean:
+        number = value.cast(nw.Int8).cast(nw.Float64)
+    else:
+        number = _matching(column, _REAL).cast(nw.Float64)
+    # A comparison with NaN is false (or orders NaN last): either way only finite numbers pass.
+    finite = (number >= -1e300) & (number <= 1e300)
+    return nw.when(finite.fill_null(False)).then(number)
+
+
+def as_integer(column: str, dtype: Any) -> nw.Expr:
+    """The column as a whole number; missing, unparsable, fractional and huge values are null."""
+    if dtype.is_integer():
+        value = nw.col(column)
+        return nw.when((value >= -_LARGEST) & (value <= _LARGEST)).then(value).cast(nw.Int64)
+    if dtype.is_numeric():
+        real = as_real(column, dtype)
+        whole = (real >= -(2.0**53)) & (real <= 2.0**53)
+        rounded = nw.when(whole.fill_null(False)).then(real).cast(nw.Int64)
+        return nw.when((rounded.cast(nw.Float64) == real).fill_null(False)).then(rounded)
+    if dtype == nw.Boolean:
+        return nw.col(column).cast(nw.Int8).cast(nw.Int64)
+    return _matching(column, _INTEGER).cast(nw.Int64)
+
+
+def _matching(column: str, pattern: str) -> nw.Expr:
+    text = nw.col(column).cast(nw.String).str.strip_chars()
+    return nw.when(text.str.contains(pattern).fill_null(False)).then(text)

@@ -1,0 +1,30 @@
+"""A real local Spark session for the tests that need one."""
+
+from __future__ import annotations
+
+import functools
+import shutil
+from typing import Any
+
+import pytest
+
+
+@functools.cache
+def spark_session() -> Any:
+    """Start Spark once for this test process; skip, saying so, where it cannot be had."""
+    if shutil.which("java") is None:
+        pytest.skip("no Java could be installed on this machine, so there is no Spark")
+    sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed: run make test-services")
+    builder = sql.SparkSession.builder.master("local[2]").appName("isotone")
+    options = {
+        "spark.ui.enabled": "false",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.driver.memory": "2g",
+    }
+    for key, value in options.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
