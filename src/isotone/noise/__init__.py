@@ -6,11 +6,11 @@ integer arithmetic; the proofs are in docs/theory/sampling.md. Parameters are ra
 """
 
 from isotone.noise import bits, simulate
-from isotone.noise.bernoulli import bernoulli, bernoulli_exp
+from isotone.noise.bernoulli import bernoulli, bernoulli_exp, bernoulli_exp_lazily
 from isotone.noise.bits import random_below, random_bits, random_words
 from isotone.noise.bulk import geometrics, two_sided_geometrics
 from isotone.noise.choice import choose_integer, shuffle
-from isotone.noise.exponential import rounded_exponential_sums
+from isotone.noise.exponential import LazyExponentials, rounded_exponential_sums
 from isotone.noise.exponential_choice import choose_exponential, choose_exponential_segments
 from isotone.noise.gaussian import discrete_gaussian, discrete_gaussians, rounded_gaussians
 from isotone.noise.geometric import geometric, two_sided_geometric
@@ -20,9 +20,11 @@ from isotone.noise.simulated import Simulated, refuse_simulated
 discrete_laplace = two_sided_geometric
 
 __all__ = [
+    "LazyExponentials",
     "Simulated",
     "bernoulli",
     "bernoulli_exp",
+    "bernoulli_exp_lazily",
     "bits",
     "choose_exponential",
     "choose_exponential_segments",

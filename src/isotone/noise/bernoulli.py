@@ -1,17 +1,19 @@
-"""Coins with probability p/q and with probability exp(-p/q), exactly.
+"""Coins with probability p/q, with probability exp(-p/q), and with probability exp(-x) for a lazily known x.
 
-Method of Canonne, Kamath and Steinke (2020): integers only, no real number is ever computed
-(docs/theory/sampling.md, section 3).
+The first two use integers only: no real number is ever computed (Canonne, Kamath and Steinke 2020;
+docs/theory/sampling.md, section 3). The third compares a uniform with brackets of exp(-x), and reads on.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 
 from isotone.errors import InputError
-from isotone.noise.bits import random_below
+from isotone.noise.bits import random_below, random_bits
+from isotone.noise.brackets import exp_negative
 
-__all__ = ["bernoulli", "bernoulli_exp"]
+__all__ = ["bernoulli", "bernoulli_exp", "bernoulli_exp_lazily"]
 
 
 def bernoulli(p: Fraction) -> bool:
@@ -33,16 +35,37 @@ def bernoulli_exp(x: Fraction) -> bool:
     """
     if x < 0:
         raise InputError(f"exp(-x) is a probability only for x at or above 0, not {x}.")
-    whole, rest = divmod(x, 1)
-    for _ in range(int(whole)):
-        if not _bernoulli_exp_below_one(Fraction(1)):
+    whole, rest = divmod(x.numerator, x.denominator)
+    for _ in range(whole):
+        if not _bernoulli_exp_below_one(1, 1):
             return False
-    return _bernoulli_exp_below_one(rest)
+    return _bernoulli_exp_below_one(rest, x.denominator)
 
 
-def _bernoulli_exp_below_one(x: Fraction) -> bool:
-    """True with probability ``exp(-x)``, ``0 <= x <= 1``: the parity of the first failure of coins x/k."""
+def _bernoulli_exp_below_one(p: int, q: int) -> bool:
+    """True with probability ``exp(-p/q)``, ``p <= q``: the first failure of coins p/(q·k) comes at an odd k."""
     k = 1
-    while random_below(x.denominator * k) < x.numerator:
+    while random_below(q * k) < p:
         k += 1
     return k % 2 == 1
+
+
+def bernoulli_exp_lazily(
+    bounds: Iterable[tuple[Fraction, Fraction]], uniform: int = 0, bits: int = 0
+) -> bool:
+    """True with probability ``exp(-x)``, for a real ``x >= 0`` that is known through ever closer bounds.
+
+    ``bounds`` yields pairs ``0 <= low <= x <= high`` whose distance shrinks to nothing; as many are taken as
+    needed. If ``x`` is itself random, later bounds may come from further random digits of it. ``uniform``
+    holds the first ``bits`` bits of the uniform to compare with, if some were drawn already.
+
+    >>> bernoulli_exp_lazily([(Fraction(0), Fraction(0))])
+    True
+    """
+    for low, high in bounds:
+        uniform, bits = uniform << 64 | random_bits(64), bits + 64
+        if uniform < exp_negative(high, bits)[0]:
+            return True
+        if uniform >= exp_negative(low, bits)[1]:
+            return False
+    raise InputError("The bounds of the exponent ended before they decided; they must come ever closer.")

@@ -9,6 +9,7 @@ exactly where it stopped. Nothing that was drawn is ever thrown away, so stoppin
 from __future__ import annotations
 
 from fractions import Fraction
+from math import expm1
 
 import numpy as np
 from numba import njit
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from isotone.errors import InputError
 from isotone.noise.bits import random_words
+from isotone.noise.compiled import Flag, Int, Ints, Words
 from isotone.noise.digits import BASE_BITS, DigitTable, geometric_digits
 
 __all__ = ["SMALLEST_RATE", "draw_digits", "geometrics", "two_sided_geometrics"]
@@ -24,12 +26,17 @@ SMALLEST_RATE = Fraction(1, 2**45)
 """The smallest rate of an array: below it, a value might not fit 64 bits."""
 
 DONE, NEED_WORDS, UNDECIDED, TOO_LARGE = 0, 1, 2, 3
-# places in the state of the kernel
-CELL, ROW, VALUE, NEXT_WORD = 0, 1, 2, 3
+CELL, ROW, VALUE, WORD = 0, 1, 2, 3  # places in the state
+LAST_DIGIT = (1 << BASE_BITS) - 1
+LARGEST = 1 << 62
+_1, _55 = np.uint64(1), np.uint64(55)
 
 
 def geometrics(rate: Fraction, size: int) -> NDArray[np.int64]:
-    """``size`` independent draws ``k >= 0`` with probability proportional to ``exp(-rate·k)``."""
+    """``size`` independent draws ``k >= 0`` with probability proportional to ``exp(-rate·k)``, exactly.
+
+    The rate must be at least 2**-45.
+    """
     _check(rate, size)
     return draw_digits(geometric_digits(rate), size, two_sided=False)
 
@@ -37,9 +44,11 @@ def geometrics(rate: Fraction, size: int) -> NDArray[np.int64]:
 def two_sided_geometrics(epsilon: Fraction, size: int) -> NDArray[np.int64]:
     """``size`` independent draws with probability proportional to ``exp(-epsilon·|k|)``, exactly.
 
-    The same distribution as :func:`two_sided_geometric`, at some ten million draws a second. ``epsilon`` must
-    be at least 2**-45, so that every value fits 64 bits (a larger one has probability below exp(-90000), and
-    raises).
+    The same distribution as :func:`two_sided_geometric`, millions of draws a second. ``epsilon`` must be at
+    least 2**-45, so that every value fits 64 bits (a larger one, of probability below exp(-60000), raises).
+
+    >>> two_sided_geometrics(Fraction(1000), 3)
+    array([0, 0, 0])
     """
     _check(epsilon, size)
     return draw_digits(geometric_digits(epsilon), size, two_sided=True)
@@ -65,36 +74,37 @@ def draw_digits(table: DigitTable, size: int, *, two_sided: bool) -> NDArray[np.
         if status == DONE:
             return values
         if status == NEED_WORDS:
-            left = size - int(state[CELL])
-            words = random_words(_expected_words(table, left, two_sided))
-            state[NEXT_WORD] = 0
+            words = random_words(_expected_words(table, size - int(state[CELL]), two_sided))
+            state[WORD] = 0
         elif status == UNDECIDED:
-            word = int(words[state[NEXT_WORD]])
+            word = int(words[state[WORD]])
             digit = table.resolve(int(state[ROW]), word >> 1)
-            state[NEXT_WORD] += 1
+            state[WORD] += 1
             _place(values, two_sided, table.unbounded, len(table.rates), state, digit, word & 1)
         else:
-            raise OverflowError("A geometric draw exceeded 64 bits; this has probability below exp(-90000).")
+            raise OverflowError("A geometric draw exceeded 64 bits; this has probability below exp(-60000).")
 
 
 def _expected_words(table: DigitTable, size: int, two_sided: bool) -> int:
-    """Words that will probably do: too few costs a refill, too many costs bits."""
-    tries = 1.0
-    if two_sided:  # minus zero is drawn again
-        tries += 0.5 * (1.0 - np.exp(-min(50.0, float(table.rates[0]))))
-    return 8 + int(size * len(table.rates) * tries * 1.01)
+    """Words that will probably do: too few cost a refill, too many cost bits."""
+    tries = (
+        1.0 - 0.5 * expm1(-min(50.0, float(table.rates[0]))) if two_sided else 1.0
+    )  # minus zero is redrawn
+    return 8 + int(1.01 * tries * size * len(table.rates))
 
 
 @njit(cache=True)
-def _place(values, two_sided, unbounded, rows, state, digit, sign):  # pragma: no cover - compiled
-    """Add one digit to the value in hand; when it was the last, finish the cell. False on overflow."""
+def _place(
+    values: Ints, two_sided: Flag, unbounded: Flag, rows: Int, state: Ints, digit: Int, sign: Int
+) -> Flag:
+    """Add one digit to the value in hand; finish the cell if it was the last. False if it grew too large."""
     row = state[ROW]
     state[VALUE] += digit << (BASE_BITS * row)
     if row < rows - 1:
         state[ROW] = row + 1
         return True
-    if unbounded and digit == 255:
-        return state[VALUE] < 1 << 62  # the excess is drawn like the digit itself
+    if unbounded and digit == LAST_DIGIT:
+        return state[VALUE] < LARGEST  # the excess is drawn like the digit itself
     value = state[VALUE]
     state[ROW] = 0
     state[VALUE] = 0
@@ -108,23 +118,22 @@ def _place(values, two_sided, unbounded, rows, state, digit, sign):  # pragma: n
 
 
 @njit(cache=True)
-def _fill(values, two_sided, unbounded, thresholds, guides, words, state):  # pragma: no cover - compiled
+def _fill(
+    values: Ints, two_sided: Flag, unbounded: Flag, thresholds: Words, guides: Ints, words: Words, state: Ints
+) -> Int:
     """Fill ``values`` from ``words``, from where ``state`` stands; say why it stopped."""
-    rows = thresholds.shape[0]
-    one = np.uint64(1)
-    high = np.uint64(55)
     while state[CELL] < values.size:
-        if state[NEXT_WORD] == words.size:
+        if state[WORD] == words.size:
             return NEED_WORDS
         row = state[ROW]
-        word = words[state[NEXT_WORD]]
-        uniform = word >> one
-        digit = guides[row, uniform >> high]
+        word = words[state[WORD]]
+        uniform = word >> _1
+        digit = guides[row, uniform >> _55]
         while uniform > thresholds[row, digit]:
             digit += 1
         if uniform == thresholds[row, digit]:
             return UNDECIDED
-        state[NEXT_WORD] += 1
-        if not _place(values, two_sided, unbounded, rows, state, digit, np.int64(word & one)):
+        state[WORD] += 1
+        if not _place(values, two_sided, unbounded, thresholds.shape[0], state, digit, np.int64(word & _1)):
             return TOO_LARGE
     return DONE

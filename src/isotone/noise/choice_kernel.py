@@ -1,8 +1,8 @@
 """The compiled first step of a choice with weights ``multiplicity·exp(-rate·score)``.
 
-Each weight is a 64-bit mantissa with a known error and a power of two; cumulative sums of lower bounds are kept
-in 128 bits, scaled so that the largest weight is just below 2**100. Upper bounds follow from the lower ones:
-``C <= true sum <= C·(1 + 2**-50) + 2·terms + 1`` (docs/theory/sampling.md, section 6).
+Each weight is a 64-bit mantissa with a known error and a power of two; cumulative sums of lower bounds are
+kept in 128 bits, scaled so that the largest weight is just below 2**100. Upper bounds follow from the lower
+ones: ``C <= true sum <= C·(1 + 2**-50) + 2·terms + 1`` (docs/theory/sampling.md, section 6).
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from isotone.noise.wide import exp2_negative, multiply, shift_left, shift_right
+from isotone.noise.compiled import Flag, Int, Ints, Word, Words
+from isotone.noise.wide import below, exp2_negative, multiply, shift_left, shift_right
 
 __all__ = ["DONE", "EMPTY", "NEED_WORDS", "SCALE", "SEGMENT", "UNDECIDED", "WORD", "choose_segments"]
 
@@ -21,27 +22,26 @@ TOP = 100  # the largest weight is scaled to just below 2**TOP
 FAR = 256  # weights below 2**-FAR of the best score's are 0 at first
 CLOSENESS = 50
 MANTISSA_ERROR = np.uint64(1024)  # in units of 2**-63
-_0, _1, _64 = np.uint64(0), np.uint64(1), np.uint64(64)
+ABOVE_TOTAL, BETWEEN_BOUNDS = -1, -2
+_0, _1, _ALL = np.uint64(0), np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 @njit(cache=True, inline="always")
-def _octaves(distance, mantissa, places):  # pragma: no cover - compiled
+def _octaves(distance: Word, mantissa: Word, places: Int) -> tuple[Int, Word]:
     """``distance·mantissa / 2**places`` as an integer part (at most FAR) and 64 fractional bits."""
     high, low = multiply(distance, mantissa)
     if places <= 0:
-        return (np.int64(0), _0) if high | low == _0 else (np.int64(FAR), _0)
+        return (0, _0) if high | low == _0 else (FAR, _0)
     whole_high, whole_low = shift_right(high, low, places)
     if whole_high != _0 or whole_low >= np.uint64(FAR):
-        return np.int64(FAR), _0
-    if places <= 64:
-        fraction = low if places == 64 else low << np.uint64(64 - places)
-    else:
-        fraction = shift_right(high, low, places - 64)[1]
-    return np.int64(whole_low), fraction
+        return FAR, _0
+    if places < 64:
+        return np.int64(whole_low), low << np.uint64(64 - places)
+    return np.int64(whole_low), shift_right(high, low, places - 64)[1]
 
 
 @njit(cache=True, inline="always")
-def _bit_length(number):  # pragma: no cover - compiled
+def _bit_length(number: Int) -> Int:
     length = 0
     while number > 0:
         number >>= 1
@@ -50,24 +50,19 @@ def _bit_length(number):  # pragma: no cover - compiled
 
 
 @njit(cache=True, inline="always")
-def _upper(high, low, terms):  # pragma: no cover - compiled
+def _upper(high: Word, low: Word, terms: Int) -> tuple[Word, Word]:
     """An upper bound of the true sum of ``terms`` weights whose lower bounds add up to (high, low)."""
-    _, excess = shift_right(high, low, CLOSENESS)
-    excess_high, _ = shift_right(high, low, CLOSENESS)
-    add = excess + np.uint64(2 * terms + 1)
-    carry = _1 if add < excess else _0
-    total = low + add
-    return high + excess_high + carry + (_1 if total < low else _0), total
-
-
-@njit(cache=True, inline="always")
-def _below(a_high, a_low, b_high, b_low):  # pragma: no cover - compiled
-    return a_high < b_high or (a_high == b_high and a_low < b_low)
+    more_high, more_low = shift_right(high, low, CLOSENESS)
+    more_low += np.uint64(2 * terms + 1)
+    if more_low < np.uint64(2 * terms + 1):
+        more_high += _1
+    total = low + more_low
+    return high + more_high + (_1 if total < low else _0), total
 
 
 @njit(cache=True)
-def _best_score(scores, counts, start, stop):  # pragma: no cover - compiled
-    """Whether the segment has a candidate, and the least score of one."""
+def _best_score(scores: Ints, counts: Ints, start: Int, stop: Int) -> tuple[Flag, Int]:
+    """Whether the segment has a candidate (and no negative multiplicity), and the least score of one."""
     found, best = False, np.int64(0)
     for i in range(start, stop):
         if counts.size:
@@ -81,8 +76,10 @@ def _best_score(scores, counts, start, stop):  # pragma: no cover - compiled
 
 
 @njit(cache=True)
-def _largest(scores, counts, start, stop, best, mantissa, places):  # pragma: no cover - compiled
-    """The least ``t`` seen such that every weight is below ``2**t``, and one is at least ``2**(t - 3)``."""
+def _largest(
+    scores: Ints, counts: Ints, start: Int, stop: Int, best: Int, mantissa: Word, places: Int
+) -> Int:
+    """The ``t`` for which every weight is below ``2**t``, and one is at least ``2**(t - 2)``."""
     top = 1
     if counts.size:
         for i in range(start, stop):
@@ -94,7 +91,17 @@ def _largest(scores, counts, start, stop, best, mantissa, places):  # pragma: no
 
 
 @njit(cache=True)
-def _add_up(scores, counts, start, stop, best, top, mantissa, places, sums):  # pragma: no cover - compiled
+def _add_up(
+    scores: Ints,
+    counts: Ints,
+    start: Int,
+    stop: Int,
+    best: Int,
+    top: Int,
+    mantissa: Word,
+    places: Int,
+    sums: Words,
+) -> None:
     """Cumulative sums of the lower bounds of the weights, scaled by ``2**(TOP - top)``."""
     high, low = _0, _0
     for i in range(start, stop):
@@ -115,30 +122,40 @@ def _add_up(scores, counts, start, stop, best, top, mantissa, places, sums):  # 
 
 
 @njit(cache=True)
-def _place(high, low, sums, size):  # pragma: no cover - compiled
-    """The candidate of a uniform in ``[u, u + 1)``; -1 if it is above the total; -2 if the bounds do not tell."""
+def _place(high: Word, low: Word, sums: Words, size: Int) -> Int:
+    """The candidate of a uniform in ``[u, u + 1)``, or ABOVE_TOTAL, or BETWEEN_BOUNDS if that is open."""
     first, last = 0, size
     while first < last:
         middle = (first + last) // 2
-        if _below(high, low, sums[middle, 0], sums[middle, 1]):
+        if below(high, low, sums[middle, 0], sums[middle, 1]):
             last = middle
         else:
             first = middle + 1
     if first > 0:
         upper_high, upper_low = _upper(sums[first - 1, 0], sums[first - 1, 1], first)
-        if _below(high, low, upper_high, upper_low):
-            return -2
-    return first if first < size else -1
+        if below(high, low, upper_high, upper_low):
+            return BETWEEN_BOUNDS
+    return first if first < size else ABOVE_TOTAL
 
 
 @njit(cache=True)
 def choose_segments(
-    scores, counts, offsets, mantissas, places, words, sums, chosen, pending, state
-):  # pragma: no cover - compiled
+    scores: Ints,
+    counts: Ints,
+    offsets: Ints,
+    mantissas: Words,
+    places: Ints,
+    words: Words,
+    sums: Words,
+    chosen: Ints,
+    pending: Words,
+    state: Ints,
+) -> Int:
     """Choose in every segment from where ``state`` stands; say why it stopped.
 
-    A stop between two uniforms loses nothing, since the sums do not depend on them; an undecided uniform is
-    handed over in ``pending``.
+    ``counts`` may be empty: every multiplicity is then 1. There is one mantissa and place for each segment,
+    or one for all. A stop between two uniforms loses nothing, since the sums do not depend on them; an
+    undecided uniform is handed over in ``pending``.
     """
     while state[SEGMENT] < chosen.size:
         segment = state[SEGMENT]
@@ -152,19 +169,19 @@ def choose_segments(
         _add_up(scores, counts, start, stop, best, top, mantissa, octave, sums)
         size = stop - start
         total_high, _ = _upper(sums[size - 1, 0], sums[size - 1, 1], size)
-        mask = np.uint64(0xFFFFFFFFFFFFFFFF)
+        mask = _ALL
         while mask >> _1 >= total_high:
             mask >>= _1
-        place = -1
-        while place == -1:
+        place, high, low = ABOVE_TOTAL, _0, _0
+        while place == ABOVE_TOTAL:
             if state[WORD] + 2 > words.size:
                 return NEED_WORDS
             high, low = words[state[WORD]] & mask, words[state[WORD] + 1]
             state[WORD] += 2
             place = _place(high, low, sums, size)
-            if place == -2:
-                pending[0], pending[1], state[SCALE] = high, low, TOP - top
-                return UNDECIDED
+        if place == BETWEEN_BOUNDS:
+            pending[0], pending[1], state[SCALE] = high, low, TOP - top
+            return UNDECIDED
         chosen[segment] = place
         state[SEGMENT] += 1
     return DONE

@@ -1,4 +1,4 @@
-"""Exact rounding of sums of exponential variables that share their terms.
+"""Exponential variables as lazily read binary digits, and exact rounding of their sums.
 
 An exponential variable of rate ``r`` is a string of independent binary digits: ``floor(2**k · E)`` is
 geometric of rate ``r / 2**k``, and the digits that follow are independent of it (docs/theory/sampling.md,
@@ -17,11 +17,41 @@ from isotone.errors import InputError
 from isotone.noise.bulk import SMALLEST_RATE, draw_digits
 from isotone.noise.digits import BASE_BITS, DigitTable, digits_below, geometric_digits
 
-__all__ = ["rounded_exponential_sums"]
+__all__ = ["LazyExponentials", "rounded_exponential_sums"]
 
 LARGEST_MEAN = 2**56  # of the longest sum: results then fit 64 bits
-FURTHER_DIGITS = 4  # base-256 digits that are read at once while a rounding is open
-FURTHER_PLACES = FURTHER_DIGITS * BASE_BITS
+FURTHER_DIGITS = 4  # base-256 digits that are read at once
+
+
+class LazyExponentials:
+    """Independent exponential variables ``E_1, …, E_count``, known to a growing number of binary places.
+
+    In units of ``2**-places``, ``E_1 + … + E_m`` is at or above ``partial_sum(m)``, by less than ``m``.
+    :meth:`read_on` adds 32 places to all of them.
+    """
+
+    def __init__(self, rate: Fraction, count: int, places: int) -> None:
+        """Read the first ``places`` binary places; ``first_places`` says how many 64 bits can hold."""
+        self.rate = rate
+        self.places = places
+        self._sums = [_partial_sums(geometric_digits(rate / 2**places), count)]
+
+    def read_on(self) -> None:
+        """Read 32 further binary places of every variable."""
+        self.places += FURTHER_DIGITS * BASE_BITS
+        table = digits_below(self.rate / 2**self.places, FURTHER_DIGITS)
+        self._sums.append(_partial_sums(table, self._sums[0].size - 1))
+
+    def partial_sum(self, terms: int) -> int:
+        """The digits read so far of the first ``terms`` variables, added up, in units of ``2**-places``."""
+        total = 0
+        for sums in self._sums:
+            total = (total << FURTHER_DIGITS * BASE_BITS) + int(sums[terms])
+        return total
+
+    def first_partial_sums(self) -> NDArray[np.int64]:
+        """``partial_sum(0), partial_sum(1), …`` as they were when only the first places had been read."""
+        return self._sums[0]
 
 
 def rounded_exponential_sums(
@@ -39,31 +69,31 @@ def rounded_exponential_sums(
     plus, minus = _lengths(plus, "plus"), _lengths(minus, "minus")
     if plus.shape != minus.shape:
         raise InputError(f"plus and minus must have one entry per sum, not {plus.size} and {minus.size}.")
-    terms = (int(plus.max(initial=0)), int(minus.max(initial=0)))
-    places = _first_places(rate, max(terms), plus.size)
-    up, down = (_partial_sums(geometric_digits(rate / 2**places), count) for count in terms)
-    value = up[plus] - down[minus]
+    longest = int(max(plus.max(initial=0), minus.max(initial=0)))
+    places = first_places(rate, longest, plus.size)
+    up = LazyExponentials(rate, int(plus.max(initial=0)), places)
+    down = LazyExponentials(rate, int(minus.max(initial=0)), places)
+    value = up.first_partial_sums()[plus] - down.first_partial_sums()[minus]
     # in units of the last place read, the sum lies between value - minus and value + plus
     half = 1 << (places - 1)
-    low, high = (value - minus + half) >> places, (value + plus + half) >> places
-    still_open = np.flatnonzero(low != high)
-    if still_open.size:
-        cells = [(int(value[x]), int(plus[x]), int(minus[x])) for x in still_open]
-        low[still_open] = _read_on(rate, terms, places, cells)
-    return low
+    rounded, high = (value - minus + half) >> places, (value + plus + half) >> places
+    still_open = [int(x) for x in np.flatnonzero(rounded != high)]
+    while still_open:
+        up.read_on()
+        down.read_on()
+        for x in still_open:
+            rounded[x], high[x] = _round(up, down, int(plus[x]), int(minus[x]))
+        still_open = [x for x in still_open if rounded[x] != high[x]]
+    return rounded
 
 
-def _lengths(lengths: NDArray[np.int64], name: str) -> NDArray[np.int64]:
-    array = np.asarray(lengths)
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise InputError(f"{name} must be a one-dimensional array of integers.")
-    array = array.astype(np.int64)
-    if array.size and array.min() < 0:
-        raise InputError(f"{name} counts terms: its entries must be 0 or above.")
-    return array
+def _round(up: LazyExponentials, down: LazyExponentials, plus: int, minus: int) -> tuple[int, int]:
+    """The least and the largest integer that the sum may round to, as far as its digits are known."""
+    value, half = up.partial_sum(plus) - down.partial_sum(minus), 1 << (up.places - 1)
+    return (value - minus + half) >> up.places, (value + plus + half) >> up.places
 
 
-def _first_places(rate: Fraction, longest: int, cells: int) -> int:
+def first_places(rate: Fraction, longest: int, cells: int) -> int:
     """Binary places to read at first: so many that an open rounding is rare, if 64 bits hold the sums."""
     finest = max(SMALLEST_RATE, Fraction(longest, 2 * LARGEST_MEAN))
     if rate < 2 * finest:
@@ -85,22 +115,11 @@ def _partial_sums(table: DigitTable, terms: int) -> NDArray[np.int64]:
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(draws)])
 
 
-def _read_on(
-    rate: Fraction, terms: tuple[int, int], places: int, cells: list[tuple[int, int, int]]
-) -> list[int]:
-    """Round the sums in ``cells`` (value so far, plus, minus) by reading further digits of every term."""
-    rounded: dict[int, int] = {}
-    values = [value for value, _, _ in cells]
-    while len(rounded) < len(cells):
-        places += FURTHER_PLACES
-        table = digits_below(rate / 2**places, FURTHER_DIGITS)
-        up, down = (_partial_sums(table, count) for count in terms)
-        half = 1 << (places - 1)
-        for x, (_, plus, minus) in enumerate(cells):
-            if x in rounded:
-                continue
-            values[x] = (values[x] << FURTHER_PLACES) + int(up[plus]) - int(down[minus])
-            low, high = (values[x] - minus + half) >> places, (values[x] + plus + half) >> places
-            if low == high:
-                rounded[x] = low
-    return [rounded[x] for x in range(len(cells))]
+def _lengths(lengths: NDArray[np.int64], name: str) -> NDArray[np.int64]:
+    array = np.asarray(lengths)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise InputError(f"{name} must be a one-dimensional array of integers.")
+    array = array.astype(np.int64)
+    if array.size and array.min() < 0:
+        raise InputError(f"{name} counts terms: its entries must be 0 or above.")
+    return array

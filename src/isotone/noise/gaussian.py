@@ -8,6 +8,7 @@ compiled kernel, and read on in integers in the rare case that the word falls in
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from math import isqrt
 
@@ -15,20 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
-from isotone.noise.bernoulli import bernoulli_exp
+from isotone.noise.bernoulli import bernoulli_exp, bernoulli_exp_lazily
 from isotone.noise.bits import random_bits, random_words
-from isotone.noise.brackets import exp_negative
 from isotone.noise.bulk import SMALLEST_RATE, geometrics
 from isotone.noise.gaussian_kernel import DONE, PROPOSAL, TAKEN, accept, put
 from isotone.noise.geometric import two_sided_geometric
 
 __all__ = ["discrete_gaussian", "discrete_gaussians", "rounded_gaussians"]
 
-LEAST_SD = 2  # a continuous Gaussian is drawn at a scale at least this large
+LEAST_VARIANCE = 4  # a continuous Gaussian is drawn at a scale at least this large
 
 
 def discrete_gaussian(sigma2: Fraction) -> int:
-    """A draw ``k`` with probability proportional to ``exp(-k²/(2·sigma2))``, for a rational ``sigma2 > 0``."""
+    """A draw ``k`` with probability proportional to ``exp(-k²/(2·sigma2))``, for any rational above 0."""
     _check_variance(sigma2)
     scale = _proposal_scale(sigma2)
     while True:
@@ -40,7 +40,7 @@ def discrete_gaussian(sigma2: Fraction) -> int:
 def discrete_gaussians(sigma2: Fraction, size: int) -> NDArray[np.int64]:
     """``size`` independent draws with probability proportional to ``exp(-k²/(2·sigma2))``, exactly.
 
-    The standard deviation may be at most ``2**43``, so that values fit 64 bits.
+    The standard deviation must be below ``2**44``, so that values fit 64 bits.
     """
     _check_variance(sigma2)
     return _draw(sigma2, size, places=0)
@@ -49,11 +49,11 @@ def discrete_gaussians(sigma2: Fraction, size: int) -> NDArray[np.int64]:
 def rounded_gaussians(sigma2: Fraction, size: int) -> NDArray[np.int64]:
     """``size`` independent Gaussian variables of variance ``sigma2``, each exactly rounded to an integer.
 
-    Halves are rounded up; an exact half has probability zero. The standard deviation may be at most ``2**43``.
+    Halves are rounded up; an exact half has probability zero. The standard deviation must be below ``2**43``.
     """
     _check_variance(sigma2)
     places = 1
-    while sigma2 * 4**places < LEAST_SD**2:
+    while sigma2 * 4**places < LEAST_VARIANCE:
         places += 1
     return _draw(sigma2 * 4**places, size, places)
 
@@ -71,11 +71,12 @@ def _proposal_scale(sigma2: Fraction) -> int:
 def _draw(sigma2: Fraction, size: int, places: int) -> NDArray[np.int64]:
     """Discrete Gaussians (``places = 0``), or continuous ones rounded after division by ``2**places``."""
     scale = _proposal_scale(sigma2)
-    if scale * SMALLEST_RATE > 1:
-        raise InputError(f"Arrays of Gaussian noise need a standard deviation of at most 2**43, not {scale}.")
+    if Fraction(1, scale) < 2 * SMALLEST_RATE:
+        limit = 44 if places == 0 else 43
+        raise InputError(f"Arrays of Gaussian noise need a standard deviation below 2**{limit}.")
     if size < 0:
         raise InputError(f"The number of draws must be at least 0, not {size}.")
-    shape = np.array([sigma2 / scale, 1 / (2 * sigma2), Fraction(1, scale)], dtype=np.float64)
+    shape = np.array([float(sigma2 / scale), float(1 / (2 * sigma2)), 1 / scale])
     values = np.empty(size, dtype=np.int64)
     state = np.zeros(2, dtype=np.int64)
     while state[TAKEN] < size:
@@ -86,37 +87,28 @@ def _draw(sigma2: Fraction, size: int, places: int) -> NDArray[np.int64]:
         while accept(values, proposals, uniforms, fractions, shape, places, state) != DONE:
             i = int(state[PROPOSAL])
             word = int(uniforms[i])
-            start = int(fractions[i]) if places else None
-            if _is_accepted(sigma2, scale, int(proposals[i]), start, word >> 1):
-                put(values, proposals[i], word & 1, places, state)
+            exponents = _exponents(sigma2, int(proposals[i]), int(fractions[i]) if places else None)
+            if bernoulli_exp_lazily(exponents, word >> 1, 63):
+                put(values, int(proposals[i]), word & 1, places, state)
             state[PROPOSAL] += 1
     return values
 
 
-def _is_accepted(sigma2: Fraction, scale: int, proposal: int, fraction: int | None, uniform: int) -> bool:
-    """Whether a 63-bit uniform, read on as needed, is below the acceptance probability of a proposal.
+def _exponents(sigma2: Fraction, proposal: int, fraction: int | None) -> Iterator[tuple[Fraction, Fraction]]:
+    """Ever closer bounds of the exponent of a proposal's acceptance probability (section 7).
 
-    ``fraction`` is the first word of the fractional part of a continuous proposal; None for a discrete one.
+    It is ``(y - c)²/(2·sigma2) + (y - proposal)/scale`` with ``c = sigma2/scale``. A continuous proposal is
+    ``y = proposal + fraction/2**64 + …``, read on from random bits; a discrete one has no fraction.
     """
-    bits, unread = 63, Fraction(0 if fraction is None else 1, 2**64)
-    known = proposal + Fraction(fraction or 0, 2**64)
+    scale = _proposal_scale(sigma2)
+    known, unread = Fraction(proposal), Fraction(0)
+    if fraction is not None:
+        known, unread = known + Fraction(fraction, 2**64), Fraction(1, 2**64)
     while True:
-        low, high = _exponent(sigma2, scale, proposal, known, unread)
-        least, most = exp_negative(high, bits)[0], exp_negative(low, bits)[1]
-        if uniform < least or uniform >= most:
-            return uniform < least
-        bits += 64
-        uniform = uniform << 64 | random_bits(64)
+        farthest = max(abs(y - sigma2 / scale) for y in (known, known + unread))
+        nearest = max(Fraction(0), farthest - unread)
+        slope = (known - proposal) / scale
+        yield nearest**2 / (2 * sigma2) + slope, farthest**2 / (2 * sigma2) + slope + unread / scale
         if unread:
             unread /= 2**64
             known += random_bits(64) * unread
-
-
-def _exponent(
-    sigma2: Fraction, scale: int, proposal: int, known: Fraction, unread: Fraction
-) -> tuple[Fraction, Fraction]:
-    """Bounds of ``(y - c)²/(2·sigma2) + (y - proposal)/scale`` for ``known <= y <= known + unread``."""
-    ends = sorted(abs(y - sigma2 / scale) for y in (known, known + unread))
-    nearest = max(Fraction(0), ends[1] - unread)
-    slope = (known - proposal) / scale
-    return nearest**2 / (2 * sigma2) + slope, ends[1] ** 2 / (2 * sigma2) + slope + unread / scale

@@ -14,24 +14,22 @@ from isotone.errors import InputError
 from isotone.noise.bits import random_bits
 from isotone.noise.brackets import exp_negative
 
-__all__ = ["Brackets", "choose_lazily", "choose_log", "locate"]
+__all__ = ["OPEN", "REJECTED", "STEP", "Brackets", "choose_lazily", "choose_log", "locate"]
 
 Brackets = Callable[[int], tuple[Sequence[int], Sequence[int]]]
 """``brackets(bits)`` gives integers with ``lower[i] <= 2**bits · weight[i] <= upper[i]``."""
 
-FIRST_BITS = 64
-REJECTED = -1
-OPEN = -2
+STEP = 64  # bits that a uniform gets at a time
+REJECTED, OPEN = -1, -2
 
 
 def choose_lazily(brackets: Brackets) -> int:
-    """An index ``i`` with probability ``weight[i] / sum(weight)``, for weights known through brackets.
+    """An index ``i`` with probability ``weight[i] / sum(weight)``, for real weights known through brackets.
 
     ``brackets(bits)`` returns two sequences of integers with
-    ``0 <= lower[i] <= 2**bits · weight[i] <= upper[i]``; it is called with growing ``bits`` (64, 128, …), almost
-    always once. The weights may have any scale, but must not all be zero, and the relative width of their
-    brackets must shrink to nothing as ``bits`` grows. For an independent choice with the same weights, call
-    again.
+    ``0 <= lower[i] <= 2**bits · weight[i] <= upper[i]``. It is called with growing ``bits`` (64, 128, …), and
+    almost always once. The weights may have any scale. They must not all be zero, and the brackets of the
+    others must become relatively narrow as ``bits`` grows.
 
     >>> choose_lazily(lambda bits: ([0, 3 << bits], [0, 3 << bits]))
     1
@@ -39,11 +37,10 @@ def choose_lazily(brackets: Brackets) -> int:
     bits, lower, upper = _accurate(brackets)
     while True:
         uniform = random_bits(sum(upper).bit_length())
-        place = locate(uniform, lower, upper)
-        finer = bits
+        place, finer = locate(uniform, lower, upper), bits
         while place == OPEN:
-            finer += FIRST_BITS
-            uniform = uniform << FIRST_BITS | random_bits(FIRST_BITS)
+            finer += STEP
+            uniform = uniform << STEP | random_bits(STEP)
             place = locate(uniform, *brackets(finer))
         if place != REJECTED:
             return place
@@ -51,15 +48,13 @@ def choose_lazily(brackets: Brackets) -> int:
 
 def _accurate(brackets: Brackets) -> tuple[int, Sequence[int], Sequence[int]]:
     """The first brackets whose total is known within a factor of two: few uniforms are then rejected."""
-    bits = FIRST_BITS
+    bits = STEP
     while True:
         lower, upper = brackets(bits)
-        if not upper:
-            raise InputError("A choice needs at least one candidate.")
-        if 2 * sum(lower) >= sum(upper) > 0:
-            return bits, lower, upper
         if sum(upper) == 0:
-            raise InputError("A choice needs at least one weight above 0.")
+            raise InputError("A choice needs at least one candidate, and a weight above 0.")
+        if 2 * sum(lower) >= sum(upper):
+            return bits, lower, upper
         bits *= 2
 
 
@@ -79,22 +74,23 @@ def locate(uniform: int, lower: Sequence[int], upper: Sequence[int]) -> int:
 def choose_log(log_weights: Brackets) -> int:
     """An index ``i`` with probability proportional to ``exp(L[i])``, for real ``L`` known through brackets.
 
-    ``log_weights(bits)`` returns two sequences of integers with ``lower[i] <= 2**bits · L[i] <= upper[i]``; it
-    is called with growing ``bits``, and must bracket the same ``L`` ever more closely.
+    ``log_weights(bits)`` returns two sequences of integers with ``lower[i] <= 2**bits · L[i] <= upper[i]``.
+    It is called with growing ``bits``, and must bracket the same numbers ever more closely.
 
     >>> choose_log(lambda bits: ([-1000 << bits, 5 << bits], [-1000 << bits, 5 << bits]))
     1
     """
-    first = log_weights(FIRST_BITS)[1]
+    first = log_weights(STEP)[1]
     if not first:
-        raise InputError("A choice needs at least one candidate.")
-    top = Fraction(max(first), 1 << FIRST_BITS)  # a public shift: at or above every L
+        raise InputError("A choice needs at least one candidate, and a weight above 0.")
+    top = Fraction(max(first), 1 << STEP)  # at or above every L: the weights are taken relative to exp(top)
 
     def weights(bits: int) -> tuple[list[int], list[int]]:
-        lower, upper = log_weights(bits + 8)
-        unit = 1 << (bits + 8)
-        lows = [exp_negative(max(top - Fraction(low, unit), Fraction(0)), bits)[0] for low in lower]
-        highs = [exp_negative(max(top - Fraction(high, unit), Fraction(0)), bits)[1] for high in upper]
+        places = bits + 8
+        lower, upper = log_weights(places)
+        lows = [exp_negative(top - Fraction(low, 1 << places), bits)[0] for low in lower]
+        # a bracket may reach above top, but the number it holds does not
+        highs = [exp_negative(max(Fraction(0), top - Fraction(high, 1 << places)), bits)[1] for high in upper]
         return lows, highs
 
     return choose_lazily(weights)

@@ -58,7 +58,7 @@ def rounded_gaussians(rng: np.random.Generator, sigma2: Number, size: Size) -> S
 
 
 def discrete_gaussians(rng: np.random.Generator, sigma2: Number, size: Size) -> Simulated:
-    """Integers with probability proportional to ``exp(-k²/(2·sigma2))``, accepted from two-sided geometrics."""
+    """Integers with probability ∝ ``exp(-k²/(2·sigma2))``, accepted from two-sided geometrics."""
     variance = float(positive(sigma2, "sigma2"))
     scale = np.floor(np.sqrt(variance)) + 1.0
     wanted = int(np.prod(size))
@@ -72,7 +72,7 @@ def discrete_gaussians(rng: np.random.Generator, sigma2: Number, size: Size) -> 
 
 
 def exponential_sums(rng: np.random.Generator, rate: Number, plus: ArrayLike, minus: ArrayLike) -> Simulated:
-    """``E_1 + … + E_plus[x] - E'_1 - … - E'_minus[x]`` for every ``x``, with exponentials shared between sums."""
+    """``E_1 + … + E_plus[x] - E'_1 - … - E'_minus[x]`` for every ``x``; the sums share their exponentials."""
     up, down = (np.asarray(lengths, dtype=np.int64) for lengths in (plus, minus))
     if up.shape != down.shape or up.ndim != 1 or np.any(up < 0) or np.any(down < 0):
         raise InputError("plus and minus must be lists of term counts, 0 or above, of the same length.")

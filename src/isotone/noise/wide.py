@@ -13,28 +13,23 @@ from numba import njit
 from numpy.typing import NDArray
 
 from isotone.noise.brackets import exp_negative, log_two
+from isotone.noise.compiled import Flag, Int, Word
 
-__all__ = ["POWER_ERROR", "exp2_negative", "multiply", "shift_left", "shift_right"]
+__all__ = ["POWER_ERROR", "below", "exp2_negative", "multiply", "shift_left", "shift_right"]
 
 POWER_ERROR = 16
 """``exp2_negative`` is off by less than this, in units of 2**-63."""
 
+_0, _1, _32, _63, _64 = (np.uint64(value) for value in (0, 1, 32, 63, 64))
 _LOW = np.uint64(0xFFFFFFFF)
-_32 = np.uint64(32)
-_63 = np.uint64(63)
-_64 = np.uint64(64)
-_0 = np.uint64(0)
-_1 = np.uint64(1)
 
 
 def _powers_of_two(step_bits: int) -> NDArray[np.uint64]:
-    """``2**63 · 2**(-i / 2**step_bits)`` rounded down, for ``i = 0…255``."""
-    extra = 64
-    low, _ = log_two(extra + 64)
-    log = Fraction(low, 1 << (extra + 64))  # short by less than 2**-127: far below the last place
+    """``2**63 · 2**(-i / 2**step_bits)`` for ``i = 0…255``, short by less than 2."""
+    low, _ = log_two(128)
+    log = Fraction(low, 1 << 128)
     return np.array(
-        [exp_negative(log * Fraction(i, 1 << step_bits), 63 + extra)[0] >> extra for i in range(256)],
-        dtype=np.uint64,
+        [exp_negative(log * Fraction(i, 1 << step_bits), 127)[0] >> 64 for i in range(256)], dtype=np.uint64
     )
 
 
@@ -43,7 +38,7 @@ _LOG_TWO = np.uint64(log_two(64)[0])
 
 
 @njit(cache=True, inline="always")
-def multiply(a, b):  # pragma: no cover - compiled
+def multiply(a: Word, b: Word) -> tuple[Word, Word]:
     """The product of two 64-bit integers as (high, low) words."""
     a_low, a_high = a & _LOW, a >> _32
     b_low, b_high = b & _LOW, b >> _32
@@ -54,7 +49,7 @@ def multiply(a, b):  # pragma: no cover - compiled
 
 
 @njit(cache=True, inline="always")
-def shift_right(high, low, places):  # pragma: no cover - compiled
+def shift_right(high: Word, low: Word, places: Int) -> tuple[Word, Word]:
     """A 128-bit integer shifted right by ``places >= 0``."""
     if places == 0:
         return high, low
@@ -67,7 +62,7 @@ def shift_right(high, low, places):  # pragma: no cover - compiled
 
 
 @njit(cache=True, inline="always")
-def shift_left(high, low, places):  # pragma: no cover - compiled
+def shift_left(high: Word, low: Word, places: Int) -> tuple[Word, Word]:
     """A 128-bit integer shifted left by ``places >= 0``; bits beyond 128 are lost."""
     if places == 0:
         return high, low
@@ -80,18 +75,24 @@ def shift_left(high, low, places):  # pragma: no cover - compiled
 
 
 @njit(cache=True, inline="always")
-def _scaled_product(a, b):  # pragma: no cover - compiled
+def below(a_high: Word, a_low: Word, b_high: Word, b_low: Word) -> Flag:
+    """Whether one 128-bit integer is below another."""
+    return a_high < b_high or (a_high == b_high and a_low < b_low)
+
+
+@njit(cache=True, inline="always")
+def _scaled_product(a: Word, b: Word) -> Word:
     """``floor(a·b / 2**63)`` for numbers up to 2**63."""
     high, low = multiply(a, b)
     return (high << _1) | (low >> _63)
 
 
 @njit(cache=True, inline="always")
-def exp2_negative(fraction):  # pragma: no cover - compiled
+def exp2_negative(fraction: Word) -> Word:
     """``2**63 · 2**(-fraction / 2**64)``, off by less than POWER_ERROR.
 
-    The three high bytes of the exponent are looked up, the rest is below 2**-24 and needs two terms of the
-    series.
+    The three high bytes of the exponent are looked up; what is left is below 2**-24 and needs two terms of
+    the series.
     """
     first = _FIRST[fraction >> np.uint64(56)]
     second = _SECOND[(fraction >> np.uint64(48)) & np.uint64(255)]
