@@ -1,0 +1,132 @@
+"""Released and simulated noise of the baselines against their stated laws.
+
+Each test fails a correct sampler with probability at most FALSE_ALARM, and is shown to notice a scale that is
+wrong by 10 %.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import gamma, kstest, norm
+from tests.support.chisquare import FALSE_ALARM, chi_square_p
+
+from isotone.counts.discrete_gaussian import DiscreteGaussianMechanism
+from isotone.counts.discrete_laplace import DiscreteLaplaceMechanism
+from isotone.counts.gaussian import GaussianMechanism
+from isotone.counts.hierarchical import HierarchicalMechanism
+from isotone.counts.l_infinity import LInfinityMechanism
+from isotone.counts.laplace import LaplaceMechanism
+from isotone.counts.lp_ball import L2Mechanism, LpMechanism
+from isotone.order import Poset
+
+WRONG = Fraction(11, 10)
+
+
+def p_of_integers(draws, mechanism, scale=1):
+    """How likely single-count noise ``draws`` are under the law of ``mechanism`` (on one element)."""
+    k = np.arange(-200, 201)
+    law = np.exp(mechanism(scale).log_probability(k[:, None]))
+    return chi_square_p([np.sum(draws == value) for value in k], law)
+
+
+INDEPENDENT = {
+    "laplace": lambda P, s: LaplaceMechanism(P, Fraction(3, 10) * len(P) / s),
+    "discrete laplace": lambda P, s: DiscreteLaplaceMechanism(P, Fraction(3, 10) * len(P) / s),
+    "gaussian": lambda P, s: GaussianMechanism(P, rho=Fraction(len(P), 40) / s**2),
+    "discrete gaussian": lambda P, s: DiscreteGaussianMechanism(P, rho=Fraction(len(P), 40) / s**2),
+}
+
+
+@pytest.mark.parametrize("name", INDEPENDENT)
+def test_released_noise_has_the_stated_probabilities(name):
+    many, one = Poset.antichain(range(20_000)), Poset.chain([0])
+    counts = np.arange(20_000)
+    draws = INDEPENDENT[name](many, 1).release(counts) - counts
+    # with one element the sensitivity is 1: the same scale needs the promise divided by the number of elements
+    assert p_of_integers(draws, lambda s: INDEPENDENT[name](one, s)) > FALSE_ALARM
+    assert p_of_integers(draws, lambda s: INDEPENDENT[name](one, s), WRONG) < FALSE_ALARM
+
+
+def test_the_released_cube_has_the_stated_joint_probabilities():
+    m = LInfinityMechanism(Poset.antichain("ab"), 1)
+    draws = np.array([m.release([7, 9]) for _ in range(12_000)]) - [7, 9]
+    k = np.arange(-40, 41)
+    cells = np.stack(np.meshgrid(k, k, indexing="ij"), axis=-1).reshape(-1, 2)
+    where = (draws[:, 0] + 40) * 81 + draws[:, 1] + 40
+    observed = np.bincount(where, minlength=len(cells))
+    assert chi_square_p(observed, np.exp(m.log_probability(cells))) > FALSE_ALARM
+    wrong = LInfinityMechanism(Poset.antichain("ab"), WRONG)
+    assert chi_square_p(observed, np.exp(wrong.log_probability(cells))) < FALSE_ALARM
+
+
+def test_the_released_cube_reads_on_when_its_first_digits_do_not_decide(monkeypatch):
+    monkeypatch.setattr("isotone.noise.cube.FIRST_PLACES", 1)
+    m = LInfinityMechanism(Poset.chain("a"), "0.3")
+    draws = np.array([m.release([5])[0] - 5 for _ in range(6_000)])
+    assert p_of_integers(draws, lambda s: LInfinityMechanism(Poset.chain("a"), "0.3")) > FALSE_ALARM
+    assert p_of_integers(draws, lambda s: LInfinityMechanism(Poset.chain("a"), "0.345")) < FALSE_ALARM
+
+
+@pytest.mark.parametrize(
+    "m",
+    [
+        LpMechanism(Poset.antichain(range(5)), 2, p=1),
+        LpMechanism(Poset.antichain(range(5)), 2, p="1.5"),
+        L2Mechanism(Poset.antichain(range(5)), 2),
+        LpMechanism(Poset.antichain(range(5)), 2, p=7),
+        LInfinityMechanism(Poset.antichain(range(5)), 2),
+    ],
+    ids=lambda m: f"{type(m).__name__} {getattr(m, 'p', '')}",
+)
+def test_the_norm_of_simulated_noise_is_gamma_distributed(m):
+    norms = m.norm(m.simulate(20_000, np.random.default_rng(0)))
+    assert kstest(norms, gamma(5, scale=0.5).cdf).pvalue > FALSE_ALARM
+    assert kstest(norms, gamma(5, scale=0.55).cdf).pvalue < FALSE_ALARM
+
+
+MECHANISMS = [
+    LaplaceMechanism(Poset.antichain(range(4)), "1.3", max_size=3),
+    DiscreteLaplaceMechanism(Poset.antichain(range(4)), "1.3"),
+    LpMechanism(Poset.antichain(range(4)), "1.3", p=3),
+    L2Mechanism(Poset.antichain(range(4)), "1.3"),
+    LInfinityMechanism(Poset.antichain(range(4)), "1.3"),
+    GaussianMechanism(Poset.antichain(range(4)), "1.3", "1e-4"),
+    DiscreteGaussianMechanism(Poset.antichain(range(4)), "1.3", "1e-4"),
+    DiscreteGaussianMechanism(Poset.antichain(range(4)), rho=2),
+    HierarchicalMechanism(Poset.chain(range(4)), "1.3", branching=2),
+]
+
+
+@pytest.mark.parametrize("m", MECHANISMS, ids=lambda m: type(m).__name__)
+def test_the_stated_error_is_that_of_the_simulation(m):
+    squares = np.asarray(m.simulate(60_000, np.random.default_rng(4))) ** 2
+    standard_error = squares.std(axis=0) / math.sqrt(len(squares))
+    limit = norm.isf(FALSE_ALARM / 8)
+    assert np.all(np.abs(squares.mean(axis=0) - m.error().variance) < limit * standard_error)
+    assert np.all(np.abs(squares.mean(axis=0) - 1.21 * m.error().variance) > limit * standard_error)
+
+
+@pytest.mark.parametrize("branching", [2, 3])
+def test_released_hierarchical_sums_have_the_stated_error(branching):
+    n, repetitions = 9, 4_000
+    m = HierarchicalMechanism(Poset.chain(range(n)), "0.5", branching=branching)
+    counts = np.arange(n) ** 2
+    squares = np.array([m.release(counts) - counts for _ in range(repetitions)]) ** 2.0
+    standard_error = squares.std(axis=0) / math.sqrt(repetitions)
+    expected = m.error().variance + 1 / 12  # rounding to integers adds the variance of a unit cell
+    limit = norm.isf(FALSE_ALARM / (2 * n))
+    assert np.all(np.abs(squares.mean(axis=0) - expected) < limit * standard_error)
+    assert np.any(np.abs(squares.mean(axis=0) - 1.21 * expected) > limit * standard_error)
+
+
+def test_cells_of_the_simulated_cube_have_the_stated_probabilities():
+    m = LInfinityMechanism(Poset.antichain("ab"), 1)
+    draws = np.rint(np.asarray(m.simulate(20_000, np.random.default_rng(5)))).astype(int)
+    k = np.arange(-40, 41)
+    cells = np.stack(np.meshgrid(k, k, indexing="ij"), axis=-1).reshape(-1, 2)
+    observed = np.bincount((draws[:, 0] + 40) * 81 + draws[:, 1] + 40, minlength=len(cells))
+    assert chi_square_p(observed, np.exp(m.log_probability(cells))) > FALSE_ALARM
+    wrong = LInfinityMechanism(Poset.antichain("ab"), WRONG)
+    assert chi_square_p(observed, np.exp(wrong.log_probability(cells))) < FALSE_ALARM

@@ -1,0 +1,104 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from isotone.counts.hierarchical import HierarchicalMechanism
+from isotone.counts.sum_tree import SumTree
+from isotone.errors import InputError
+from isotone.guarantee import Guarantee
+from isotone.mechanism import Mechanism
+from isotone.order import Poset
+
+
+def design_matrix(tree: SumTree) -> np.ndarray:
+    """One row per node: which cells it sums."""
+    rows = []
+    for level, length in enumerate(tree.lengths):
+        for node in range(length):
+            row = np.zeros(tree.cells)
+            row[node * tree.branching**level : (node + 1) * tree.branching**level] = 1
+            rows.append(row)
+    return np.array(rows)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 40), st.integers(2, 12), st.integers(0, 2**32))
+def test_running_sums_and_their_variances_are_those_of_dense_least_squares(cells, branching, seed):
+    tree = SumTree(cells, branching)
+    A, running = design_matrix(tree), np.tril(np.ones((cells, cells)))
+    y = np.random.default_rng(seed).normal(size=len(A))
+    dense = running @ np.linalg.lstsq(A, y, rcond=None)[0]
+    parts = np.split(y, np.cumsum(tree.lengths)[:-1])
+    assert tree.running_sums(parts) == pytest.approx(dense, abs=1e-9)
+    covariance = running @ np.linalg.inv(A.T @ A) @ running.T
+    assert tree.variances == pytest.approx(np.diag(covariance), abs=1e-9)
+
+
+def test_every_cell_is_in_one_node_of_each_level():
+    for cells in range(1, 30):
+        for branching in (2, 3, 7):
+            tree = SumTree(cells, branching)
+            assert design_matrix(tree).sum(axis=0).tolist() == [len(tree.lengths)] * cells
+            assert tree.lengths[-1] == 1
+            exact = np.concatenate(tree.sums(np.arange(cells)))
+            assert exact.tolist() == (design_matrix(tree) @ np.arange(cells)).tolist()
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+def test_the_rate_spends_epsilon_on_the_nodes_a_unit_can_change(neighbours):
+    for n in range(1, 12):
+        m = HierarchicalMechanism(Poset.chain(range(n)), 1, neighbours, branching=2)
+        A = design_matrix(m.tree)
+        records = np.vstack([np.zeros(n), np.eye(n)])  # no yes at all, or a lowest yes
+        others = records if neighbours == "replace" else np.zeros((1, n))
+        worst = max(np.abs(A @ (one - other)).sum() for one in records for other in others)
+        assert 1 / m.rate == worst
+        assert HierarchicalMechanism(Poset.chain(range(n)), 1, neighbours, 3, branching=2).rate * 3 == m.rate
+
+
+def test_it_has_the_shape_of_a_mechanism_and_releases_integers_by_name():
+    P = Poset.chain("dcba")  # d is lowest
+    m = HierarchicalMechanism(P, epsilon=10**6)
+    assert isinstance(m, Mechanism)
+    assert m.guarantee == Guarantee.pure(10**6)
+    assert m.release({"a": 40, "b": 31, "c": 20, "d": 7}).tolist() == [7, 20, 31, 40]
+    shuffled = Poset(["c", "a", "d", "b"], [("d", "c"), ("c", "b"), ("b", "a")])
+    released = HierarchicalMechanism(shuffled, epsilon=10**6).release([20, 40, 7, 31])
+    assert released.tolist() == [20, 40, 7, 31]
+    assert released.dtype == np.int64
+
+
+def test_errors_and_draws_belong_to_the_elements_and_not_to_their_places():
+    straight = HierarchicalMechanism(Poset.chain(range(9)), 1, branching=3)
+    mixed = Poset([4, 0, 8, 1, 7, 2, 6, 3, 5], [(i, i + 1) for i in range(8)])
+    other = HierarchicalMechanism(mixed, 1, branching=3)
+    assert other.error().variance == pytest.approx(straight.error().variance[list(mixed.elements)])
+    draws = (m.simulate(50, np.random.default_rng(0)) for m in (straight, other))
+    first, second = map(np.asarray, draws)
+    assert second == pytest.approx(first[:, list(mixed.elements)])
+
+
+def test_the_best_branching_beats_the_binary_tree_and_noise_on_the_histogram():
+    P = Poset.chain(range(500))
+    best, binary = HierarchicalMechanism(P, 1), HierarchicalMechanism(P, 1, branching=2)
+    on_histogram = 2 * np.mean(np.arange(1, 501))
+    assert best.error().total / 500 < binary.error().total / 500 < on_histogram
+
+
+def test_what_is_not_a_chain_is_refused():
+    with pytest.raises(InputError, match="need a chain"):
+        HierarchicalMechanism(Poset.antichain("ab"), 1)
+
+
+@pytest.mark.parametrize("branching", [1, 0, 2.5])
+def test_a_branching_below_two_is_refused(branching):
+    with pytest.raises(InputError, match="branching"):
+        HierarchicalMechanism(Poset.chain("ab"), 1, branching=branching)
+
+
+def test_a_chain_of_one_is_a_single_count():
+    m = HierarchicalMechanism(Poset.chain("a"), 1)
+    assert math.isclose(m.error().variance[0], 0.5 / math.sinh(0.5) ** 2)
