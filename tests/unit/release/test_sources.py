@@ -38,7 +38,7 @@ def by_hand(table: pd.DataFrame, rules: RecordRules) -> tuple[list[int], int]:
     """The same counts, one record at a time, in plain Python."""
     rows = [
         (
-            row.person,
+            getattr(row, "person"),  # noqa: B009 (pandas types no fields)
             [str(getattr(row, str(x))).strip().lower() in ("1", "yes") for x in SURVEY.elements],
         )
         for row in table.itertuples()
