@@ -1,0 +1,79 @@
+"""Public files that describe an order or a list of categories: CSV, JSON and TOML.
+
+These files are public: their contents may be quoted in errors.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import tomllib
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Any
+
+from isotone.errors import OrderError, SpecError
+from isotone.order import Poset
+from isotone.release.sources import did_you_mean
+
+__all__ = ["read_categories", "read_order"]
+
+
+def read_order(path: str | Path, lower: str = "child", upper: str = "parent") -> Poset:
+    """The order in a file.
+
+    CSV: one line per relation, with the columns ``lower`` and ``upper`` (an empty upper entry only names an
+    element). JSON or TOML: a table ``name = parent`` or ``name = [parents]``.
+    """
+    path = Path(path)
+    if path.suffix.lower() == ".csv":
+        rows = _rows(path, [lower, upper])
+        elements = dict.fromkeys(row[key] for row in rows for key in (lower, upper) if row[key])
+        relations = [(row[lower], row[upper]) for row in rows if row[lower] and row[upper]]
+        if not elements:
+            raise OrderError(f"The order file {str(path)!r} names no element.")
+        return Poset(elements, relations)
+    mapping = _mapping(path)
+    parents: dict[Hashable, Any] = {
+        str(name): [str(x) for x in value] if isinstance(value, list) else (str(value) if value else None)
+        for name, value in mapping.items()
+    }
+    return Poset.from_mapping(parents)
+
+
+def read_categories(path: str | Path, column: str) -> tuple[str, ...]:
+    """The distinct values of a CSV column, in the order of the file."""
+    return tuple(dict.fromkeys(row[column] for row in _rows(Path(path), [column]) if row[column]))
+
+
+def _rows(path: Path, columns: list[str]) -> list[dict[str, str]]:
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.DictReader(file)
+            known = list(reader.fieldnames or [])
+            for column in columns:
+                if column not in known:
+                    near = did_you_mean(column, known)
+                    raise SpecError(
+                        f"{str(path)!r} has no column {column!r}{near or '.'} It has: {', '.join(known)}."
+                    )
+            return [{key: (row[key] or "").strip() for key in columns} for row in reader]
+    except FileNotFoundError:
+        raise SpecError(f"There is no file {str(path)!r}.") from None
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise SpecError(f"{str(path)!r} cannot be read: {error}.") from None
+
+
+def _mapping(path: Path) -> dict[str, Any]:
+    readers: dict[str, Any] = {".json": json.loads, ".toml": tomllib.loads}
+    if path.suffix.lower() not in readers:
+        raise SpecError(f"An order file ends in .csv, .json or .toml, not {path.suffix!r}.")
+    try:
+        content = readers[path.suffix.lower()](path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise SpecError(f"There is no file {str(path)!r}.") from None
+    except (OSError, ValueError) as error:
+        raise SpecError(f"{str(path)!r} cannot be read: {error}.") from None
+    if not isinstance(content, dict) or not content:
+        raise SpecError(f"{str(path)!r} must hold a table: name = parent, or name = [parents].")
+    return content

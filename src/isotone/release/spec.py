@@ -1,0 +1,296 @@
+"""The specification of a release: one TOML file, everything in it public and fixed before data is read.
+
+A spec says where the data is, what is promised, what is released and where it goes. Its hash identifies it in
+the ledger and in the manifest, so that the same spec is not charged twice by accident. Nothing in a spec may be
+chosen by looking at the data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from isotone.errors import SpecError
+from isotone.guarantee import Guarantee, exact, positive
+from isotone.release.order_files import read_categories, read_order
+from isotone.release.sources import did_you_mean
+
+__all__ = ["Curve", "Data", "Order", "Output", "Privacy", "Spec", "Table", "load_spec"]
+
+
+def _number(value: Any) -> str:
+    """A number kept as the text it was written as, so that it stays exact and the hash stays the same."""
+    exact(value, "this entry")
+    return value.strip() if isinstance(value, str) else repr(value)
+
+
+def _amount(value: Any) -> str:
+    positive(value, "this entry")
+    return _number(value)
+
+
+Text = Annotated[str, Field(min_length=1)]
+Real = Annotated[str, BeforeValidator(_number)]
+Amount = Annotated[str, BeforeValidator(_amount)]
+Size = Annotated[int, Field(ge=1)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Data(_Section):
+    """``[data]``: where the records are and how one is read."""
+
+    path: Text
+    unit: Text | None = None
+    element: Text | None = None
+    columns: dict[str, str] = {}
+    yes: list[str] | None = None
+    no: list[str] | None = None
+    missing: Literal["no", "yes"] = "no"
+    on_violation: Literal["close", "drop"] = "close"
+    contributions: Size = 1
+    by: Text | None = None
+    groups: list[str] | None = None
+    types: dict[str, Literal["answer", "number", "integer", "text"]] = {}
+    weights: Text | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Data:
+        if self.weights is not None:
+            raise ValueError(
+                "survey weights are refused: one person's weight would multiply what that person reveals, and "
+                "weights are computed from the data. Release unweighted counts, and weight them afterwards "
+                "with public totals"
+            )
+        if (self.by is None) != (self.groups is None):
+            raise ValueError("by and groups go together: the column, and the public list of its values")
+        return self
+
+
+class Budget(_Section):
+    """``budget = { … }`` in ``[privacy]``: the ledger's total, to create it on first use."""
+
+    epsilon: Amount | None = None
+    delta: Real | None = None
+    rho: Amount | None = None
+
+
+class Privacy(_Section):
+    """``[privacy]``: what is promised, and the ledger that pays for it."""
+
+    epsilon: Amount | None = None
+    delta: Real | None = None
+    rho: Amount | None = None
+    ledger: Text
+    dataset: Text | None = None
+    unit: Text | None = None
+    neighbours: Literal["add-remove", "replace"] = "add-remove"
+    budget: Budget | None = None
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Privacy:
+        if (self.epsilon is None) == (self.rho is None):
+            raise ValueError("give epsilon (with delta if you like) or rho, and not both")
+        if self.rho is not None and self.delta is not None:
+            raise ValueError("rho stands alone: leave out delta")
+        return self
+
+    def guarantee(self, unit: str) -> Guarantee:
+        """The promise of the release, for the unit in words."""
+        if self.rho is not None:
+            return Guarantee.zcdp(self.rho, neighbours=self.neighbours, unit=unit)
+        assert self.epsilon is not None
+        return Guarantee.approximate(self.epsilon, self.delta or 0, neighbours=self.neighbours, unit=unit)
+
+
+class Order(_Section):
+    """``[order]``: counts over a partial order, given here or in a file."""
+
+    elements: list[str] | None = None
+    relations: list[tuple[str, str]] | None = None
+    parents: dict[str, str | list[str]] | None = None
+    file: Text | None = None
+    lower: Text = "child"
+    upper: Text = "parent"
+    mechanism: Text = "best"
+    max_size: Size | None = None
+    total: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _pairs(cls, given: Any) -> Any:
+        if isinstance(given, dict) and isinstance(given.get("relations"), list):
+            given = {
+                **given,
+                "relations": [tuple(x) if isinstance(x, list) else x for x in given["relations"]],
+            }
+        return given
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Order:
+        ways = [self.file is not None, self.parents is not None, self.elements is not None]
+        if sum(ways) != 1:
+            raise ValueError("give the order in one way: elements (and relations), or parents, or file")
+        return self
+
+
+class Table(_Section):
+    """``[table]``: one count per category."""
+
+    category: Text
+    categories: list[str] | None = None
+    categories_file: Text | None = None
+    count: Text | None = None
+    upper: Size
+    remap: Literal["auto", "rows", "table"] = "auto"
+    split: Real | None = None
+
+    @model_validator(mode="after")
+    def _one_list(self) -> Table:
+        if (self.categories is None) == (self.categories_file is None):
+            raise ValueError("give categories (the public list) or categories_file, and not both")
+        return self
+
+
+class Curve(_Section):
+    """``[curve]``: y as a monotone function of x."""
+
+    x: Text
+    y: Text
+    bounds: tuple[Real, Real]
+    y_range: tuple[Real, Real]
+    increasing: bool | Literal["auto"] = True
+    loss: Text = "squared"
+    method: Text = "additive"
+    shape: str | tuple[str, Real] | None = None
+    public_n: Size | None = None
+    x_grid: Size | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _pairs(cls, given: Any) -> Any:
+        if isinstance(given, dict):
+            pairs = {key: tuple(value) for key, value in given.items() if isinstance(value, list)}
+            given = {**given, **pairs}
+        return given
+
+
+class Output(_Section):
+    """``[output]``: where the release goes."""
+
+    folder: Text
+    confidence: Annotated[float, Field(gt=0, lt=1)] = 0.95
+    title: str | None = None
+    report: bool = True
+
+
+class Spec(_Section):
+    """A whole specification. Relative paths in it are relative to the file it came from."""
+
+    data: Data
+    privacy: Privacy
+    order: Order | None = None
+    table: Table | None = None
+    curve: Curve | None = None
+    output: Output
+    folder: Path = Field(default=Path(), exclude=True)
+
+    @model_validator(mode="after")
+    def _one_release(self) -> Spec:
+        if sum(part is not None for part in (self.order, self.table, self.curve)) != 1:
+            raise ValueError("a spec has exactly one of [order], [table] and [curve]")
+        return self
+
+    @property
+    def unit(self) -> str:
+        """The privacy unit in words."""
+        return self.privacy.unit or self.data.unit or "record"
+
+    @property
+    def hash(self) -> str:
+        """What identifies this spec: a digest of its entries, and of the public files it names."""
+        content = self.model_dump(mode="json", exclude_none=True)
+        if self.order is not None and self.order.file is not None:
+            P = read_order(self.resolve(self.order.file), self.order.lower, self.order.upper)
+            content["order"]["file"] = [
+                list(map(str, P.elements)),
+                [list(map(str, pair)) for pair in P.covers],
+            ]
+        if self.table is not None and self.table.categories_file is not None:
+            content["table"]["categories_file"] = list(self.categories)
+        text = json.dumps(content, sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """The public list of categories of a table."""
+        assert self.table is not None
+        if self.table.categories is not None:
+            return tuple(self.table.categories)
+        assert self.table.categories_file is not None
+        return read_categories(self.resolve(self.table.categories_file), self.table.category)
+
+    def resolve(self, path: str) -> Path:
+        """A path of the spec, seen from where the spec is."""
+        return self.folder / path
+
+
+def load_spec(path: str | Path) -> Spec:
+    """Read and check a spec; every error names the entry, its value and the repair."""
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        near = did_you_mean(path.name, [p.name for p in path.parent.glob("*.toml")])
+        raise SpecError(f"There is no spec {str(path)!r}{near}.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError(f"The spec {str(path)!r} cannot be read: {error}.") from None
+    try:
+        entries = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SpecError(f"The spec {str(path)!r} is not valid TOML: {error}.") from None
+    try:
+        return Spec.model_validate({**entries, "folder": path.parent})
+    except ValidationError as error:
+        raise SpecError("\n".join([f"The spec {str(path)!r} cannot be used:", *_explain(error)])) from None
+
+
+def _explain(error: ValidationError) -> list[str]:
+    lines: list[str] = []
+    for problem in error.errors():
+        where = [str(part) for part in problem["loc"]]
+        key = ".".join(where) or "the spec"
+        if problem["type"] == "extra_forbidden":
+            lines.append(f"  {key}: there is no such entry{_nearest(where)}")
+        elif problem["type"] == "missing":
+            lines.append(f"  {key}: this entry is missing")
+        else:
+            reason = problem["msg"].removeprefix("Value error, ").removeprefix("Input ")
+            shown = (
+                f" (it is {problem['input']!r})" if isinstance(problem["input"], (str, int, float)) else ""
+            )
+            lines.append(f"  {key}: {reason}{shown}")
+    return lines
+
+
+_SECTIONS: dict[str, type[_Section]] = {
+    "data": Data,
+    "privacy": Privacy,
+    "order": Order,
+    "table": Table,
+    "curve": Curve,
+    "output": Output,
+}
+
+
+def _nearest(where: list[str]) -> str:
+    section = _SECTIONS.get(where[0]) if len(where) > 1 else None
+    known = list(section.model_fields) if section else list(_SECTIONS)
+    return did_you_mean(where[-1], known) or f"; there are: {', '.join(known)}"
