@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Counts", "check_counts"]
 
-Counts = Mapping[Any, int] | Sequence[int] | NDArray[np.integer[Any]] | ArrayLike
-"""Counts as a user gives them: by name, or in the order of ``P.elements``."""
+Counts = Any
+"""Counts as a user gives them: a mapping (or a data-frame column) by name, or a sequence or array in the order
+of ``P.elements``. No static type covers all of these; :func:`check_counts` does."""
 
 _LARGEST = 2**62
 """Counts stay below this, so that a count plus noise cannot overflow 64 bits."""

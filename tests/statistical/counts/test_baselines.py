@@ -24,7 +24,7 @@ from isotone.order import Poset
 WRONG = Fraction(11, 10)
 
 
-def p_of_integers(draws, mechanism, scale=1):
+def p_of_integers(draws, mechanism, scale=Fraction(1)):
     """How likely single-count noise ``draws`` are under the law of ``mechanism`` (on one element)."""
     k = np.arange(-200, 201)
     law = np.exp(mechanism(scale).log_probability(k[:, None]))

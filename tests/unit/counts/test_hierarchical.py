@@ -73,12 +73,13 @@ def test_it_has_the_shape_of_a_mechanism_and_releases_integers_by_name():
 
 def test_errors_and_draws_belong_to_the_elements_and_not_to_their_places():
     straight = HierarchicalMechanism(Poset.chain(range(9)), 1, branching=3)
-    mixed = Poset([4, 0, 8, 1, 7, 2, 6, 3, 5], [(i, i + 1) for i in range(8)])
+    places = [4, 0, 8, 1, 7, 2, 6, 3, 5]
+    mixed = Poset(places, [(i, i + 1) for i in range(8)])
     other = HierarchicalMechanism(mixed, 1, branching=3)
-    assert other.error().variance == pytest.approx(straight.error().variance[list(mixed.elements)])
+    assert other.error().variance == pytest.approx(straight.error().variance[places])
     draws = (m.simulate(50, np.random.default_rng(0)) for m in (straight, other))
     first, second = map(np.asarray, draws)
-    assert second == pytest.approx(first[:, list(mixed.elements)])
+    assert second == pytest.approx(first[:, places])
 
 
 def test_the_best_branching_beats_the_binary_tree_and_noise_on_the_histogram():
