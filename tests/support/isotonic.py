@@ -56,7 +56,7 @@ def quadratic_program(
 ) -> NDArray[np.float64]:
     """``min (f−y)'H(f−y)/2`` over monotone f, by the general-purpose solver HiGHS."""
     n, pairs = len(P), P.cover_pairs
-    lower = np.tril(hessian)
+    lower = np.tril(hessian).astype(np.float64)
     model = highspy.HighsModel()
     lp = model.lp_
     lp.num_col_, lp.num_row_ = n, len(pairs)
