@@ -6,14 +6,14 @@ integer arithmetic; the proofs are in docs/theory/sampling.md. Parameters are ra
 """
 
 from isotone.noise import bits, simulate
-from isotone.noise.bernoulli import bernoulli, bernoulli_exp, bernoulli_exp_lazily
 from isotone.noise.bits import random_below, random_bits, random_words
 from isotone.noise.bulk import geometrics, two_sided_geometrics
 from isotone.noise.choice import choose_integer, shuffle
+from isotone.noise.coins import bernoulli, bernoulli_exp, bernoulli_exp_lazily
 from isotone.noise.exponential import LazyExponentials, rounded_exponential_sums
 from isotone.noise.exponential_choice import choose_exponential, choose_exponential_segments
 from isotone.noise.gaussian import discrete_gaussian, discrete_gaussians, rounded_gaussians
-from isotone.noise.geometric import geometric, two_sided_geometric
+from isotone.noise.laplace import geometric, two_sided_geometric
 from isotone.noise.lazy_choice import choose_lazily, choose_log
 from isotone.noise.simulated import Simulated, refuse_simulated
 

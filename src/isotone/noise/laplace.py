@@ -9,8 +9,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 from isotone.errors import InputError
-from isotone.noise.bernoulli import bernoulli_exp
 from isotone.noise.bits import random_below, random_bits
+from isotone.noise.coins import bernoulli_exp
 
 __all__ = ["geometric", "two_sided_geometric"]
 
