@@ -1,0 +1,254 @@
+"""From a stream of 64-bit words to extended bipartitions: a deterministic walk through the tables.
+
+Uniform independent words in give exactly uniform extended bipartitions out (docs/theory/counts.md,
+section 6), whether the words come from the operating system for a release or from a seeded generator for a
+simulation. The walk
+
+* starts over when it lands in the excess of a rounded-up table;
+* *asks* when keeping a step depends on numbers too long for compiled code (factorials, binomials): with
+  probability 2^-27 for each. The caller answers by exact arithmetic and plays the words again;
+* stops when the words run out: the caller adds some and plays the words again.
+
+Playing again from the same words is what keeps the last two free of bias.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from isotone.order.bipartition_spelling import choose_split, spell
+from isotone.order.bipartition_tree import BESIDE, CHAIN, POINTS, PRIME, SHUFFLE, STACK
+from isotone.order.stream import (
+    STATUS,
+    Stream,
+    below,
+    bits,
+    certain,
+    last_unit_kept,
+    locate,
+    rewind,
+    settle_walk,
+)
+from isotone.order.upward import EXACT_BINOMIALS, Int64, Numbers, exponent, mantissa, share, shift
+
+__all__ = ["walks"]
+
+Ints = NDArray[np.int64]
+Places = NDArray[np.int32]
+
+
+@njit(cache=True)
+def walks(
+    arrays: Any,
+    words: Stream,
+    cursor: Ints,
+    answers: NDArray[np.int8],
+    dropped: Ints,
+    orders: Places,
+    sizes: Ints,
+) -> Int64:
+    """Fill the rows of ``orders`` with extended bipartitions; returns how many before it had to stop.
+
+    Row r has side A, ascending, in its first ``sizes[r]`` places, then side B. A walk that puts a pair
+    ``dropped[k]`` = (lower, upper) in the wrong order on one side is not kept: so an order is drawn from
+    another one with fewer relations. ``cursor`` tells why the walk stopped. ``answers`` are those to the
+    questions of the walk that it starts with.
+    """
+    n = orders.shape[1]
+    assigned = np.empty((arrays[0].shape[0], 3), np.int64)
+    places, spare, modules = np.empty(n, np.int32), np.empty(n, np.int32), np.empty((64, 2), np.int64)
+    filled, found = 0, np.empty(n, np.int32)
+    while filled < sizes.size:
+        a = _walk(arrays, words, cursor, answers, assigned, places, spare, modules, found)
+        if cursor[STATUS] != 0:
+            rewind(cursor)
+            break
+        settle_walk(cursor)
+        answers = answers[:0]
+        if a >= 0 and _keeps(found, a, dropped, places):
+            orders[filled] = found
+            sizes[filled] = a
+            filled += 1
+    return filled
+
+
+@njit(cache=True)
+def _keeps(order: Places, a: Int64, dropped: Ints, place: Places) -> bool:
+    """Whether each pair of ``dropped`` is on two sides, or in the right order on one."""
+    if dropped.shape[0] > 0:
+        for k in range(order.size):
+            place[order[k]] = k
+    for k in range(dropped.shape[0]):
+        lower, upper = place[dropped[k, 0]], place[dropped[k, 1]]
+        if lower > upper and (lower < a) == (upper < a):
+            return False
+    return True
+
+
+@njit(cache=True)
+def _walk(
+    arrays: Any,
+    words: Stream,
+    cursor: Ints,
+    answers: NDArray[np.int8],
+    assigned: Ints,
+    places: Places,
+    spare: Places,
+    modules: Ints,
+    out: Places,
+) -> Int64:
+    """One walk: the size of side A, or -1 if it ended in an excess or had to stop.
+
+    Step v is given ``assigned[v, 0]`` places of side A, listed in ``places`` from ``assigned[v, 1]`` on, and
+    for its other elements places of side B, listed from ``assigned[v, 2]`` on. Steps of counted tables get
+    their places in ascending order, those of loose tables in random order.
+    """
+    tree, elements, blocks, module, numbers, g, first, state, weight, top, unit = arrays
+    last = tree.shape[0] - 1
+    n_a = _first_size(words, cursor, top, unit, numbers, tree[last, 4])
+    for k in range(out.size):
+        places[k] = k
+    _assign(assigned, last, n_a, 0, n_a)
+    for v in range(last, -1, -1):
+        if n_a < 0 or cursor[STATUS] != 0:
+            return -1
+        kind, size, left, right, start = tree[v, 0], tree[v, 1], tree[v, 2], tree[v, 3], tree[v, 4]
+        a, pa, pb = assigned[v, 0], assigned[v, 1], assigned[v, 2]
+        if kind in (BESIDE, STACK):
+            near, far = tree[left, 1], tree[right, 1]
+            k = _split(words, cursor, numbers, start + a, tree[left, 4], near, tree[right, 4], far, a)
+            if k < 0:
+                return -1
+            _assign(assigned, left, k, pa, pb)
+            _assign(assigned, right, a - k, pa + k, pb + near - k)
+            continue
+        if kind == PRIME:
+            split = choose_split(words, cursor, tree, blocks, module, numbers, g, first, state, weight, v, a)
+            if split < 0 or not spell(
+                words,
+                cursor,
+                blocks,
+                module,
+                g,
+                left,
+                split,
+                a,
+                size - a,
+                pa,
+                pb,
+                assigned,
+                places,
+                spare,
+                modules,
+            ):
+                return -1
+            continue
+        exact = size <= EXACT_BINOMIALS and kind in (POINTS, CHAIN)
+        if not exact and not certain(words, cursor, answers, v, a):
+            return -1
+        if kind in (POINTS, CHAIN):
+            _scatter(words, cursor, elements, left, size, a, places, pa, pb, out)
+            continue
+        if kind == SHUFFLE:
+            _shuffle(words, cursor, places, pa, a)
+            _shuffle(words, cursor, places, pb, size - a)
+        else:
+            _sort(places, pa, a)
+            _sort(places, pb, size - a)
+        _assign(assigned, left, a, pa, pb)
+    return n_a if cursor[STATUS] == 0 else -1
+
+
+@njit(cache=True)
+def _assign(assigned: Ints, step: Int64, a: Int64, pa: Int64, pb: Int64) -> None:
+    assigned[step, 0], assigned[step, 1], assigned[step, 2] = a, pa, pb
+
+
+@njit(cache=True)
+def _first_size(words: Stream, cursor: Ints, top: Ints, unit: Int64, numbers: Numbers, start: Int64) -> Int64:
+    """The size of side A, by the last table, or -1."""
+    width = 0
+    while top[-1] >> width > 0:
+        width += 1
+    r = bits(words, cursor, width)
+    while r >= top[-1] and cursor[STATUS] == 0:
+        r = bits(words, cursor, width)
+    a = locate(top, 0, top.size, r)
+    r -= top[a - 1] if a > 0 else 0
+    number = numbers[start + a]
+    return a if last_unit_kept(words, cursor, r, mantissa(number), unit - exponent(number)) else -1
+
+
+@njit(cache=True)
+def _split(
+    words: Stream,
+    cursor: Ints,
+    numbers: Numbers,
+    at: Int64,
+    i: Int64,
+    ni: Int64,
+    j: Int64,
+    nj: Int64,
+    a: Int64,
+) -> Int64:
+    """How many of the a elements on side A belong to the table at i, the others to that at j; or -1."""
+    number = numbers[at]
+    unit = exponent(number) - shift(number)
+    r = below(words, cursor, mantissa(number)) << shift(number)
+    r |= bits(words, cursor, shift(number))
+    for k in range(max(0, a - nj), min(a, ni) + 1):
+        one, other = numbers[i + k], numbers[j + a - k]
+        exact, gap = mantissa(one) * mantissa(other), unit - exponent(one) - exponent(other)
+        units = share(exact, gap)
+        if r < units:
+            return k if last_unit_kept(words, cursor, r, exact, gap) else -1
+        r -= units
+    return -1
+
+
+@njit(cache=True)
+def _scatter(
+    words: Stream,
+    cursor: Ints,
+    elements: Ints,
+    start: Int64,
+    count: Int64,
+    a: Int64,
+    places: Places,
+    pa: Int64,
+    pb: Int64,
+    out: Places,
+) -> None:
+    """Put a random ``a`` of the elements on side A and the others on side B, each side in their order."""
+    for k in range(count):
+        if a > 0 and (a == count - k or below(words, cursor, count - k) < a):
+            out[places[pa]] = elements[start + k]
+            pa += 1
+            a -= 1
+        else:
+            out[places[pb]] = elements[start + k]
+            pb += 1
+
+
+@njit(cache=True)
+def _shuffle(words: Stream, cursor: Ints, places: Places, start: Int64, count: Int64) -> None:
+    for k in range(count - 1, 0, -1):
+        j = start + below(words, cursor, k + 1)
+        places[start + k], places[j] = places[j], places[start + k]
+
+
+@njit(cache=True)
+def _sort(places: Places, start: Int64, count: Int64) -> None:
+    if count > 64:
+        places[start : start + count] = np.sort(places[start : start + count])
+        return
+    for k in range(start + 1, start + count):
+        place, j = places[k], k
+        while j > start and places[j - 1] > place:
+            places[j] = places[j - 1]
+            j -= 1
+        places[j] = place
