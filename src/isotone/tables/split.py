@@ -1,0 +1,70 @@
+"""How much of ε goes to the distribution of counts, the rest going to the counts themselves.
+
+A rule of thumb is a function of ε alone, so that it may be used without looking at the data: a floor for
+large ε, and a rise towards small ε. The rules were fitted on six synthetic tables and judged on three others
+(docs/theory/tables-whole.md, section 6; ``isotone reproduce tables-split``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from scipy.optimize import curve_fit
+
+from isotone.errors import InputError
+from isotone.guarantee import Number, exact
+
+__all__ = ["PUBLISHED", "REFITTED", "WHOLE_TABLE", "Rule", "checked_split"]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The share ``floor + rise·exp(-decay·ε)``, rounded to four digits so that it is exact."""
+
+    floor: float
+    rise: float
+    decay: float
+
+    def __call__(self, epsilon: Fraction) -> Fraction:
+        """The share of ε that goes to the distribution.
+
+        >>> PUBLISHED(Fraction(1))
+        Fraction(17, 125)
+        """
+        share = self.floor + self.rise * math.exp(-self.decay * float(epsilon))
+        return Fraction(round(min(max(share, 0.001), 0.999) * 10_000), 10_000)
+
+    @classmethod
+    def fitted(cls, epsilons: Sequence[float], shares: Sequence[float]) -> Rule:
+        """The rule nearest to observed best shares in least squares."""
+
+        def model(epsilon: np.ndarray, floor: float, rise: float, decay: float) -> np.ndarray:
+            return floor + rise * np.exp(-decay * epsilon)
+
+        bounds = ([0.0, 0.0, 0.0], [1.0, 1.0, 50.0])
+        found, _ = curve_fit(model, np.asarray(epsilons), np.asarray(shares), (0.1, 0.5, 2.0), bounds=bounds)
+        return cls(*(float(value) for value in found))
+
+
+PUBLISHED = Rule(0.106, 0.533, 2.87)
+"""Kohli and Laskowski 2026, for the cyclic Laplace and their heuristic."""
+
+REFITTED = Rule(0.106, 0.533, 2.87)
+"""The same objective, fitted for the cumulative privatiser and the optimal fixed-point mechanism."""
+
+WHOLE_TABLE = Rule(0.05, 0.45, 2.0)
+"""For the whole table: less for the distribution, which is estimated from the noisy counts as well."""
+
+
+def checked_split(split: Number) -> Fraction:
+    """``split`` as a share strictly between 0 and 1."""
+    share = exact(split, "split")
+    if not 0 < share < 1:
+        raise InputError(
+            f"split must be strictly between 0 and 1, not {split!r}: both stages need a part of epsilon."
+        )
+    return share

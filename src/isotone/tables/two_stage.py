@@ -1,0 +1,245 @@
+"""Both stages in one mechanism: a private distribution of counts, then private counts that have it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone.errors import InputError
+from isotone.guarantee import Guarantee, Neighbours, Number, exact, positive
+from isotone.mechanism import Error
+from isotone.noise import Simulated
+from isotone.tables.coupling import comonotone, draw_remap
+from isotone.tables.distribution import Distribution
+from isotone.tables.draws import Draws, Exact, Seeded
+from isotone.tables.fixed_point import truncated_geometric
+from isotone.tables.geometric import push_through
+from isotone.tables.percentile import choose_upper
+from isotone.tables.published import PublishedTable
+from isotone.tables.remap import assign, thresholds
+from isotone.tables.split import PUBLISHED, REFITTED, WHOLE_TABLE, Rule, checked_split
+from isotone.tables.steps import Unit, natural
+from isotone.tables.top_coding import Counts, top_coded
+from isotone.tables.whole import Estimate, estimate_histogram
+
+__all__ = ["Remapping", "Stages", "TwoStageMechanism"]
+
+Remapping = Literal["auto", "rows", "table"]
+_RULES: dict[str, Rule] = {"published": PUBLISHED, "refitted": REFITTED}
+_SCARCE = 4.0  # categories times ε below which a whole-table estimate has nothing to go by
+
+
+@dataclass(frozen=True)
+class Stages:
+    """How ε is spent on a table: on its upper bound, its distribution and its counts, and by which remap."""
+
+    bound: Fraction
+    distribution: Fraction
+    counts: Fraction
+    remap: Remapping
+
+
+@dataclass(frozen=True, init=False)
+class TwoStageMechanism:
+    """A table of counts, one for each category, whose distribution of counts survives the noise.
+
+    Two measurements are made: the cumulative histogram of the counts with geometric noise, and every count
+    with geometric noise. All the rest is post-processing of the two.
+
+    Guarantee: epsilon-DP for adding or removing one person who is counted at most ``contributions`` times, or
+    for replacing one (``neighbours="replace"``): the two measurements compose, each category is a part of its
+    own (docs/theory/tables-whole.md, section 1). The number and the order of the categories are public.
+    Error: depends on the table; ``tables.plan`` tells it for a guessed shape, without data.
+    Cost: O(N log N + n log n); a million categories and a thousand counts take seconds.
+
+    Parameters
+    ----------
+    upper
+        The largest count, public: larger ones are top-coded. It must not be chosen by looking at the data.
+    split
+        The share of epsilon that goes to the distribution: a number, ``"published"`` for the rule of Kohli
+        and Laskowski 2026, ``"refitted"`` for the same fitted to these parts, or None for the default of
+        ``remap``.
+    remap
+        ``rows``: each noisy count by itself through the optimal fixed-point matrix (Kohli and Laskowski's
+        framework, with better parts). ``table``: the whole noisy table at once, by an estimate from both
+        measurements. ``auto`` (default): ``table``, unless the numbers of categories and counts leave nothing
+        to estimate from, or the estimate contradicts the first measurement; then ``rows``.
+    price
+        For ``table``: what one unit of distribution error is worth in count error; None is infinite.
+    percentile
+        If given, the bound for top-coding is itself private: about this percentile of the counts, at most
+        ``upper``, for ``upper_share`` of epsilon.
+
+    >>> m = TwoStageMechanism(upper=9, epsilon=1)
+    >>> published = m.release([0, 0, 1, 3, 2, 0, 12, 5])
+    >>> len(published), bool(published.max() <= 9), m.guarantee
+    (8, True, Guarantee(ε = 1, add-remove one record))
+    """
+
+    upper: int
+    epsilon: Fraction
+    split: Fraction | str | None
+    remap: Remapping
+    price: Fraction | None
+    percentile: Fraction | None
+    upper_share: Fraction
+    unit: Unit
+
+    def __init__(
+        self,
+        upper: int,
+        epsilon: Number,
+        split: Number | Literal["published", "refitted"] | None = None,
+        remap: Remapping = "auto",
+        *,
+        price: Number | None = 3,
+        percentile: Number | None = None,
+        upper_share: Number = "0.05",
+        contributions: int = 1,
+        neighbours: Neighbours = "add-remove",
+    ) -> None:
+        if remap not in get_args(Remapping):
+            raise InputError(f"remap must be 'auto', 'rows' or 'table', not {remap!r}.")
+        values = {
+            "upper": natural(upper, "upper", least=0),
+            "epsilon": positive(epsilon, "epsilon"),
+            "split": split if split is None or split in _RULES else checked_split(split),
+            "remap": remap,
+            "price": None if price is None else positive(price, "price"),
+            "percentile": None if percentile is None else _checked_percentile(percentile),
+            "upper_share": checked_split(upper_share),
+            "unit": Unit(contributions, neighbours),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Pure ε-DP, all stages together."""
+        return self.unit.pure(self.epsilon)
+
+    def stages(self, size: int) -> Stages:
+        """How ε is spent on a table of ``size`` categories: a function of public numbers.
+
+        >>> TwoStageMechanism(upper=9, epsilon=1, split="0.25").stages(100)
+        Stages(bound=Fraction(0, 1), distribution=Fraction(1, 4), counts=Fraction(3, 4), remap='auto')
+        """
+        bound = self.epsilon * self.upper_share if self.percentile is not None else Fraction(0)
+        rest = self.epsilon - bound
+        step = self.unit.per_step(rest)
+        remap = self.remap
+        if remap == "auto" and (self.upper < 2 or size * step < _SCARCE):
+            remap = "rows"
+        if isinstance(self.split, Fraction):
+            share = self.split
+        elif self.split is None:
+            share = (PUBLISHED if remap == "rows" else WHOLE_TABLE)(step)
+        else:
+            share = _RULES[self.split](step)
+        return Stages(bound, rest * share, rest - rest * share, remap)
+
+    def error(self) -> Error:
+        """The mean squared error of the noisy counts before post-processing, for each true count.
+
+        What is published is nearer to the truth on average, by how much depends on the table: see
+        ``tables.plan``. The stages are those of a large table.
+        """
+        stages = self.stages(10**9)
+        noisy = truncated_geometric(self.upper + 1, self.unit.per_step(stages.counts))
+        return Error(noisy.error().variance, method="exact, of the noisy counts before post-processing")
+
+    def release(self, counts: Counts) -> NDArray[np.int64]:
+        """One private count for each category, from exact noise and cryptographic bits."""
+        return self.release_in_full(counts).values
+
+    def release_in_full(self, counts: Counts) -> PublishedTable:
+        """The same release with all its private parts: intervals, distribution, noisy measurements."""
+        return self._run(top_coded(counts, self.upper), Exact())
+
+    def simulate(self, counts: Counts, rng: np.random.Generator) -> Simulated:
+        """The published counts of a seeded run, for experiments: not private."""
+        table = top_coded(np.asarray(counts), self.upper)
+        return Simulated.wrap(self._run(table, Seeded(rng)).values)
+
+    def _run(self, table: NDArray[np.int64], draws: Draws) -> PublishedTable:
+        stages, size, upper = self.stages(len(table)), len(table), self.upper
+        if self.percentile is not None:
+            upper = choose_upper(table, upper, self.percentile, self.unit.per_step(stages.bound), draws)
+            table = np.minimum(table, upper)
+        first = draws.distribution(table, upper, stages.distribution, self.unit)
+        step = self.unit.per_step(stages.counts)
+        added = np.clip(draws.geometrics(step, size), -upper, upper)
+        measured = _Measured(first, np.clip(table + added, 0, upper), self.unit, stages)
+        return measured.published(stages.remap, self.price, draws, self.guarantee)
+
+
+@dataclass(frozen=True, eq=False)
+class _Measured:
+    """The two private measurements of a table; everything made from them is post-processing."""
+
+    first: Distribution
+    noisy: NDArray[np.int64]
+    unit: Unit
+    stages: Stages
+
+    @property
+    def step(self) -> float:
+        return float(self.unit.per_step(self.stages.counts))
+
+    @property
+    def cumulative(self) -> NDArray[np.int64]:
+        assert self.first.noisy_cumulative is not None  # the cumulative privatiser always has it
+        return self.first.noisy_cumulative.view(np.ndarray)
+
+    def published(
+        self, remap: Remapping, price: Fraction | None, draws: Draws, guarantee: Guarantee
+    ) -> PublishedTable:
+        believed: Estimate | None = None
+        if remap != "rows" and len(self.noisy) > 0 and self.first.upper > 0:
+            before = float(self.unit.per_step(self.stages.distribution))
+            believed = estimate_histogram(self.cumulative, self.noisy, before, self.step)
+            if remap == "auto" and believed.contradicts(self.cumulative, before):
+                believed = None
+        words = draws.words(len(self.noisy))
+        if believed is None:
+            probabilities, model = self.first.probabilities.view(np.ndarray), "isotonic"
+            values = self._row_by_row(words)
+        else:
+            probabilities, model = believed.histogram / len(self.noisy), believed.model
+            values = self._at_once(believed, price, words)
+        return PublishedTable(
+            values,
+            self.first.upper,
+            "rows" if believed is None else "table",
+            model,
+            probabilities,
+            self.noisy,
+            self.cumulative,
+            self.step,
+            guarantee,
+        )
+
+    def _row_by_row(self, words: NDArray[np.uint64]) -> NDArray[np.int64]:
+        z = self.first.probabilities.view(np.ndarray)
+        m = comonotone(push_through(z, self.step), z)
+        return draw_remap(self.noisy, words, m.starts, m.columns, m.ceilings)
+
+    def _at_once(
+        self, believed: Estimate, price: Fraction | None, words: NDArray[np.uint64]
+    ) -> NDArray[np.int64]:
+        observed = np.bincount(self.noisy, minlength=self.first.upper + 1)
+        rate = np.inf if price is None else float(price)
+        cuts = thresholds(observed, believed.histogram, believed.deviation, self.step, rate)
+        return assign(self.noisy, cuts, words)
+
+
+def _checked_percentile(percentile: Number) -> Fraction:
+    value = exact(percentile, "percentile")
+    if not 0 < value <= 100:
+        raise InputError(f"percentile must be above 0 and at most 100, not {percentile!r}.")
+    return value
