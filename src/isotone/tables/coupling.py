@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["UNIT", "Remap", "comonotone", "deterministic", "draw_remap", "weighted_sums"]
+__all__ = ["UNIT", "Remap", "comonotone", "deterministic", "draw_remap", "single_row", "weighted_sums"]
 
 BITS = 62
 UNIT = 1 << BITS
@@ -76,6 +76,13 @@ def deterministic(columns: NDArray[np.int64]) -> Remap:
     """The remap that sends row k to ``columns[k]``."""
     n = len(columns)
     return Remap(np.arange(n + 1), np.asarray(columns, np.int64), np.full(n, UNIT, np.int64))
+
+
+def single_row(p: NDArray[np.float64]) -> Remap:
+    """A remap with one row, the distribution ``p``."""
+    ceilings = (np.minimum(np.cumsum(p), 1.0) * UNIT).astype(np.int64)
+    ceilings[-1] = UNIT
+    return Remap(np.array([0, len(p)]), np.arange(len(p)), ceilings)
 
 
 def weighted_sums(bins: NDArray[np.int64], weights: NDArray[np.float64], n: int) -> NDArray[np.float64]:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isotone.errors import InputError
 from isotone.guarantee import Guarantee
-from isotone.noise.simulated import Simulated
+from isotone.noise import Simulated
 
 __all__ = ["Distribution", "DistributionLike", "is_simulated", "probabilities_of"]
 

@@ -12,15 +12,15 @@ from isotone.tables.coupling import comonotone, deterministic
 from isotone.tables.distribution import DistributionLike, is_simulated, probabilities_of
 from isotone.tables.factored import FactoredMechanism
 from isotone.tables.geometric import push_through
+from isotone.tables.heuristic import Selector, heuristic
 from isotone.tables.losses import Loss
 from isotone.tables.mechanism import CountMechanism
 from isotone.tables.soft_target import soft_target
 from isotone.tables.steps import Unit, natural
 
-__all__ = ["Constructor", "Selector", "fixed_point", "truncated_geometric"]
+__all__ = ["Constructor", "fixed_point", "truncated_geometric"]
 
 Constructor = Literal["optimal", "heuristic", "lp"]
-Selector = Literal["best", "max", "min", "sandwich"]
 
 
 def fixed_point(
@@ -72,6 +72,8 @@ def fixed_point(
         raise InputError(f"A price goes with the constructor 'optimal' only, not with {constructor!r}.")
     unit, total = Unit(contributions, neighbours), positive(epsilon, "epsilon")
     simulated = is_simulated(z) or (target is not None and is_simulated(target))
+    if constructor == "heuristic":
+        return heuristic(p, goal, total, unit, selector, loss, simulated)
     step = float(unit.per_step(total))
     if price is not None:
         goal = soft_target(p, step, goal, price, loss)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from isotone.errors import InputError
 from isotone.guarantee import Guarantee
 from isotone.mechanism import Error
-from isotone.noise.simulated import Simulated
+from isotone.noise import Simulated
 from isotone.tables.distribution import DistributionLike, probabilities_of
 from isotone.tables.losses import Loss
 from isotone.tables.steps import Unit

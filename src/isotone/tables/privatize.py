@@ -12,7 +12,7 @@ from scipy.optimize import isotonic_regression
 from isotone import noise
 from isotone.errors import InputError
 from isotone.guarantee import Guarantee, Neighbours, Number, exact, positive
-from isotone.noise.simulated import Simulated
+from isotone.noise import Simulated
 from isotone.tables.distribution import Distribution
 from isotone.tables.gaussian import analytic_variance
 from isotone.tables.haar import Haar

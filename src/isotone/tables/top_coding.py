@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
-from isotone.noise.simulated import refuse_simulated
+from isotone.noise import refuse_simulated
 
 __all__ = ["Counts", "histogram", "top_coded"]
 

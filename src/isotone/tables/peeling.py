@@ -1,0 +1,199 @@
+"""The heuristic constructor's loop (Algorithm 1 of Kohli and Laskowski 2026), so that it survives rounding.
+
+The algorithm fills one column after another with scales, and keeps what is missing from every row sum, the
+*residual* r. Four things are done differently from the printed loop (docs/theory/tables.md, section 7):
+
+- Which steps of the residual are bound is state, never read off floats. At a bound step every later scale
+  has the residual's ratio.
+- A scale s is kept as a share ``t = s/r`` of the residual together with ``1 - t``, a sum of positive parts.
+  Taking ``q`` of it leaves ``1 - q·t = (1-q) + q·(1-t)`` of each row, a sum of positive parts again; and a
+  step binds when its inner row keeps ``a·(r_outer/r_inner - a)/(1 - a²)``. Nothing is ever subtracted from a
+  residual, so the smallest ones, which decide what binds next, keep their digits.
+- When a step binds, the block on its inner side is set from the outer neighbour, so that bound ratios do not
+  drift.
+- A residual is ``mantissa · 2^(-500·scale)``: it falls far below the smallest float and still matters.
+
+Shares below 2^-70 change no digit of the residual: the sweep of a scale ends there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+__all__ = ["NEVER", "peel"]
+
+NEVER = np.int64(1 << 62)
+_BIG, _SMALL = 2.0**500, 2.0**-500
+_FAINT = 2.0**-70
+_SPENT = 1e-15
+_EMPTY = 1e-140
+
+
+@njit(cache=True)
+def peel(
+    z: NDArray[np.float64], target: NDArray[np.float64], order: NDArray[np.int64], epsilon: float
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Fill the columns in ``order`` so that rows sum to 1 and ``z`` becomes ``target``.
+
+    Returns column, value at the highest row and level at row 0 of each term, and for each step from which
+    term on it is bound, and in which direction (1 up, -1 down). There are at most ``2n - 1`` terms.
+    """
+    n, count = z.shape[0], order.shape[0]
+    residual, scale = np.ones(n), np.zeros(n, np.int64)
+    bound, bound_from = np.zeros(n - 1, np.int64), np.full(n - 1, NEVER)
+    share, lost = np.zeros(n), np.ones(n)  # of the scale at hand: s/r and 1 - s/r
+    columns, values, levels = np.empty(2 * n, np.int64), np.empty(2 * n), np.empty(2 * n, np.int64)
+    used = 0
+    waiting = np.zeros(count + 1)  # what this column and the later ones still need
+    for c in range(count - 1, -1, -1):
+        waiting[c] = waiting[c + 1] + target[order[c]]
+    for c in range(count):
+        j = order[c]
+        mass = _mass(z, residual, scale)
+        need = target[j] * mass / waiting[c]
+        whole = need
+        last = c == count - 1 or mass < _EMPTY
+        while need > _SPENT * whole or last:
+            keep, step, low, high = _sweep(j, epsilon, residual, scale, bound, share, lost)
+            holds = 0.0
+            for i in range(low, high + 1):
+                if scale[i] == 0:
+                    holds += z[i] * residual[i] * share[i]
+            spared = 0.0 if last or holds <= need else 1.0 - need / holds
+            binds = step >= 0 and keep > spared
+            keep = min(keep, 1.0) if binds else spared
+            top, level = _peak(j, bound)
+            value = 0.0
+            if low <= top <= high and scale[top] == 0:  # elsewhere the whole scale is below 2^-70
+                value = (1.0 - keep) * share[top] * residual[top]
+            if value > 0.0:
+                columns[used], values[used], levels[used] = j, value, level
+                used += 1
+            need -= (1.0 - keep) * holds
+            _shrink(residual, scale, share, lost, keep, low, high)
+            if not binds:
+                break
+            bound[step], bound_from[step] = 1 if step >= j else -1, used
+            _tie(step, j, epsilon, residual, scale, bound)
+        if last:
+            break
+    return columns[:used].copy(), values[:used].copy(), levels[:used].copy(), bound_from, bound
+
+
+@njit(cache=True)
+def _mass(z: NDArray[np.float64], residual: NDArray[np.float64], scale: NDArray[np.int64]) -> float:
+    """``z`` times the residual; what has left the range of floats counts as 0."""
+    total = 0.0
+    for i in range(z.shape[0]):
+        if scale[i] == 0:
+            total += z[i] * residual[i]
+    return total
+
+
+@njit(cache=True)
+def _ratio(residual: NDArray[np.float64], scale: NDArray[np.int64], i: int, k: int) -> float:
+    """Residual i over residual k, which are neighbours: their scales differ by at most 1."""
+    ratio = residual[i] / residual[k]
+    if scale[i] == scale[k]:
+        return ratio
+    return ratio * _SMALL if scale[i] > scale[k] else ratio * _BIG
+
+
+@njit(cache=True)
+def _sweep(
+    j: int,
+    epsilon: float,
+    residual: NDArray[np.float64],
+    scale: NDArray[np.int64],
+    bound: NDArray[np.int64],
+    share: NDArray[np.float64],
+    lost: NDArray[np.float64],
+) -> tuple[float, int, int, int]:
+    """The scale with its peak at j, but for bound steps, as shares of the residual with ``share[j] = 1``.
+
+    Returns what row j keeps when the first step binds, that step (-1 if none does), and the first and last
+    row that the sweep reached.
+    """
+    n = residual.shape[0]
+    ratio, gap = np.exp(-epsilon), -np.expm1(-2 * epsilon)
+    keep, step = -np.inf, -1
+    share[j], lost[j] = 1.0, 0.0
+    reached = [j, j]
+    for side in range(2):
+        inner, here, gone = j, 1.0, 0.0
+        while here >= _FAINT:
+            outer = inner + 1 if side == 0 else inner - 1
+            if outer < 0 or outer == n:
+                break
+            at = min(inner, outer)
+            if bound[at] == 0:
+                rise = _ratio(residual, scale, outer, inner)
+                kept = (ratio * (rise - ratio) / gap - gone) / here
+                if kept > keep:
+                    keep, step = kept, at
+                damped = min(ratio / rise, 1.0)
+                gone += here * (1.0 - damped)
+                here *= damped
+            share[outer], lost[outer] = here, gone
+            inner = outer
+        reached[side] = inner
+    return keep, step, reached[1], reached[0]
+
+
+@njit(cache=True)
+def _peak(j: int, bound: NDArray[np.int64]) -> tuple[int, int]:
+    """The highest row of the scale with its peak at j, but for bound steps, and the level of row 0 below it."""
+    height, top, climb = 0, j, 0
+    for i in range(j, bound.shape[0]):
+        climb += 1 if bound[i] > 0 else -1
+        if climb > height:
+            height, top = climb, i + 1
+    climb = 0
+    for i in range(j - 1, -1, -1):
+        climb += 1 if bound[i] < 0 else -1
+        if climb > height:
+            height, top = climb, i
+    return top, height - climb
+
+
+@njit(cache=True)
+def _shrink(
+    residual: NDArray[np.float64],
+    scale: NDArray[np.int64],
+    share: NDArray[np.float64],
+    lost: NDArray[np.float64],
+    keep: float,
+    low: int,
+    high: int,
+) -> None:
+    """Take the scale off the residual so that the row of its column keeps ``keep`` of what it had."""
+    for i in range(low, high + 1):
+        left = residual[i] * (keep + (1.0 - keep) * lost[i])
+        if 0.0 < left < _SMALL:
+            left *= _BIG
+            scale[i] += 1
+        residual[i] = left
+
+
+@njit(cache=True)
+def _tie(
+    step: int,
+    j: int,
+    epsilon: float,
+    residual: NDArray[np.float64],
+    scale: NDArray[np.int64],
+    bound: NDArray[np.int64],
+) -> None:
+    """Set the block of rows that bound steps join to the inner side of ``step`` from the outer neighbour."""
+    outer, inner = (step + 1, step) if step >= j else (step, step + 1)
+    factor = np.exp(-epsilon) * _ratio(residual, scale, outer, inner)
+    toward = 1 if inner > outer else -1
+    i = inner
+    while True:
+        residual[i] *= factor
+        following = i + toward
+        if following < 0 or following == residual.shape[0] or bound[min(i, following)] == 0:
+            break
+        i = following
