@@ -1,46 +1,266 @@
-"""The command line: parse, call, print. Every command is a thin shell over a public function."""
+"""The command line: parse, call, print. Every command is a thin shell over a public function.
+
+On a terminal there are tables and progress bars; in a pipe, plain text. ``--json`` prints one JSON value.
+Exit codes: 0 done, 1 refused or failed with a sentence on stderr, 2 a mistake in the call itself.
+"""
 
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
 
 from isotone.errors import InputError, IsotoneError
+from isotone.mechanism import no_progress
 
 __all__ = ["app", "main"]
 
 app = typer.Typer(
-    help="Differentially private statistics of ordered data.", no_args_is_help=True, add_completion=False
+    help="Differentially private statistics of ordered data: plan, release, verify, audit.",
+    no_args_is_help=True,
+    add_completion=False,
 )
-errors = Console(stderr=True, highlight=False)
+ledger_app = typer.Typer(
+    help="A data set's privacy budget: create it, look at it, export it.", no_args_is_help=True
+)
+order_app = typer.Typer(help="Look at a partial order before it is used.", no_args_is_help=True)
+app.add_typer(ledger_app, name="ledger")
+app.add_typer(order_app, name="order")
 
+out = Console(highlight=False, soft_wrap=True)
+errors = Console(stderr=True, highlight=False, soft_wrap=True)
 
-@app.callback()
-def about() -> None:
-    """Differentially private statistics of ordered data."""
+SpecPath = Annotated[Path, typer.Argument(metavar="SPEC", help="The specification, a TOML file.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]
 
 
 @contextmanager
-def progress_bar(title: str) -> Generator[Callable[[float, str], None]]:
+def progress_bar(title: str, *, quiet: bool = False) -> Generator[Callable[[float, str], None]]:
     """A progress bar on a terminal, nothing in a pipe."""
+    if quiet or not errors.is_terminal:
+        yield no_progress
+        return
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         TextColumn("{task.fields[what]}"),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=errors, disable=not errors.is_terminal) as bar:
+    with Progress(*columns, console=errors, transient=True) as bar:
         task = bar.add_task(title, total=1.0, what="")
         yield lambda fraction, what: bar.update(task, completed=fraction, what=what)
+
+
+def show(value: Any, *, as_json: bool, quiet: bool, plain: Any) -> None:
+    """Print ``plain`` for people, or ``value`` for programs."""
+    if as_json:
+        typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    elif not quiet:
+        out.print(plain, markup=False) if isinstance(plain, str) else out.print(plain)
+
+
+# ---------------------------------------------------------------------------- plan, release, verify
+
+
+@app.command()
+def plan(spec: SpecPath, as_json: AsJson = False, quiet: Quiet = False) -> None:
+    """Compare mechanisms for a spec. No data is read and no budget is spent."""
+    from isotone.release import load_spec, plan_spec
+
+    with progress_bar("planning", quiet=quiet or as_json) as progress:
+        made = plan_spec(load_spec(spec), progress)
+    show(made.plain(), as_json=as_json, quiet=quiet, plain=made)
+
+
+@app.command()
+def release(
+    spec: SpecPath,
+    again: Annotated[
+        bool, typer.Option("--again", help="Draw and charge anew although it was released.")
+    ] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Charge the ledger, read the data, add noise, and write the release with its report.
+
+    Safe to repeat: a spec that was released is neither charged nor drawn again, unless --again is given.
+    """
+    from isotone.release import load_spec, release_spec
+
+    with progress_bar("releasing", quiet=quiet or as_json) as progress:
+        made, folder, fresh = release_spec(load_spec(spec), again=again, progress=progress)
+    value = {"folder": str(folder), "new": fresh, "columns": {k: list(v) for k, v in made.columns.items()}}
+    show(value, as_json=as_json, quiet=quiet, plain=_release_table(made))
+    said = "The release is" if fresh else "This spec was released before; nothing was charged. The release is"
+    if not as_json and not quiet:
+        out.print(f"{said} in {folder}", markup=False)
+        if (folder / "report.html").exists():
+            out.print(f"Report: {folder / 'report.html'}", markup=False)
+
+
+@app.command()
+def verify(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a release.")],
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Check a release from its folder alone: hashes, promise and error."""
+    from isotone.release import verify as check
+
+    verdict = check(folder)
+    value = {"holds": verdict.holds, "checks": [vars(item) for item in verdict.checks]}
+    show(value, as_json=as_json, quiet=quiet, plain=str(verdict))
+    if not verdict.holds:
+        raise typer.Exit(1)
+
+
+@app.command()
+def check(spec: SpecPath) -> None:
+    """Look at the contents of the data for oddities. For the steward's desk: not private, never to be published."""
+    from isotone.release import check_spec, load_spec
+
+    out.print(str(check_spec(load_spec(spec))), markup=False)
+
+
+def _release_table(made: Any) -> Table:
+    hidden = {"low_all", "high_all"}
+    shown = {name: column for name, column in made.columns.items() if name not in hidden}
+    table = Table(title=f"{made.manifest['title']} ({made.guarantee})", title_justify="left")
+    for name in shown:
+        table.add_column(name, justify="left" if name in ("element", "category", "group") else "right")
+    rows = list(zip(*shown.values(), strict=True))
+    for row in rows[:40]:
+        table.add_row(
+            *(
+                f"{x:,.6g}" if isinstance(x, float) else f"{x:,}" if isinstance(x, int) else str(x)
+                for x in row
+            )
+        )
+    if len(rows) > 40:
+        table.caption = f"the first 40 of {len(rows)} rows; all are in release.csv"
+    return table
+
+
+# ---------------------------------------------------------------------------- ledger
+
+LedgerPath = Annotated[str, typer.Argument(metavar="LEDGER", help="The ledger's path or postgresql:// URL.")]
+Dataset = Annotated[str | None, typer.Option(help="The data set's name [default: the file's stem].")]
+
+
+@ledger_app.command("create")
+def ledger_create(
+    path: LedgerPath,
+    epsilon: Annotated[str | None, typer.Option(help="The total ε.")] = None,
+    delta: Annotated[str | None, typer.Option(help="The total δ, for an (ε, δ) budget.")] = None,
+    rho: Annotated[str | None, typer.Option(help="The total ρ, for a zCDP budget.")] = None,
+    dataset: Dataset = None,
+    unit: Annotated[
+        str | None, typer.Option(help="What is protected, in words: person, household, …")
+    ] = None,
+    neighbours: Annotated[str, typer.Option(help="add-remove or replace.")] = "add-remove",
+) -> None:
+    """Create a ledger. Its total, unit and neighbours are fixed for good."""
+    from isotone.release import Ledger
+
+    if epsilon is None and rho is None:
+        raise InputError("A new ledger needs its total: --epsilon (with --delta if you like) or --rho.")
+    ledger = Ledger(
+        path, epsilon=epsilon, delta=delta, rho=rho, dataset=dataset, unit=unit, neighbours=neighbours
+    )  # type: ignore[arg-type]
+    out.print(f"{ledger.address}: the budget of {ledger.dataset!r} is {ledger.remaining()}.", markup=False)
+
+
+@ledger_app.command("show")
+def ledger_show(path: LedgerPath, dataset: Dataset = None, as_json: AsJson = False) -> None:
+    """Show what was spent, on what, and what is left."""
+    from isotone.release import Ledger
+
+    ledger = Ledger(path, dataset=dataset)
+    table = Table(
+        title=f"{ledger.dataset}: {ledger.remaining()} left of {ledger.total}", title_justify="left"
+    )
+    for name in ("charge", "time", "cost", "mechanism", "what", "finished"):
+        table.add_column(name)
+    for charge in ledger.charges():
+        cost = str(charge.cost)
+        table.add_row(
+            str(charge.number),
+            charge.time,
+            cost,
+            charge.mechanism,
+            charge.description,
+            "yes" if charge.finished else "no",
+        )
+    show(ledger.export(), as_json=as_json, quiet=False, plain=table)
+
+
+@ledger_app.command("export")
+def ledger_export(path: LedgerPath, dataset: Dataset = None) -> None:
+    """Print the whole ledger as JSON, with exact numbers."""
+    from isotone.release import Ledger
+
+    typer.echo(json.dumps(Ledger(path, dataset=dataset).export(), indent=2, ensure_ascii=False))
+
+
+# ---------------------------------------------------------------------------- order
+
+OrderPath = Annotated[
+    Path, typer.Argument(metavar="FILE", help="A spec with [order], or an order file (.csv, .json, .toml).")
+]
+Lower = Annotated[str, typer.Option(help="For a CSV file: the column of the lower element.")]
+Upper = Annotated[str, typer.Option(help="For a CSV file: the column of the upper element.")]
+
+
+@order_app.command("check")
+def order_check(
+    file: OrderPath, lower: Lower = "child", upper: Upper = "parent", as_json: AsJson = False
+) -> None:
+    """Check an order and describe its shape."""
+    from isotone.release import describe_order, load_order
+
+    found = describe_order(load_order(file, lower, upper))
+    table = Table(show_header=False, box=None)
+    for key, value in found.items():
+        table.add_row(key, str(value))
+    show(found, as_json=as_json, quiet=False, plain=table)
+
+
+@order_app.command("plot")
+def order_plot(
+    file: OrderPath,
+    picture: Annotated[Path, typer.Option("--out", help="The picture to write (.png, .svg or .pdf).")] = Path(
+        "order.png"
+    ),
+    lower: Lower = "child",
+    upper: Upper = "parent",
+) -> None:
+    """Draw an order as a Hasse diagram."""
+    from isotone.release import load_order
+
+    P = load_order(file, lower, upper)
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    figure = P.plot().figure
+    try:
+        figure.savefig(picture, bbox_inches="tight")
+    except (OSError, ValueError) as error:
+        raise InputError(f"The picture {str(picture)!r} could not be written: {error}.") from None
+    out.print(f"The diagram of {len(P)} elements is in {picture}.", markup=False)
+
+
+# ---------------------------------------------------------------------------- reproduce
 
 
 def experiments_folder() -> Path:
@@ -48,8 +268,8 @@ def experiments_folder() -> Path:
     folder = Path(__file__).resolve().parents[2] / "experiments"
     if not folder.is_dir():
         raise InputError(
-            "The experiments are part of the source repository, not of the installed package. "
-            "Clone the repository and run 'make run' there first; then this command finds them."
+            "The experiments are part of the source repository, not of the installed package. Clone the repository "
+            "and run 'make run' there; then this command finds them."
         )
     return folder
 
@@ -59,7 +279,9 @@ def experiments() -> dict[str, Path]:
     return {
         path.stem.replace("_", "-"): path
         for path in sorted(experiments_folder().glob("*.py"))
-        if path.stem != "common" and not path.stem.startswith("_")
+        if path.stem != "common"
+        and not path.stem.startswith("_")
+        and "\ndef run(" in path.read_text(encoding="utf-8")
     }
 
 
@@ -73,7 +295,9 @@ def load_experiment(path: Path) -> ModuleType:
 @app.command()
 def reproduce(
     name: Annotated[str | None, typer.Argument(help="The experiment; without it, the list of all.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Where data and pictures go [default: out/NAME].")] = None,
+    folder: Annotated[
+        Path | None, typer.Option("--out", help="Where data and pictures go [default: out/NAME].")
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A small version that runs in seconds.")] = False,
 ) -> None:
     """Redo a figure or table of the papers isotone builds on, with the published values beside ours."""
@@ -85,10 +309,10 @@ def reproduce(
     key = name.replace("_", "-")
     if key not in known:
         raise InputError(f"There is no experiment {name!r}. There are: {', '.join(known)}.")
-    folder = out or Path("out") / key
+    where = folder or Path("out") / key
     with progress_bar(key) as progress:
-        load_experiment(known[key]).run(folder, quick, progress)
-    typer.echo(f"Data and pictures are in {folder}.")
+        load_experiment(known[key]).run(where, quick, progress)
+    out.print(f"Data and pictures are in {where}.", markup=False)
 
 
 def main() -> None:
@@ -98,3 +322,6 @@ def main() -> None:
     except IsotoneError as error:
         errors.print(f"isotone: {error}", markup=False)
         sys.exit(1)
+    except KeyboardInterrupt:
+        errors.print("isotone: interrupted. A charge that was made stays spent; see 'isotone ledger show'.")
+        sys.exit(130)

@@ -19,7 +19,16 @@ from isotone.errors import InputError
 from isotone.guarantee import Guarantee
 from isotone.order import Poset
 
-__all__ = ["FORMAT", "content_hash", "guarantee_from", "guarantee_to", "now", "order_from", "order_to", "versions"]
+__all__ = [
+    "FORMAT",
+    "content_hash",
+    "guarantee_from",
+    "guarantee_to",
+    "now",
+    "order_from",
+    "order_to",
+    "versions",
+]
 
 FORMAT = "isotone release 1"
 

@@ -1,0 +1,88 @@
+"""Recipes: a mechanism as plain values, and back, so that a stranger can rebuild what made a release.
+
+A recipe is the name of the mechanism's class and the arguments of its constructor. Every mechanism keeps its
+arguments as attributes of the same names, which is all that this needs.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import isotone.counts as counts
+from isotone.errors import InputError
+from isotone.order import Poset
+from isotone.release.sources import did_you_mean
+from isotone.tables.two_stage import TwoStageMechanism
+
+__all__ = [
+    "count_mechanism",
+    "count_mechanisms",
+    "rebuild_count_mechanism",
+    "rebuild_table_mechanism",
+    "recipe_of",
+]
+
+
+def count_mechanisms() -> dict[str, type[Any]]:
+    """Every mechanism for counts, by the name of its class."""
+    found = {name: getattr(counts, name) for name in counts.__all__ if name.endswith("Mechanism")}
+    return {name: kind for name, kind in found.items() if not inspect.isabstract(kind)}
+
+
+def count_mechanism(name: str) -> type[Any]:
+    """The class of a mechanism for counts, by its name."""
+    known = count_mechanisms()
+    if name not in known:
+        near = did_you_mean(name, known) or f"; there are: {', '.join(known)}"
+        raise InputError(f"There is no mechanism {name!r} for counts{near}")
+    return known[name]
+
+
+def recipe_of(mechanism: Any) -> dict[str, Any]:
+    """The name and the arguments that make this mechanism again (the order apart)."""
+    plain: dict[str, Any] = {"name": type(mechanism).__name__}
+    for name in _arguments(type(mechanism)):
+        value = _argument(mechanism, name)
+        if value is not None:
+            plain[name] = value
+    return plain
+
+
+def rebuild_count_mechanism(P: Poset, recipe: Mapping[str, Any]) -> Any:
+    """The mechanism that a recipe describes, over the order ``P``."""
+    kind = count_mechanism(str(recipe.get("name")))
+    return kind(P, **_given(kind, recipe))
+
+
+def rebuild_table_mechanism(recipe: Mapping[str, Any]) -> TwoStageMechanism:
+    """The mechanism of a table that a recipe describes."""
+    if recipe.get("name") != TwoStageMechanism.__name__:
+        raise InputError(f"There is no mechanism {recipe.get('name')!r} for tables.")
+    return TwoStageMechanism(**_given(TwoStageMechanism, recipe))
+
+
+def _given(kind: type[Any], recipe: Mapping[str, Any]) -> dict[str, Any]:
+    given = {key: value for key, value in recipe.items() if key != "name"}
+    unknown = sorted(set(given) - set(_arguments(kind)))
+    if unknown:
+        raise InputError(f"{kind.__name__} has no argument {unknown[0]!r}; the recipe is of another version.")
+    return given
+
+
+def _arguments(kind: type[Any]) -> list[str]:
+    return [name for name in inspect.signature(kind).parameters if name != "P"]
+
+
+def _argument(mechanism: Any, name: str) -> Any:
+    """An argument as plain values; the numbers of the promise come from the guarantee, and are exact."""
+    if name in ("epsilon", "delta", "rho"):
+        number: Fraction = getattr(mechanism.guarantee, name)
+        return str(number) if number else None
+    holder = mechanism if hasattr(mechanism, name) else mechanism.unit
+    value = getattr(holder, name)
+    if hasattr(value, "plain"):
+        return value.plain()
+    return str(value) if isinstance(value, Fraction) else value

@@ -1,0 +1,252 @@
+"""The report: one HTML page about a release, complete in itself, in words that need no training.
+
+It shows private outputs and public values only: no true value, no number of rows, nothing else of the data.
+It loads nothing from anywhere.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from isotone.guarantee import Guarantee
+from isotone.release.compare import comparison
+from isotone.release.pictures import svg
+
+if TYPE_CHECKING:
+    from isotone.release.result import Release
+
+__all__ = ["promise_in_words", "report_html"]
+
+_STYLE = """
+:root { --ink: #1c2733; --soft: #5b6b7a; --line: #d9e0e7; --mark: #1f4e79; --paper: #ffffff; }
+* { box-sizing: border-box; }
+body { margin: 0; background: #f4f6f8; color: var(--ink); font: 16px/1.55 system-ui, "Segoe UI", Roboto, sans-serif; }
+main { max-width: 56rem; margin: 0 auto; padding: 1.5rem 1.25rem 3rem; background: var(--paper); }
+h1 { font-size: 1.7rem; line-height: 1.2; margin: .5rem 0 .25rem; }
+h2 { font-size: 1.15rem; margin: 2.2rem 0 .5rem; color: var(--mark); }
+.lead { color: var(--soft); margin: 0 0 1rem; }
+.facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(11rem, 1fr)); gap: .75rem; margin: 1rem 0; }
+.fact { border: 1px solid var(--line); border-radius: .5rem; padding: .6rem .8rem; }
+.fact b { display: block; font-size: 1.25rem; color: var(--mark); }
+.fact span { color: var(--soft); font-size: .85rem; }
+figure { margin: 1rem 0; } figure svg { width: 100%; height: auto; max-height: 80vh; }
+figcaption { color: var(--soft); font-size: .85rem; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: .92rem; }
+th, td { padding: .35rem .6rem; border-bottom: 1px solid var(--line); text-align: right; }
+th:first-child, td:first-child, th.text, td.text { text-align: left; overflow-wrap: anywhere; }
+thead th { border-bottom: 2px solid var(--mark); white-space: nowrap; }
+code { background: #eef2f5; padding: .1rem .3rem; border-radius: .25rem; overflow-wrap: anywhere; }
+dl { display: grid; grid-template-columns: minmax(7rem, 12rem) 1fr; gap: .3rem 1rem; font-size: .92rem; }
+dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
+@media (max-width: 34rem) { dl { grid-template-columns: 1fr; } dd { margin-bottom: .4rem; } main { padding: 1rem .8rem 2rem; } }
+@media print { body { background: none; font-size: 11pt; } main { padding: 0; max-width: none; } h2 { break-after: avoid; } tr, figure { break-inside: avoid; } }
+"""
+
+_NAMES = {
+    "element": "question or item",
+    "value": "released value",
+    "sd": "typical error",
+    "low": "from",
+    "high": "to",
+    "low_all": "",  # the simultaneous intervals are in the CSV; two pairs side by side confuse more than they tell
+    "high_all": "",
+}
+
+
+def report_html(release: Release) -> str:
+    """The whole page."""
+    manifest = release.manifest
+    title = escape(str(manifest["title"]))
+    level = f"{100 * float(manifest['confidence']):g} %" if "confidence" in manifest else ""
+    parts = [
+        f"<h1>{title}</h1>",
+        f'<p class="lead">{_lead(release)}</p>',
+        _facts(release, level),
+        f"<figure>{svg(release)}<figcaption>{_caption(release, level)}</figcaption></figure>",
+        f"<h2>What is promised</h2>{_promise(release)}",
+        f"<h2>How accurate it is</h2>{_accuracy(release, level)}",
+        f"<h2>The numbers</h2>{_table(release)}",
+        f"<h2>How the data was read</h2>{_rules(release)}",
+        f"<h2>How to cite and to check this page</h2>{_verify(release)}",
+        f"<h2>Details</h2>{_details(release)}",
+    ]
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{title}</title><style>{_STYLE}</style></head><body><main>\n"
+        + "\n".join(parts)
+        + "\n</main></body></html>\n"
+    )
+
+
+def promise_in_words(promise: Guarantee) -> str:
+    """A promise in words that a journalist understands.
+
+    >>> promise_in_words(Guarantee.pure(1, unit="person"))[:66]
+    'Whatever one person contributed, nobody can be sure of it from thi'
+    """
+    unit = promise.unit
+    change = {
+        "add-remove": f"had one {unit} not been in the data at all",
+        "replace": f"had one {unit} given completely different answers",
+    }[promise.neighbours]
+    text = (
+        f"Whatever one {unit} contributed, nobody can be sure of it from this page. Every number here was "
+        f"changed at random, and {change}, "
+    )
+    if promise.kind == "zcdp":
+        shown = promise.to_approximate("1e-6").epsilon
+        return text + (
+            f"the page would look almost the same: it is ρ-zero-concentrated differentially private with ρ = "
+            f"{_short(promise.rho)}, which means that, except with a chance of one in a million, no reader's odds "
+            f"about anyone move by more than a factor of {math.exp(float(shown)):.3g}."
+        )
+    factor = f"{math.exp(float(promise.epsilon)):.3g}"
+    text += (
+        f"anything one could read off it would have been about as likely: no probability changes by more than a "
+        f"factor of {factor} (differential privacy with ε = {_short(promise.epsilon)})."
+    )
+    if promise.delta:
+        text += f" This holds but for a chance of δ = {float(promise.delta):.2g}."
+    return text
+
+
+def _short(number: Fraction) -> str:
+    return f"{float(number):g}"
+
+
+def _lead(release: Release) -> str:
+    what = {
+        "counts": "How many say yes to each question, or have each item.",
+        "table": "One count for each category, made so that the distribution of counts survives.",
+        "curve": "A monotone curve fitted to the data.",
+    }[release.kind]
+    return f"{what} Released with noise that protects every single {escape(release.guarantee.unit)}."
+
+
+def _facts(release: Release, level: str) -> str:
+    promise = release.guarantee
+    facts = [
+        (
+            f"ρ = {_short(promise.rho)}" if promise.kind == "zcdp" else f"ε = {_short(promise.epsilon)}",
+            "privacy budget spent on this page",
+        )
+    ]
+    facts.append((escape(promise.unit), "what is protected, one at a time"))
+    if "sd" in release.columns:
+        errors = sorted(float(x) for x in release.columns["sd"])
+        facts.append((f"± {errors[len(errors) // 2]:.3g}", "typical error of a value"))
+    if release.total is not None and isinstance(release.total, int):
+        facts.append((f"{release.total:,}", "records in all (noisy too)"))
+    return (
+        '<div class="facts">'
+        + "".join(f'<div class="fact"><b>{a}</b><span>{b}</span></div>' for a, b in facts)
+        + "</div>"
+    )
+
+
+def _caption(release: Release, level: str) -> str:
+    return {
+        "counts": f"Released values, in brackets the {level} intervals. An answer below implies the ones above it.",
+        "table": "How many categories have each count: the released table, and the private distribution it follows.",
+        "curve": "The released curve. It is monotone by construction.",
+    }[release.kind]
+
+
+def _promise(release: Release) -> str:
+    return (
+        f"<p>{escape(promise_in_words(release.guarantee))}</p><p>The promise is about what a reader can learn about "
+        "one of them; it does not hide what is true of the group as a whole. It holds whatever else the reader "
+        "knows, now or later. Other releases from the same data add to what is spent: the ledger keeps the total.</p>"
+    )
+
+
+def _accuracy(release: Release, level: str) -> str:
+    text = ""
+    if "low" in release.columns:
+        text += (
+            f"<p>Each interval contains the true value with a probability of {level}. The uncertainty shown is that "
+            "of the noise, which is known exactly; errors in the data itself are not part of it.</p>"
+        )
+    other = comparison(release)
+    if other is not None:
+        text += f"<p>{escape(other)}</p>"
+    return (
+        text
+        or "<p>The curve is the outcome of random choices that favour a good fit; its error depends on the data.</p>"
+    )
+
+
+def _table(release: Release) -> str:
+    shown = {name: column for name, column in release.columns.items() if _NAMES.get(name, name)}
+    words = {"element", "category", "group"}
+    head = "".join(
+        f'<th class="{"text" if n in words else ""}">{escape(_NAMES.get(n, n))}</th>' for n in shown
+    )
+    rows = "".join(
+        "<tr>"
+        + "".join(
+            f'<td class="{"text" if n in words else ""}">{_cell(v)}</td>'
+            for n, v in zip(shown, row, strict=True)
+        )
+        + "</tr>"
+        for row in zip(*shown.values(), strict=True)
+    )
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.4g}"
+    return escape(str(value))
+
+
+def _rules(release: Release) -> str:
+    rules = {
+        key: value for key, value in release.manifest.get("rules", {}).items() if value not in (None, "", {})
+    }
+    items = "".join(
+        f"<dt>{escape(key.replace('_', ' '))}</dt><dd>{escape(_plain(value))}</dd>"
+        for key, value in rules.items()
+    )
+    return (
+        "<p>These rules were fixed before the data was read, and each looks at one record at a time. How often a "
+        f"rule had to be used is not known to anyone but the steward.</p><dl>{items}</dl>"
+    )
+
+
+def _plain(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
+def _verify(release: Release) -> str:
+    digest = escape(str(release.manifest["content_hash"]))
+    cite = f"{release.manifest['title']}. Differentially private release made with isotone {release.manifest['versions']['isotone']}, {str(release.manifest['time'])[:10]}."
+    return (
+        f"<p>Cite as: {escape(cite)} Content <code>{digest}</code>.</p><p>Anyone who has this folder can check it: "
+        "<code>pip install isotone</code>, then <code>isotone verify FOLDER</code>. It recomputes the hashes, builds the "
+        "mechanism again from its description, and derives the promise and the error from it.</p>"
+    )
+
+
+def _details(release: Release) -> str:
+    manifest = release.manifest
+    facts = {
+        "promise": str(release.guarantee),
+        "mechanism": ", ".join(f"{key} = {_plain(value)}" for key, value in manifest["mechanism"].items()),
+        "data set": manifest.get("dataset"),
+        "charge in the ledger": manifest.get("charge"),
+        "specification": manifest.get("spec") or None,
+        "time of release": manifest["time"],
+        "software": ", ".join(f"{key} {value}" for key, value in manifest["versions"].items()),
+    }
+    items = "".join(
+        f"<dt>{key}</dt><dd>{escape(str(value))}</dd>" for key, value in facts.items() if value is not None
+    )
+    return f"<dl>{items}</dl>"

@@ -1,0 +1,216 @@
+"""A release: the published numbers, how uncertain they are, and the manifest that says what they promise."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from isotone.errors import InputError, IsotoneError
+from isotone.guarantee import Guarantee
+from isotone.order import Poset
+from isotone.release.manifest import FORMAT, content_hash, guarantee_from, order_from
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["Release", "load_release", "seal", "sealing_hash", "write_file"]
+
+Kind = Literal["counts", "table", "curve"]
+_CSV, _MANIFEST, _REPORT = "release.csv", "manifest.json", "report.html"
+
+
+@dataclass(frozen=True)
+class Release:
+    """What a steward publishes.
+
+    ``columns`` are the published numbers by column; ``manifest`` says what was released, by which mechanism
+    and under which promise. Both hold private outputs and public values only, so everything here may be shown.
+    """
+
+    columns: Mapping[str, tuple[Any, ...]]
+    manifest: Mapping[str, Any]
+
+    @property
+    def kind(self) -> Kind:
+        """What was released: counts, a table or a curve."""
+        return self.manifest["kind"]
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The promise."""
+        return guarantee_from(self.manifest["guarantee"])
+
+    @property
+    def order(self) -> Poset:
+        """The order of a release of counts."""
+        if self.kind != "counts":
+            raise InputError(f"A release of a {self.kind} has no partial order.")
+        return order_from(self.manifest["order"])
+
+    @property
+    def value(self) -> np.ndarray[Any, Any]:
+        """The published values."""
+        return np.array(self.columns["value"])
+
+    @property
+    def total(self) -> int | list[int] | None:
+        """The noisy number of records (one for each group, where there are groups), if it was asked for."""
+        return self.manifest.get("total")
+
+    def frame(self, kind: Literal["pandas", "polars", "arrow"] = "pandas") -> Any:
+        """The published numbers as a data frame."""
+        data = {name: list(column) for name, column in self.columns.items()}
+        try:
+            if kind == "pandas":
+                import pandas as pd
+
+                return pd.DataFrame(data)
+            if kind == "polars":
+                import polars as pl
+
+                return pl.DataFrame(data)
+        except ImportError:
+            raise InputError(
+                f"{kind} is not installed: pip install 'isotone[frames]', or frame('arrow')."
+            ) from None
+        if kind != "arrow":
+            raise InputError(f"A frame is 'pandas', 'polars' or 'arrow', not {kind!r}.")
+        import pyarrow as pa
+
+        return pa.table(data)
+
+    def consistent(self, *, integers: bool = True) -> Release:
+        """The same release with values that could be true: not negative, and following the order.
+
+        Post-processing: the promise stays as it is. Intervals are kept as they are, because they are about the
+        noise of the values as first released.
+        """
+        if self.kind != "counts":
+            return self  # tables are made of possible counts, and curves are monotone, as they are released
+        from isotone.counts import consistent
+
+        P = self.order
+        values = np.array(self.columns["value"], dtype=float).reshape(-1, len(P))
+        fitted = np.concatenate([np.asarray(consistent(P, row, integers=integers)) for row in values])
+        return seal({**self.columns, "value": tuple(fitted.tolist())}, {**self.manifest, "consistent": True})
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the release: a Hasse diagram, a distribution, or a curve."""
+        from isotone.release.pictures import draw
+
+        return draw(self, ax)
+
+    def csv(self) -> str:
+        """The published numbers as CSV text."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows(zip(*self.columns.values(), strict=True))
+        return out.getvalue()
+
+    def save(self, folder: str | os.PathLike[str], *, report: bool = True) -> Path:
+        """Write ``release.csv``, ``report.html`` and, last, ``manifest.json`` with their hashes."""
+        from isotone.release.report import report_html
+
+        folder = Path(folder)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            files = {_CSV: self.csv(), **({_REPORT: report_html(self)} if report else {})}
+            for name, text in files.items():
+                write_file(folder / name, text)
+            digests = {
+                name: "sha256:" + hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()
+            }
+            manifest = {**self.manifest, "files": digests}
+            text = json.dumps(manifest, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+            write_file(folder / _MANIFEST, text)
+        except OSError as error:
+            raise IsotoneError(
+                f"The release could not be written to {str(folder)!r}: {error.strerror or error}."
+            ) from None
+        return folder
+
+    def __str__(self) -> str:
+        return f"Release of {self.kind}: {len(self.columns['value'])} values, {self.guarantee}"
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{name}</th>" for name in self.columns)
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{value}</td>" for value in row) + "</tr>"
+            for row in list(zip(*self.columns.values(), strict=True))[:60]
+        )
+        return f"<p>{self}</p><table><tr>{head}</tr>{rows}</table>"
+
+
+def seal(columns: Mapping[str, tuple[Any, ...]], manifest: Mapping[str, Any]) -> Release:
+    """A release whose manifest carries the hash of its own content and of the values."""
+    whole = {"format": FORMAT, **manifest}
+    return Release(columns, {**whole, "content_hash": sealing_hash(columns, whole)})
+
+
+def sealing_hash(columns: Mapping[str, tuple[Any, ...]], manifest: Mapping[str, Any]) -> str:
+    """The hash of the values and of everything the manifest says about them."""
+    kept = {key: value for key, value in manifest.items() if key not in ("files", "content_hash")}
+    return content_hash(
+        {"manifest": kept, "columns": {name: list(column) for name, column in columns.items()}}
+    )
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a file in one step: readers see the old content or the new, never a part."""
+    part = path.with_name(path.name + ".part")
+    try:
+        with part.open("w", encoding="utf-8", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def load_release(folder: str | os.PathLike[str]) -> Release:
+    """Read a saved release. ``isotone verify`` checks it; this only reads it."""
+    folder = Path(folder)
+    try:
+        manifest = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
+        with (folder / _CSV).open(newline="", encoding="utf-8") as file:
+            header, *rows = list(csv.reader(file))
+    except FileNotFoundError as error:
+        raise InputError(
+            f"{str(folder)!r} holds no release: {Path(error.filename).name} is missing."
+        ) from None
+    except (OSError, ValueError, UnicodeDecodeError) as error:
+        raise InputError(f"The release in {str(folder)!r} cannot be read: {error}.") from None
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise InputError(f"{str(folder)!r} was not written by this version of isotone (expected {FORMAT!r}).")
+    if any(len(row) != len(header) for row in rows):
+        raise InputError(f"{str(folder / _CSV)!r} has lines of different lengths: it was changed or cut off.")
+    texts = {"element", "category", "group"}
+    columns = {
+        name: tuple(row[i] if name in texts else _number(row[i], folder) for row in rows)
+        for i, name in enumerate(header)
+    }
+    return Release(columns, manifest)
+
+
+def _number(text: str, folder: Path) -> int | float:
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(
+            f"{str(folder / _CSV)!r} holds {text!r} where a number belongs: it was changed."
+        ) from None
