@@ -8,12 +8,13 @@ large ε, and a rise towards small ε. The rules were fitted on six synthetic ta
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from scipy.optimize import curve_fit
+from scipy.optimize import OptimizeWarning, curve_fit
 
 from isotone.errors import InputError
 from isotone.guarantee import Number, exact
@@ -35,8 +36,11 @@ class Rule:
         >>> PUBLISHED(Fraction(1))
         Fraction(17, 125)
         """
-        share = self.floor + self.rise * math.exp(-self.decay * float(epsilon))
-        return Fraction(round(min(max(share, 0.001), 0.999) * 10_000), 10_000)
+        return Fraction(round(min(max(self.share(float(epsilon)), 0.001), 0.999) * 10_000), 10_000)
+
+    def share(self, epsilon: float) -> float:
+        """The same before rounding."""
+        return self.floor + self.rise * math.exp(-self.decay * epsilon)
 
     @classmethod
     def fitted(cls, epsilons: Sequence[float], shares: Sequence[float]) -> Rule:
@@ -46,7 +50,10 @@ class Rule:
             return floor + rise * np.exp(-decay * epsilon)
 
         bounds = ([0.0, 0.0, 0.0], [1.0, 1.0, 50.0])
-        found, _ = curve_fit(model, np.asarray(epsilons), np.asarray(shares), (0.1, 0.5, 2.0), bounds=bounds)
+        with warnings.catch_warnings():  # of a covariance that nobody asks for
+            warnings.simplefilter("ignore", OptimizeWarning)
+            start = (0.1, 0.5, 2.0)
+            found, _ = curve_fit(model, np.asarray(epsilons), np.asarray(shares), start, bounds=bounds)
         return cls(*(float(value) for value in found))
 
 

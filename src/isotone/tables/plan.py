@@ -1,0 +1,259 @@
+"""Plan a table before any data is read: both errors of every mechanism, for a guessed shape or a public prior."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone.errors import InputError
+from isotone.guarantee import Neighbours, Number, positive
+from isotone.mechanism import Mechanism, Progress, no_progress
+from isotone.tables.distribution import DistributionLike
+from isotone.tables.fixed_point import fixed_point, truncated_geometric
+from isotone.tables.shapes import Shape, apportioned, guessed
+from isotone.tables.steps import Unit, natural
+from isotone.tables.two_stage import TwoStageMechanism
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["Planned", "TablePlan", "TradeOff", "plan"]
+
+_HEADERS = (
+    "mechanism",
+    "error of a count",
+    "95 % within",
+    "distance (W1)",
+    "distance (KS)",
+    "ε for the distribution",
+)
+_PRICES = (0.0, *(float(price) for price in np.geomspace(0.01, 2.0, 24)))
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One mechanism and its expected errors.
+
+    ``count_error``: mean distance of a published count from the true one. ``within``: 95 % of the published
+    counts are at most this far off. ``wasserstein``: mean distance by which counts must move to turn the
+    published distribution into the true one. ``kolmogorov``: the largest error of a cumulative share.
+    """
+
+    name: str
+    mechanism: Mechanism
+    share: Fraction
+    count_error: float
+    within: int
+    wasserstein: float
+    kolmogorov: float
+
+
+@dataclass(frozen=True, eq=False)
+class TradeOff:
+    """Count error against distribution error along the price of the second: closed form, row by row.
+
+    Entry ``i`` belongs to the mechanism with the least ``count error + price[i]·W1`` among all ε-DP matrices
+    (docs/theory/tables.md, section 4): price 0 is the least count error, a large price the fixed point.
+    """
+
+    price: NDArray[np.float64]
+    count_error: NDArray[np.float64]
+    wasserstein: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class TablePlan:
+    """Mechanisms for a table, best first: by the product of count error and distribution error.
+
+    Printed it is a table, in a terminal as in a notebook; ``best`` is ready to release.
+    """
+
+    rows: tuple[Planned, ...]
+    trade_off: TradeOff
+    size: int
+    upper: int
+    epsilon: Fraction
+    draws: int
+
+    @property
+    def best(self) -> Mechanism:
+        """The mechanism of the first row."""
+        return self.rows[0].mechanism
+
+    def __iter__(self) -> Any:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __str__(self) -> str:
+        cells = [_HEADERS, *self._cells()]
+        widths = [max(len(row[c]) for row in cells) for c in range(len(_HEADERS))]
+        lines = [
+            "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
+            for row in cells
+        ]
+        return "\n".join([self._title(), "", lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in _HEADERS)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
+            for row in self._cells()
+        )
+        title = html.escape(self._title())
+        return f"<table><caption>{title}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+    def __rich__(self) -> Any:
+        """The plan as a table of the rich library."""
+        from rich.table import Table
+
+        table = Table(title=self._title())
+        for position, name in enumerate(_HEADERS):
+            table.add_column(name, justify="left" if position == 0 else "right")
+        for row in self._cells():
+            table.add_row(*row)
+        return table
+
+    def plot(self, axes: Axes | None = None) -> Axes:
+        """The trade-off curve and the planned mechanisms, count error against distribution error."""
+        import matplotlib.pyplot as plt
+
+        axes = axes if axes is not None else plt.subplots(figsize=(7, 4.5))[1]
+        curve = self.trade_off
+        axes.plot(
+            curve.wasserstein, curve.count_error, ".-", color="0.5", label="trade-off, distribution known"
+        )
+        for at, words in (
+            (0, "price 0"),
+            (len(curve.price) // 2, f"price {curve.price[len(curve.price) // 2]:.2g}"),
+        ):
+            where = (float(curve.wasserstein[at]), float(curve.count_error[at]))
+            axes.annotate(words, where, xytext=(4, 4), textcoords="offset points", fontsize=8)
+        for row in self.rows:
+            axes.plot([row.wasserstein], [row.count_error], "o", label=row.name)
+        axes.set(
+            xlabel="distance of distributions (Wasserstein-1)",
+            ylabel="mean error of a count",
+            title=self._title(),
+        )
+        axes.legend(fontsize=8)
+        return axes
+
+    def _title(self) -> str:
+        return f"Table of {self.size} categories, counts 0..{self.upper}, ε = {float(self.epsilon):g}"
+
+    def _cells(self) -> list[Sequence[str]]:
+        return [
+            (
+                row.name,
+                f"{row.count_error:.3g}",
+                f"±{row.within}",
+                f"{row.wasserstein:.3g}",
+                f"{row.kolmogorov:.2%}",
+                f"{float(row.share):.0%}" if row.share else "none",
+            )
+            for row in self.rows
+        ]
+
+
+def plan(
+    shape: Shape | DistributionLike,
+    *,
+    size: int,
+    epsilon: Number,
+    upper: int | None = None,
+    contributions: int = 1,
+    neighbours: Neighbours = "add-remove",
+    draws: int = 8,
+    seed: int = 0,
+    progress: Progress = no_progress,
+) -> TablePlan:
+    """Compare mechanisms for a table of ``size`` categories, without data and without spending anything.
+
+    ``shape`` is a guess (``"uniform"``, ``"binomial"``, ``"skewed"``, ``"zero-inflated"``, ``"constant"``, with
+    ``upper``), or a public prior: a list of probabilities of the counts ``0..upper``. It must not come from
+    the data to be released, unless it is a private distribution. Errors are means over ``draws`` seeded runs
+    on a table of that shape.
+
+    >>> p = plan("skewed", upper=20, size=2000, epsilon=1, draws=2)
+    >>> [row.name for row in p][:2], type(p.best).__name__
+    (['whole table', 'row by row'], 'TwoStageMechanism')
+    """
+    z = guessed(shape, upper)
+    total, number = positive(epsilon, "epsilon"), natural(size, "size")
+    runs = natural(draws, "draws")
+    if len(z) < 2:
+        raise InputError("A table whose counts are all 0 needs no mechanism: upper must be at least 1.")
+    unit = Unit(contributions, neighbours)
+    table = apportioned(z, number)
+    candidates = _candidates(len(z) - 1, total, unit, number)
+    found: list[Planned] = []
+    for position, (name, mechanism, share) in enumerate(candidates):
+        progress(position / len(candidates), name)
+        rng = np.random.default_rng(seed)
+        found.append(_simulated(name, mechanism, share, table, len(z), runs, rng))
+    progress(1.0, "done")
+    found.sort(key=lambda row: (row.count_error * row.wasserstein, row.count_error))
+    stages = TwoStageMechanism(
+        len(z) - 1, total, remap="rows", contributions=contributions, neighbours=neighbours
+    ).stages(number)
+    return TablePlan(
+        tuple(found), _trade_off(z, unit.per_step(stages.counts)), number, len(z) - 1, total, runs
+    )
+
+
+def _candidates(
+    upper: int, epsilon: Fraction, unit: Unit, size: int
+) -> list[tuple[str, TwoStageMechanism | Any, Fraction]]:
+    options: dict[str, Any] = {"contributions": unit.contributions, "neighbours": unit.neighbours}
+    whole = TwoStageMechanism(upper, epsilon, **options)
+    rows = TwoStageMechanism(upper, epsilon, remap="rows", **options)
+    plain = truncated_geometric(upper + 1, epsilon, **options)
+    return [
+        ("whole table", whole, whole.stages(size).distribution / epsilon),
+        ("row by row", rows, rows.stages(size).distribution / epsilon),
+        ("geometric noise only", plain, Fraction(0)),
+    ]
+
+
+def _simulated(
+    name: str,
+    mechanism: Any,
+    share: Fraction,
+    table: NDArray[np.int64],
+    n: int,
+    draws: int,
+    rng: np.random.Generator,
+) -> Planned:
+    truth = np.cumsum(np.bincount(table, minlength=n)) / len(table)
+    simulate: Callable[..., NDArray[np.int64]] = mechanism.simulate
+    off = np.zeros(n, np.int64)
+    gaps = np.zeros((draws, 2))
+    for draw in range(draws):
+        published = simulate(table, rng=rng).view(np.ndarray)
+        off += np.bincount(np.abs(published - table), minlength=n)
+        gap = np.abs(np.cumsum(np.bincount(published, minlength=n)) / len(table) - truth)
+        gaps[draw] = gap.sum(), gap.max()
+    frequency = off / off.sum()
+    within = int(np.searchsorted(np.cumsum(frequency), 0.95))
+    mean, largest = gaps.mean(axis=0)
+    return Planned(
+        name, mechanism, share, float(frequency @ np.arange(n)), within, float(mean), float(largest)
+    )
+
+
+def _trade_off(z: NDArray[np.float64], step: Fraction) -> TradeOff:
+    """The curve for one ε per step, when the distribution is ``z`` and known."""
+    points: list[tuple[float, float]] = []
+    for price in _PRICES:
+        t = fixed_point(z, step, price=price)
+        points.append((t.count_error(z), float(np.abs(np.cumsum(t.output(z) - z)).sum())))
+    count_error, wasserstein = np.array(points).T
+    return TradeOff(np.array(_PRICES), count_error, wasserstein)
