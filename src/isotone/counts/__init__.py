@@ -1,6 +1,32 @@
 """Counts of yes/no answers over a partial order: mechanisms, their errors, and the plan that picks one."""
 
 from isotone.counts.bipartition_sampler import sample_extended_bipartition
+from isotone.counts.bounding import cut, cut_all
+from isotone.counts.consistency import consistent
+from isotone.counts.discrete_gaussian import DiscreteGaussianMechanism
+from isotone.counts.discrete_laplace import DiscreteLaplaceMechanism
+from isotone.counts.gaussian import GaussianMechanism
+from isotone.counts.hierarchical import HierarchicalMechanism
+from isotone.counts.l_infinity import LInfinityMechanism
+from isotone.counts.laplace import LaplaceMechanism
+from isotone.counts.lp_ball import L2Mechanism, LpMechanism
+from isotone.counts.plan import Plan, plan
 from isotone.counts.poset_mechanism import PosetMechanism
 
-__all__ = ["PosetMechanism", "sample_extended_bipartition"]
+__all__ = [
+    "DiscreteGaussianMechanism",
+    "DiscreteLaplaceMechanism",
+    "GaussianMechanism",
+    "HierarchicalMechanism",
+    "L2Mechanism",
+    "LInfinityMechanism",
+    "LaplaceMechanism",
+    "LpMechanism",
+    "Plan",
+    "PosetMechanism",
+    "consistent",
+    "cut",
+    "cut_all",
+    "plan",
+    "sample_extended_bipartition",
+]

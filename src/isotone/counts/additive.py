@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AdditiveMechanism", "check_confidence", "deviation"]
 
-_DRAWS = 2_000_000
+_DRAWS = 1_000_000
 """Numbers drawn where a quantile has no closed form: more rows for short vectors."""
 
 
@@ -101,7 +101,7 @@ class AdditiveMechanism(ABC):
 
 def _sample(mechanism: AdditiveMechanism) -> NDArray[np.float64]:
     """Draws of a mechanism's noise for its quantiles: always the same ones, so that answers repeat."""
-    rows = min(200_000, max(2_000, _DRAWS // len(mechanism.P)))
+    rows = min(50_000, max(2_000, _DRAWS // len(mechanism.P)))
     return np.asarray(mechanism.simulate(rows, np.random.default_rng(0)))
 
 

@@ -1,0 +1,86 @@
+"""Which mechanisms apply to an order and a promise: the list that a plan compares.
+
+A new mechanism that can release enters the comparison here, in one line. ℓ2 and other ℓp balls are not listed:
+they cannot release, and are never the best (docs/theory/baselines.md, section 3).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from isotone.counts.additive import AdditiveMechanism
+from isotone.counts.discrete_gaussian import DiscreteGaussianMechanism
+from isotone.counts.discrete_laplace import DiscreteLaplaceMechanism
+from isotone.counts.gaussian import GaussianMechanism
+from isotone.counts.hierarchical import HierarchicalMechanism
+from isotone.counts.l_infinity import LInfinityMechanism
+from isotone.counts.laplace import LaplaceMechanism
+from isotone.counts.poset_mechanism import PosetMechanism
+from isotone.guarantee import Guarantee
+
+if TYPE_CHECKING:
+    from isotone.order import Poset
+
+__all__ = ["Build", "Setting", "candidates", "largest_pure"]
+
+Build = Callable[[Guarantee], AdditiveMechanism]
+"""Makes a mechanism that keeps a given promise."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the mechanisms must cover, but for the size of the promise."""
+
+    P: Poset
+    contributions: int
+    max_size: int | None
+
+    def common(self, promise: Guarantee) -> dict[str, Any]:
+        """The arguments that every mechanism takes."""
+        return {
+            "neighbours": promise.neighbours,
+            "contributions": self.contributions,
+            "max_size": self.max_size,
+        }
+
+
+def candidates(setting: Setting, promise: Guarantee) -> list[Build]:
+    """The mechanisms that apply, unsorted; each is built from a promise of the same kind as ``promise``."""
+    P = setting.P
+
+    def pure(kind: Callable[..., AdditiveMechanism], **other: Any) -> Build:
+        return lambda g: kind(P, largest_pure(g), **(setting.common(g) | other))
+
+    def gaussian(kind: Callable[..., AdditiveMechanism]) -> Build:
+        return lambda g: kind(P, **_parameters(g), **setting.common(g))
+
+    # where a bound on sizes changes nothing, records need not be cut
+    builds = [pure(PosetMechanism, max_size=None), pure(LInfinityMechanism, max_size=None)]
+    builds += [pure(LaplaceMechanism), pure(DiscreteLaplaceMechanism)]
+    if P.height == len(P):
+        builds.append(pure(HierarchicalMechanism, max_size=None))
+    if promise.kind != "pure":
+        builds += [gaussian(kind) for kind in (GaussianMechanism, DiscreteGaussianMechanism)]
+    return builds
+
+
+def largest_pure(promise: Guarantee) -> Fraction:
+    """The largest epsilon (to about 15 digits, rounded down) whose pure promise implies ``promise``.
+
+    >>> largest_pure(Guarantee.zcdp("1/2"))
+    Fraction(1, 1)
+    """
+    if promise.kind != "zcdp":
+        return promise.epsilon
+    scale = 10**30
+    return Fraction(math.isqrt(math.floor(2 * promise.rho * scale)), 10**15)  # isqrt rounds down
+
+
+def _parameters(promise: Guarantee) -> dict[str, Fraction]:
+    if promise.kind == "zcdp":
+        return {"rho": promise.rho}
+    return {"epsilon": promise.epsilon, "delta": promise.delta}

@@ -1,0 +1,231 @@
+"""The plan: every applicable mechanism with its error, best first. Nothing is read and nothing is spent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.optimize import root_scalar
+
+from isotone.counts.additive import AdditiveMechanism, check_confidence
+from isotone.counts.candidates import Build, Setting, candidates
+from isotone.counts.gaussian_calibration import sigma_squared
+from isotone.errors import InputError
+from isotone.guarantee import Guarantee, Neighbours, Number, exact, positive
+from isotone.mechanism import Progress, no_progress
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from isotone.order import Poset
+
+__all__ = ["Plan", "Row", "plan"]
+
+
+def plan(
+    P: Poset,
+    epsilon: Number | None = None,
+    delta: Number = 0,
+    max_size: int | None = None,
+    rho: Number | None = None,
+    neighbours: Neighbours = "add-remove",
+    contributions: int = 1,
+    progress: Progress = no_progress,
+) -> Plan:
+    """Compare every mechanism that keeps a promise for counts over ``P``.
+
+    The promise is ``epsilon`` (pure), ``epsilon`` and ``delta``, or ``rho`` (zCDP; pure mechanisms then count
+    as epsilon²/2). ``max_size`` promises that records are cut to at most so many yeses (:func:`cut`): where it
+    is far below the number of elements it matters more than the order. Only public things enter.
+
+    >>> from isotone.order import Poset
+    >>> p = plan(Poset.chain(range(200)), epsilon=1)
+    >>> type(p.best).__name__
+    'HierarchicalMechanism'
+    """
+    promise = _promise(epsilon, delta, rho, neighbours)
+    setting = Setting(P, contributions, max_size)
+    builds = candidates(setting, promise)
+    rows: list[Row] = []
+    for done, build in enumerate(builds):
+        mechanism = build(promise)
+        progress(done / len(builds), type(mechanism).__name__)
+        rows.append(Row.of(mechanism, build))
+    progress(1.0, "done")
+    return Plan(P, promise, tuple(sorted(rows, key=lambda row: row.rmse)))
+
+
+def _promise(epsilon: Number | None, delta: Number, rho: Number | None, neighbours: Neighbours) -> Guarantee:
+    if (epsilon is None) == (rho is None):
+        raise InputError("Give the promise as epsilon (and delta, if any), or as rho: one of the two.")
+    if rho is not None:
+        if exact(delta, "delta") != 0:
+            raise InputError("rho has no delta: give epsilon and delta, or rho alone.")
+        return Guarantee.zcdp(rho, neighbours=neighbours)
+    return Guarantee.approximate(positive(epsilon or 0, "epsilon"), delta, neighbours=neighbours)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One mechanism of a plan: its root mean squared error, that of its worst element, and the half-width that
+    all its counts stay within at once with 95 % probability.
+    """
+
+    mechanism: AdditiveMechanism
+    rmse: float
+    worst: float
+    half_width: float
+    build: Build = field(repr=False, compare=False)
+
+    @classmethod
+    def of(cls, mechanism: AdditiveMechanism, build: Build) -> Row:
+        """The row of a mechanism."""
+        error = mechanism.error()
+        return cls(mechanism, error.rmse, error.worst, mechanism.simultaneous_half_width(0.95), build)
+
+    @property
+    def name(self) -> str:
+        """The mechanism's class."""
+        return type(self.mechanism).__name__
+
+    @property
+    def note(self) -> str:
+        """What else to know: how an order beyond exact reach is handled, and whether records must be cut."""
+        method = str(getattr(self.mechanism, "method", ""))
+        cut = f"records cut to {self.mechanism.max_size}" if self.mechanism.max_size is not None else ""
+        return ", ".join(part for part in (method, cut) if part)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Mechanisms for one order and one promise, best (least root mean squared error) first.
+
+    ``best`` is ready to release. A plan prints as a table, in a terminal and in a notebook.
+    """
+
+    P: Poset
+    guarantee: Guarantee
+    rows: tuple[Row, ...]
+
+    @property
+    def best(self) -> AdditiveMechanism:
+        """The mechanism with the least root mean squared error."""
+        return self.rows[0].mechanism
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def __getitem__(self, name: str) -> Row:
+        for row in self.rows:
+            if row.name == name:
+                return row
+        raise InputError(f"The plan has no {name!r}. It has: {', '.join(row.name for row in self.rows)}.")
+
+    def epsilon_for(self, error: float, confidence: float = 0.95, simultaneous: bool = True) -> float:
+        """The smallest epsilon at which some mechanism keeps within ``error`` with the given confidence.
+
+        ``simultaneous``: all counts at once; otherwise each count by itself. Delta and the other settings stay
+        as they are. Rounded up to four digits; ``plan(P, epsilon=...)`` with it says which mechanism does it.
+        """
+        if self.guarantee.kind == "zcdp":
+            raise InputError("This plan spends rho: ask rho_for().")
+        return self._budget_for(error, confidence, simultaneous)
+
+    def rho_for(self, error: float, confidence: float = 0.95, simultaneous: bool = True) -> float:
+        """The smallest rho at which some mechanism keeps within ``error``; see :meth:`epsilon_for`."""
+        if self.guarantee.kind != "zcdp":
+            raise InputError("This plan spends epsilon: ask epsilon_for().")
+        return self._budget_for(error, confidence, simultaneous)
+
+    def _budget_for(self, error: float, confidence: float, simultaneous: bool) -> float:
+        if not 0 < error < math.inf:
+            raise InputError(
+                f"error must be a number above 0, the half-width that you can accept, not {error!r}."
+            )
+        check_confidence(confidence)
+        return min(self._budget_of(row, float(error), confidence, simultaneous) for row in self.rows)
+
+    def _budget_of(self, row: Row, error: float, confidence: float, simultaneous: bool) -> float:
+        """The budget at which one mechanism keeps within ``error``.
+
+        A noise with a density only changes its scale with the budget. One that lives on integers does so
+        nearly: for it the answer is the start of a search.
+        """
+        shrink = error / max(_width(row.mechanism, confidence, simultaneous), 0.5)
+        budget = self._scaled_budget(row.mechanism.guarantee, shrink)
+        if hasattr(row.mechanism, "log_density"):
+            return _round_up(budget)
+
+        def is_enough(budget: float) -> bool:
+            return _width(row.build(self._with(budget)), confidence, simultaneous) <= error
+
+        low = high = budget
+        while is_enough(low):
+            low /= 1.1
+        while not is_enough(high):
+            high *= 1.1
+        while high > low * 1.0002:
+            middle = math.sqrt(low * high)
+            low, high = (low, middle) if is_enough(middle) else (middle, high)
+        return _round_up(high)
+
+    def _scaled_budget(self, promise: Guarantee, shrink: float) -> float:
+        """The budget that multiplies the noise of a mechanism with this promise by ``shrink``."""
+        if self.guarantee.kind == "zcdp":  # noise goes with 1/√ρ, for pure mechanisms too
+            return float(self.guarantee.rho) / shrink**2
+        if promise.kind == "pure":
+            return float(self.guarantee.epsilon) / shrink
+        delta = self.guarantee.delta
+        target = 0.5 * math.log(sigma_squared(promise.epsilon, delta)) + math.log(shrink)
+
+        def excess(log_epsilon: float) -> float:
+            return 0.5 * math.log(sigma_squared(math.exp(log_epsilon), delta)) - target
+
+        middle = math.log(float(promise.epsilon) / shrink)  # nearly right: σ falls a little slower than 1/ε
+        low, high = middle, middle
+        while excess(low) < 0:
+            low -= 0.5
+        while excess(high) > 0:
+            high += 0.5
+        return math.exp(float(root_scalar(excess, bracket=(low, high + 1e-9), xtol=1e-7).root))
+
+    def _with(self, budget: float) -> Guarantee:
+        name = "rho" if self.guarantee.kind == "zcdp" else "epsilon"
+        return replace(self.guarantee, **{name: exact(budget)})
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """A bar for each mechanism: root mean squared error, worst element and 95 % half-width."""
+        from isotone.counts.plan_view import draw
+
+        return draw(self, ax)
+
+    def __str__(self) -> str:
+        from isotone.counts.plan_view import text
+
+        return text(self)
+
+    def __rich__(self) -> Any:
+        from isotone.counts.plan_view import table
+
+        return table(self)
+
+    def _repr_html_(self) -> str:
+        from isotone.counts.plan_view import html
+
+        return html(self)
+
+
+def _width(mechanism: AdditiveMechanism, confidence: float, simultaneous: bool) -> float:
+    if simultaneous:
+        return mechanism.simultaneous_half_width(confidence)
+    return float(np.max(mechanism.half_widths(confidence)))
+
+
+def _round_up(budget: float) -> float:
+    """``budget`` rounded up to four significant digits, so that the float means what it prints."""
+    unit = Fraction(10) ** (math.floor(math.log10(budget)) - 3)
+    return float(math.ceil(Fraction(budget) / unit) * unit)

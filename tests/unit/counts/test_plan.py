@@ -1,0 +1,168 @@
+from fractions import Fraction
+from io import StringIO
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from isotone.counts import Plan, plan
+from isotone.counts.candidates import largest_pure
+from isotone.errors import InputError
+from isotone.guarantee import Guarantee
+from isotone.order import Poset
+
+
+@pytest.fixture(scope="module")
+def survey() -> Poset:
+    return Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])
+
+
+def names(p: Plan) -> list[str]:
+    return [row.name for row in p]
+
+
+def test_the_best_comes_first_and_is_ready_to_release(survey):
+    p = plan(survey, epsilon=1)
+    errors = [row.rmse for row in p.rows]
+    assert errors == sorted(errors)
+    assert names(p)[0] == "PosetMechanism"
+    assert p.best is p.rows[0].mechanism
+    assert p.best.release([120, 80, 33]).shape == (3,)
+    assert set(names(p)) == {
+        "PosetMechanism",
+        "LaplaceMechanism",
+        "DiscreteLaplaceMechanism",
+        "LInfinityMechanism",
+    }
+
+
+def test_every_mechanism_keeps_the_promise(survey):
+    promises: list[dict[str, Any]] = [{"epsilon": "0.7"}, {"epsilon": "0.7", "delta": "1e-6"}, {"rho": "0.3"}]
+    for promise, neighbours in zip(promises, ("add-remove", "replace", "replace"), strict=True):
+        p = plan(survey, **promise, neighbours=neighbours, contributions=2, max_size=2)
+        for row in p:
+            assert row.mechanism.guarantee.within(p.guarantee)
+            assert row.mechanism.contributions == 2
+
+
+def test_rows_state_the_errors_of_their_mechanisms(survey):
+    for row in plan(survey, epsilon=1, delta="1e-5"):
+        error = row.mechanism.error()
+        assert (row.rmse, row.worst) == (error.rmse, error.worst)
+        assert row.half_width == row.mechanism.simultaneous_half_width(0.95)
+
+
+def test_long_chains_are_for_hierarchical_sums_and_short_ones_for_the_poset_mechanism():
+    assert names(plan(Poset.chain(range(10)), 1))[0] == "PosetMechanism"
+    assert names(plan(Poset.chain(range(150)), 1))[0] == "HierarchicalMechanism"
+
+
+def test_many_counts_with_a_delta_are_for_gaussian_noise():
+    P = Poset.antichain(range(200))
+    assert names(plan(P, 1))[0] == "PosetMechanism"
+    assert "Gaussian" in names(plan(P, 1, delta="1e-6"))[0]
+
+
+def test_a_bound_on_sizes_can_matter_more_than_the_order():
+    P = Poset.antichain(range(60))
+    bounded = plan(P, 1, max_size=3)
+    assert bounded.best.max_size == 3
+    assert "Laplace" in names(bounded)[0]
+    assert bounded.rows[0].note == "records cut to 3"
+    assert bounded["PosetMechanism"].note.count("cut") == 0
+
+
+def test_under_zcdp_a_pure_mechanism_gets_the_epsilon_that_rho_allows(survey):
+    assert largest_pure(Guarantee.zcdp("1/8")) == Fraction(1, 2)
+    epsilon = largest_pure(Guarantee.zcdp("0.3"))
+    assert epsilon**2 / 2 <= Fraction("0.3") < (epsilon + Fraction(1, 10**14)) ** 2 / 2
+    p = plan(survey, rho="1/8")
+    assert p["PosetMechanism"].mechanism.epsilon == Fraction(1, 2)
+    assert "GaussianMechanism" in names(p)
+
+
+@pytest.mark.parametrize("simultaneous", [True, False])
+@pytest.mark.parametrize(
+    "promise", [{"epsilon": 2}, {"epsilon": "0.5", "delta": "1e-6"}, {"epsilon": 1, "max_size": 1}]
+)
+def test_epsilon_for_is_the_smallest_that_keeps_within_the_error(survey, promise, simultaneous):
+    p = plan(survey, **promise)
+    epsilon = p.epsilon_for(error=25, confidence=0.9, simultaneous=simultaneous)
+
+    def least_width(e: float) -> float:
+        rows = plan(survey, **(promise | {"epsilon": e})).rows
+        if simultaneous:
+            return min(row.mechanism.simultaneous_half_width(0.9) for row in rows)
+        return min(max(row.mechanism.half_widths(0.9)) for row in rows)
+
+    assert least_width(epsilon) <= 25
+    assert least_width(epsilon * 0.98) > 25
+
+
+def test_rho_for_inverts_a_plan_that_spends_rho(survey):
+    p = plan(survey, rho=1)
+    rho = p.rho_for(error=25)
+    assert min(row.half_width for row in plan(survey, rho=rho)) <= 25
+    assert min(row.half_width for row in plan(survey, rho=rho * 0.98)) > 25
+    with pytest.raises(InputError, match="rho_for"):
+        p.epsilon_for(error=25)
+    with pytest.raises(InputError, match="epsilon_for"):
+        plan(survey, epsilon=1).rho_for(error=25)
+
+
+def test_it_prints_as_a_table_everywhere(survey):
+    p = plan(survey, epsilon=1, max_size=2)
+    console = Console(width=120, file=StringIO())
+    with console.capture() as captured:
+        console.print(p)
+    for rendered in (str(p), captured.get(), p._repr_html_()):
+        assert "3 counts, ε-DP with ε = 1" in rendered
+        for row in p:
+            assert row.name in rendered
+            assert f"{row.rmse:.4g}" in rendered
+        assert "records cut to 2" in rendered
+
+
+def test_it_draws_itself(survey):
+    p = plan(survey, epsilon=1)
+    axes = p.plot()
+    assert [label.get_text() for label in axes.get_yticklabels()] == [
+        row.name.removesuffix("Mechanism") for row in p
+    ]
+    assert p.plot(axes) is axes
+
+
+def test_an_unknown_row_is_refused_with_the_known_ones(survey):
+    with pytest.raises(InputError, match="It has: PosetMechanism"):
+        plan(survey, 1)["Laplace"]
+
+
+def test_progress_never_goes_back(survey):
+    seen: list[float] = []
+    plan(survey, 1, progress=lambda fraction, what: seen.append(fraction))
+    assert seen == sorted(seen)
+    assert seen[-1] == 1
+
+
+@pytest.mark.parametrize(
+    ("promise", "message"),
+    [
+        ({}, "one of the two"),
+        ({"epsilon": 1, "rho": 1}, "one of the two"),
+        ({"rho": 1, "delta": "1e-6"}, "rho has no delta"),
+        ({"epsilon": 0}, "epsilon must be above 0"),
+        ({"epsilon": 1, "delta": 1}, "below 1"),
+        ({"epsilon": 1, "max_size": 0}, "max_size"),
+        ({"epsilon": 1, "contributions": 0}, "contributions"),
+        ({"epsilon": 1, "neighbours": "swap"}, "neighbours"),
+    ],
+)
+def test_a_promise_that_cannot_be_kept_is_refused(survey, promise, message):
+    with pytest.raises(InputError, match=message):
+        plan(survey, **promise)
+
+
+@pytest.mark.parametrize("error", [0, -1, float("nan"), float("inf")])
+def test_an_error_that_is_no_error_is_refused(survey, error):
+    with pytest.raises(InputError, match="error must be"):
+        plan(survey, 1).epsilon_for(error)
