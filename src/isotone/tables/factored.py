@@ -21,7 +21,7 @@ from isotone.tables.mechanism import CountMechanism
 __all__ = ["FactoredMechanism"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FactoredMechanism(CountMechanism):
     """Two-sided geometric noise, clamped to ``0..n-1``, then a column drawn from a row of ``remap``.
 
@@ -101,9 +101,6 @@ class FactoredMechanism(CountMechanism):
 
     def _powers(self) -> NDArray[np.float64]:
         return np.exp(-self.step * np.arange(reach(self.n, self.step)))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(counts 0..{self.upper}, {self.guarantee})"
 
 
 @njit(cache=True)

@@ -81,11 +81,15 @@ def is_convex(matrix: NDArray[np.float64]) -> bool:
 
 
 def is_concentrating(matrix: NDArray[np.float64]) -> bool:
-    """Whether each row never falls as the published count moves away from the true one, on either side."""
-    steps = np.diff(matrix, axis=1)
-    i = np.arange(matrix.shape[0])
-    right = i[:-1][None, :] >= i[:, None]  # the step from j to j+1 leads away from i
-    return bool(np.all(np.where(right, steps, -steps) >= -_slack(matrix)))
+    """Whether each row is a function of the distance ``|i - j|`` that never falls as the distance grows."""
+    slack = _slack(matrix)
+    for i, row in enumerate(matrix):
+        right, left = row[i:], row[i::-1]
+        shared = min(len(right), len(left))
+        longer = right if len(right) >= len(left) else left
+        if np.any(np.abs(right[:shared] - left[:shared]) > slack) or np.any(np.diff(longer) < -slack):
+            return False
+    return True
 
 
 def _slack(matrix: NDArray[np.float64]) -> float:

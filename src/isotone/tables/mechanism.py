@@ -22,7 +22,7 @@ from isotone.tables.top_coding import Counts, top_coded
 __all__ = ["CountMechanism"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CountMechanism(ABC):
     """A mechanism that publishes one count for each category, row by row.
 
@@ -121,3 +121,6 @@ class CountMechanism(ABC):
                 f"z has {len(p)} probabilities, but this mechanism is for counts 0..{self.upper}."
             )
         return p
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(counts 0..{self.upper}, {self.guarantee})"

@@ -27,7 +27,7 @@ __all__ = ["ScaleMechanism", "scale_mechanism"]
 _WORD = 64
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ScaleMechanism(CountMechanism):
     """A row of terms, each a multiple of an ε-scale in one column, and a small rest that goes to ``goal``.
 
