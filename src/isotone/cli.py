@@ -21,6 +21,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from isotone.errors import InputError, IsotoneError
+from isotone.guarantee import Neighbours
 from isotone.mechanism import no_progress
 
 __all__ = ["app", "main"]
@@ -168,7 +169,7 @@ def ledger_create(
     unit: Annotated[
         str | None, typer.Option(help="What is protected, in words: person, household, …")
     ] = None,
-    neighbours: Annotated[str, typer.Option(help="add-remove or replace.")] = "add-remove",
+    neighbours: Annotated[Neighbours, typer.Option(help="What one change of the data is.")] = "add-remove",
 ) -> None:
     """Create a ledger. Its total, unit and neighbours are fixed for good."""
     from isotone.release import Ledger
@@ -177,7 +178,7 @@ def ledger_create(
         raise InputError("A new ledger needs its total: --epsilon (with --delta if you like) or --rho.")
     ledger = Ledger(
         path, epsilon=epsilon, delta=delta, rho=rho, dataset=dataset, unit=unit, neighbours=neighbours
-    )  # type: ignore[arg-type]
+    )
     out.print(f"{ledger.address}: the budget of {ledger.dataset!r} is {ledger.remaining()}.", markup=False)
 
 

@@ -66,7 +66,7 @@ def _check_counts(spec: Spec, path: str) -> list[str]:
     data = spec.data
     words = {key: tuple(value) for key, value in (("yes", data.yes), ("no", data.no)) if value}
     answers = Answers(missing=data.missing, **words)
-    source = RecordSource(path, data.element, dict(data.columns))
+    source = RecordSource(path, data.element, {**data.columns})
     totals: dict[str, int] = {}
     for rule in ("close", "drop"):
         rules = RecordRules(data.unit, data.contributions, rule, None, answers)

@@ -127,6 +127,11 @@ class Charge:
     release: str | None = None
 
     @property
+    def cost(self) -> Cost:
+        """What the charge took from the budget, in the charge's own numbers."""
+        return Cost.of(self.guarantee)
+
+    @property
     def finished(self) -> bool:
         """Whether a release was completed under this charge."""
         return self.release is not None
@@ -209,6 +214,11 @@ class Ledger:
     def budget(self) -> Guarantee:
         """The total."""
         return self._store.transact(self._budget)
+
+    @property
+    def total(self) -> Cost:
+        """The total as an amount."""
+        return Cost.of(self.budget)
 
     def spent(self) -> Cost:
         """All charges together, finished or not."""

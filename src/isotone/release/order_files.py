@@ -16,7 +16,7 @@ from isotone.errors import OrderError, SpecError
 from isotone.order import Poset
 from isotone.release.sources import did_you_mean
 
-__all__ = ["read_categories", "read_order"]
+__all__ = ["load_order", "read_categories", "read_order"]
 
 
 def read_order(path: str | Path, lower: str = "child", upper: str = "parent") -> Poset:
@@ -39,6 +39,17 @@ def read_order(path: str | Path, lower: str = "child", upper: str = "parent") ->
         for name, value in mapping.items()
     }
     return Poset.from_mapping(parents)
+
+
+def load_order(path: str | Path, lower: str = "child", upper: str = "parent") -> Poset:
+    """The order of a spec, or of an order file: a TOML file with an ``[order]`` section is a spec."""
+    path = Path(path)
+    if path.suffix.lower() == ".toml" and isinstance(_mapping(path).get("order"), dict):
+        from isotone.release.spec import load_spec
+        from isotone.release.steward import order_of
+
+        return order_of(load_spec(path))
+    return read_order(path, lower, upper)
 
 
 def read_categories(path: str | Path, column: str) -> tuple[str, ...]:

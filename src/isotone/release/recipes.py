@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 import isotone.counts as counts
+from isotone.curves import PrivateIsotonicRegression
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.release.sources import did_you_mean
@@ -62,6 +63,17 @@ def rebuild_table_mechanism(recipe: Mapping[str, Any]) -> TwoStageMechanism:
     if recipe.get("name") != TwoStageMechanism.__name__:
         raise InputError(f"There is no mechanism {recipe.get('name')!r} for tables.")
     return TwoStageMechanism(**_given(TwoStageMechanism, recipe))
+
+
+def rebuild_curve_mechanism(recipe: Mapping[str, Any]) -> Any:
+    """The checked public parameters of a curve's estimator, with the promise they make."""
+    if recipe.get("name") != PrivateIsotonicRegression.__name__:
+        raise InputError(f"There is no mechanism {recipe.get('name')!r} for curves.")
+    given: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in _given(PrivateIsotonicRegression, recipe).items()
+    }
+    return PrivateIsotonicRegression(**given).check()
 
 
 def _given(kind: type[Any], recipe: Mapping[str, Any]) -> dict[str, Any]:

@@ -30,7 +30,7 @@ def order_of(spec: Spec) -> Poset:
     if section.file is not None:
         return read_order(spec.resolve(section.file), section.lower, section.upper)
     if section.parents is not None:
-        return Poset.from_mapping(dict(section.parents))
+        return Poset.from_mapping({**section.parents})
     return Poset(section.elements or [], section.relations or [])
 
 
@@ -101,7 +101,7 @@ def _release(spec: Spec, ledger: Ledger, progress: Progress) -> Release:
             delta=privacy.delta,
             rho=privacy.rho,
             element=data.element,
-            columns=dict(data.columns),
+            columns={**data.columns},
             answers=answers,
             on_violation=data.on_violation,
             max_size=spec.order.max_size,

@@ -17,10 +17,10 @@ import numpy as np
 
 from isotone.errors import IsotoneError
 from isotone.release.manifest import guarantee_from, order_from
-from isotone.release.recipes import rebuild_count_mechanism
+from isotone.release.recipes import rebuild_count_mechanism, rebuild_curve_mechanism, rebuild_table_mechanism
 from isotone.release.result import Release, load_release, sealing_hash
 
-__all__ = ["Check", "Verdict", "verify"]
+__all__ = ["Check", "Verdict", "derived_guarantee", "verify"]
 
 
 @dataclass(frozen=True)
@@ -140,4 +140,8 @@ def derived_guarantee(release: Release):
             # Two groups may change at once: the promises for adding and removing add up to that for replacing.
             promise = replace(promise + promise, neighbours="replace")
         return promise
-    raise NotImplementedError
+    recipe = release.manifest["mechanism"]
+    mechanism = (
+        rebuild_table_mechanism(recipe) if release.kind == "table" else rebuild_curve_mechanism(recipe)
+    )
+    return replace(mechanism.guarantee, unit=stated.unit)

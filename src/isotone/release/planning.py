@@ -1,0 +1,104 @@
+"""The plan of a spec: what would be released, by which mechanism, with what error. No data, no budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from isotone import tables
+from isotone.counts import plan as plan_counts
+from isotone.curves import PrivateIsotonicRegression
+from isotone.mechanism import Progress, no_progress
+from isotone.order import Poset
+from isotone.release.spec import Spec
+from isotone.release.steward import order_of
+
+__all__ = ["SpecPlan", "describe_order", "plan_spec"]
+
+
+@dataclass(frozen=True)
+class SpecPlan:
+    """A plan for people (``view``: anything rich can print) and for programs (``plain``)."""
+
+    view: Any
+    values: dict[str, Any]
+
+    def plain(self) -> dict[str, Any]:
+        """The plan as plain values."""
+        return self.values
+
+    def __rich__(self) -> Any:
+        return self.view
+
+    def __str__(self) -> str:
+        return str(self.view)
+
+
+def plan_spec(spec: Spec, progress: Progress = no_progress) -> SpecPlan:
+    """Plan a spec from what is public."""
+    promise = spec.privacy.guarantee(spec.unit)
+    head = {"guarantee": str(promise), "spec": spec.hash}
+    if spec.order is not None:
+        budget: dict[str, Any] = (
+            {"rho": promise.rho}
+            if promise.kind == "zcdp"
+            else {"epsilon": promise.epsilon, "delta": promise.delta}
+        )
+        made = plan_counts(
+            order_of(spec),
+            **budget,
+            max_size=spec.order.max_size,
+            neighbours=promise.neighbours,
+            contributions=spec.data.contributions,
+            progress=progress,
+        )
+        rows = [
+            {
+                "mechanism": r.name,
+                "rmse": r.rmse,
+                "worst": r.worst,
+                "half_width": r.half_width,
+                "note": r.note,
+            }
+            for r in made.rows
+        ]
+        return SpecPlan(made, {**head, "kind": "counts", "best": rows[0]["mechanism"], "rows": rows})
+    if spec.table is not None:
+        table = tables.plan(
+            upper=spec.table.upper,
+            size=len(spec.categories),
+            epsilon=promise.epsilon,
+            contributions=spec.data.contributions,
+            neighbours=promise.neighbours,
+        )
+        return SpecPlan(table, {**head, "kind": "table", "text": str(table)})
+    assert spec.curve is not None
+    options = spec.curve.model_dump(exclude={"x", "y"}, exclude_none=True)
+    estimator = PrivateIsotonicRegression(
+        promise.epsilon,
+        neighbours=promise.neighbours,
+        contributions=spec.data.contributions,
+        unit=promise.unit,
+        **options,
+    )
+    estimator.check()
+    text = (
+        f"A monotone curve of {spec.curve.y} over {spec.curve.x}: {estimator.method} method, {estimator.loss} loss, "
+        f"{promise}. No data was read and no budget was spent."
+    )
+    return SpecPlan(text, {**head, "kind": "curve", "text": text})
+
+
+def describe_order(P: Poset) -> dict[str, Any]:
+    """The shape of an order in a few numbers."""
+    described: dict[str, Any] = {
+        "elements": len(P),
+        "covers": len(P.covers),
+        "height": P.height,
+        "width": P.width,
+        "minimal": len(P.minimal),
+        "maximal": len(P.maximal),
+        "forest": "yes" if P.is_forest else "no",
+        "decomposition": type(P.decomposition()).__name__.lower(),
+    }
+    return described
