@@ -1,0 +1,261 @@
+"""From public parameters to a mechanism. Nothing here has seen a record.
+
+The number of records enters as ``n``: public, or noisy. The rules for depths and sizes were chosen by the experiment
+in docs/reproduction/curves_quality, and their promises do not depend on them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from isotone.curves.additive import AdditiveScore
+from isotone.curves.bins import QuantileBins
+from isotone.curves.choices import Choices
+from isotone.curves.constant_splits import ConstantSplitter
+from isotone.curves.convex_splits import ConvexSplitter
+from isotone.curves.curve import Curve, CurveMechanism, RiskBound
+from isotone.curves.draws import CurveDraw, PieceDraw
+from isotone.curves.graphs import CurveGraph, constant_graph, convex_graph, lipschitz_graph, monotone_graph
+from isotone.curves.grids import FINE, LEVELS, Grid
+from isotone.curves.linear_graph import LinearGraph, linear_graph, spread_knots
+from isotone.curves.linear_splits import LinearSplitter
+from isotone.curves.lipschitz_splits import LipschitzSplitter
+from isotone.curves.losses import Loss
+from isotone.curves.privacy import Setting
+from isotone.curves.records import Records
+from isotone.curves.shape_tree import ShapeTree, Splitter
+from isotone.curves.shapes import Shape
+from isotone.curves.threshold import threshold_score
+from isotone.curves.tree_mechanisms import MeasuredTree, TreeMechanism
+from isotone.errors import InputError
+
+__all__ = ["METHODS", "Blueprint", "Method", "Turned"]
+
+Method = Literal["additive", "threshold", "baseline", "bins", "auto"]
+METHODS: tuple[str, ...] = get_args(Method)
+
+ROWS = 1024
+"""Levels of ``y`` in loss tables."""
+KNOT_INTERVALS = 16
+TREE_POINTS = 4096
+
+
+@dataclass(frozen=True)
+class Turned(CurveMechanism):
+    """A mechanism for increasing curves, applied with ``x`` or ``y`` or both running the other way."""
+
+    inner: CurveMechanism
+    mirror: bool
+    upside_down: bool
+
+    def draw(self, records: Records, choices: Choices) -> Curve:
+        """The inner curve, turned back."""
+        if self.upside_down:
+            records = records.upside_down(FINE)
+        if self.mirror:
+            records = records.mirrored(self.points)
+        curve = self.inner.draw(records, choices)
+        if self.upside_down:
+            curve = curve.upside_down()
+        return curve.mirrored() if self.mirror else curve
+
+    def error(self) -> RiskBound:
+        """That of the inner mechanism."""
+        return self.inner.error()
+
+
+@dataclass(frozen=True)
+class Blueprint:
+    """Public parameters, checked. ``mechanism(n, setting)`` is the mechanism they describe."""
+
+    loss: Loss
+    y_range: tuple[Fraction, Fraction]
+    grid: Grid
+    method: str = "additive"
+    shape: Shape | None = None
+    levels: Any = None
+    value_levels: Any = None
+    increasing: bool = True
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise InputError(f"There is no method {self.method!r}. Use one of {', '.join(METHODS)}.")
+        if self.levels is not None and not (isinstance(self.levels, int) and 1 <= self.levels <= LEVELS):
+            raise InputError(
+                f"levels must be a whole number from 1 to {LEVELS}, or None, not {self.levels!r}: y has {FINE:,} steps."
+            )
+        size = self.value_levels
+        if size is not None and not (isinstance(size, int) and 2 <= size <= ROWS and size & (size - 1) == 0):
+            raise InputError(f"value_levels must be a power of two from 2 to {ROWS}, or None, not {size!r}.")
+        if self.shape is not None and self.method == "bins":
+            raise InputError(
+                "Bins have no shape but rising. Use method='auto' for the draw from all curves of the shape, or "
+                "'threshold' for the published tree."
+            )
+        if self.shape is not None and not self.grid.even:
+            raise InputError("Shapes need evenly spaced points: give x_grid as a number, not as a list.")
+        self.loss.values(self.y_range)
+
+    @property
+    def span(self) -> Fraction:
+        """The width of ``y_range``."""
+        return self.y_range[1] - self.y_range[0]
+
+    @property
+    def predictions(self) -> tuple[Fraction, Fraction]:
+        """The lowest and the highest prediction."""
+        return self.loss.values(self.y_range)
+
+    def method_used(self) -> str:
+        """The method that ``auto`` stands for, and the one that a shape allows."""
+        if self.shape is not None:
+            return "threshold" if self.method == "threshold" else "baseline"
+        return "additive" if self.method == "auto" else self.method
+
+    def mechanism(self, n: int, setting: Setting) -> CurveMechanism:
+        """The mechanism for about ``n`` records."""
+        concave = self.shape is not None and self.shape.kind == "concave"
+        mirror = concave == self.increasing
+        plan = replace(self, loss=self.loss.flipped()) if concave else self
+        inner = plan._upward(_strength(n, setting), setting)
+        if not mirror and not concave:
+            return inner
+        return Turned(setting, self.grid.points, inner, mirror, concave)
+
+    def _upward(self, strength: float, setting: Setting) -> CurveMechanism:
+        """The mechanism for increasing curves; ``strength`` is epsilon times the number of units."""
+        method = self.method_used()
+        if self.shape is None and method == "baseline":
+            return self._draw(Shape("any"), setting, strength)
+        if self.shape is not None:
+            build = self._tree if method == "threshold" else self._draw
+            return build(self.shape, setting, strength)
+        if method == "threshold":
+            score, deepest = threshold_score(self.loss, self.span)
+            levels = self.levels or max(1, math.ceil(math.log2(max(2.0, strength))))
+            return TreeMechanism(setting, self.grid.points, score, min(levels, deepest), self._steepest)
+        if method == "bins":
+            return self._bins(strength, setting)
+        return self._additive(strength, setting)
+
+    def _additive(self, strength: float, setting: Setting) -> CurveMechanism:
+        score = AdditiveScore(self.loss.slopes(FINE, self.span))
+        if not self.loss.by_means:
+            levels = self.levels or max(2, round(math.log2(max(1.0, strength)) / 2))
+            return TreeMechanism(setting, self.grid.points, score, min(levels, LEVELS), self._steepest)
+        levels = self.levels or (1 if strength < 300 else 2 if strength < 3000 else 3)
+        share = Fraction(round(1000 * min(0.2, max(0.05, 0.15 * (1000 / strength) ** 0.25))), 1000)
+        return self._measured(levels, share, strength, setting)
+
+    def _measured(self, levels: int, share: Fraction, strength: float, setting: Setting) -> MeasuredTree:
+        bins = min(self.grid.points, max(2, round(1.4 * math.sqrt(float(1 - share) * strength))))
+        low, high = (Fraction(end - self.y_range[0]) / self.span for end in self.predictions)
+        score = AdditiveScore(self.loss.slopes(FINE, self.span))
+        return MeasuredTree(setting, self.grid.points, score, levels, share, bins, low, high)
+
+    def _bins(self, strength: float, setting: Setting) -> CurveMechanism:
+        if self.loss.by_means:
+            return self._measured(0, Fraction(0), strength, setting)
+        bins = min(self.grid.points, max(2, round(0.5 * math.sqrt(strength))))
+        return QuantileBins(
+            setting, self.grid.points, self.loss.slopes(FINE, self.span), bins, self._steepest
+        )
+
+    @property
+    def _steepest(self) -> float:
+        """The largest slope of the loss per step from the lowest to the highest prediction."""
+        low, high = self.predictions
+        return self.loss.steepest(self.span) * float(high - low)
+
+    def _values(self, shape: Shape, strength: float) -> int:
+        """Steps of the grid of values."""
+        if self.value_levels is not None:
+            return self.value_levels
+        if shape.kind != "any":
+            return shape.values
+        size = math.sqrt(max(1.0, strength) / math.log(self.grid.points + 1))
+        return 1 << min(7, max(1, round(math.log2(max(2.0, size)))))
+
+    def _rise(self, shape: Shape, values: int) -> int:
+        """How many values a Lipschitz curve may rise from a point to the next."""
+        low, high = self.predictions
+        rise = shape.slope * self.grid.step / ((high - low) / values)
+        if rise < 1:
+            raise InputError(
+                f"On {self.grid.points} points and {values} steps of values a curve of slope at most "
+                f"{float(shape.slope):g} cannot rise at all. Take fewer points (x_grid), or at least "
+                f"{1 << math.ceil(math.log2(float(values / rise)))} steps (value_levels)."
+            )
+        return int(rise)
+
+    def _draw(self, shape: Shape, setting: Setting, strength: float) -> CurveMechanism:
+        """One draw from all curves of the shape."""
+        points, values = self.grid.points, self._values(shape, strength)
+        if shape.kind == "linear":
+            knots = spread_knots(points, min(KNOT_INTERVALS, points - 1))
+            table = self.loss.table(ROWS, ROWS, self.span)
+            unit = self.loss.unit(ROWS, ROWS, self.span)
+            pieces = _linear_graph(knots.size, values + 1, shape.pieces)
+            return PieceDraw(setting, points, pieces, knots, values + 1, table, unit, self._steepest)
+        rise = self._rise(shape, values) if shape.kind == "lipschitz" else 0
+        graph = _graph(shape, points, values + 1, rise)
+        table = self.loss.table(ROWS, values, self.span)
+        unit = self.loss.unit(ROWS, values, self.span)
+        return CurveDraw(setting, points, graph, table, unit, self._steepest, shape.interpolated)
+
+    def _tree(self, shape: Shape, setting: Setting, strength: float) -> CurveMechanism:
+        """The published tree for the shape."""
+        points, values = self.grid.points, self._values(shape, strength)
+        columns = ROWS if shape.kind == "linear" else values
+        rise = self._rise(shape, values) if shape.kind == "lipschitz" else 0
+        splitter = _splitter(shape, points, values + 1, rise)
+        levels = self.levels or max(1, math.ceil(math.log2(max(2.0, strength))))
+        return ShapeTree(
+            setting,
+            points,
+            splitter,
+            min(levels, values.bit_length() - 1),
+            values + 1,
+            self.loss.table(ROWS, columns, self.span),
+            shape.interpolated,
+            self.loss.unit(ROWS, columns, self.span),
+            self._steepest,
+        )
+
+
+def _strength(n: int, setting: Setting) -> float:
+    """Epsilon times the number of privacy units, as far as public numbers tell."""
+    return max(1.0, float(setting.epsilon * setting.weight_steps * n / setting.factor))
+
+
+@lru_cache(maxsize=8)
+def _graph(shape: Shape, points: int, values: int, rise: int) -> CurveGraph:
+    if shape.kind == "constant":
+        return constant_graph(points, values, shape.pieces)
+    if shape.kind == "lipschitz":
+        return lipschitz_graph(points, values, rise)
+    if shape.kind in ("convex", "concave"):
+        return convex_graph(points, values, values - 1)
+    return monotone_graph(points, values)
+
+
+@lru_cache(maxsize=4)
+def _linear_graph(knots: int, values: int, pieces: int) -> LinearGraph:
+    return linear_graph(knots, values, pieces)
+
+
+def _splitter(shape: Shape, points: int, values: int, rise: int) -> Splitter:
+    if shape.kind == "constant":
+        return ConstantSplitter(points, values, shape.pieces)
+    if shape.kind == "lipschitz":
+        return LipschitzSplitter(points, values, rise)
+    if shape.kind == "linear":
+        knots = spread_knots(points, min(KNOT_INTERVALS, points - 1))
+        return LinearSplitter(points, values, shape.pieces, np.asarray(knots))
+    return ConvexSplitter(points, values, values - 1)

@@ -1,0 +1,125 @@
+"""Public grids: where a curve can change, and which values a record can have.
+
+Everything a mechanism of this package sees of a record are two integers: the index of its ``x`` and the
+index of its ``y`` on grids that were fixed without looking at the data. Snapping is done record by record, so
+it needs no exactness: any fixed function of one record keeps the promise (docs/theory/curves.md, section 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone.errors import InputError
+from isotone.guarantee import Number, exact
+
+__all__ = ["FINE", "LEVELS", "MOST_POINTS", "Grid", "GridSpec", "make_grid", "parse_interval"]
+
+GridSpec = int | Literal["integers"] | Sequence[Number]
+
+LEVELS = 16
+"""Binary digits of ``y``: records have one of 2**16 + 1 values."""
+FINE = 1 << LEVELS
+MOST_POINTS = 1 << 40
+
+
+@dataclass(frozen=True)
+class Grid:
+    """``points`` numbers from ``low`` to ``high``: evenly spaced, or as listed.
+
+    >>> grid = Grid(Fraction(0), Fraction(10), 11)
+    >>> grid.snap(np.array([-5.0, 3.4, 1e300])), grid.step
+    (array([ 0,  3, 10]), Fraction(1, 1))
+    """
+
+    low: Fraction
+    high: Fraction
+    points: int
+    listed: tuple[float, ...] = ()
+
+    @property
+    def even(self) -> bool:
+        """Whether the points are evenly spaced."""
+        return not self.listed
+
+    @property
+    def step(self) -> Fraction:
+        """The distance between two neighbouring points of an even grid."""
+        return (self.high - self.low) / max(1, self.points - 1)
+
+    def positions(self, indices: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The numbers at the given indices."""
+        if self.listed:
+            return np.array(self.listed)[indices]
+        last = max(1, self.points - 1)
+        share = indices / last
+        return float(self.low) * (1.0 - share) + float(self.high) * share
+
+    def snap(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The index of the point nearest to each value; values beyond an end go to that end."""
+        inside = np.clip(values, float(self.low), float(self.high))
+        if self.listed:
+            marks = np.array(self.listed)
+            return np.searchsorted((marks[1:] + marks[:-1]) / 2, inside, side="right").astype(np.int64)
+        share = (inside - float(self.low)) / float(self.high - self.low)
+        return np.rint(share * (self.points - 1)).astype(np.int64)
+
+
+def parse_interval(value: Any, name: str, why: str) -> tuple[Fraction, Fraction]:
+    """The two ends of a public interval, refused with the reason if it is missing or reversed."""
+    if value is None:
+        raise InputError(
+            f"{name}=(low, high) is missing. {why} Give limits that are known without the data: they must not "
+            f"be the data's own minimum and maximum, because those belong to single records."
+        )
+    if isinstance(value, str) or len(ends := list(value)) != 2:
+        raise InputError(f"{name} must be a pair (low, high), not {value!r}.")
+    low, high = exact(ends[0], f"the lower end of {name}"), exact(ends[1], f"the upper end of {name}")
+    if low >= high:
+        raise InputError(f"{name}={value!r} is reversed or empty: give (low, high) with low below high.")
+    if not np.isfinite(float(high - low)):
+        raise InputError(f"{name}={value!r} is too wide for floating-point arithmetic: rescale the data.")
+    return low, high
+
+
+def make_grid(bounds: tuple[Fraction, Fraction], spec: GridSpec | None, default: int) -> Grid:
+    """The public grid of ``x``: a number of even points, every integer, or a list of points.
+
+    >>> make_grid((Fraction(1), Fraction(5)), "integers", 1024).points
+    5
+    """
+    low, high = bounds
+    if spec is None:
+        return Grid(low, high, default)
+    if isinstance(spec, str):
+        return _integers(low, high, spec)
+    if isinstance(spec, (int, np.integer)) and not isinstance(spec, bool):
+        if not 2 <= spec <= MOST_POINTS:
+            raise InputError(f"x_grid must have at least 2 and at most 2**40 points, not {spec}.")
+        return Grid(low, high, int(spec))
+    if isinstance(spec, (bool, float, Fraction)):
+        raise InputError(f"x_grid must be a number of points, 'integers' or a list of points, not {spec!r}.")
+    return _listed(low, high, spec)
+
+
+def _integers(low: Fraction, high: Fraction, spec: str) -> Grid:
+    if spec != "integers":
+        raise InputError(f"x_grid must be a number of points, 'integers' or a list of points, not {spec!r}.")
+    if low.denominator != 1 or high.denominator != 1:
+        raise InputError(f"x_grid='integers' needs whole bounds, not ({low}, {high}).")
+    return Grid(low, high, int(high - low) + 1)
+
+
+def _listed(low: Fraction, high: Fraction, spec: Sequence[Number]) -> Grid:
+    marks = [exact(point, "a point of x_grid") for point in spec]
+    if len(marks) < 2 or any(a >= b for a, b in pairwise(marks)):
+        raise InputError("A list of points for x_grid must have at least two, each above the one before.")
+    if marks[0] < low or marks[-1] > high:
+        raise InputError(f"The points of x_grid must lie in bounds=({low}, {high}).")
+    return Grid(low, high, len(marks), tuple(float(mark) for mark in marks))

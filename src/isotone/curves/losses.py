@@ -1,0 +1,384 @@
+"""Convex losses as exact integers: derivatives on the fine grid of ``y``, tables on coarse ones.
+
+A loss is public. On a grid of ``levels + 1`` values it has two exact forms:
+
+- ``slopes``: the derivative at a value, times a positive constant that no choice depends on. Mechanisms with the
+  additive score use it (docs/theory/curves.md, section 3).
+- ``table``: the loss of every value for every ``y``, in integers, *exactly convex* along each row. Irrational
+  losses are rounded slope by slope, which keeps them convex: the table is then the loss that is minimised, and
+  everything proved for convex losses holds for it without a rounding error (section 6).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone.errors import InputError
+from isotone.guarantee import exact
+
+__all__ = ["Absolute", "Huber", "Logistic", "Loss", "Pinball", "Slopes", "Squared", "parse_loss"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Slopes:
+    """The derivative of a loss at value ``v`` for a record of level ``u``, as an integer.
+
+    ``clip(offset + scale·v − step·u, −cap, cap)``, times ``above`` where positive and ``below`` where negative.
+    """
+
+    offset: int
+    scale: int
+    step: int
+    cap: int
+    above: int = 1
+    below: int = 1
+
+    def at(self, value: int, levels: Ints) -> Ints:
+        """The derivatives at one value for records of the given levels."""
+        raw = np.clip(self.offset + self.scale * value - self.step * levels, -self.cap, self.cap)
+        return np.where(raw > 0, raw * self.above, raw * self.below)
+
+    def bound(self, value: int, top: int) -> int:
+        """The largest absolute derivative at ``value`` over all records of levels ``0, …, top``."""
+        return int(np.abs(self.at(value, np.array([0, top], dtype=np.int64))).max())
+
+
+class Loss(Protocol):
+    """What every loss can do; ``span`` below is the width of ``y_range``."""
+
+    @property
+    def name(self) -> str:
+        """The name under which the loss is chosen."""
+        ...
+
+    @property
+    def by_means(self) -> bool:
+        """Whether the best constant for a group of records is their mean."""
+        ...
+
+    def values(self, y_range: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
+        """The lowest and the highest prediction."""
+        ...
+
+    def slopes(self, levels: int, span: Fraction) -> Slopes:
+        """The derivative on a grid of ``levels + 1`` values."""
+        ...
+
+    def table(self, levels: int, values: int, span: Fraction) -> Ints:
+        """Entry ``(u, v)``: the loss of value ``v`` of ``values`` for level ``u`` of ``levels``; convex in ``v``."""
+        ...
+
+    def unit(self, levels: int, values: int, span: Fraction) -> float:
+        """The loss that 1 in the table stands for."""
+        ...
+
+    def steepest(self, span: Fraction) -> float:
+        """The largest slope of the loss, per unit of ``y``: for bounds on the error, not for privacy."""
+        ...
+
+    def flipped(self) -> Loss:
+        """The loss of ``−f`` for ``−y``."""
+        ...
+
+    def evaluate(self, prediction: Floats, y: Floats) -> Floats:
+        """The loss itself, for risks of public or simulated data."""
+        ...
+
+
+def _differences(levels: int, values: int) -> tuple[Ints, int]:
+    """``value − y`` for every pair, in units of the finer of the two grids; both are powers of two."""
+    unit = max(levels, values)
+    v = np.arange(values + 1, dtype=np.int64) * (unit // values)
+    u = np.arange(levels + 1, dtype=np.int64) * (unit // levels)
+    return v[None, :] - u[:, None], unit
+
+
+@dataclass(frozen=True)
+class Squared:
+    """``(prediction − y)²``."""
+
+    name: str = "squared"
+    by_means: bool = True
+
+    def values(self, y_range: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
+        """The lowest and the highest prediction."""
+        return y_range
+
+    def slopes(self, levels: int, span: Fraction) -> Slopes:
+        """``v − u``: half the derivative."""
+        return Slopes(0, 1, 1, cap=levels)
+
+    def table(self, levels: int, values: int, span: Fraction) -> Ints:
+        """Squared distances in squared grid units."""
+        return _differences(levels, values)[0] ** 2
+
+    def unit(self, levels: int, values: int, span: Fraction) -> float:
+        """The loss that 1 in the table stands for."""
+        return float(span / max(levels, values)) ** 2
+
+    def steepest(self, span: Fraction) -> float:
+        """Twice the width of ``y_range``."""
+        return 2 * float(span)
+
+    def flipped(self) -> Squared:
+        """The loss itself."""
+        return self
+
+    def evaluate(self, prediction: Floats, y: Floats) -> Floats:
+        """The loss itself."""
+        return (prediction - y) ** 2
+
+
+@dataclass(frozen=True)
+class Pinball:
+    """``q·(y − prediction)`` below ``y`` and ``(1 − q)·(prediction − y)`` above: fits the ``q``-quantile."""
+
+    quantile: Fraction
+    name: str = "pinball"
+    by_means: bool = False
+
+    def values(self, y_range: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
+        """The lowest and the highest prediction."""
+        return y_range
+
+    def slopes(self, levels: int, span: Fraction) -> Slopes:
+        """``1 − q`` above ``y``, ``−q`` below, 0 at ``y``, times the denominator of ``q``."""
+        below = self.quantile.numerator
+        return Slopes(0, 1, 1, cap=1, above=self.quantile.denominator - below, below=below)
+
+    def table(self, levels: int, values: int, span: Fraction) -> Ints:
+        """Distances in grid units times the two integer slopes."""
+        away, _ = _differences(levels, values)
+        rule = self.slopes(levels, span)
+        return np.where(away > 0, away * rule.above, -away * rule.below)
+
+    def unit(self, levels: int, values: int, span: Fraction) -> float:
+        """The loss that 1 in the table stands for."""
+        return float(span / max(levels, values)) / self.quantile.denominator
+
+    def steepest(self, span: Fraction) -> float:
+        """The larger of ``q`` and ``1 − q``."""
+        return float(max(self.quantile, 1 - self.quantile))
+
+    def flipped(self) -> Pinball:
+        """Pinball of the opposite quantile."""
+        return Pinball(1 - self.quantile)
+
+    def evaluate(self, prediction: Floats, y: Floats) -> Floats:
+        """The loss itself."""
+        away = prediction - y
+        q = float(self.quantile)
+        return np.where(away > 0, (1 - q) * away, -q * away)
+
+
+@dataclass(frozen=True)
+class Absolute:
+    """``|prediction − y|``."""
+
+    name: str = "absolute"
+    by_means: bool = False
+
+    def values(self, y_range: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
+        """The lowest and the highest prediction."""
+        return y_range
+
+    def slopes(self, levels: int, span: Fraction) -> Slopes:
+        """The sign of ``v − u``."""
+        return Slopes(0, 1, 1, cap=1)
+
+    def table(self, levels: int, values: int, span: Fraction) -> Ints:
+        """Distances in grid units."""
+        return np.abs(_differences(levels, values)[0])
+
+    def unit(self, levels: int, values: int, span: Fraction) -> float:
+        """The loss that 1 in the table stands for."""
+        return float(span / max(levels, values))
+
+    def steepest(self, span: Fraction) -> float:
+        """One."""
+        return 1.0
+
+    def flipped(self) -> Absolute:
+        """The loss itself."""
+        return self
+
+    def evaluate(self, prediction: Floats, y: Floats) -> Floats:
+        """The loss itself."""
+        return np.abs(prediction - y)
+
+
+@dataclass(frozen=True)
+class Huber:
+    """Squared up to a distance ``delta``, linear beyond, with slope at most 1: ``d²/(2·delta)``, ``|d| − delta/2``.
+
+    ``delta`` is rounded to the grid of ``y`` (at least one step); None is a tenth of ``y_range``.
+    """
+
+    delta: Fraction | None = None
+    name: str = "huber"
+    by_means: bool = False
+
+    def _cap(self, levels: int, span: Fraction) -> int:
+        delta = span / 10 if self.delta is None else self.delta
+        return max(1, round(delta / span * levels))
+
+    def values(self, y_range: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
+        """The lowest and the highest prediction."""
+        return y_range
+
+    def slopes(self, levels: int, span: Fraction) -> Slopes:
+        """``v − u``, cut off at ``delta``."""
+        return Slopes(0, 1, 1, cap=self._cap(levels, span))
+
+    def table(self, levels: int, values: int, span: Fraction) -> Ints:
+        """``d²`` up to ``delta``, ``2·delta·|d| − delta²`` beyond."""
+        away, unit = _differences(levels, values)
+        cap = self._cap(unit, span)
+        far = np.abs(away)
+        return np.where(far <= cap, far**2, 2 * cap * far - cap**2)
+
+    def unit(self, levels: int, values: int, span: Fraction) -> float:
+        """The loss that 1 in the table stands for."""
+        unit = max(levels, values)
+        return float(span / unit) / (2 * self._cap(unit, span))
+
+    def steepest(self, span: Fraction) -> float:
+        """One."""
+        return 1.0
+
+    def flipped(self) -> Huber:
+        """The loss itself."""
+        return self
+
+    def evaluate(self, prediction: Floats, y: Floats) -> Floats:
+        """The loss itself; ``delta`` None means a tenth here (``y_range`` of width 1)."""
+        delta = 0.1 if self.delta is None else float(self.delta)
+        far = np.abs(prediction - y)
+        return np.where(far <= delta, far**2 / (2 * delta), far - delta / 2)
+
+
+@dataclass(frozen=True)
+class Logistic:
+    """``−y·ln p − (1 − y)·ln(1 − p)`` for predictions ``p`` in ``[margin, 1 − margin]`` and ``y`` in [0, 1].
+
+    Cutting ``p`` off inside the loss would not be convex, so the *range* of predictions is restricted instead
+    (docs/theory/curves.md, section 2). ``margin`` is rounded to a multiple of 1/1024.
+    """
+
+    margin: Fraction = Fraction(1, 64)
+    name: str = "logistic"
+    by_means: bool = True
+
+    PARTS = 1024
+    ROUNDING = 1 << 24
+
+    @property
+    def _share(self) -> int:
+        return max(1, round(self.margin * self.PARTS))
+
+    def values(self, y_range: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
+        """``(margin, 1 − margin)``; the labels must be declared to lie between 0 and 1."""
+        if y_range != (0, 1):
+            raise InputError(
+                f"The logistic loss needs y_range=(0, 1): its y are labels or shares, not values between "
+                f"{y_range[0]} and {y_range[1]}."
+            )
+        margin = Fraction(self._share, self.PARTS)
+        return margin, 1 - margin
+
+    def slopes(self, levels: int, span: Fraction) -> Slopes:
+        """``p − y`` times 1024·levels: the derivative up to the positive factor ``1/(p·(1 − p))``."""
+        share = self._share
+        return Slopes(share * levels, self.PARTS - 2 * share, self.PARTS, cap=self.PARTS * levels)
+
+    def table(self, levels: int, values: int, span: Fraction) -> Ints:
+        """Integer slopes of the two losses at ``y = 0`` and ``y = 1``, added up and mixed by ``y``."""
+        low, high = self.values((Fraction(0), Fraction(1)))
+        p = np.linspace(float(low), float(high), values + 1)
+        scale = self.ROUNDING / levels
+        rising = np.sort(np.rint(np.diff(-np.log1p(-p)) * scale).astype(np.int64))
+        falling = np.sort(np.rint(np.diff(-np.log(p)) * scale).astype(np.int64))
+        zero = np.concatenate([[0], np.cumsum(rising)])
+        one = np.concatenate([[0], np.cumsum(falling)])
+        one = one - one[-1]
+        u = np.arange(levels + 1, dtype=np.int64)[:, None]
+        return u * one[None, :] + (levels - u) * zero[None, :]
+
+    def unit(self, levels: int, values: int, span: Fraction) -> float:
+        """The loss that 1 in the table stands for."""
+        return 1.0 / self.ROUNDING
+
+    def steepest(self, span: Fraction) -> float:
+        """At the margin, for the label that is further away."""
+        return self.PARTS / self._share
+
+    def flipped(self) -> Logistic:
+        """The loss itself: exchanging the labels exchanges ``p`` and ``1 − p``."""
+        return self
+
+    def evaluate(self, prediction: Floats, y: Floats) -> Floats:
+        """The loss itself."""
+        return -(y * np.log(prediction) + (1 - y) * np.log1p(-prediction))
+
+
+def parse_loss(spec: Any) -> Loss:
+    """The loss that a name, a pair or a text such as ``"pinball(0.9)"`` stands for.
+
+    >>> parse_loss("pinball(0.9)")
+    Pinball(quantile=Fraction(9, 10), name='pinball', by_means=False)
+    >>> parse_loss(("huber", 2)).delta
+    Fraction(2, 1)
+    """
+    name, argument = _split(spec)
+    if name == "squared" and argument is None:
+        return Squared()
+    if name == "absolute" and argument is None:
+        return Absolute()
+    if name == "pinball" and argument is not None:
+        q = exact(argument, "the quantile of the pinball loss")
+        if not 0 < q < 1 or q.denominator > 1024:
+            raise InputError(
+                f"The quantile of the pinball loss must be strictly between 0 and 1, and a fraction with a "
+                f"denominator of at most 1024, not {argument!r}."
+            )
+        return Pinball(q)
+    if name == "huber":
+        delta = None if argument is None else exact(argument, "the width of the Huber loss")
+        if delta is not None and delta <= 0:
+            raise InputError(f"The width of the Huber loss must be above 0, not {argument!r}.")
+        return Huber(delta)
+    if name == "logistic":
+        margin = Fraction(1, 64) if argument is None else exact(argument, "the margin of the logistic loss")
+        if not Fraction(1, 1024) <= margin < Fraction(1, 2):
+            raise InputError(
+                f"The margin of the logistic loss must be at least 1/1024 and below 1/2, not {argument!r}: "
+                "predictions closer to 0 or 1 can cost without limit, so no noise would hide a record."
+            )
+        return Logistic(margin)
+    raise InputError(
+        f"There is no loss {spec!r}. Use 'squared', 'absolute', ('huber', delta), ('pinball', q), 'logistic' or "
+        "('logistic', margin)."
+    )
+
+
+def _split(spec: Any) -> tuple[str, Any]:
+    if isinstance(spec, str):
+        called = re.fullmatch(r"\s*(\w+)\s*\(\s*([^()]+?)\s*\)\s*", spec)
+        return (called[1], called[2]) if called else (spec, None)
+    if isinstance(spec, (tuple, list)) and len(parts := list(spec)) == 2:
+        return str(parts[0]), parts[1]
+    if isinstance(spec, (Squared, Absolute)):
+        return spec.name, None
+    for kind, part in ((Pinball, "quantile"), (Huber, "delta"), (Logistic, "margin")):
+        if isinstance(spec, kind):
+            return spec.name, getattr(spec, part)
+    return "", None

@@ -1,0 +1,292 @@
+"""Private isotonic regression on a chain, as an estimator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone.curves.blueprint import TREE_POINTS, Blueprint
+from isotone.curves.choices import Choices, ExactChoices
+from isotone.curves.curve import Curve
+from isotone.curves.direction import AUTO_SHARE, choose_direction
+from isotone.curves.estimator import PrivateEstimator, not_fitted
+from isotone.curves.grids import FINE, Grid, GridSpec, make_grid, parse_interval
+from isotone.curves.losses import parse_loss
+from isotone.curves.privacy import Setting
+from isotone.curves.records import MOST_ROWS, check_shapes
+from isotone.curves.shapes import Shape, parse_shape
+from isotone.errors import InputError
+from isotone.guarantee import Neighbours, Number, positive
+
+__all__ = ["PrivateIsotonicRegression"]
+
+WEIGHT_STEPS = 64
+WHY_BOUNDS = "x is placed on a public grid over bounds, and values outside are moved to its ends."
+WHY_RANGE = "The noise that hides one record depends on how far its y can lie from the others."
+
+
+@dataclass(frozen=True)
+class _Public:
+    """The constructor's arguments, checked: what may be known before the budget is charged."""
+
+    blueprint: Blueprint
+    whole: Setting
+    rest: Fraction
+    choosing: Fraction
+    max_weight: float
+
+
+class PrivateIsotonicRegression(PrivateEstimator):
+    """Isotonic regression with differential privacy.
+
+    Fits a monotone curve to records ``(x, y)`` so that the released curve hardly depends on any one privacy unit.
+
+    Guarantee: ``epsilon``-DP for adding or removing one unit (or replacing one, with ``neighbours="replace"``):
+    docs/theory/curves.md. All choices are exact and use cryptographic bits. Records are never stored.
+
+    Parameters
+    ----------
+    epsilon : number
+        The privacy loss of one ``fit``.
+    bounds, y_range : (low, high)
+        Public limits of ``x`` and ``y``. They must not come from the data. Values outside are moved to the ends,
+        missing values drop their record, and nothing is said about either.
+    increasing : True, False or "auto"
+        "auto" spends 5 % of epsilon on finding the direction.
+    loss : "squared", "absolute", ("huber", delta), ("pinball", q), "logistic" or ("logistic", margin)
+        Logistic predictions lie in ``[margin, 1 − margin]`` (default 1/64).
+    method : "additive", "threshold", "baseline", "bins" or "auto"
+        "additive": cuts by the additive score, and for squared and logistic loss noisy means between them.
+        "threshold": the algorithm of Ghazi, Kamath, Kumar and Manurangsi 2022. "baseline": the exponential mechanism over
+        all monotone curves on a grid. "bins": equal bins and pooling. "auto": by a public rule.
+    shape : None, ("constant", pieces), ("linear", pieces), ("lipschitz", slope), "convex" or "concave"
+        With a shape, "threshold" is the published tree for it, and every other method (but "bins") is one exact draw
+        from all curves of that shape. The released curve has the shape exactly.
+    levels : int, optional
+        How often the range of values is halved.
+    x_grid : int, "integers" or list of points, optional
+        The public grid of ``x``: so many even points, every integer of ``bounds``, or these points.
+    value_levels : power of two, optional
+        Steps of the grid of values of baseline and shapes: values are off by at most half a step.
+    public_n : int, optional
+        The number of records, if it is public. Otherwise a noisy number, which costs 2 % of epsilon, sets depths and
+        numbers of bins. The true number decides nothing.
+    max_weight : number, optional
+        The largest ``sample_weight``: weights are cut off there and rounded to 64 steps. Without it, no weights.
+    contributions : int
+        How many records of one unit count, when ``groups`` is given to ``fit``.
+    neighbours, unit
+        What the promise is about.
+    out_of_bounds : "clip", "nan" or "raise"
+        What ``predict`` does beyond ``bounds``.
+    ledger : object with ``charge(guarantee, description)``, optional
+        Charged before the data are read.
+
+    Attributes
+    ----------
+    X_thresholds_, y_thresholds_ : arrays
+        The corners of the released curve.
+    X_min_, X_max_ : float
+        The public bounds.
+    increasing_ : bool
+    epsilon_spent_ : Fraction
+    guarantee_ : Guarantee
+    method_ : str
+        The method that was used.
+
+    Notes
+    -----
+    Scores, and selections made from them (cross-validation, grid search), are not private unless the scorer is; each
+    fit of a search spends its own epsilon.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.arange(10_000) % 100
+    >>> y = x / 100
+    >>> model = PrivateIsotonicRegression(epsilon=1, bounds=(0, 100), y_range=(0, 1)).fit(x, y)
+    >>> bool(np.abs(model.predict([20, 80]) - [0.2, 0.8]).max() < 0.2)
+    True
+    >>> model.epsilon_spent_
+    Fraction(1, 1)
+    """
+
+    def __init__(
+        self,
+        epsilon: Number = 1,
+        bounds: Any = None,
+        y_range: Any = None,
+        *,
+        increasing: Any = True,
+        loss: Any = "squared",
+        method: str = "additive",
+        shape: Any = None,
+        levels: int | None = None,
+        x_grid: GridSpec | None = None,
+        value_levels: int | None = None,
+        neighbours: Neighbours = "add-remove",
+        public_n: int | None = None,
+        max_weight: Number | None = None,
+        contributions: Any = 1,
+        unit: str = "record",
+        out_of_bounds: str = "clip",
+        ledger: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.bounds = bounds
+        self.y_range = y_range
+        self.increasing = increasing
+        self.loss = loss
+        self.method = method
+        self.shape = shape
+        self.levels = levels
+        self.x_grid = x_grid
+        self.value_levels = value_levels
+        self.neighbours: Neighbours = neighbours
+        self.public_n = public_n
+        self.max_weight = max_weight
+        self.contributions = contributions
+        self.unit = unit
+        self.out_of_bounds = out_of_bounds
+        self.ledger = ledger
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> PrivateIsotonicRegression:
+        """Fit a private curve to ``X`` (one dimension or one column) and ``y``.
+
+        ``groups`` names the privacy unit of each record; of every unit the first ``contributions`` records count.
+        """
+        public = self._public(weighted=sample_weight is not None, grouped=groups is not None)
+        raw = check_shapes(X, y, sample_weight, groups, MOST_ROWS // public.whole.weight_steps)
+        receipt = self._charge(
+            public.whole.guarantee, f"isotonic regression, {public.blueprint.method_used()}"
+        )
+        choices = ExactChoices()
+        columns = raw.read(self.contributions)
+        y_grid = Grid(*public.blueprint.y_range, FINE + 1)
+        records = columns.records(public.blueprint.grid, y_grid, public.whole.weight_steps, public.max_weight)
+        n = self._size(records.cells.size, public.whole, choices)
+        blueprint = self._directed(public, records, choices)
+        rest = replace(public.whole, epsilon=public.whole.epsilon * public.rest)
+        self._keep(blueprint.mechanism(n, rest).draw(records, choices), blueprint, public)
+        if hasattr(receipt, "finish"):
+            receipt.finish()
+        return self
+
+    def predict(self, T: Any) -> NDArray[np.float64]:
+        """The curve at ``T`` (one dimension or one column); missing stays missing."""
+        if not hasattr(self, "curve_"):
+            raise not_fitted(self)
+        x = check_shapes(T, T, None, None).read(1).x
+        curve, grid = self.curve_, self.grid_
+        beyond = (x < float(grid.low)) | (x > float(grid.high))
+        if self.out_of_bounds == "raise" and beyond.any():
+            raise InputError(
+                f"Some points lie outside bounds=({grid.low}, {grid.high}). Use out_of_bounds='clip' or 'nan'."
+            )
+        missing = np.isnan(x) | (beyond if self.out_of_bounds == "nan" else False)
+        inside = np.where(np.isnan(x), float(grid.low), x)
+        if curve.interpolated:
+            values = np.interp(inside, grid.positions(curve.knots), curve.values)
+        else:
+            values = curve.at(grid.snap(inside))
+        low, high = self._predictions
+        return np.where(missing, np.nan, low + (high - low) * values)
+
+    def transform(self, T: Any) -> NDArray[np.float64]:
+        """The same as ``predict``, for pipelines."""
+        return self.predict(T)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """One name, as scikit-learn gives it."""
+        return np.asarray([type(self).__name__.lower() + "0"], dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        """Tags for scikit-learn: one-dimensional input, missing values allowed, random."""
+        tags = super().__sklearn_tags__()  # pyright: ignore[reportAttributeAccessIssue] - scikit-learn's base has it
+        tags.input_tags.one_d_array = True
+        tags.input_tags.two_d_array = False
+        tags.input_tags.allow_nan = True
+        tags.non_deterministic = True
+        return tags
+
+    def _public(self, *, weighted: bool, grouped: bool) -> _Public:
+        """Check all parameters; the errors may name them, as they are public."""
+        y_range = parse_interval(self.y_range, "y_range", WHY_RANGE)
+        bounds = parse_interval(self.bounds, "bounds", WHY_BOUNDS)
+        shape = parse_shape(self.shape)
+        if self.increasing not in (True, False, "auto"):
+            raise InputError(f"increasing must be True, False or 'auto', not {self.increasing!r}.")
+        if self.out_of_bounds not in ("clip", "nan", "raise"):
+            raise InputError(f"out_of_bounds must be 'clip', 'nan' or 'raise', not {self.out_of_bounds!r}.")
+        blueprint = Blueprint(
+            parse_loss(self.loss),
+            y_range,
+            make_grid(bounds, self.x_grid, self._usual_points(shape)),
+            self.method,
+            shape,
+            self.levels,
+            self.value_levels,
+        )
+        whole = Setting(
+            positive(self.epsilon, "epsilon"),
+            self.neighbours,
+            self._contributions(grouped),
+            WEIGHT_STEPS if weighted else 1,
+            self.unit,
+        )
+        choosing = AUTO_SHARE if self.increasing == "auto" else Fraction(0)
+        rest = 1 - choosing - self._counting_share()
+        return _Public(blueprint, whole, rest, choosing, self._max_weight(weighted))
+
+    def _usual_points(self, shape: Shape | None) -> int:
+        if shape is not None:
+            return shape.points
+        return Shape("any").points if self.method == "baseline" else TREE_POINTS
+
+    def _contributions(self, grouped: bool) -> int:
+        k = self.contributions
+        if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+            raise InputError(f"contributions must be a whole number of at least 1, not {k!r}.")
+        if k > 1 and not grouped:
+            raise InputError(
+                f"contributions={k} needs groups, the privacy unit of each record: fit(X, y, groups=...). Without "
+                "them nothing could keep a unit from having more."
+            )
+        return k
+
+    def _max_weight(self, weighted: bool) -> float:
+        if not weighted:
+            return 1.0
+        if self.max_weight is None:
+            raise InputError(
+                "sample_weight needs max_weight: the largest weight that a record may have, known without the data. A "
+                "record of unlimited weight cannot be hidden."
+            )
+        return float(positive(self.max_weight, "max_weight"))
+
+    def _directed(self, public: _Public, records: Any, choices: Choices) -> Blueprint:
+        """The blueprint with its direction, found privately if that was asked for."""
+        if self.increasing == "auto":
+            up = choose_direction(records, public.blueprint.grid.points, public.whole, choices)
+        else:
+            up = bool(self.increasing)
+        return replace(public.blueprint, increasing=up)
+
+    def _keep(self, curve: Curve, blueprint: Blueprint, public: _Public) -> None:
+        """Store what was released, and public numbers."""
+        low, high = (float(end) for end in blueprint.predictions)
+        self.curve_ = curve
+        self.grid_ = blueprint.grid
+        self._predictions = (low, high)
+        points, values = curve.corners()
+        self.X_thresholds_ = blueprint.grid.positions(points)
+        self.y_thresholds_ = low + (high - low) * values
+        self.X_min_, self.X_max_ = float(blueprint.grid.low), float(blueprint.grid.high)
+        self.increasing_ = blueprint.increasing
+        self.method_ = blueprint.method_used()
+        self.guarantee_ = public.whole.guarantee
+        self.epsilon_spent_ = public.whole.epsilon

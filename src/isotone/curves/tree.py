@@ -1,0 +1,149 @@
+"""The tree of cuts: halve the range of values again and again, and let private cuts of the domain follow.
+
+At every level the domain is partitioned into parts, and each part has an interval of values of the same width.
+In each part a cut is drawn by the exponential mechanism: what lies below it gets the lower half of the interval,
+what lies above the upper half. Parts of one level hold different records, so a level costs the same however
+many parts it has (docs/theory/curves.md, section 4).
+
+Parts without records are cut like any other: to stop there would tell that they are empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone.curves.choices import Choices
+from isotone.curves.grids import FINE
+from isotone.curves.privacy import Setting
+from isotone.curves.records import Records
+
+__all__ = ["Parts", "Runs", "Score", "grow"]
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A partition of the domain: the released output of a tree, together with the records in each part.
+
+    Part ``p`` is the points ``low[p], …, high[p] − 1`` and the values ``floor[p], …, floor[p] + width``. Its records are
+    those of the runs ``first[p], …, last[p] − 1``: private, and no part of the output.
+    """
+
+    low: Ints
+    high: Ints
+    floor: Ints
+    width: int
+    first: Ints = field(repr=False)
+    last: Ints = field(repr=False)
+
+    @property
+    def middle(self) -> Ints:
+        """The middle of each part's interval of values."""
+        return self.floor + self.width // 2
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Sorted records, grouped by point: run ``r`` has the records ``start[r], …, start[r + 1] − 1`` at ``point[r]``."""
+
+    records: Records
+    point: Ints = field(repr=False)
+    start: Ints = field(repr=False)
+
+    @classmethod
+    def of(cls, records: Records) -> Runs:
+        """The runs of sorted records."""
+        cells = records.cells
+        starts = np.flatnonzero(np.r_[True, cells[1:] != cells[:-1]]) if cells.size else np.zeros(0, np.int64)
+        return cls(records, cells[starts], np.r_[starts, cells.size].astype(np.int64))
+
+
+class Score(Protocol):
+    """How bad a cut is. Cut ``j`` of a part puts its first ``j`` runs below."""
+
+    def scores(self, runs: Runs, parts: Parts, offsets: Ints) -> Ints:
+        """The scores of all cuts of all parts; those of part ``p`` are at ``offsets[p], …, offsets[p + 1] − 1``."""
+        ...
+
+    def ranges(self, parts: Parts) -> list[int]:
+        """For every part, how far apart one record of weight 1 can move the scores of two cuts."""
+        ...
+
+
+def grow(
+    records: Records,
+    points: int,
+    shares: Sequence[Fraction],
+    score: Score,
+    setting: Setting,
+    choices: Choices,
+) -> Parts:
+    """The partition after ``len(shares)`` levels, of which level ``t`` spends ``shares[t]`` of epsilon."""
+    runs = Runs.of(records)
+    parts = Parts(
+        low=np.zeros(1, np.int64),
+        high=np.full(1, points, np.int64),
+        floor=np.zeros(1, np.int64),
+        width=FINE,
+        first=np.zeros(1, np.int64),
+        last=np.full(1, runs.point.size, np.int64),
+    )
+    for share in shares:
+        rates = [setting.rate(share, scale) for scale in score.ranges(parts)]
+        parts = _cut(runs, parts, score, rates, choices)
+    return parts
+
+
+def _cut(runs: Runs, parts: Parts, score: Score, rates: list[Fraction], choices: Choices) -> Parts:
+    """Cut every part once."""
+    sizes = parts.last - parts.first + 1
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    before, gaps = _gaps(runs, parts, offsets)
+    chosen = choices.segments(score.scores(runs, parts, offsets), offsets, rates, gaps)
+    place = offsets[:-1] + chosen
+    # the score is the same on a whole gap between two runs: within it, the cut is uniform
+    cut = before[place] + choices.below(gaps[place]) + 1
+    return _children(parts, cut, parts.first + chosen)
+
+
+def _gaps(runs: Runs, parts: Parts, offsets: Ints) -> tuple[Ints, Ints]:
+    """For every cut between runs: the last point below it, and how many places in the gap it stands for."""
+    before = np.empty(offsets[-1], dtype=np.int64)
+    after = np.empty(offsets[-1], dtype=np.int64)
+    inner = np.ones(offsets[-1], dtype=np.bool_)
+    inner[offsets[:-1]] = False
+    before[inner] = _of_parts(runs.point, parts)
+    before[offsets[:-1]] = parts.low - 1
+    outer = np.ones(offsets[-1], dtype=np.bool_)
+    outer[offsets[1:] - 1] = False
+    after[outer] = _of_parts(runs.point, parts)
+    after[offsets[1:] - 1] = parts.high
+    return before, after - before
+
+
+def _of_parts(point: Ints, parts: Parts) -> Ints:
+    """The points of all runs, part by part (parts are in order and no run is in two of them)."""
+    if not parts.first.size or parts.last[-1] == parts.first[0]:
+        return np.zeros(0, np.int64)
+    return point[parts.first[0] : parts.last[-1]]
+
+
+def _children(parts: Parts, cut: Ints, split: Ints) -> Parts:
+    """The halves of every part, in order; a half without a domain is dropped, which only outputs decide."""
+    half = parts.width // 2
+    low, high = _interleave(parts.low, cut), _interleave(cut, parts.high)
+    floor = _interleave(parts.floor, parts.floor + half)
+    first, last = _interleave(parts.first, split), _interleave(split, parts.last)
+    alive = low < high
+    return Parts(low[alive], high[alive], floor[alive], half, first[alive], last[alive])
+
+
+def _interleave(a: Ints, b: Ints) -> Ints:
+    return np.stack([a, b], axis=1).ravel()
