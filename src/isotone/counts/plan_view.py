@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["draw", "html", "table", "text"]
 
 _HEADINGS = ("mechanism", "rms error", "worst element", "95 % all within", "squared error", "")
+_FAR = 20
+"""Errors further apart than this factor are drawn on a logarithmic axis."""
 
 
 def _cells(plan: Plan) -> list[tuple[str, ...]]:
@@ -77,13 +79,19 @@ def draw(plan: Plan, ax: Axes | None = None) -> Axes:
     if ax is None:
         ax = Figure(figsize=(7, 1 + 0.45 * len(plan.rows)), layout="constrained").subplots()
     places = range(len(plan.rows))
-    ax.barh(places, [row.rmse for row in plan.rows], color="C0", label="root mean squared error")
+    errors = [row.rmse for row in plan.rows]
+    widths = [row.half_width for row in plan.rows]
+    ax.hlines(places, errors, widths, color="0.8", zorder=1)
+    ax.plot(errors, places, "o", color="C0", label="root mean squared error")
     ax.plot([row.worst for row in plan.rows], places, "|", color="C3", ms=14, mew=2, label="worst element")
-    ax.plot([row.half_width for row in plan.rows], places, "o", color="C1", label="95 %: all within")
+    ax.plot(widths, places, "D", color="C1", label="95 %: all within")
     ax.set_yticks(places, [row.name.removesuffix("Mechanism") for row in plan.rows])
-    ax.invert_yaxis()
-    ax.set_xscale("log")
+    ax.set_ylim(len(plan.rows) - 0.5, -0.5)
+    if max(widths) > _FAR * min(errors):
+        ax.set_xscale("log")
+    else:
+        ax.set_xlim(left=0)
     ax.set_xlabel("error of a count")
     ax.set_title(_title(plan), loc="left", fontsize="medium")
-    ax.legend(loc="lower right", fontsize="small")
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22), ncol=3, fontsize="small", frameon=False)
     return ax
