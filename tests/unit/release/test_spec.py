@@ -1,0 +1,136 @@
+"""Specs: what they say, and errors that name the entry, the value and the repair."""
+
+import pytest
+
+from isotone.errors import IsotoneError, OrderError, SpecError
+from isotone.release import load_order, load_spec
+from isotone.release.order_files import read_categories, read_order
+from isotone.release.steward import order_of
+
+GOOD = """
+[data]
+path = "adults.csv"
+unit = "person"
+[privacy]
+epsilon = "0.5"
+ledger = "survey.ledger"
+[order]
+elements = ["hyp", "twice", "meds"]
+relations = [["twice", "hyp"], ["meds", "hyp"]]
+[output]
+folder = "out"
+"""
+
+
+def spec(tmp_path, text):
+    path = tmp_path / "spec.toml"
+    path.write_text(text, encoding="utf-8")
+    return load_spec(path)
+
+
+def test_a_good_spec_is_read(tmp_path):
+    good = spec(tmp_path, GOOD)
+    P = order_of(good)
+    assert P.covers == (("twice", "hyp"), ("meds", "hyp"))
+    assert good.unit == "person"
+    assert good.privacy.guarantee("person").epsilon * 2 == 1
+    assert good.resolve("adults.csv") == tmp_path / "adults.csv"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("epsilon", "epsillon"), r"privacy.epsillon: there is no such entry; did you mean 'epsilon'"),
+        (("[data]", "[dta]"), r"dta: there is no such entry; did you mean 'data'"),
+        (('"0.5"', '"one"'), r"privacy.epsilon: this entry must be a finite number .* \(it is 'one'\)"),
+        (('"0.5"', "-1"), r"privacy.epsilon: this entry must be above 0"),
+        (('"0.5"', "true"), r"privacy.epsilon"),
+        (('path = "adults.csv"', ""), r"data.path: this entry is missing"),
+        (('folder = "out"', "folder = 3"), r"output.folder"),
+        (("[order]", '[order]\nfile = "x.csv"'), r"in one way"),
+        (("[output]", '[table]\ncategory = "c"\nupper = 3\ncategories = ["a"]\n[output]'), r"exactly one of"),
+        (('unit = "person"', 'unit = "person"\nweights = "w"'), r"survey weights are refused"),
+        (('unit = "person"', 'unit = "person"\nby = "region"'), r"by and groups go together"),
+        (('unit = "person"', 'unit = "person"\ncontributions = 0'), r"data.contributions"),
+        (('unit = "person"', 'unit = "person"\ntypes = { hyp = "colour" }'), r"data.types.hyp"),
+        (('epsilon = "0.5"', ""), r"give epsilon .* or rho"),
+        (('epsilon = "0.5"', 'epsilon = "1"\nrho = "1"'), r"not both"),
+    ],
+)
+def test_a_bad_entry_is_named_with_its_value_and_the_repair(tmp_path, change, message):
+    with pytest.raises(SpecError, match=message):
+        spec(tmp_path, GOOD.replace(*change))
+
+
+def test_a_file_that_is_no_toml_or_not_there_is_explained(tmp_path):
+    with pytest.raises(SpecError, match="not valid TOML"):
+        spec(tmp_path, "[data\n")
+    with pytest.raises(SpecError, match=r"There is no spec .*; did you mean 'spec.toml'"):
+        load_spec(tmp_path / "spec.tml")
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(SpecError, match="cannot be read"):
+        load_spec(tmp_path / "binary.toml")
+
+
+def test_a_cycle_in_the_order_is_printed_in_names(tmp_path):
+    bad = spec(tmp_path, GOOD.replace('["meds", "hyp"]', '["hyp", "twice"]'))
+    with pytest.raises(OrderError, match=r"hyp.*twice|twice.*hyp"):
+        order_of(bad)
+
+
+def test_the_hash_depends_on_what_is_said_and_not_on_how_it_is_laid_out(tmp_path):
+    first = spec(tmp_path, GOOD).hash
+    assert spec(tmp_path, "# a comment\n" + GOOD.replace("\n[", "\n\n[")).hash == first
+    assert spec(tmp_path, GOOD.replace("0.5", "0.6")).hash != first
+    assert spec(tmp_path, GOOD.replace('unit = "person"', "")).hash != first
+
+
+def test_the_hash_covers_the_public_files_a_spec_names(tmp_path):
+    by_file = GOOD.replace(
+        'elements = ["hyp", "twice", "meds"]\nrelations = [["twice", "hyp"], ["meds", "hyp"]]',
+        'file = "order.csv"',
+    )
+    (tmp_path / "order.csv").write_text("child,parent\ntwice,hyp\n")
+    first = spec(tmp_path, by_file).hash
+    (tmp_path / "order.csv").write_text("child,parent\ntwice,hyp\nmeds,hyp\n")
+    assert spec(tmp_path, by_file).hash != first
+
+
+def test_an_order_is_read_from_csv_json_toml_and_from_a_spec(tmp_path):
+    (tmp_path / "order.csv").write_text("child,parent\ntwice,hyp\nmeds,hyp\nalone,\n")
+    (tmp_path / "order.json").write_text('{"twice": "hyp", "meds": ["hyp"], "alone": null}')
+    (tmp_path / "order.toml").write_text('twice = "hyp"\nmeds = ["hyp"]\nalone = []\n')
+    orders = [read_order(tmp_path / f"order.{ending}") for ending in ("csv", "json", "toml")]
+    assert orders[0] == orders[1] == orders[2]
+    assert len(orders[0]) == 4
+    (tmp_path / "spec.toml").write_text(GOOD)
+    assert len(load_order(tmp_path / "spec.toml")) == 3
+    assert load_order(tmp_path / "order.csv") == orders[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", "chld,parent\n", "no column 'child'; did you mean 'chld'"),
+        ("a.csv", "child,parent\n", "names no element"),
+        ("a.json", "[1, 2]", "must hold a table"),
+        ("a.json", "{", "cannot be read"),
+        ("a.toml", "x = ", "cannot be read"),
+        ("a.xml", "<a/>", "ends in .csv, .json or .toml"),
+    ],
+)
+def test_an_order_file_that_cannot_be_used_is_explained(tmp_path, name, content, message):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(IsotoneError, match=message):
+        read_order(tmp_path / name)
+
+
+def test_a_missing_order_file_is_named(tmp_path):
+    for name in ("none.csv", "none.json"):
+        with pytest.raises(SpecError, match=f"There is no file .*{name}"):
+            read_order(tmp_path / name)
+
+
+def test_categories_come_in_the_order_of_the_file(tmp_path):
+    (tmp_path / "c.csv").write_text("county\nz\na\nz\n\n")
+    assert read_categories(tmp_path / "c.csv", "county") == ("z", "a")
