@@ -85,7 +85,8 @@ def _floors(rate: Fraction, bits: int, leading: bool) -> tuple[int, ...]:
     """``floor(2**bits · P(digit < d))`` for ``d = 1…255``; the leading digit is not cut to 0…255.
 
     Brackets are narrowed until both ends have the same floor. They do in the end, because no
-    ``P(digit < d)`` is rational (Lindemann 1882); and for the same reason no bracket's end is attained.
+    ``P(digit < d)`` is rational (Lindemann 1882); for the same reason no bracket's end is attained, and
+    being below 1 it is below ``2**bits`` in units of ``2**-bits``.
     """
     small = max(0, rate.denominator.bit_length() - rate.numerator.bit_length())
     width = bits + small + 24
@@ -94,7 +95,7 @@ def _floors(rate: Fraction, bits: int, leading: bool) -> tuple[int, ...]:
         one = 1 << width
         cut_lo, cut_hi = (one, one) if leading else (one - powers[BASE][1], one - powers[BASE][0])
         lows = [((one - hi) << bits) // cut_hi for _, hi in powers[1:BASE]]
-        highs = [-(-((one - lo) << bits) // cut_lo) - 1 for lo, _ in powers[1:BASE]] if cut_lo > 0 else []
+        highs = [min((1 << bits) - 1, (((one - lo) << bits) - 1) // cut_lo) for lo, _ in powers[1:BASE]]
         if lows == highs:
             return tuple(lows)
         width += 32
