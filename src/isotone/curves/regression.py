@@ -20,13 +20,22 @@ from isotone.curves.privacy import Setting
 from isotone.curves.records import MOST_ROWS, check_shapes
 from isotone.curves.shapes import Shape, parse_shape
 from isotone.errors import InputError
-from isotone.guarantee import Neighbours, Number, positive
+from isotone.guarantee import Guarantee, Neighbours, Number, positive
 
-__all__ = ["PrivateIsotonicRegression"]
+__all__ = ["PrivateIsotonicRegression", "Setup"]
 
 WEIGHT_STEPS = 64
 WHY_BOUNDS = "x is placed on a public grid over bounds, and values outside are moved to its ends."
 WHY_RANGE = "The noise that hides one record depends on how far its y can lie from the others."
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What is known of a fit before any data: the public grid of ``x``, the range of ``y``, and the promise."""
+
+    grid: Grid
+    y_range: tuple[Fraction, Fraction]
+    guarantee: Guarantee
 
 
 @dataclass(frozen=True)
@@ -175,6 +184,11 @@ class PrivateIsotonicRegression(PrivateEstimator):
         if hasattr(receipt, "finish"):
             receipt.finish()
         return self
+
+    def check(self) -> Setup:
+        """Check every parameter, without data and without spending anything; refuse what ``fit`` would refuse."""
+        public = self._public(weighted=False, grouped=True)
+        return Setup(public.blueprint.grid, public.blueprint.y_range, public.whole.guarantee)
 
     def predict(self, T: Any) -> NDArray[np.float64]:
         """The curve at ``T`` (one dimension or one column); missing stays missing."""
