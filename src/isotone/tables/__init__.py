@@ -4,15 +4,23 @@ from isotone.tables.discrete_gaussian import discrete_gaussian
 from isotone.tables.distribution import Distribution
 from isotone.tables.fixed_point import fixed_point, truncated_geometric
 from isotone.tables.mechanism import CountMechanism
+from isotone.tables.plan import Planned, TablePlan, plan
 from isotone.tables.privatize import privatize_distribution, simulate_distribution
+from isotone.tables.published import PublishedTable
 from isotone.tables.staircase import staircase
+from isotone.tables.two_stage import TwoStageMechanism
 from isotone.tables.unfixed import unfixed_optimum
 
 __all__ = [
     "CountMechanism",
     "Distribution",
+    "Planned",
+    "PublishedTable",
+    "TablePlan",
+    "TwoStageMechanism",
     "discrete_gaussian",
     "fixed_point",
+    "plan",
     "privatize_distribution",
     "simulate_distribution",
     "staircase",

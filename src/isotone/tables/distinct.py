@@ -18,7 +18,7 @@ from isotone.tables import bands
 from isotone.tables.estimate import Views
 from isotone.tables.smooth import Fit
 
-__all__ = ["few_distinct"]
+__all__ = ["few_distinct", "fit_on"]
 
 _EMPTY = 1e6  # the precision with which an absent count is held at 0
 
@@ -29,7 +29,7 @@ def few_distinct(views: Views) -> Fit:
     support = np.ones(n, dtype=bool)
     best: Fit | None = None
     while True:
-        histogram, spread, fitted = _fit_on(views, support)
+        histogram, spread, fitted = fit_on(views, support)
         if np.all(histogram[support] > 0) and (best is None or fitted.evidence > best.evidence):
             best = fitted
         size = int(np.sum(support))
@@ -53,7 +53,7 @@ def _without_weakest(
     return rest
 
 
-def _fit_on(views: Views, support: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64], Fit]:
+def fit_on(views: Views, support: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64], Fit]:
     """Generalised least squares with all counts off the support empty: (histogram, its spread, the fit)."""
     n, size = len(support), int(np.sum(support))
     hold = np.where(support, 0.0, _EMPTY)

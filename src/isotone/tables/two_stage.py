@@ -21,7 +21,7 @@ from isotone.tables.geometric import push_through
 from isotone.tables.percentile import choose_upper
 from isotone.tables.published import PublishedTable
 from isotone.tables.remap import assign, thresholds
-from isotone.tables.split import PUBLISHED, REFITTED, WHOLE_TABLE, Rule, checked_split
+from isotone.tables.split import PUBLISHED, WHOLE_TABLE, checked_split
 from isotone.tables.steps import Unit, natural
 from isotone.tables.top_coding import Counts, top_coded
 from isotone.tables.whole import Estimate, estimate_histogram
@@ -29,7 +29,6 @@ from isotone.tables.whole import Estimate, estimate_histogram
 __all__ = ["Remapping", "Stages", "TwoStageMechanism"]
 
 Remapping = Literal["auto", "rows", "table"]
-_RULES: dict[str, Rule] = {"published": PUBLISHED, "refitted": REFITTED}
 _SCARCE = 4.0  # categories times ε below which a whole-table estimate has nothing to go by
 
 
@@ -61,9 +60,8 @@ class TwoStageMechanism:
     upper
         The largest count, public: larger ones are top-coded. It must not be chosen by looking at the data.
     split
-        The share of epsilon that goes to the distribution: a number, ``"published"`` for the rule of Kohli
-        and Laskowski 2026, ``"refitted"`` for the same fitted to these parts, or None for the default of
-        ``remap``.
+        The share of epsilon that goes to the distribution. None takes the rule of thumb that goes with
+        ``remap``: that of Kohli and Laskowski 2026 for ``rows``, one of its own for ``table``.
     remap
         ``rows``: each noisy count by itself through the optimal fixed-point matrix (Kohli and Laskowski's
         framework, with better parts). ``table``: the whole noisy table at once, by an estimate from both
@@ -83,7 +81,7 @@ class TwoStageMechanism:
 
     upper: int
     epsilon: Fraction
-    split: Fraction | str | None
+    split: Fraction | None
     remap: Remapping
     price: Fraction | None
     percentile: Fraction | None
@@ -94,7 +92,7 @@ class TwoStageMechanism:
         self,
         upper: int,
         epsilon: Number,
-        split: Number | Literal["published", "refitted"] | None = None,
+        split: Number | None = None,
         remap: Remapping = "auto",
         *,
         price: Number | None = 3,
@@ -108,7 +106,7 @@ class TwoStageMechanism:
         values = {
             "upper": natural(upper, "upper", least=0),
             "epsilon": positive(epsilon, "epsilon"),
-            "split": split if split is None or split in _RULES else checked_split(split),
+            "split": None if split is None else checked_split(split),
             "remap": remap,
             "price": None if price is None else positive(price, "price"),
             "percentile": None if percentile is None else _checked_percentile(percentile),
@@ -135,12 +133,8 @@ class TwoStageMechanism:
         remap = self.remap
         if remap == "auto" and (self.upper < 2 or size * step < _SCARCE):
             remap = "rows"
-        if isinstance(self.split, Fraction):
-            share = self.split
-        elif self.split is None:
-            share = (PUBLISHED if remap == "rows" else WHOLE_TABLE)(step)
-        else:
-            share = _RULES[self.split](step)
+        rule = PUBLISHED if remap == "rows" else WHOLE_TABLE
+        share = rule(step) if self.split is None else self.split
         return Stages(bound, rest * share, rest - rest * share, remap)
 
     def error(self) -> Error:

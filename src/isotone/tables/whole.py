@@ -20,7 +20,7 @@ from isotone.tables.smooth import Fit, Penalty, fit, roughness
 
 __all__ = ["Estimate", "estimate_histogram"]
 
-_FAINT = 0.05  # categories on a count, at least, when the error of a view is judged
+_FAINT = 0.5  # categories on a count, at least, when the error of a view is judged
 _TELLING = 25.0  # categories times ε, at least, before counts may be said to be absent
 _ROUGH = ((1, 5.0), (1, 1.0))
 _BENDING = ((2, 2.0), (2, 0.6), (2, 0.2), (2, 0.06), (2, 0.02), (2, 0.005))
