@@ -253,7 +253,8 @@ def order_plot(
     import matplotlib as mpl
 
     mpl.use("Agg")
-    figure = P.plot().figure
+    figure = P.plot().get_figure(root=True)
+    assert figure is not None
     try:
         figure.savefig(picture, bbox_inches="tight")
     except (OSError, ValueError) as error:

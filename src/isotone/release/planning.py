@@ -65,11 +65,13 @@ def plan_spec(spec: Spec, progress: Progress = no_progress) -> SpecPlan:
         return SpecPlan(made, {**head, "kind": "counts", "best": rows[0]["mechanism"], "rows": rows})
     if spec.table is not None:
         table = tables.plan(
+            spec.table.shape,
             upper=spec.table.upper,
             size=len(spec.categories),
             epsilon=promise.epsilon,
             contributions=spec.data.contributions,
             neighbours=promise.neighbours,
+            progress=progress,
         )
         return SpecPlan(table, {**head, "kind": "table", "text": str(table)})
     assert spec.curve is not None

@@ -19,6 +19,7 @@ from isotone.errors import SpecError
 from isotone.guarantee import Guarantee, exact, positive
 from isotone.release.order_files import read_categories, read_order
 from isotone.release.sources import did_you_mean
+from isotone.tables.shapes import Shape
 
 __all__ = ["Curve", "Data", "Order", "Output", "Privacy", "Spec", "Table", "load_spec"]
 
@@ -151,6 +152,7 @@ class Table(_Section):
     upper: Size
     remap: Literal["auto", "rows", "table"] = "auto"
     split: Real | None = None
+    shape: Shape = "skewed"  # the plan's guess; a release does not use it
 
     @model_validator(mode="after")
     def _one_list(self) -> Table:
