@@ -19,8 +19,9 @@ __all__ = [
     "ends_by_start",
     "levels",
     "linear_order",
-    "popcounts",
+    "lowest_bit",
     "reduction",
+    "sizes",
     "unpack",
 ]
 
@@ -146,25 +147,31 @@ def levels(order: Ints, starts: Ints, lowers: Ints) -> Ints:
 
 
 @njit(cache=True)
-def popcounts(bits: Bits) -> tuple[Ints, Ints]:
-    """The number of set bits in each row and in each column of a square closure."""
-    n = bits.shape[0]
-    rows = np.zeros(n, np.int64)
-    columns = np.zeros(n, np.int64)
-    for x in range(n):
-        for w in range(bits.shape[1]):
-            word = bits[x, w]
-            y = w << 6
+def sizes(bits: Bits) -> Ints:
+    """The number of bits set in each row."""
+    size = np.zeros(bits.shape[0], np.int64)
+    for x in range(bits.shape[0]):
+        for word in bits[x]:
             while word:
-                if word & np.uint64(1):
-                    rows[x] += 1
-                    columns[y] += 1
-                word >>= np.uint64(1)
-                y += 1
-    return rows, columns
+                word &= word - np.uint64(1)
+                size[x] += 1
+    return size
 
 
 def unpack(bits: Bits, n: int) -> NDArray[np.bool_]:
     """Rows of packed bits as rows of ``n`` booleans."""
     little = bits.astype("<u8", copy=False).view(np.uint8)
     return np.unpackbits(little, axis=1, count=n, bitorder="little").view(np.bool_)
+
+
+# Multiplied by a de Bruijn sequence, the 64 powers of two have 64 different leading six bits.
+_DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
+_BIT_OF = np.zeros(64, np.int64)
+for _bit in range(64):
+    _BIT_OF[((1 << _bit) * int(_DE_BRUIJN) % 2**64) >> 58] = _bit
+
+
+@njit(cache=True)
+def lowest_bit(word: np.uint64) -> int:
+    """The position of the lowest bit that is set (in a word that is not 0)."""
+    return _BIT_OF[((word & (~word + np.uint64(1))) * _DE_BRUIJN) >> np.uint64(58)]

@@ -11,7 +11,7 @@ contained. The strong modules form a tree (Gallai 1967) with four kinds of nodes
 
 Orders without prime nodes are the series-parallel ones; every forest is among them.
 
-Splitting a node of size s costs O(s log s + covers) when it is series or parallel, O(s²) when prime.
+Splitting a node of size s costs O(s log s + covers); the prime nodes cost O(n²) more, all together.
 """
 
 from __future__ import annotations
@@ -117,43 +117,52 @@ class _Arrangement:
     """The elements in a row, arranged step by step until every strong module is an interval."""
 
     def __init__(self, poset: Poset) -> None:
-        self._poset = poset
-        self._bits = poset.closure_bits.copy()  # the kernels take writable arrays
-        self._covers = poset.cover_rows
-        above, below = closure.popcounts(self._bits)
-        self._balance = below - above  # within the module an element is in at present
+        n = len(poset)
+        lower, upper = poset.cover_pairs.T.copy()
+        self._uppers = closure.ends_by_start(n, lower, upper)
+        self._lowers = closure.ends_by_start(n, upper, lower)
         self.members = poset.linear_order.copy()
-        self._place = np.empty_like(self.members)
-        self._place[self.members] = np.arange(len(poset))
+        self._place = np.empty(n, np.int64)
+        self._place[self.members] = np.arange(n)
+        up = closure.closure(self.members, *self._uppers)
+        down = closure.closure(self.members[::-1].copy(), *self._lowers)
+        # number below − number above, within the module that an element is in at present
+        self._balance = closure.sizes(down) - closure.sizes(up)
+        self._primes = modules.PrimeSplits(up, down)
+        self._poset = poset
 
     def split(self, first: int, stop: int) -> tuple[type[_Module], Ints, Poset | None]:
-        """Arrange the module in this interval by children: the kind of node and the sizes of the children."""
+        """Arrange the module in this interval by children: the kind of node, the children's sizes."""
         members = self.members[first:stop]
-        quotient = None
         if members.size == 1:
             return Leaf, np.empty(0, np.int64), None
         kind: type[_Module] = Series
+        quotient = None
         labels = modules.series_labels(self._balance[members])
         if labels.max() == 0:
             kind = Parallel
-            labels = modules.parallel_labels(members, self._place, first, *self._covers)
+            labels = modules.parallel_labels(members, self._place, first, *self._uppers, *self._lowers)
         if labels.max() == 0:
             kind = Prime
-            labels = modules.prime_labels(self._bits, members)
+            labels = self._primes.labels(members)
+            quotient = self._quotient(members, labels)
         sizes = np.bincount(labels)
         members[:] = members[np.argsort(labels, kind="stable")]
         self._place[members] = np.arange(first, stop)
-        if kind is Series:
-            lower = np.cumsum(sizes) - sizes
-            self._balance[members] -= np.repeat(2 * lower + sizes - members.size, sizes)
-        elif kind is Prime:
-            quotient, balance = self._quotient(members[np.cumsum(sizes) - sizes], sizes)
-            self._balance[members] -= np.repeat(balance, sizes)
+        # Inside a child balances sum to 0, and from outside all its members get the same: the mean.
+        balance = self._balance[members]
+        outside = np.add.reduceat(balance, np.cumsum(sizes) - sizes) // sizes
+        self._balance[members] = balance - np.repeat(outside, sizes)
         return kind, sizes, quotient
 
-    def _quotient(self, representatives: Ints, sizes: Ints) -> tuple[Poset, Ints]:
-        """The order among the children, and for each the (number below − number above) it owes to others."""
-        leq = closure.unpack(self._bits[representatives], len(self._poset))[:, representatives]
-        quotient = type(self._poset).from_matrix(leq)
-        relation = leq.astype(np.int64)
-        return quotient, relation.T @ sizes - relation @ sizes
+    def _quotient(self, members: Ints, labels: Ints) -> Poset:
+        """The order among the children, from the covers between them.
+
+        They become the covers of the quotient: what lies between two members is a member (modules are
+        convex), and what lies between two children is a child.
+        """
+        child = np.full(len(self._poset), -1)
+        child[members] = labels
+        pairs = child[self._poset.cover_pairs]
+        between = (pairs >= 0).all(axis=1) & (pairs[:, 0] != pairs[:, 1])
+        return type(self._poset)(range(labels.max() + 1), pairs[between].tolist())

@@ -13,7 +13,7 @@ from numba import njit
 
 from isotone.order.closure import Bits, Ints
 
-__all__ = ["parallel_labels", "prime_labels", "series_labels"]
+__all__ = ["PrimeSplits", "parallel_labels", "series_labels"]
 
 
 def series_labels(balance: Ints) -> Ints:
@@ -62,141 +62,172 @@ def parallel_labels(
 
 
 @njit(cache=True)
-def _relation(bits: Bits, x: Any, y: Any) -> np.int64:
-    """1 where x lies below y, 2 where above, 0 where unrelated."""
-    below = bits[x, y >> 6] >> np.uint64(y & 63) & np.uint64(1)
-    above = bits[y, x >> 6] >> np.uint64(x & 63) & np.uint64(1)
-    return np.int64(below) + 2 * np.int64(above)
+def _relation(up: Bits, down: Bits, x: Any, y: Any) -> Any:
+    """How x sees y: 1 where y is above, 2 where below, 0 where unrelated."""
+    shift = np.uint64(y & 63)
+    return (up[x, y >> 6] >> shift & np.uint64(1)) + np.uint64(2) * (down[x, y >> 6] >> shift & np.uint64(1))
 
 
-@njit(cache=True)
-def prime_labels(bits: Bits, members: Ints) -> Ints:
-    """The largest proper modules of a module that is neither series nor parallel.
+class PrimeSplits:
+    """The splits of prime modules, all together in O(n²).
 
-    With v the first member: the others fall into the largest modules without v. Those that force
-    everything into any module that holds them and v are children; the rest form v's own child.
+    In a prime module T let v be a member. The other members fall into *parts*, the largest modules without
+    v. A module that holds v and a part A must hold every part B that sees v and A differently: A *forces*
+    B. Parts that force, step by step, all of T are children; the rest and v form one child.
+
+    For a smaller module that holds v the parts and what they force are the same, so they are found once;
+    any two elements are compared in one such search only, because they are no longer apart in the next.
     """
-    parts = _modules_without_first(bits, members)
-    k = parts.max() + 1
-    representative = np.empty(k, np.int64)
-    for m in range(members.size - 1, 0, -1):
-        representative[parts[m]] = members[m]
-    apart = _parts_that_force_all(bits, members[0], representative)
-    labels = np.empty(members.size, np.int64)
-    number = np.full(k, -1, np.int64)
-    used = 1
-    labels[0] = 0
-    for m in range(1, members.size):
-        part = parts[m]
-        if not apart[part]:
-            labels[m] = 0
-            continue
-        if number[part] < 0:
-            number[part] = used
-            used += 1
-        labels[m] = number[part]
-    return labels
+
+    def __init__(self, up: Bits, down: Bits) -> None:
+        self._up, self._down = up, down
+        self._pivot = np.full(len(up), -1)  # the v of the last search that an element took part in
+        self._part = np.full(len(up), -1)
+        self._rank = np.full(len(up), -1)  # of the part, sources of forcing first
+
+    def labels(self, members: Ints) -> Ints:
+        """Children of a prime module, numbered by the first member met."""
+        pivot = self._pivot[members[0]]
+        if pivot < 0 or pivot not in members:
+            pivot = members[0]
+            parts = _modules_without_first(self._up, self._down, members)
+            self._pivot[members] = pivot
+            self._part[members] = parts
+            self._rank[members] = _forcing_ranks(self._up, self._down, members, parts)
+        others = members != pivot
+        rank = self._rank[members]
+        forces_all = others & (rank == rank[others].min())
+        child = np.where(forces_all, self._part[members], -1)
+        _, first, label = np.unique(child, return_index=True, return_inverse=True)
+        return np.argsort(np.argsort(first))[label]
 
 
 @njit(cache=True)
-def _modules_without_first(bits: Bits, members: Ints) -> Ints:
+def _modules_without_first(up: Bits, down: Bits, members: Ints) -> Ints:
     """For each member but the first a label of the largest module that holds it and not the first.
 
-    Partition refinement: when a part falls into groups, every member of a group must in turn see each
+    Partition refinement: when a part falls into groups, the members of each group must in turn see every
     other group alike. Two members are compared once, when they part: O(s²).
     """
     s = members.size
-    seat = np.arange(1, s)  # a part is an interval of seats; members move only inside their part
-    part = np.zeros(s - 1, np.int64)  # part of each seat
-    end = np.empty(s, np.int64)  # last seat + 1 of each part
-    end[0] = s - 1
+    seat = np.arange(1, s)  # parts are intervals of seats; members move only inside their part
+    part = np.zeros(s - 1, np.int64)  # the part of each seat
+    end = np.full(s, s - 1, np.int64)  # where each part ends
     parts = 1
-    task = np.empty((3 * s + 6, 4), np.int64)  # members at seats [0]..[1] must see those at [2]..[3] alike
+    task = np.empty((2 * s, 4), np.int64)  # members at seats [0]..[1] must see those at [2]..[3] alike
     tasks = 0
-    scratch = np.empty((3, s), np.int64)
-    size = np.empty(3, np.int64)
-    # The first member is the first splitter, of all seats; then the tasks provide them.
-    splitters = np.zeros(1, np.int64)
-    left, right = 0, s - 1
+    sees, spare = np.empty(s, np.uint64), np.empty(s, np.int64)
+    watchers, left, right = np.zeros(1, np.int64), 0, s - 1  # to begin with, the first member sees all
     while True:
-        for splitter in splitters:
-            y = members[splitter]
+        for watcher in watchers:
+            divisible = False
             p = left
             while p < right:
-                old = part[p]
-                stop = end[old]
-                size[:] = 0
-                for q in range(p, stop):
-                    group = _relation(bits, y, members[seat[q]])
-                    scratch[group, size[group]] = seat[q]
-                    size[group] += 1
-                if size.max() < stop - p:
-                    a = p
-                    for group in range(3):
-                        if size[group] == 0:
+                stop = end[part[p]]
+                if stop - p > 1:
+                    divisible = True
+                    one, two = _divide(up, down, members, watcher, seat, p, stop, sees, spare)
+                    for a, b in ((p, one), (one, two), (two, stop)):
+                        if a == b or b - a == stop - p:
                             continue
-                        b = a + size[group]
-                        label = old
                         if a > p:
-                            label = parts
+                            part[a:b] = parts
                             parts += 1
-                        end[label] = b
-                        part[a:b] = label
-                        seat[a:b] = scratch[group, : size[group]]
+                        end[part[a]] = b
                         for c, d in ((p, a), (b, stop)):
-                            if c < d:
+                            if d - c > 1:
                                 task[tasks] = (a, b, c, d)
                                 tasks += 1
-                        a = b
                 p = stop
+            if not divisible:
+                break
         if tasks == 0:
             break
         tasks -= 1
-        splitters = seat[task[tasks, 0] : task[tasks, 1]].copy()
+        watchers = seat[task[tasks, 0] : task[tasks, 1]].copy()
         left, right = task[tasks, 2], task[tasks, 3]
     labels = np.full(s, -1, np.int64)
-    for q in range(s - 1):
-        labels[seat[q]] = part[q]
+    labels[seat] = part
     return labels
 
 
 @njit(cache=True)
-def _parts_that_force_all(bits: Bits, v: np.int64, representative: Ints) -> np.ndarray:
-    """Which parts A lie in no proper module with v.
+def _divide(
+    up: Bits, down: Bits, members: Ints, watcher: Any, seat: Ints, p: Any, stop: Any, sees: Bits, spare: Ints
+) -> tuple[int, int]:
+    """Arrange the seats p..stop by how the watcher sees who is there: where the second and third group begin."""
+    alike = True
+    for q in range(p, stop):
+        sees[q] = _relation(up, down, members[watcher], members[seat[q]])
+        alike &= sees[q] == sees[p]
+    if alike:
+        return stop, stop
+    spare[p:stop] = seat[p:stop]
+    begin = np.full(3, p, np.int64)
+    k = p
+    for group in range(3):
+        begin[group] = k
+        for q in range(p, stop):
+            if sees[q] == np.uint64(group):
+                seat[k] = spare[q]
+                k += 1
+    return begin[1], begin[2]
 
-    A module with v and A holds every part B that sees v and A differently; the parts that reach all
-    others along A → B are one strong component, which the last fresh start of a search falls into.
+
+@njit(cache=True)
+def _forcing_ranks(up: Bits, down: Bits, members: Ints, parts: Ints) -> Ints:
+    """For each member the place of its part's strong component in the graph of forcing, sources first.
+
+    Kosaraju's two searches, over all pairs of parts.
     """
-    k = representative.size
-    sees_v = np.empty(k, np.int64)
-    for b in range(k):
-        sees_v[b] = _relation(bits, representative[b], v)
-    reached = np.zeros(k, np.bool_)
-    waiting = np.empty(k, np.int64)
-    last = 0
+    v = members[0]
+    k = parts.max() + 1
+    part = np.empty(k, np.int64)  # one element of each part
+    for m in range(1, members.size):
+        part[parts[m]] = members[m]
+    finished = np.empty(k, np.int64)
+    done = 0
+    seen = np.zeros(k, np.bool_)
+    path = np.empty(k, np.int64)
+    cursor = np.zeros(k, np.int64)
     for root in range(k):
-        if reached[root]:
+        if seen[root]:
             continue
-        last = root
-        reached[root] = True
-        waiting[0], count = root, 1
-        while count > 0:
-            count -= 1
-            a = representative[waiting[count]]
-            for b in range(k):
-                if not reached[b] and _relation(bits, representative[b], a) != sees_v[b]:
-                    reached[b] = True
-                    waiting[count] = b
-                    count += 1
-    forcing = np.zeros(k, np.bool_)
-    forcing[last] = True
-    waiting[0], count = last, 1
-    while count > 0:
-        count -= 1
-        b = waiting[count]
-        for a in range(k):
-            if not forcing[a] and _relation(bits, representative[b], representative[a]) != sees_v[b]:
-                forcing[a] = True
-                waiting[count] = a
-                count += 1
-    return forcing
+        seen[root] = True
+        path[0], depth = root, 1
+        while depth > 0:
+            a = path[depth - 1]
+            b = cursor[a]
+            while b < k and (
+                seen[b] or _relation(up, down, part[a], part[b]) == _relation(up, down, v, part[b])
+            ):
+                b += 1
+            cursor[a] = b
+            if b < k:
+                seen[b] = True
+                path[depth] = b
+                depth += 1
+            else:
+                finished[done] = a
+                done += 1
+                depth -= 1
+    rank = np.full(k, -1, np.int64)
+    component = 0
+    for root in finished[::-1]:
+        if rank[root] >= 0:
+            continue
+        rank[root] = component
+        path[0], depth = root, 1
+        while depth > 0:
+            depth -= 1
+            b = path[depth]
+            for a in range(k):
+                if rank[a] < 0 and _relation(up, down, part[b], part[a]) != _relation(up, down, part[b], v):
+                    rank[a] = component
+                    path[depth] = a
+                    depth += 1
+        component += 1
+    ranks = np.full(members.size, -1, np.int64)
+    for m in range(1, members.size):
+        ranks[m] = rank[parts[m]]
+    return ranks

@@ -15,7 +15,10 @@ from isotone.order.closure import Bits, Ints
 from isotone.order.width import width
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from isotone.order.decomposition import Node
+    from isotone.order.hasse import Direction
 
 __all__ = ["Poset"]
 
@@ -229,11 +232,6 @@ class Poset:
         return closure.unpack(self._closure, len(self))
 
     @property
-    def cover_rows(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """Covers by element: ``upper_starts, uppers, lower_starts, lowers``; see :mod:`.closure`."""
-        return *self._uppers, *self._lowers
-
-    @property
     def closure_bits(self) -> Bits:
         """The same as packed 64-bit words, shape ``(n, ceil(n / 64))``: bit j of row i says i ≤ j."""
         return _read_only(self._closure)
@@ -271,7 +269,7 @@ class Poset:
     @cached_property
     def width(self) -> int:
         """The number of elements of a largest antichain; see :mod:`.width`."""
-        return width(self._closure)
+        return width(self.levels, *self._cover_columns)
 
     def linear_extension(self) -> tuple[Hashable, ...]:
         """All names, each after everything below it: as given, but for lower ones pulled forward.
@@ -392,6 +390,25 @@ class Poset:
         graph.add_nodes_from(self.elements)
         graph.add_edges_from(self.covers)
         return graph
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        values: Mapping[Hashable, object] | Sequence[object] | None = None,
+        labels: Mapping[Hashable, str] | None = None,
+        direction: Direction | None = None,
+    ) -> Axes:
+        """Draw the Hasse diagram: levels by height, a line for each cover, text as large as fits.
+
+        ``labels`` replace names, and are wrapped; ``values`` (one per element, or by name: numbers or text
+        such as an interval) stand under them. Greater elements are above (``direction="up"``) or to the
+        left (``"left"``, better for long texts); by default whichever is readable. Without an axis a figure
+        of suitable size is made.
+        """
+        from isotone.order.hasse import draw
+
+        return draw(self, ax, values, labels, direction)
 
     # Kept once computed
 

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from isotone.errors import InputError
-from isotone.order.closure import Bits, Ints, unpack
+from isotone.order.closure import Bits, Ints, lowest_bit, unpack
 
 __all__ = ["default_steps", "random_dag"]
 
@@ -76,19 +76,7 @@ def _leads_to(arcs: Bits, start: int, goal: int, reached: Bits, waiting: Ints) -
             new = arcs[x, w] & ~reached[w]
             reached[w] |= new
             while new:
-                waiting[count] = (w << 6) + _lowest_bit(new)
+                waiting[count] = (w << 6) + lowest_bit(new)
                 count += 1
                 new &= new - np.uint64(1)
     return False
-
-
-# Multiplied by a de Bruijn sequence, the 64 powers of two have 64 different leading six bits.
-_DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
-_BIT_OF = np.zeros(64, np.int64)
-for _bit in range(64):
-    _BIT_OF[((1 << _bit) * int(_DE_BRUIJN) % 2**64) >> 58] = _bit
-
-
-@njit(cache=True)
-def _lowest_bit(word: np.uint64) -> int:
-    return _BIT_OF[((word & (~word + np.uint64(1))) * _DE_BRUIJN) >> np.uint64(58)]

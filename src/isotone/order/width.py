@@ -1,39 +1,84 @@
 """The width of an order: the size of its largest antichain.
 
 By Dilworth's theorem (1950) it is the least number of chains that cover the order, and by Fulkerson (1956)
-that number is n minus the size of a largest matching between elements and elements above them.
+that number is n minus the size of a largest matching between elements and elements strictly above them.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from isotone.order.closure import Bits, Ints, popcounts
+from isotone.order import closure
+from isotone.order.closure import Bits, Ints
 
 __all__ = ["width"]
 
 
-def width(closure: Bits) -> int:
-    """Width from the closure. Hopcroft and Karp's matching: O(r √n) for r comparable pairs."""
-    n = closure.shape[0]
-    above, _ = popcounts(closure)
-    starts = np.concatenate(([0], np.cumsum(above - 1)))
-    uppers = _strictly_above(closure, starts)
-    pairs = csr_array((np.ones(uppers.size, np.int8), uppers, starts.astype(np.int32)), shape=(n, n))
-    matched = maximum_bipartite_matching(pairs, perm_type="column")
-    return n - int(np.count_nonzero(matched >= 0))
+def width(levels: Ints, lower: Ints, upper: Ints) -> int:
+    """The width of the order with the covers ``(lower[k], upper[k])`` and these levels.
+
+    Numbered by level, an element first tries the upper elements closest to it, which leaves little to
+    repair: 10,000 elements and 50,000 random relations take about a second.
+    """
+    n = levels.size
+    number = np.empty(n, np.int64)
+    number[np.argsort(levels, kind="stable")] = np.arange(n)
+    rows = closure.ends_by_start(n, number[lower], number[upper])
+    return n - _largest_matching(closure.closure(np.arange(n), *rows))
 
 
 @njit(cache=True)
-def _strictly_above(closure: Bits, starts: Ints) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
-    uppers = np.empty(starts[-1], np.int32)
-    for x in range(closure.shape[0]):
-        k = starts[x]
-        for y in range(closure.shape[0]):
-            if y != x and closure[x, y >> 6] >> np.uint64(y & 63) & np.uint64(1):
-                uppers[k] = y
-                k += 1
-    return uppers
+def _largest_matching(bits: Bits) -> int:
+    """The size of a largest matching of elements to elements strictly above them.
+
+    Augmenting paths are sought in rounds, those of a round disjoint. A round is O(n² / 64) word operations;
+    there are at most n rounds, and far fewer in practice.
+    """
+    n, words = bits.shape
+    partner = np.full(n, -1, np.int64)  # of an upper element: who below is matched to it
+    matched = np.zeros(n, np.bool_)  # whether an element is matched upward
+    fresh = np.empty(words, np.uint64)  # upper elements not met in this round
+    path = np.empty(n + 1, np.int64)
+    via = np.empty(n + 1, np.int64)
+    cursor = np.empty(n + 1, np.int64)
+    size, before = 0, -1
+    while size > before:
+        before = size
+        fresh[:] = ~np.uint64(0)
+        for root in range(n):
+            if matched[root]:
+                continue
+            path[0], cursor[0], depth = root, 0, 1
+            while depth > 0:
+                w, y = _next_above(bits, path[depth - 1], fresh, cursor[depth - 1])
+                cursor[depth - 1] = w
+                if y < 0:
+                    depth -= 1
+                    continue
+                via[depth - 1] = y
+                if partner[y] >= 0:
+                    path[depth], cursor[depth] = partner[y], 0
+                    depth += 1
+                    continue
+                for d in range(depth):
+                    partner[via[d]] = path[d]
+                matched[root] = True
+                size += 1
+                break
+    return size
+
+
+@njit(cache=True)
+def _next_above(bits: Bits, x: int, fresh: Bits, w: int) -> tuple[int, int]:
+    """Take the first fresh element strictly above x from word w on: its word and number (or −1)."""
+    own = np.uint64(1) << np.uint64(x & 63)
+    while w < fresh.size:
+        found = bits[x, w] & fresh[w]
+        if w == x >> 6:
+            found &= ~own
+        if found:
+            fresh[w] &= ~(found & (~found + np.uint64(1)))
+            return w, (w << 6) + closure.lowest_bit(found)
+        w += 1
+    return w, -1
