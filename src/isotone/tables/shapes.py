@@ -25,7 +25,7 @@ def guessed(shape: Shape | DistributionLike, upper: int | None) -> NDArray[np.fl
     categories at the middle.
 
     >>> guessed("zero-inflated", upper=2).round(3)
-    array([0.8 , 0.147, 0.053])
+    array([0.908, 0.077, 0.015])
     """
     if not isinstance(shape, str):
         p = probabilities_of(shape, "shape")

@@ -21,6 +21,7 @@ __all__ = ["Fit", "Penalty", "fit", "roughness"]
 _END = 3.0  # the standard deviation of the first and the last difference: zero or top inflation
 _TILT = 0.5  # of the mean slope of the log-intensity, for second differences only
 _FLOOR = -25.0  # of a log-intensity: exp(-25) categories are none
+_LEAST = 1e-12  # categories on a count
 _STEPS = 40
 _SETTLED = 1e-3  # a gain in log-plausibility that is not worth another step
 
@@ -146,7 +147,8 @@ def _line_search(
         length = min(length, 0.9 * float(np.min(-state.histogram[falling] / rise[falling])))
     for _ in range(12):
         logs = np.maximum(state.logs + length * bend, _FLOOR)
-        after = _evaluate(views, penalty, dispersion, logs, state.histogram + length * rise)
+        histogram = np.maximum(state.histogram + length * rise, _LEAST)
+        after = _evaluate(views, penalty, dispersion, logs, histogram)
         if after.value <= state.value:
             return after, length
         length *= 0.4

@@ -34,7 +34,7 @@ class Rule:
         """The share of ε that goes to the distribution.
 
         >>> PUBLISHED(Fraction(1))
-        Fraction(17, 125)
+        Fraction(681, 5000)
         """
         return Fraction(round(min(max(self.share(float(epsilon)), 0.001), 0.999) * 10_000), 10_000)
 
@@ -64,11 +64,11 @@ WHOLE_TABLE = Rule(0.05, 0.45, 2.0)
 """For the whole table: less for the distribution, which is estimated from the noisy counts as well."""
 
 
-def checked_split(split: Number) -> Fraction:
+def checked_split(split: Number, name: str = "split") -> Fraction:
     """``split`` as a share strictly between 0 and 1."""
-    share = exact(split, "split")
+    share = exact(split, name)
     if not 0 < share < 1:
         raise InputError(
-            f"split must be strictly between 0 and 1, not {split!r}: both stages need a part of epsilon."
+            f"{name} must be strictly between 0 and 1, not {split!r}: every stage needs a part of epsilon."
         )
     return share

@@ -110,7 +110,7 @@ class TwoStageMechanism:
             "remap": remap,
             "price": None if price is None else positive(price, "price"),
             "percentile": None if percentile is None else _checked_percentile(percentile),
-            "upper_share": checked_split(upper_share),
+            "upper_share": checked_split(upper_share, "upper_share"),
             "unit": Unit(contributions, neighbours),
         }
         for name, value in values.items():
@@ -153,14 +153,15 @@ class TwoStageMechanism:
 
     def release_in_full(self, counts: Counts) -> PublishedTable:
         """The same release with all its private parts: intervals, distribution, noisy measurements."""
-        return self._run(top_coded(counts, self.upper), Exact())
+        return self.run(top_coded(counts, self.upper), Exact())
 
     def simulate(self, counts: Counts, rng: np.random.Generator) -> Simulated:
         """The published counts of a seeded run, for experiments: not private."""
         table = top_coded(np.asarray(counts), self.upper)
-        return Simulated.wrap(self._run(table, Seeded(rng)).values)
+        return Simulated.wrap(self.run(table, Seeded(rng)).values)
 
-    def _run(self, table: NDArray[np.int64], draws: Draws) -> PublishedTable:
+    def run(self, table: NDArray[np.int64], draws: Draws) -> PublishedTable:
+        """Both stages on a top-coded table with the given draws; private only if they are :class:`Exact`."""
         stages, size, upper = self.stages(len(table)), len(table), self.upper
         if self.percentile is not None:
             upper = choose_upper(table, upper, self.percentile, self.unit.per_step(stages.bound), draws)

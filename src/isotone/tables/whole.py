@@ -137,7 +137,8 @@ def estimate_histogram(
     smooth = _Search(views, shapes).from_previous(smooth)
     distinct = few_distinct(views) if telling else None
     if distinct and distinct.evidence > smooth.evidence:
-        return _told(distinct, size, f"{int(np.sum(distinct.histogram > 0))} distinct counts")
+        number = int(np.sum(distinct.histogram > 0))
+        return _told(distinct, size, f"{number} distinct count" + "s" * (number > 1))
     order, scale = shapes[smooth.shape]
     words = (
         f"differences of order {order} and scale {scale:g}, dispersion {_DISPERSIONS[smooth.dispersion]:g}"

@@ -1,0 +1,97 @@
+"""The estimate of a histogram from both views, whatever its shape."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
+
+from isotone.tables.whole import Estimate, estimate_histogram
+
+
+def measured(
+    table: NDArray[np.int64], n: int, first: float, second: float, seed: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    rng = np.random.default_rng(seed)
+
+    def noise(epsilon: float, size: int) -> NDArray[np.int64]:
+        success = -np.expm1(-epsilon)
+        return rng.geometric(success, size) - rng.geometric(success, size)
+
+    cumulative = np.cumsum(np.bincount(table, minlength=n))[:-1] + noise(first, n - 1)
+    return cumulative, np.clip(table + noise(second, len(table)), 0, n - 1)
+
+
+def distance(histogram: NDArray[np.float64], table: NDArray[np.int64]) -> float:
+    truth = np.bincount(table, minlength=len(histogram))
+    return float(np.abs(np.cumsum(histogram - truth)).sum())
+
+
+SHAPES = {
+    "bell": np.random.default_rng(1).binomial(30, 0.4, 4000),
+    "decay": np.random.default_rng(2).geometric(0.15, 4000).clip(1, 31) - 1,
+    "zeros": np.where(
+        np.random.default_rng(3).random(4000) < 0.6, 0, np.random.default_rng(4).integers(0, 31, 4000)
+    ),
+    "atoms": np.random.default_rng(5).choice([2, 11, 29], 4000),
+    "comb": 3 * np.random.default_rng(6).integers(0, 11, 4000),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_both_views_together_beat_the_isotonic_projection_of_the_first(name: str) -> None:
+    table = SHAPES[name]
+    ours, alone = 0.0, 0.0
+    for seed in range(3):
+        cumulative, noisy = measured(table, 31, 0.1, 0.6, seed)
+        ours += distance(estimate_histogram(cumulative, noisy, 0.1, 0.6).histogram, table)
+        rising = np.clip(isotonic_regression(cumulative.astype(float)).x, 0, len(table))
+        alone += distance(np.diff(rising, prepend=0.0, append=float(len(table))), table)
+    assert ours < 0.95 * alone
+
+
+@pytest.mark.parametrize(("n", "size"), [(2, 1), (2, 50), (3, 1), (3, 40), (4, 7), (5, 1), (150, 3)])
+def test_small_tables_give_a_histogram_of_all_their_categories(n: int, size: int) -> None:
+    table = np.arange(size) % n
+    cumulative, noisy = measured(table, n, 0.3, 0.7, seed=size)
+    found = estimate_histogram(cumulative, noisy, 0.3, 0.7)
+    assert found.histogram.shape == (n,)
+    assert found.deviation.shape == (n - 1,)
+    assert np.all(found.histogram >= 0)
+    assert np.all(found.deviation > 0)
+    assert found.histogram.sum() == pytest.approx(size)
+
+
+@pytest.mark.parametrize("first", [1e-4, 0.01, 3.0, 20.0])
+@pytest.mark.parametrize("second", [1e-3, 0.05, 5.0, 30.0])
+def test_extreme_privacy_parameters_still_give_a_histogram(first: float, second: float) -> None:
+    table = SHAPES["decay"][:500]
+    cumulative, noisy = measured(table, 31, first, second, seed=1)
+    found = estimate_histogram(cumulative, noisy, first, second)
+    assert np.all(np.isfinite(found.histogram))
+    assert np.all(np.isfinite(found.deviation))
+    assert found.histogram.sum() == pytest.approx(500)
+    if second >= 5:
+        assert distance(found.histogram, table) < 60
+
+
+def test_wild_measurements_do_not_raise() -> None:
+    wild = np.array([10**6, -(10**6), 5, 0, 10**9])
+    found = estimate_histogram(wild, np.array([0, 5, 5, 2]), 0.5, 0.5)
+    assert np.all(np.isfinite(found.histogram))
+
+
+def test_the_model_is_named_in_words() -> None:
+    cumulative, noisy = measured(np.full(900, 7), 20, 0.5, 1.5, seed=0)
+    assert estimate_histogram(cumulative, noisy, 0.5, 1.5).model == "1 distinct count"
+    cumulative, noisy = measured(SHAPES["bell"], 31, 0.5, 1.0, seed=0)
+    assert estimate_histogram(cumulative, noisy, 0.5, 1.0).model.startswith("differences of order 2")
+
+
+def test_an_estimate_far_from_the_first_measurement_contradicts_it() -> None:
+    estimate = Estimate(np.full(20, 50.0), np.ones(19), "flat")
+    near = np.cumsum(estimate.histogram)[:-1].astype(int) + np.tile([3, -3], 10)[:19]
+    assert not estimate.contradicts(near, 0.3)
+    assert estimate.contradicts(near + 100, 0.3)
+    assert not estimate.contradicts(near + 100, 0.01)
