@@ -1,4 +1,26 @@
 #!/usr/bin/env bash
-# What needs a real service (Spark, PostgreSQL, a browser). Nothing does yet.
+# The tests that need a real service: PostgreSQL, Spark, a browser. Installs what it can; what cannot be had is
+# skipped by the tests themselves, and they say so.
 set -euo pipefail
-echo "no test needs a service yet"
+bin=$1
+packages=.cache/services
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+if have apt-get && [ "$(id -u)" = 0 ]; then
+  wanted=()
+  [ -n "$(ls -d /usr/lib/postgresql/*/bin/initdb 2>/dev/null)" ] || wanted+=(postgresql)
+  have java || wanted+=(default-jre-headless)
+  have chromium || wanted+=(chromium)
+  if [ ${#wanted[@]} -gt 0 ]; then
+    echo "installing ${wanted[*]} (once)"
+    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${wanted[@]}"; } \
+      >/dev/null 2>&1 || echo "could not install ${wanted[*]}: the tests that need them will be skipped"
+  fi
+fi
+if [ ! -d "$packages/pyspark" ]; then
+  echo "installing pyspark (once)"
+  "$bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --target "$packages" \
+    --constraint constraints-services.txt pyspark py4j || echo "could not install pyspark: its tests will be skipped"
+fi
+PYTHONPATH="$packages${PYTHONPATH:+:$PYTHONPATH}" "$bin/python" -m pytest -m services
