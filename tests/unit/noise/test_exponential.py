@@ -58,7 +58,8 @@ def test_sums_are_rounded_as_all_their_digits_say(places, rate, monkeypatch):
     lengths = np.random.default_rng(5)
     plus, minus = lengths.integers(0, 40, 60), lengths.integers(0, 40, 60)
     rounded = noise.rounded_exponential_sums(rate, plus, minus)
-    assert rounded.tolist() == nearest_integers(*Remembered.made, plus, minus)
+    up, down = Remembered.made
+    assert rounded.tolist() == nearest_integers(up, down, plus, minus)
 
 
 def test_equal_sums_get_equal_noise():

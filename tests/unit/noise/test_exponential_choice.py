@@ -1,5 +1,6 @@
 from collections import Counter
 from fractions import Fraction
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -11,6 +12,11 @@ from tests.support.untimed import untimed
 from isotone.errors import InputError
 from isotone.noise import choice_kernel, choose_exponential, choose_exponential_segments, exponential_choice
 from isotone.noise.exponential_choice import _in_octaves, _settle, _weights
+
+# what a type checker would refuse already
+UNSIGNED: Any = np.array([2**63, 5], dtype=np.uint64)
+HALVES: Any = [0.5]
+SQUARE: Any = [[1]]
 
 rates = st.builds(Fraction, st.integers(1, 2**70), st.integers(1, 2**70))
 scores = st.integers(-(2**63), 2**63 - 1)
@@ -72,7 +78,7 @@ def test_the_kernels_sums_are_bounds_of_the_true_ones(pairs, rate):
     sums = np.empty((size, 2), dtype=np.uint64)
     choice_kernel._add_up(values, multiplicity, 0, size, best, top, octave, places, sums)
     with mpmath.workprec(700):
-        true = mpmath.mpf(0)
+        true, low = mpmath.mpf(0), 0
         for i, weight in enumerate(true_weights(values.tolist(), multiplicity.tolist(), rate)):
             true += weight * mpmath.mpf(2) ** (choice_kernel.TOP - top)
             low = int(sums[i, 0]) << 64 | int(sums[i, 1])
@@ -170,7 +176,7 @@ def test_integers_beyond_64_bits_take_the_slow_road_to_the_same_place():
     far = 10**25
     assert choose_exponential([far, 0, 2 * far], Fraction(1)) == 1
     assert choose_exponential([0, 1], Fraction(1000), [10**30, 1]) == 0
-    assert choose_exponential(np.array([2**63, 5], dtype=np.uint64), Fraction(1)) == 1
+    assert choose_exponential(UNSIGNED, Fraction(1)) == 1
     picks = Counter(choose_exponential([0, far], Fraction(1, far), [2**64, 2**65]) for _ in range(200))
     assert set(picks) == {0, 1}
 
@@ -187,9 +193,9 @@ def test_one_rate_for_each_segment():
         (lambda: choose_exponential([], Fraction(1)), "at least one candidate"),
         (lambda: choose_exponential([1], Fraction(-1)), "at least 0, not -1"),
         (lambda: choose_exponential([2**70], Fraction(-1)), "at least 0, not -1"),
-        (lambda: choose_exponential([1.5], Fraction(1)), "scores must be integers"),
-        (lambda: choose_exponential([[1]], Fraction(1)), "scores must be one-dimensional"),
-        (lambda: choose_exponential([1], Fraction(1), [0.5]), "multiplicity must be integers"),
+        (lambda: choose_exponential(HALVES, Fraction(1)), "scores must be integers"),
+        (lambda: choose_exponential(SQUARE, Fraction(1)), "scores must be one-dimensional"),
+        (lambda: choose_exponential([1], Fraction(1), HALVES), "multiplicity must be integers"),
         (lambda: choose_exponential([1, 2], Fraction(1), [1]), "one multiplicity"),
         (lambda: choose_exponential([1, 2**70], Fraction(1), [1]), "one multiplicity"),
         (lambda: choose_exponential([1, 2], Fraction(1), [0, 0]), "multiplicity above 0"),
