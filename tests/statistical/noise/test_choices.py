@@ -1,0 +1,117 @@
+"""Choices against their weights (false-alarm rate 1e-6), and against weights that are off."""
+
+from fractions import Fraction
+from math import factorial
+
+import numpy as np
+import pytest
+from tests.support.chisquare import FALSE_ALARM, chi_square_p, observe
+
+from isotone import noise
+from isotone.noise import simulate
+from isotone.noise.brackets import exp_negative
+
+SCORES = np.array([3, 0, 7, 1, 1, 12])
+COUNTS = np.array([4, 1, 30, 0, 2, 1000])
+RATE = Fraction(1, 2)
+
+
+def weights(rate: float, scores=SCORES, counts=COUNTS):
+    w = counts * np.exp(-rate * (scores - scores.min()))
+    return w / w.sum()
+
+
+def test_segments_have_the_weights_of_the_exponential_mechanism():
+    size = 100_000
+    offsets = np.arange(size + 1) * SCORES.size
+    picks = noise.choose_exponential_segments(np.tile(SCORES, size), offsets, RATE, np.tile(COUNTS, size))
+    seen = np.bincount(picks, minlength=SCORES.size)
+    assert chi_square_p(seen, weights(0.5)) > FALSE_ALARM
+    assert chi_square_p(seen, weights(0.55)) < FALSE_ALARM
+    assert chi_square_p(seen, weights(0.45)) < FALSE_ALARM
+
+
+def test_segments_without_multiplicities_and_with_their_own_rates():
+    size = 50_000
+    scores, offsets = np.tile([0, 2, 5], 2 * size), np.arange(2 * size + 1) * 3
+    picks = noise.choose_exponential_segments(scores, offsets, [Fraction(1), Fraction(1, 5)] * size)
+    for start, rate in ((0, 1.0), (1, 0.2)):
+        seen = np.bincount(picks[start::2], minlength=3)
+        law = [weights(rate * factor, np.array([0, 2, 5]), np.ones(3)) for factor in (1, 0.9, 1.1)]
+        assert chi_square_p(seen, law[0]) > FALSE_ALARM
+        assert max(chi_square_p(seen, law[1]), chi_square_p(seen, law[2])) < FALSE_ALARM
+
+
+@pytest.mark.parametrize("shift", [0, 2**80])
+def test_single_choices_near_zero_and_beyond_64_bits(shift):
+    scores = [int(score) + shift for score in SCORES]
+    seen = np.bincount([noise.choose_exponential(scores, RATE, COUNTS) for _ in range(10_000)], minlength=6)
+    assert chi_square_p(seen, weights(0.5)) > FALSE_ALARM
+    assert chi_square_p(seen, weights(0.6)) < FALSE_ALARM
+
+
+def test_a_large_choice_is_right_in_bulk():
+    """20,000 candidates in ten groups of equal score; which group wins has a known law."""
+    scores = np.repeat(np.arange(10), 2000) * 10**15
+    picks = [noise.choose_exponential(scores, Fraction(1, 3 * 10**15)) // 2000 for _ in range(1000)]
+    seen = np.bincount(picks, minlength=10)
+    assert chi_square_p(seen, weights(1 / 3, np.arange(10), np.ones(10))) > FALSE_ALARM
+    assert chi_square_p(seen, weights(1 / 2, np.arange(10), np.ones(10))) < FALSE_ALARM
+
+
+def coarse(bits: int) -> tuple[list[int], list[int]]:
+    """Weights 1, e**-1 and e**-2, known to an eighth of the bits asked for: many uniforms are read on."""
+    known = bits // 8
+    pairs = [exp_negative(Fraction(i), known) for i in range(3)]
+    return [low << bits - known for low, _ in pairs], [high << bits - known for _, high in pairs]
+
+
+def test_a_choice_with_coarse_brackets_is_still_exact():
+    seen = np.bincount([noise.choose_lazily(coarse) for _ in range(20_000)], minlength=3)
+    assert chi_square_p(seen, weights(1.0, np.arange(3), np.ones(3))) > FALSE_ALARM
+    assert chi_square_p(seen, weights(1.1, np.arange(3), np.ones(3))) < FALSE_ALARM
+
+
+def coarse_logs(bits: int) -> tuple[list[int], list[int]]:
+    """L = 0, -1/3, -2/3, with brackets that are a sixteenth of a unit wide at 64 bits."""
+    unit = 1 << bits
+    slack = unit >> bits // 16
+    exact = [-i * unit // 3 for i in range(3)]
+    return [value - slack for value in exact], [value + slack for value in exact]
+
+
+def test_a_choice_with_coarse_logarithms_is_still_exact():
+    seen = np.bincount([noise.choose_log(coarse_logs) for _ in range(5000)], minlength=3)
+    assert chi_square_p(seen, weights(1 / 3, np.arange(3), np.ones(3))) > FALSE_ALARM
+    assert chi_square_p(seen, weights(1 / 2, np.arange(3), np.ones(3))) < FALSE_ALARM
+
+
+def test_integer_weights_and_shuffles():
+    big = [10**40, 3 * 10**40, 10**41]
+    seen = np.bincount([noise.choose_integer(big) for _ in range(30_000)], minlength=3)
+    assert chi_square_p(seen, [1 / 14, 3 / 14, 10 / 14]) > FALSE_ALARM
+    assert chi_square_p(seen, [1 / 14, 3.3 / 14, 9.7 / 14]) < FALSE_ALARM
+    orders = [tuple(noise.shuffle(range(4))) for _ in range(24_000)]
+    assert len(set(orders)) == factorial(4)
+    assert chi_square_p(*observe(orders, sorted(set(orders)))) > FALSE_ALARM
+
+
+def test_coins():
+    fair = sum(noise.bernoulli(Fraction(1, 3)) for _ in range(30_000))
+    assert chi_square_p([fair, 30_000 - fair], [1 / 3, 2 / 3]) > FALSE_ALARM
+    assert chi_square_p([fair, 30_000 - fair], [1 / 3 * 1.1, 1 - 1 / 3 * 1.1]) < FALSE_ALARM
+    heads = sum(noise.bernoulli_exp(Fraction(3, 2)) for _ in range(30_000))
+    lazy = sum(
+        noise.bernoulli_exp_lazily((Fraction(3, 2) - Fraction(1, 2**i), Fraction(3, 2)) for i in range(2, 99))
+        for _ in range(20_000)
+    )
+    for count, size in ((heads, 30_000), (lazy, 20_000)):
+        assert chi_square_p([count, size - count], [np.exp(-1.5), 1 - np.exp(-1.5)]) > FALSE_ALARM
+        assert chi_square_p([count, size - count], [np.exp(-1.65), 1 - np.exp(-1.65)]) < FALSE_ALARM
+
+
+def test_simulated_choices_have_the_same_law():
+    picks = simulate.choose_exponential(np.random.default_rng(1), SCORES, "0.5", COUNTS, size=100_000)
+    seen = np.bincount(np.asarray(picks), minlength=6)
+    assert chi_square_p(seen, weights(0.5)) > FALSE_ALARM
+    assert chi_square_p(seen, weights(0.55)) < FALSE_ALARM

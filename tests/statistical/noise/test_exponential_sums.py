@@ -1,0 +1,83 @@
+"""Rounded sums of exponentials: each sum, and sums that share terms (false-alarm rate 1e-6)."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from tests.support import laws
+from tests.support.chisquare import FALSE_ALARM, chi_square_p
+
+from isotone import noise
+from isotone.noise import exponential, simulate
+
+SIZE = 4000
+
+
+def draws(rate: Fraction, plus: list[int], minus: list[int], size: int = SIZE):
+    lengths = np.array(plus), np.array(minus)
+    return np.array([noise.rounded_exponential_sums(rate, *lengths) for _ in range(size)])
+
+
+@pytest.fixture(params=[None, 1], ids=["as many places as usual", "one place at first"])
+def places(request, monkeypatch):
+    """One binary place leaves almost every rounding open, so that digits are read on."""
+    if request.param is not None:
+        monkeypatch.setattr(exponential, "first_places", lambda *_: request.param)
+    return request.param
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 2), Fraction(1, 50)])
+def test_each_sum_has_its_gamma_law(rate, places):
+    sums = draws(rate, [1, 0, 3, 1], [0, 2, 0, 1])
+    for column, law in [
+        (sums[:, 0], lambda r: laws.rounded_gamma_cdf(r, 1)),
+        (-sums[:, 1], lambda r: laws.rounded_gamma_cdf(r, 2)),
+        (sums[:, 2], lambda r: laws.rounded_gamma_cdf(r, 3)),
+        (sums[:, 3], laws.rounded_laplace_cdf),
+    ]:
+        assert laws.fits(column, law(float(rate)), cells=20) > FALSE_ALARM
+        assert laws.fits(column, law(float(rate) * 1.25), cells=20) < FALSE_ALARM
+
+
+def test_a_long_sum_fails_at_a_rate_off_by_a_tenth():
+    sums = draws(Fraction(1), [40], [0])[:, 0]
+    assert laws.fits(sums, laws.rounded_gamma_cdf(1.0, 40), cells=20) > FALSE_ALARM
+    for factor in (0.9, 1.1):
+        assert laws.fits(sums, laws.rounded_gamma_cdf(factor, 40), cells=20) < FALSE_ALARM
+
+
+def joint_law(rate: float, size: int) -> np.ndarray:
+    """P(round(E_1) = a, round(E_1 + E_2) = b) for a, b below ``size``."""
+
+    def mass(a: int, b: int) -> float:
+        def density(x: float) -> float:
+            tail = [np.exp(-rate * max(0.0, edge - x)) for edge in (b - 0.5, b + 0.5)]
+            return rate * np.exp(-rate * x) * (tail[0] - tail[1])
+
+        start, stop = max(0.0, a - 0.5), a + 0.5
+        kink = [x for x in (b - 0.5, b + 0.5) if start < x < stop]
+        return quad(density, start, stop, points=kink or None)[0]
+
+    return np.array([[mass(a, b) if a <= b else 0.0 for b in range(size)] for a in range(size)])
+
+
+def test_sums_that_share_a_term_have_the_joint_law(places):
+    rate, size = 0.7, 8
+    law = joint_law(rate, size)
+    seen = np.zeros((size, size))
+    for a, b in draws(Fraction(7, 10), [1, 2], [0, 0]):
+        if b < size:
+            seen[a, b] += 1
+    inside = seen.sum() / SIZE
+    assert abs(inside - law.sum()) < 5 * np.sqrt(law.sum() * (1 - law.sum()) / SIZE)  # false alarm 6e-7
+    assert chi_square_p(seen, law / law.sum()) > FALSE_ALARM
+    independent = np.outer(law.sum(axis=1), law.sum(axis=0))
+    assert chi_square_p(seen, independent / independent.sum()) < FALSE_ALARM
+
+
+def test_simulated_sums_have_the_same_law():
+    rng = np.random.default_rng(2)
+    sums = np.array([simulate.rounded_exponential_sums(rng, "0.5", [3, 1], [0, 1]) for _ in range(SIZE)])
+    assert laws.fits(sums[:, 0], laws.rounded_gamma_cdf(0.5, 3), cells=20) > FALSE_ALARM
+    assert laws.fits(sums[:, 1], laws.rounded_laplace_cdf(0.5), cells=20) > FALSE_ALARM
