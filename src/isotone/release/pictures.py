@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,14 +41,14 @@ def svg(release: Release) -> str:
     out = io.StringIO()
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "isotone", "font.family": "sans-serif"}):
         figure.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    text = out.getvalue()
+    text = re.sub(r"<metadata>.*?</metadata>", "", out.getvalue(), flags=re.DOTALL)
     return text[text.index("<svg") :]
 
 
 def _size(release: Release) -> tuple[float, float]:
     if release.kind == "counts" and "group" not in release.columns and len(release.order) <= _READABLE:
         P = release.order
-        return max(7.0, 1.9 * P.width), 1.5 + 1.4 * P.height
+        return max(6.0, 1.5 * P.width), 0.4 + 1.3 * P.height
     return 7.5, 4.5
 
 
@@ -58,7 +59,7 @@ def _counts(release: Release, ax: Axes) -> None:
         _bars(release, ax)
         return
     labels: dict[Any, str] = {
-        x: f"{x}\n{value:,}\n({low:,} to {high:,})"
+        x: f"{str(x).replace('_', ' ')}\n{value:,}\n({low:,} to {high:,})"
         for x, value, low, high in zip(
             columns["element"], columns["value"], columns["low"], columns["high"], strict=True
         )

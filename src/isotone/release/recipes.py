@@ -11,7 +11,10 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 import isotone.counts as counts
+from isotone.counts.relaxation import Relaxation
 from isotone.curves import PrivateIsotonicRegression
 from isotone.errors import InputError
 from isotone.order import Poset
@@ -55,7 +58,10 @@ def recipe_of(mechanism: Any) -> dict[str, Any]:
 def rebuild_count_mechanism(P: Poset, recipe: Mapping[str, Any]) -> Any:
     """The mechanism that a recipe describes, over the order ``P``."""
     kind = count_mechanism(str(recipe.get("name")))
-    return kind(P, **_given(kind, recipe))
+    given = _given(kind, recipe)
+    if "relaxation" in given:
+        given["relaxation"] = Relaxation.of(given["relaxation"])
+    return kind(P, **given)
 
 
 def rebuild_table_mechanism(recipe: Mapping[str, Any]) -> TwoStageMechanism:
@@ -85,7 +91,7 @@ def _given(kind: type[Any], recipe: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _arguments(kind: type[Any]) -> list[str]:
-    return [name for name in inspect.signature(kind).parameters if name != "P"]
+    return [name for name in inspect.signature(kind).parameters if name not in ("P", "progress")]
 
 
 def _argument(mechanism: Any, name: str) -> Any:
@@ -93,8 +99,18 @@ def _argument(mechanism: Any, name: str) -> Any:
     if name in ("epsilon", "delta", "rho"):
         number: Fraction = getattr(mechanism.guarantee, name)
         return str(number) if number else None
+    if name == "relaxation":
+        return _relaxed_covers(mechanism)
     holder = mechanism if hasattr(mechanism, name) else mechanism.unit
     value = getattr(holder, name)
-    if hasattr(value, "plain"):
-        return value.plain()
     return str(value) if isinstance(value, Fraction) else value
+
+
+def _relaxed_covers(mechanism: counts.PosetMechanism) -> list[list[str]] | None:
+    """The relaxed order that an order beyond exact reach is drawn from, so that anyone can use the same one."""
+    P, dropped = mechanism.P, set(mechanism.method.dropped)
+    if not dropped:
+        return None
+    related = [(P.elements[i], P.elements[j]) for i, j in np.argwhere(P.leq_matrix()) if i != j]
+    kept = Poset(P.elements, [pair for pair in related if pair not in dropped])
+    return [[str(lower), str(upper)] for lower, upper in kept.covers]

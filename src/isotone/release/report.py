@@ -208,17 +208,46 @@ def _cell(value: Any) -> str:
 
 
 def _rules(release: Release) -> str:
-    rules = {
-        key: value for key, value in release.manifest.get("rules", {}).items() if value not in (None, "", {})
-    }
-    items = "".join(
-        f"<dt>{escape(key.replace('_', ' '))}</dt><dd>{escape(_plain(value))}</dd>"
-        for key, value in rules.items()
-    )
+    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in rules_in_words(release))
     return (
         "<p>These rules were fixed before the data was read, and each looks at one record at a time. How often a "
-        f"rule had to be used is not known to anyone but the steward.</p><dl>{items}</dl>"
+        f"rule had to be used is not known to anyone but the steward.</p><ul>{items}</ul>"
     )
+
+
+def rules_in_words(release: Release) -> list[str]:
+    """The declared rules of a release, a sentence each."""
+    rules, unit = release.manifest.get("rules", {}), release.guarantee.unit
+    times = int(rules.get("contributions") or 1)
+    if rules.get("unit") is None:
+        words = [f"Every row is one {unit}."]
+    elif times == 1:
+        words = [
+            f"The rows of one {unit} (column {rules['unit']}) count once; rows without a {unit} are left out."
+        ]
+    else:
+        words = [f"At most {times} rows of one {unit} (column {rules['unit']}) count."]
+    if release.kind == "counts":
+        words.append(
+            f"Yes is: {', '.join(rules['yes'])}. An answer that is missing or cannot be read counts as {rules['missing']}."
+        )
+        broken = {"close": "is completed: a yes makes all that it implies a yes", "drop": "is left out"}
+        words.append(f"A record that breaks the order {broken[rules['on_violation']]}.")
+        if rules.get("max_size"):
+            words.append(
+                f"A record keeps at most {rules['max_size']} yeses, those nearest to the top of the order."
+            )
+    elif release.kind == "table":
+        words.append(
+            "Categories that are not in the published list are ignored; listed ones without a row count 0."
+        )
+        words.append(f"Counts above {rules['top code']} are published as {rules['top code']} at most.")
+    else:
+        low, high = rules["bounds"]
+        words.append(
+            f"Values of x below {low} or above {high} count as {low} or {high}; rows that lack x or y are left out."
+        )
+    return words
 
 
 def _plain(value: Any) -> str:

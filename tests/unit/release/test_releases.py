@@ -1,0 +1,350 @@
+"""Releases: charged before data is read, the same for any contents, complete in what they say."""
+
+import json
+import pickle
+import re
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import isotone as iso
+from isotone.counts import PosetMechanism
+from isotone.errors import BudgetError, InputError, IsotoneError
+from isotone.release import SourceError, count_release, load_release, verify
+from isotone.release.result import Release
+
+P = iso.Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])
+TABLE = pd.DataFrame(
+    {"person": range(400), "hyp": [1] * 200 + [0] * 200, "twice": [1, 0] * 200, "meds": [0] * 400}
+)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return iso.Ledger(tmp_path / "survey.ledger", epsilon=10)
+
+
+@pytest.fixture
+def silent(monkeypatch):
+    """No noise, so that a test can see what was counted."""
+    monkeypatch.setattr(PosetMechanism, "_integer_noise", lambda self: np.zeros(len(self.P), dtype=np.int64))
+
+
+def counts(ledger, data=TABLE, **options):
+    settings: dict[str, Any] = {"epsilon": 1, "unit": "person", "mechanism": "PosetMechanism", **options}
+    return iso.release_counts(data, P, ledger=ledger, **settings)
+
+
+def test_a_release_of_counts_says_everything_about_its_values(ledger, silent):
+    release = counts(ledger)
+    frame = release.frame()
+    assert frame["element"].tolist() == ["hyp", "twice", "meds"]
+    assert frame["value"].tolist() == [
+        300,
+        200,
+        0,
+    ]  # half of those who say no to hyp say yes to twice: closed
+    assert list(frame) == ["element", "value", "sd", "low", "high", "low_all", "high_all"]
+    assert (frame["low"] <= frame["value"]).all()
+    assert (frame["high"] <= frame["high_all"]).all()
+    assert release.guarantee == iso.Guarantee.pure(1, unit="person")
+    assert release.frame("arrow").num_rows == len(release.frame("polars")) == 3
+
+
+def test_the_intervals_hold_as_often_as_they_say(ledger):
+    """False alarm below 1e-6: of 400 independent releases at 95 %, fewer than 350 or all would be wrong."""
+    mechanism = PosetMechanism(P, epsilon="0.3")
+    known = count_release.count_columns(mechanism, 0.95)
+    noise = np.array([mechanism.release([0, 0, 0]) for _ in range(400)])
+    each = (np.abs(noise) <= known["alone"]).sum(axis=0)
+    together = (np.abs(noise) <= known["together"]).all(axis=1).sum()
+    assert (each > 350).all()
+    assert together > 350
+    half = (np.abs(noise) <= known["alone"] // 2).sum(axis=0)
+    assert (half < 350).all()  # and half the width would be noticed
+
+
+def test_the_charge_is_made_before_the_data_is_read(ledger, monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        count_release, "count_records", lambda *a: seen.append(len(ledger.charges())) or 1 / 0
+    )
+    with pytest.raises(ZeroDivisionError):
+        counts(ledger)
+    assert seen == [1]
+    assert ledger.remaining().epsilon == 9  # the unfinished charge stays spent
+    assert not ledger.charges()[0].finished
+
+
+def test_a_finished_release_is_noted_with_its_content(ledger):
+    release = counts(ledger, spec="abc")
+    (charge,) = ledger.charges()
+    assert charge.release == release.manifest["content_hash"]
+    assert (charge.spec, charge.mechanism) == ("abc", "PosetMechanism")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"epsilon": 0}, "above 0"),
+        ({"epsilon": None}, "needs epsilon"),
+        ({"epsilon": 1, "rho": 1}, "not both"),
+        ({"unit": "persn"}, "did you mean 'person'"),
+        ({"data": "nowhere.csv"}, "There is no file"),
+        ({"mechanism": "PosetMechanim"}, "did you mean 'PosetMechanism'"),
+        ({"mechanism": "LaplaceMechanism", "total": True}, "does not give the number of records"),
+        ({"mechanism": "LaplaceMechanism", "delta": "1e-6"}, "cannot promise"),
+        ({"groups": ["a"]}, "needs by="),
+        ({"by": "person"}, "public list"),
+        ({"by": "persn", "groups": ["a"]}, "no column"),
+        ({"confidence": 2}, "confidence"),
+        ({"contributions": 0}, "contributions"),
+        ({"neighbours": "swap"}, "neighbours"),
+        ({"columns": {"none": "x"}}, "not in the order"),
+        ({"mechanism": PosetMechanism(iso.Poset.chain("abc"), 1)}, "another order"),
+        ({"mechanism": PosetMechanism(P, 2)}, "less than asked"),
+        ({"mechanism": PosetMechanism(P, 1, contributions=2)}, "other contributions"),
+    ],
+)
+def test_what_is_wrong_and_public_is_refused_before_any_charge(ledger, options, message):
+    with pytest.raises((InputError, SourceError), match=message):
+        counts(ledger, **options)
+    assert ledger.charges() == []
+
+
+def test_too_little_budget_is_refused_with_what_is_left(ledger):
+    counts(ledger, epsilon=9)
+    with pytest.raises(BudgetError, match="ε = 1 of ε = 10 is left"):
+        counts(ledger, epsilon="1.1")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        TABLE.head(0),
+        TABLE.assign(hyp=None, twice=None, meds=None),
+        TABLE.assign(hyp="text", twice="\x00", meds="ニ"),
+        TABLE.assign(person=None),
+        TABLE.assign(person="same"),
+        TABLE.assign(hyp=1e308, twice=-1.0, meds=np.nan),
+    ],
+)
+def test_odd_contents_are_released_like_any_other(ledger, data, silent, capsys):
+    release = counts(ledger, data.astype(object))
+    assert release.frame()["value"].between(0, 1).all()
+    assert capsys.readouterr() == ("", "")
+
+
+def test_groups_are_released_in_parallel(ledger, silent):
+    table = TABLE.assign(region=["north", "south", "mars", None] * 100)
+    release = counts(ledger, table, by="region", groups=["south", "north", "empty"])
+    frame = release.frame()
+    assert frame["group"].unique().tolist() == ["south", "north", "empty"]
+    assert frame["value"].tolist() == [50, 0, 0, 100, 100, 0, 0, 0, 0]
+    assert ledger.spent().epsilon == 1
+
+
+def test_groups_under_replace_share_the_promise(tmp_path):
+    ledger = iso.Ledger(tmp_path / "r.ledger", epsilon=2, neighbours="replace")
+    table = TABLE.assign(region="north")
+    release = counts(ledger, table, by="region", groups=["north", "south"], neighbours="replace")
+    assert release.manifest["mechanism"]["epsilon"] == "1/2"
+    assert release.manifest["mechanism"]["neighbours"] == "add-remove"
+    assert release.guarantee == iso.Guarantee.pure(1, neighbours="replace", unit="person")
+    release.save(tmp_path / "out")
+    assert verify(tmp_path / "out").holds
+
+
+def test_the_total_is_noisy_and_free(ledger):
+    release = counts(ledger, total=True)
+    assert isinstance(release.total, int)
+    assert abs(release.total - 400) < 400
+    assert ledger.spent().epsilon == 1
+
+
+def test_the_plans_best_is_used_unless_named(ledger):
+    assert counts(ledger, mechanism=None).manifest["mechanism"]["name"] == "PosetMechanism"
+    assert counts(ledger, mechanism="LaplaceMechanism").manifest["mechanism"]["name"] == "LaplaceMechanism"
+
+
+def test_consistent_values_follow_the_order_and_keep_the_promise(ledger, monkeypatch):
+    monkeypatch.setattr(PosetMechanism, "_integer_noise", lambda self: np.array([-290, 5, -9]))
+    release = counts(ledger)
+    assert release.value.tolist() == [10, 205, -9]
+    mended = release.consistent()
+    assert mended.value.tolist() == [108, 108, 0]
+    assert mended.guarantee == release.guarantee
+    assert mended.manifest["content_hash"] != release.manifest["content_hash"]
+
+
+def test_a_table_is_released_for_the_public_list(ledger):
+    data = pd.DataFrame({"county": ["a"] * 9 + ["b"] * 3 + ["elsewhere"] * 5, "person": range(17)})
+    release = iso.release_table(
+        data, category="county", categories=["b", "a", "c"], upper=20, epsilon=5, ledger=ledger, unit="person"
+    )
+    frame = release.frame()
+    assert frame["category"].tolist() == ["b", "a", "c"]
+    assert list(frame) == ["category", "value", "sd", "low", "high"]
+    assert frame["value"].between(0, 20).all()
+    assert release.consistent() is release
+    assert sum(release.manifest["distribution"]) == pytest.approx(1)
+
+
+def test_a_curve_is_released_on_public_bounds(ledger):
+    x = np.arange(3000) % 100
+    data = pd.DataFrame({"age": x, "risk": x / 100, "person": np.arange(3000) // 2})
+    release = iso.release_curve(
+        data, x="age", y="risk", bounds=(0, 100), y_range=(0, 1), epsilon=2, ledger=ledger, unit="person"
+    )
+    frame = release.frame()
+    assert frame["x"].is_monotonic_increasing
+    assert frame["value"].is_monotonic_increasing
+    assert abs(np.interp(50, frame["x"], frame["value"]) - 0.5) < 0.2
+    with pytest.raises(InputError, match="no partial order"):
+        release.order
+
+
+@pytest.mark.parametrize(
+    "release",
+    [
+        lambda ledger: iso.release_table(
+            TABLE, category="x", categories=["a"], upper=3, epsilon=1, ledger=ledger
+        ),
+        lambda ledger: iso.release_table(
+            TABLE, category="hyp", categories=[], upper=3, epsilon=1, ledger=ledger
+        ),
+        lambda ledger: iso.release_table(
+            TABLE, category="hyp", categories=["1"], upper=-1, epsilon=1, ledger=ledger
+        ),
+        lambda ledger: iso.release_table(
+            TABLE, category="hyp", categories=["1"], upper=1, epsilon=0, ledger=ledger
+        ),
+        lambda ledger: iso.release_curve(
+            TABLE, x="hyp", y="twice", bounds=(1, 0), y_range=(0, 1), epsilon=1, ledger=ledger
+        ),
+        lambda ledger: iso.release_curve(
+            TABLE, x="no", y="twice", bounds=(0, 1), y_range=(0, 1), epsilon=1, ledger=ledger
+        ),
+        lambda ledger: iso.release_curve(
+            TABLE, x="hyp", y="twice", bounds=(0, 1), y_range=(0, 1), epsilon=1, ledger=ledger, method="magic"
+        ),
+    ],
+)
+def test_tables_and_curves_refuse_bad_parameters_before_any_charge(ledger, release):
+    with pytest.raises(InputError):
+        release(ledger)
+    assert ledger.charges() == []
+
+
+def saved(ledger, tmp_path):
+    release = counts(ledger, title="A <survey> & more")
+    return release, release.save(tmp_path / "out")
+
+
+def test_a_saved_release_is_read_back_and_verified(ledger, tmp_path):
+    release, folder = saved(ledger, tmp_path)
+    again = load_release(folder)
+    assert again.columns == release.columns
+    verdict = verify(folder)
+    assert verdict.holds, str(verdict)
+    assert "must trust the steward" in str(verdict)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("release.csv", lambda text: text.replace("hyp,", "hyp,1", 1)),
+        ("report.html", lambda text: text.replace("survey", "census")),
+        ("manifest.json", lambda text: text.replace('"epsilon": "1"', '"epsilon": "1/9"')),
+        ("manifest.json", lambda text: text.replace('"unit": "person"', '"unit": "household"')),
+        ("manifest.json", lambda text: text.replace('"twice",\n        "hyp"', '"meds",\n        "twice"')),
+    ],
+)
+def test_a_changed_release_is_noticed(ledger, tmp_path, name, change):
+    _, folder = saved(ledger, tmp_path)
+    before = (folder / name).read_text()
+    assert change(before) != before
+    (folder / name).write_text(change(before))
+    verdict = verify(folder)
+    assert not verdict.holds
+    assert "Do not rely" in str(verdict)
+
+
+def test_a_promise_the_mechanism_does_not_keep_is_noticed_even_when_sealed_anew(ledger):
+    from isotone.release.result import seal
+    from isotone.release.verify import derived_guarantee
+
+    release = counts(ledger)
+    cheat = {**release.manifest, "guarantee": {**release.manifest["guarantee"], "epsilon": "1/2"}}
+    forged = seal(release.columns, cheat)
+    assert not derived_guarantee(forged).within(forged.guarantee)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"format": "isotone release 0"}', "\x00"])
+def test_a_folder_that_holds_no_release_is_explained(ledger, tmp_path, content):
+    _, folder = saved(ledger, tmp_path)
+    (folder / "manifest.json").write_text(content)
+    with pytest.raises(InputError, match=r"cannot be read|not written by"):
+        load_release(folder)
+
+
+def test_a_folder_without_files_is_explained(tmp_path):
+    with pytest.raises(InputError, match=r"manifest.json is missing"):
+        load_release(tmp_path)
+
+
+def test_an_unwritable_folder_is_explained(ledger, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(IsotoneError, match="could not be written"):
+        counts(ledger).save(tmp_path / "file" / "out")
+
+
+def test_the_report_is_complete_in_itself_and_escapes_what_it_shows(ledger, tmp_path):
+    release, folder = saved(ledger, tmp_path)
+    page = (folder / "report.html").read_text()
+    assert "A &lt;survey&gt; &amp; more" in page
+    assert not re.search(r"""(src|href|url)\s*[=(]\s*["']?(https?:)?//""", page)
+    for value in release.value:
+        assert f"{value:,}" in page
+    assert "differential privacy with ε = 1" in page
+    assert "Laplace noise would have had" in page
+
+
+def test_nothing_of_the_data_is_stored_but_its_private_outputs(ledger, tmp_path):
+    """A release of other data with the same noise differs in its values and in nothing else."""
+    secret = TABLE.assign(person=[f"secret-{i}" for i in range(400)])
+    release, folder = saved(ledger, tmp_path)
+    other = counts(ledger, secret)
+    stored = "".join(path.read_text(errors="replace") for path in folder.iterdir())
+    stored += pickle.dumps(other).decode("latin-1") + json.dumps(ledger.export())
+    assert "secret-" not in stored
+    assert set(release.manifest) == set(other.manifest)
+    changing = {"charge", "time", "content_hash", "title"}
+    assert {k: v for k, v in release.manifest.items() if k not in changing} == {
+        k: v for k, v in other.manifest.items() if k not in changing
+    }
+
+
+def test_a_simulated_statistic_is_never_released():
+    mechanism = PosetMechanism(P, epsilon=1)
+    with pytest.raises(InputError, match="simulate"):
+        mechanism.release(mechanism.simulate(1, np.random.default_rng(0))[0])
+
+
+def test_a_release_prints_as_a_table_in_a_notebook(ledger):
+    release = counts(ledger)
+    assert isinstance(release, Release)
+    assert "<td>hyp</td>" in release._repr_html_()
+    assert "3 values" in str(release)
+
+
+def test_replacing_records_costs_what_the_ledger_says(tmp_path):
+    ledger = iso.Ledger(tmp_path / "z.ledger", rho=1)
+    release = counts(ledger, epsilon=None, rho="0.5", mechanism="GaussianMechanism")
+    assert release.guarantee.kind == "zcdp"
+    assert ledger.remaining().rho == Fraction(1, 2)
+    release.save(tmp_path / "out")
+    assert verify(tmp_path / "out").holds
