@@ -25,7 +25,7 @@ __all__ = ["Diagram", "Floats", "Placed", "arrange", "pack", "place"]
 
 Floats = NDArray[np.float64]
 
-_SWEEPS = 24
+_SWEEPS, _CENTRINGS = 24, 8
 _BEND_WIDTH = 0.4
 
 
@@ -98,24 +98,45 @@ def _levelled(poset: Poset, elements: tuple[int, ...]) -> Diagram:
 
 
 def _untangled(diagram: Diagram) -> Diagram:
-    """Sort the levels in sweeps up and down; keep the arrangement with the fewest crossings."""
+    """Sort the levels in sweeps up and down; keep the arrangement with the fewest crossings.
+
+    The sweeps start from the points as listed and from the points as a walk along the lines meets them.
+    """
     below, above = _neighbours(diagram)
-    rows = [list(row) for row in diagram.levels]
-    best, fewest = diagram, _crossings(rows, above)
-    for sweep in range(_SWEEPS):
-        if fewest == 0:
-            break
-        upward = sweep % 2 == 0
-        sides = below if upward else above
-        for height in range(1, len(rows)) if upward else range(len(rows) - 2, -1, -1):
-            beside = rows[height - 1] if upward else rows[height + 1]
-            rank = {point: k for k, point in enumerate(beside)}
-            rows[height] = _sorted_by_neighbours(rows[height], rank, sides)
-        _swap_neighbours(rows, below, above)
-        crossings = _crossings(rows, above)
-        if crossings < fewest:
-            best, fewest = replace(diagram, levels=tuple(map(tuple, rows))), crossings
-    return best
+    met = {point: k for k, point in enumerate(_walk(diagram.levels[-1][0], below, above))}
+    best, fewest = diagram.levels, _crossings(diagram.levels, above)
+    for start in (diagram.levels, [sorted(row, key=met.__getitem__) for row in diagram.levels]):
+        rows = [list(row) for row in start]
+        for sweep in range(_SWEEPS):
+            if fewest == 0:
+                break
+            _sweep(rows, below, above, upward=sweep % 2 == 0)
+            crossings = _crossings(rows, above)
+            if crossings < fewest:
+                best, fewest = tuple(map(tuple, rows)), crossings
+    return replace(diagram, levels=best)
+
+
+def _walk(start: int, below: list[list[int]], above: list[list[int]]) -> list[int]:
+    """All points in the order of a depth-first walk along the lines."""
+    met: dict[int, None] = {}
+    waiting = [start]
+    while waiting:
+        point = waiting.pop()
+        if point not in met:
+            met[point] = None
+            waiting.extend(reversed(above[point] + below[point]))
+    return list(met)
+
+
+def _sweep(rows: list[list[int]], below: list[list[int]], above: list[list[int]], *, upward: bool) -> None:
+    """Sort every level by the one before it, bottom to top or top to bottom, in place."""
+    sides = below if upward else above
+    heights = range(len(rows)) if upward else range(len(rows) - 1, -1, -1)
+    for before, height in pairwise(heights):
+        rank = {point: k for k, point in enumerate(rows[before])}
+        rows[height] = _sorted_by_neighbours(rows[height], rank, sides)
+    _swap_neighbours(rows, below, above)
 
 
 def _neighbours(diagram: Diagram) -> tuple[list[list[int]], list[list[int]]]:
@@ -237,7 +258,7 @@ def _centre(diagram: Diagram, across: Floats, width: Floats, gap: float) -> None
     below, above = _neighbours(diagram)
     elements = len(diagram.elements)
     heights = range(len(diagram.levels))
-    for sweep in range(_SWEEPS):
+    for sweep in range(_CENTRINGS):
         for height in heights if sweep % 2 else reversed(heights):
             row = list(diagram.levels[height])
             steps = (width[row][1:] + width[row][:-1]) / 2 + gap

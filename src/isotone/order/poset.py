@@ -370,14 +370,14 @@ class Poset:
         if len(self) <= 12:
             return f"Poset({list(self.elements)!r}, {list(self.covers)!r})"
         first = ", ".join(repr(name) for name in self.elements[:3])
-        return (
-            f"<Poset of {len(self)} elements ({first}, …), {len(self._covers)} covers, height {self.height}>"
-        )
+        size = f"{len(self)} elements, {len(self._covers)} covers, height {self.height}"
+        return f"<Poset of {size}: {first}, …>"
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError("A Poset is immutable: build a new one, for example with induced() or rename().")
 
-    __delattr__ = __setattr__  # pyright: ignore[reportAssignmentType]
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError("A Poset is immutable: build a new one, for example with induced() or rename().")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Poset._of, (self.elements, self._covers[:, 0], self._covers[:, 1])
@@ -455,6 +455,8 @@ class Poset:
 
 def _joined_names(posets: Sequence[Poset]) -> list[Hashable]:
     names = [name for poset in posets for name in poset.elements]
+    if not names:
+        raise OrderError("Pass at least one poset to combine.")
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise OrderError(f"Two of these posets have an element {twice!r}. Give one new names with rename().")
