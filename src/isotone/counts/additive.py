@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from isotone.counts.consistency import consistent
 from isotone.counts.sensitivity import Sensitivity
 from isotone.counts.statistic import Counts, check_counts
 from isotone.errors import InputError
@@ -94,6 +95,14 @@ class AdditiveMechanism(ABC):
     def simultaneous_half_width(self, confidence: float = 0.95) -> float:
         """The half-width that *all* noise stays within, at once, with the given probability."""
         return float(np.quantile(np.max(np.abs(_sample(self)), axis=1), check_confidence(confidence)))
+
+    def consistent(
+        self, values: ArrayLike, upper: float | None = None, integers: bool = False
+    ) -> NDArray[np.float64] | NDArray[np.int64]:
+        """Released ``values`` made monotone and not negative, each trusted by its variance; see :func:`consistent`."""
+        variance = self.error().variance
+        weights = 1 / variance if np.all(variance > 0) else None
+        return consistent(self.P, values, weights, upper, integers)
 
     def __str__(self) -> str:
         return f"{type(self).__name__} over {len(self.P)} elements, {self.guarantee}"

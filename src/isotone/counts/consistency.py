@@ -1,7 +1,8 @@
 """Noisy counts made possible again: not negative, and growing along the order.
 
-No data is read, so nothing is spent. The result is the closest such vector in least squares; which weights
-are best was measured (docs/theory/consistency.md).
+No data is read, so nothing is spent. The result is the closest such vector in least squares. Weights inverse
+to the mechanism's variances measured best, which is what ``mechanism.consistent`` uses; its whole covariance
+can do harm (docs/theory/consistency.md, section 2).
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ def consistent(
     every element.
 
     Applied to a release it is post-processing: it never weakens the guarantee. It never moves the vector
-    further, in weighted squares, from *any* consistent vector, so in particular not from the true one.
+    further, in weighted squares, from *any* consistent vector, so in particular not from the true one
+    (docs/theory/consistency.md, section 1).
 
     >>> from isotone.order import Poset
     >>> P = Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from isotone.counts import HierarchicalMechanism, LaplaceMechanism
 from isotone.counts.consistency import consistent
 from isotone.errors import InputError
 from isotone.noise.simulated import Simulated
@@ -44,6 +45,19 @@ def test_the_result_is_possible_closer_to_every_possible_vector_and_rounding_kee
         assert np.all(result >= 0)
         assert np.all(result[lower] <= result[upper])
     assert np.sum(weights * (fitted - truth) ** 2) <= np.sum(weights * (noisy - truth) ** 2) + 1e-9
+
+
+def test_a_mechanism_trusts_each_count_by_its_variance(survey):
+    m = HierarchicalMechanism(Poset.chain("abc"), 1)
+    variance = m.error().variance
+    assert len(set(variance.round(9))) > 1
+    noisy = [30, 20, 10]
+    assert m.consistent(noisy) == pytest.approx(consistent(m.P, noisy, 1 / variance))
+    assert m.consistent(noisy, upper=15, integers=True).tolist() == [15, 15, 15]
+    equal = LaplaceMechanism(survey, 1)
+    assert equal.consistent([10, 17, -2]).tolist() == [13.5, 13.5, 0.0]
+    sure = LaplaceMechanism(survey, 10**200)
+    assert sure.consistent([10, 17, -2]).tolist() == [13.5, 13.5, 0.0]
 
 
 def test_what_was_simulated_stays_simulated(survey):
