@@ -167,7 +167,12 @@ def _promise(release: Release) -> str:
 
 def _accuracy(release: Release, level: str) -> str:
     text = ""
-    if "low" in release.columns:
+    if release.kind == "table":
+        text += (
+            f"<p>Given the noisy counts, the true count of a category lies in its interval with a probability of {level}, "
+            "on average over the categories and as far as the private distribution is right.</p>"
+        )
+    elif "low" in release.columns:
         text += (
             f"<p>Each interval contains the true value with a probability of {level}. The uncertainty shown is that "
             "of the noise, which is known exactly; errors in the data itself are not part of it.</p>"
