@@ -10,8 +10,10 @@ from isotone.counts.hierarchical import HierarchicalMechanism
 from isotone.counts.l_infinity import LInfinityMechanism
 from isotone.counts.laplace import LaplaceMechanism
 from isotone.counts.lp_ball import L2Mechanism, LpMechanism
+from isotone.counts.method import Method
 from isotone.counts.plan import Plan, plan
 from isotone.counts.poset_mechanism import PosetMechanism
+from isotone.counts.relaxation import Relaxation, relax
 
 __all__ = [
     "DiscreteGaussianMechanism",
@@ -22,11 +24,14 @@ __all__ = [
     "LInfinityMechanism",
     "LaplaceMechanism",
     "LpMechanism",
+    "Method",
     "Plan",
     "PosetMechanism",
+    "Relaxation",
     "consistent",
     "cut",
     "cut_all",
     "plan",
+    "relax",
     "sample_extended_bipartition",
 ]

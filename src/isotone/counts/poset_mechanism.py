@@ -13,12 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 from isotone import noise
 from isotone.counts.additive import AdditiveMechanism, deviation
 from isotone.counts.bipartition_sampler import Sampler, sampler
+from isotone.counts.method import Method
 from isotone.counts.norm import norms
+from isotone.counts.relaxation import Relaxation
 from isotone.counts.simulation import noise_rows, places
 from isotone.counts.statistic import Counts, check_counts
 from isotone.errors import InputError
 from isotone.guarantee import Guarantee, Neighbours, Number
-from isotone.mechanism import Error
+from isotone.mechanism import Error, Progress, no_progress
 from isotone.noise.simulated import Simulated
 
 if TYPE_CHECKING:
@@ -60,6 +62,9 @@ class PosetMechanism(AdditiveMechanism):
         neighbours: Neighbours = "add-remove",
         contributions: int = 1,
         max_size: int | None = None,
+        *,
+        relaxation: Relaxation | None = None,
+        progress: Progress = no_progress,
     ) -> None:
         self._settle(P, Guarantee.pure(epsilon, neighbours=neighbours), contributions, max_size)
         if max_size is not None:
@@ -67,7 +72,12 @@ class PosetMechanism(AdditiveMechanism):
                 "PosetMechanism has no use for max_size: its noise covers records of every size. For short "
                 "records use LaplaceMechanism or GaussianMechanism with max_size."
             )
-        self._set(sampler=sampler(P))
+        self._set(sampler=sampler(P, relaxation, progress))
+
+    @property
+    def method(self) -> Method:
+        """Which of ``exact``, ``rejection`` and ``relaxed`` is in force, and what it costs."""
+        return self.sampler.method
 
     @property
     def rate(self) -> Fraction:
@@ -75,17 +85,29 @@ class PosetMechanism(AdditiveMechanism):
         return self.epsilon / (self.contributions * (2 if self.neighbours == "replace" else 1))
 
     def norm(self, y: ArrayLike) -> NDArray[np.float64]:
-        """The norm of ``y`` (of each row): 1 at most for the change by one record, in O(n + covers)."""
-        return norms(self.P, y)
+        """The norm of ``y`` (of each row): 1 at most for the change by one record, in O(n + covers).
+
+        That of the relaxed order if the method is ``relaxed``.
+        """
+        return norms(self.sampler.order, y)
 
     def log_density(self, output: ArrayLike, counts: Counts | None = None) -> NDArray[np.float64]:
-        """The log density of real outputs given the counts (or of noise), one per row."""
-        constant = len(self.P) * math.log(self.rate) - self.sampler.tables.log_count
+        """The log density of real outputs given the counts (or of noise), one per row.
+
+        Up to an additive constant of at most 1e-8 for each element; if the method is ``rejection``, the constant
+        is estimated.
+        """
+        constant = len(self.P) * math.log(self.rate) - self.sampler.log_count
         return constant - float(self.rate) * self.norm(deviation(self.P, output, counts))
 
     def error(self) -> Error:
-        """The variance of the noise on each count, before rounding."""
-        return _simulated_error(self)
+        """The variance of the noise on each count, before rounding.
+
+        Exact if the order is series-parallel, as forests are; otherwise from simulated bipartitions, each of
+        which contributes its exact variance, with the standard error (docs/theory/counts.md, section 8).
+        """
+        at_rate_one, scale = self.sampler.squares, 1 / float(self.rate) ** 2
+        return Error(at_rate_one.variance * scale, at_rate_one.method, at_rate_one.standard_error * scale)
 
     def simulate(self, size: int, rng: np.random.Generator) -> Simulated:
         """``size`` float draws of the noise, one per row; not private, for planning only."""
@@ -94,37 +116,45 @@ class PosetMechanism(AdditiveMechanism):
         for start in range(0, size, max(1, _CHUNK // n)):
             rows = result[start : start + max(1, _CHUNK // n)]
             orders, sizes = self.sampler.simulate(len(rows), rng)
-            rows[:] = noise_rows(self.P, orders, sizes, rng.standard_exponential(rows.shape))
+            rows[:] = noise_rows(self.sampler.order, orders, sizes, rng.standard_exponential(rows.shape))
         result /= float(self.rate)
         return Simulated.wrap(result)
 
     def _integer_noise(self) -> NDArray[np.int64]:
+        plus, minus, _ = self._steps()
+        return noise.rounded_exponential_sums(self.rate, plus, minus)
+
+    def _steps(self) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+        """How many exponential steps up and down each count takes, and how many there are up in all."""
         order, a = self.sampler.draw()
-        plus, minus = places(self.P, order[None, :], np.array([a]))
-        return noise.rounded_exponential_sums(self.rate, plus[0], minus[0])
+        plus, minus = places(self.sampler.order, order[None, :], np.array([a]))
+        return plus[0], minus[0], a
 
     def release_with_total(self, counts: Counts, records: int) -> tuple[NDArray[np.int64], int]:
-        """The counts with noise, and the number of records with noise: together as private as the counts alone.
+        """The counts with noise and the number of records with noise: together as private as the counts alone.
 
-        The number of records is the count of an element above all others. Its noise is that of a further step
-        above everything, up or down, added to all steps (docs/theory/counts.md, section 7).
+        The number of records is the count of an element above all others: the sum of all steps, and of one
+        more, up or down (docs/theory/counts.md, section 7).
         """
         values = check_counts(self.P, counts)
-        if records < values.max():
-            raise InputError(
-                "There are fewer records than one of the counts: pass the number of all records."
-            )
-        order, a = self.sampler.draw()
-        plus, minus = places(self.P, order[None, :], np.array([a]))
+        number = check_records(records, values)
+        plus, minus, a = self._steps()
         up = noise.random_bits(1)
-        steps = np.append(plus[0], a + up), np.append(minus[0], len(self.P) - a + 1 - up)
-        rounded = noise.rounded_exponential_sums(self.rate, *steps)
-        return values + rounded[:-1], int(records) + int(rounded[-1])
+        all_steps = np.append(plus, a + up), np.append(minus, len(self.P) - a + 1 - up)
+        rounded = noise.rounded_exponential_sums(self.rate, *all_steps)
+        return values + rounded[:-1], number + int(rounded[-1])
+
+    def total_variance(self) -> float:
+        """The variance of the noise on the number of records (simulated if the method is ``rejection``)."""
+        return self.sampler.total_square / float(self.rate) ** 2
 
 
-def _simulated_error(m: PosetMechanism, draws: int = 20_000) -> Error:
-    """From simulated bipartitions; given one, the variance is known (docs/theory/counts.md, section 4)."""
-    orders, sizes = m.sampler.simulate(draws, np.random.default_rng(0))
-    plus, minus = places(m.P, orders, sizes)
-    squares = ((plus - minus) ** 2 + plus + minus) / float(m.rate) ** 2
-    return Error(squares.mean(axis=0), "simulated", squares.std(axis=0) / math.sqrt(draws))
+def check_records(records: int, values: NDArray[np.int64]) -> int:
+    """The number of records as an int; the message quotes neither it nor a count."""
+    try:
+        number = int(records.__index__())
+    except (AttributeError, TypeError):
+        raise InputError("The number of records must be a whole number.") from None
+    if not values.max() <= number < 2**62:
+        raise InputError("There are fewer records than one of the counts: pass the number of all records.")
+    return number

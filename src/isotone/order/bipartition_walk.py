@@ -35,7 +35,7 @@ from isotone.order.stream import (
 )
 from isotone.order.upward import EXACT_BINOMIALS, Int64, Numbers, exponent, mantissa, share, shift
 
-__all__ = ["walks"]
+__all__ = ["kept", "walks"]
 
 Ints = NDArray[np.int64]
 Places = NDArray[np.int32]
@@ -74,6 +74,15 @@ def walks(
             sizes[filled] = a
             filled += 1
     return filled
+
+
+@njit(cache=True)
+def kept(orders: Places, sizes: Ints, dropped: Ints) -> NDArray[np.bool_]:
+    """For each row whether it has each pair (lower, upper) of ``dropped`` on two sides, or in order on one."""
+    place, result = np.empty(orders.shape[1], np.int32), np.empty(sizes.size, np.bool_)
+    for r in range(sizes.size):
+        result[r] = _keeps(orders[r], sizes[r], dropped, place)
+    return result
 
 
 @njit(cache=True)

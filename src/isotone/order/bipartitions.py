@@ -22,14 +22,14 @@ from isotone.order.bipartition_residues import REACH as COUNTING_REACH
 from isotone.order.bipartition_residues import exact_total
 from isotone.order.bipartition_tables import REACH, Tables, tables, within_reach
 from isotone.order.bipartition_tree import CHAIN, LOOSEN, POINTS, steps
-from isotone.order.bipartition_walk import walks
+from isotone.order.bipartition_walk import kept, walks
 from isotone.order.stream import NEEDS_ANSWER, QUESTION, SLICE, START, STATUS, new_cursor
 from isotone.order.upward import value
 
 if TYPE_CHECKING:
     from isotone.order.poset import Poset
 
-__all__ = ["REACH", "Tables", "count", "draw", "tables", "within_reach"]
+__all__ = ["REACH", "Tables", "count", "draw", "kept", "tables", "within_reach"]
 
 _NO_PAIRS = np.empty((0, 2), np.int64)
 
