@@ -20,7 +20,6 @@ __all__ = ["QuantileBins"]
 
 Ints = NDArray[np.int64]
 
-VALUES = 256
 COUNTING = Fraction(1, 10)
 
 
@@ -37,13 +36,14 @@ class QuantileBins(CurveMechanism):
     slopes: Slopes
     bins: int
     steepest: float = 1.0
+    values: int = 256
 
     def draw(self, records: Records, choices: Choices) -> Curve:
         """A step curve with at most one step for each bin."""
         starts = equal_bins(np.zeros(1, np.int64), np.full(1, self.points, np.int64), self.bins)
         which = np.searchsorted(starts, records.cells, side="right") - 1
         rule = self.slopes
-        candidates = np.arange(VALUES + 1, dtype=np.int64) * (FINE // VALUES)
+        candidates = np.arange(self.values + 1, dtype=np.int64) * (FINE // self.values)
         scores = _imbalance(
             which,
             records.levels,
@@ -57,18 +57,18 @@ class QuantileBins(CurveMechanism):
         offsets = np.arange(starts.size + 1, dtype=np.int64) * candidates.size
         chosen = choices.segments(scores.ravel(), offsets, [rate] * starts.size, np.ones_like(scores).ravel())
         counts = self._counts(which, records.weights, starts.size, choices)
-        return Curve(starts, pooled(chosen / VALUES, counts), self.points)
+        return Curve(starts, pooled(chosen / self.values, counts), self.points)
 
     def _counts(self, which: Ints, weights: Ints, bins: int, choices: Choices) -> NDArray[np.float64]:
         rate = self.setting.rate(COUNTING, 1)
         refuse_small_rate(rate, self.setting.epsilon)
         exact = np.bincount(which, weights=weights, minlength=bins).astype(np.int64)
-        return np.maximum((exact + choices.noise(rate, bins)) / self.setting.weight_steps, 1.0)
+        return np.maximum(choices.perturb(exact, rate) / self.setting.weight_steps, 1.0)
 
     def error(self) -> RiskBound:
         """Section 8: the exponential mechanism's bound for each bin; the bins' width costs at most half a record."""
         rest = float(self.setting.epsilon * (1 - COUNTING)) / self.setting.factor
-        return RiskBound(2 * self.steepest * self.bins * float(np.log(VALUES + 1)) / rest, self.steepest / 2)
+        return RiskBound(2 * self.steepest * self.bins * float(np.log(self.values + 1)) / rest, self.steepest / 2)
 
 
 @njit(cache=True)

@@ -34,8 +34,8 @@ class Choices(Protocol):
         """Uniform integers, each at least 0 and below its size."""
         ...
 
-    def noise(self, rate: Fraction, size: int) -> Ints:
-        """Two-sided geometric noise: ``k`` with weight ``exp(−rate·|k|)``."""
+    def perturb(self, values: Ints, rate: Fraction) -> Ints:
+        """The values plus two-sided geometric noise: ``k`` with weight ``exp(−rate·|k|)``."""
         ...
 
     def path(self, graph: PathGraph, costs: Ints, rate: Fraction) -> list[int]:
@@ -54,9 +54,9 @@ class ExactChoices:
         """Uniform integers, each at least 0 and below its size."""
         return np.array([noise.random_below(size) for size in sizes.tolist()], dtype=np.int64)
 
-    def noise(self, rate: Fraction, size: int) -> Ints:
-        """Two-sided geometric noise."""
-        return noise.two_sided_geometrics(rate, size)
+    def perturb(self, values: Ints, rate: Fraction) -> Ints:
+        """The values plus two-sided geometric noise."""
+        return values + noise.two_sided_geometrics(rate, values.size).reshape(values.shape)
 
     def path(self, graph: PathGraph, costs: Ints, rate: Fraction) -> list[int]:
         """A path through ``graph`` with weight ``exp(−rate·cost)``."""
@@ -87,9 +87,9 @@ class SimulatedChoices:
         """Uniform integers, each at least 0 and below its size."""
         return self.rng.integers(0, sizes)
 
-    def noise(self, rate: Fraction, size: int) -> Ints:
-        """Two-sided geometric noise."""
-        return np.asarray(noise.simulate.two_sided_geometrics(self.rng, rate, size), dtype=np.int64)
+    def perturb(self, values: Ints, rate: Fraction) -> Ints:
+        """The values plus two-sided geometric noise."""
+        return values + np.asarray(noise.simulate.two_sided_geometrics(self.rng, rate, values.shape))
 
     def path(self, graph: PathGraph, costs: Ints, rate: Fraction) -> list[int]:
         """A path through ``graph`` with weight ``exp(−rate·cost)``."""

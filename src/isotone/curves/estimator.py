@@ -11,6 +11,8 @@ from copy import deepcopy
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from isotone.curves.choices import Choices
 from isotone.curves.privacy import Setting
 from isotone.errors import InputError, LedgerError
@@ -127,7 +129,7 @@ class PrivateEstimator(_Base):
         if self.public_n is not None:
             return int(self.public_n)
         unweighted = Setting(whole.epsilon, whole.neighbours, whole.contributions)
-        return max(1, count + int(choices.noise(unweighted.rate(COUNTING_SHARE, 1), 1)[0]))
+        return max(1, int(choices.perturb(np.array([count]), unweighted.rate(COUNTING_SHARE, 1))[0]))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The coefficient of determination of ``predict(X)`` — **not private** if ``X, y`` are not public.
@@ -144,8 +146,6 @@ class PrivateEstimator(_Base):
         return self._r2(X, y, sample_weight)
 
     def _r2(self, X: Any, y: Any, sample_weight: Any) -> float:
-        import numpy as np
-
         truth = np.asarray(y, dtype=float).ravel()
         weight = np.ones_like(truth) if sample_weight is None else np.asarray(sample_weight, dtype=float)
         predicted = np.asarray(self.predict(X), dtype=float)

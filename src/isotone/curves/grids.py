@@ -83,7 +83,7 @@ def parse_interval(value: Any, name: str, why: str) -> tuple[Fraction, Fraction]
     low, high = exact(ends[0], f"the lower end of {name}"), exact(ends[1], f"the upper end of {name}")
     if low >= high:
         raise InputError(f"{name}={value!r} is reversed or empty: give (low, high) with low below high.")
-    if not np.isfinite(float(high - low)):
+    if max(abs(low), abs(high), high - low) > Fraction(10) ** 300:
         raise InputError(f"{name}={value!r} is too wide for floating-point arithmetic: rescale the data.")
     return low, high
 

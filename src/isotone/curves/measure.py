@@ -46,7 +46,7 @@ def noisy_means(
     sums = np.zeros((2, starts.size), dtype=np.int64)
     np.add.at(sums[0], bins, records.weights * records.levels)
     np.add.at(sums[1], bins, records.weights * (FINE - records.levels))
-    sums += choices.noise(rate, sums.size).reshape(sums.shape)
+    sums = choices.perturb(sums, rate)
     # from here on everything is made of noisy numbers: floats do no harm
     unit = float(FINE * setting.weight_steps)
     ones, zeros = sums[0] / unit, sums[1] / unit

@@ -127,8 +127,9 @@ def _one_column(values: Any, name: str) -> NDArray[Any]:
         values = values.to_numpy()
     try:
         array = np.asarray(values)
-    except ValueError:  # rows of unequal length: their shape is at fault, and numpy would quote them
-        raise InputError(f"{name} must be a flat list of numbers, or one column.") from None
+    except ValueError:  # some value is a list: a matter of contents, so it will count as missing
+        array = np.empty(len(values), dtype=object)
+        array[:] = list(values)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:

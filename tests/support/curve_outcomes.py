@@ -1,0 +1,148 @@
+"""Every outcome of a mechanism on curves with its exact probability: the code that releases, walked through.
+
+:class:`Outcomes` answers the choices of a mechanism from a script instead of at random, and keeps their
+probabilities. Running the mechanism once for every script enumerates its output distribution.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from isotone.curves.curve import Curve
+from isotone.curves.paths import PathGraph, PathTables, walk
+from isotone.curves.records import Records
+
+__all__ = ["Outcomes", "curve_key", "datasets", "distribution", "neighbours_of", "records_of", "worst_ratio"]
+
+FAR = 10**12
+"""Noisy sums are looked at far below and far above every true sum: there the ratio of densities is largest."""
+
+
+class Outcomes:
+    """Choices that follow a script; beyond its end the first possibility is taken."""
+
+    def __init__(self, script: Sequence[int]) -> None:
+        self.script = script
+        self.taken: list[int] = []
+        self.options: list[int] = []
+        self.log_probability = 0.0
+        self.noisy: list[tuple[int, ...]] = []
+
+    def decide(self, log_weights: Sequence[float]) -> int:
+        alive = [place for place, weight in enumerate(log_weights) if weight > -math.inf]
+        top = max(log_weights)
+        total = top + math.log(sum(math.exp(weight - top) for weight in log_weights))
+        step = self.script[len(self.taken)] if len(self.taken) < len(self.script) else 0
+        self.taken.append(step)
+        self.options.append(len(alive))
+        self.log_probability += log_weights[alive[step]] - total
+        return alive[step]
+
+    def segments(self, scores: Any, offsets: Any, rates: Sequence[Fraction], multiplicity: Any) -> Any:
+        chosen = []
+        for start, stop, rate in zip(offsets[:-1].tolist(), offsets[1:].tolist(), rates, strict=True):
+            weights = [
+                math.log(count) - float(rate * score) if count else -math.inf
+                for score, count in zip(
+                    scores[start:stop].tolist(), multiplicity[start:stop].tolist(), strict=True
+                )
+            ]
+            chosen.append(self.decide(weights))
+        return np.array(chosen, dtype=np.int64)
+
+    def below(self, sizes: Any) -> Any:
+        return np.array([self.decide([0.0] * size) for size in sizes.tolist()], dtype=np.int64)
+
+    def perturb(self, values: Any, rate: Fraction) -> Any:
+        flat = values.ravel().tolist()
+        out = []
+        for value in flat:
+            side = self.decide([0.0, 0.0])
+            out.append(FAR if side else -FAR)
+            self.log_probability += math.log(2.0) + float(rate * (FAR - abs(out[-1] - value)))
+        self.noisy.append(tuple(out))
+        return np.array(out, dtype=np.int64).reshape(values.shape)
+
+    def path(self, graph: PathGraph, costs: Any, rate: Fraction) -> list[int]:
+        tables = PathTables(graph, costs, rate)
+
+        def choose(node: int) -> int:
+            weights = tables.weights(node)
+            return self.decide([math.log(weight) if weight > 0 else -math.inf for weight in weights])
+
+        return walk(graph, choose)
+
+
+def scripts(run: Callable[[Outcomes], Any]) -> Iterator[tuple[Any, Outcomes]]:
+    """Run once for every possible sequence of choices."""
+    stack: list[list[int]] = [[]]
+    while stack:
+        script = stack.pop()
+        outcomes = Outcomes(script)
+        yield run(outcomes), outcomes
+        for place in range(len(script), len(outcomes.taken)):
+            stack += [[*outcomes.taken[:place], other] for other in range(1, outcomes.options[place])]
+
+
+def distribution(run: Callable[[Outcomes], Any], key: Callable[[Any], Any]) -> dict[Any, float]:
+    """The probability of every output; noisy sums are part of it."""
+    law: dict[Any, float] = {}
+    for output, outcomes in scripts(run):
+        name = (key(output), tuple(outcomes.noisy))
+        law[name] = law.get(name, 0.0) + math.exp(outcomes.log_probability)
+    return law
+
+
+def curve_key(curve: Curve) -> tuple[Any, ...]:
+    """A curve as something to compare."""
+    return tuple(curve.knots.tolist()), tuple(round(value, 9) for value in curve.values.tolist())
+
+
+def records_of(rows: Sequence[tuple[int, int]], weights: Sequence[int] | None = None) -> Records:
+    """Records from pairs (point, level)."""
+    cells = np.array([row[0] for row in rows], dtype=np.int64)
+    levels = np.array([row[1] for row in rows], dtype=np.int64)
+    heavy = np.ones(len(rows), dtype=np.int64) if weights is None else np.array(weights, dtype=np.int64)
+    return Records(cells, levels, heavy).sorted()
+
+
+def datasets(kinds: Sequence[tuple[int, int]], most: int) -> list[tuple[tuple[int, int], ...]]:
+    """All multisets of at most ``most`` records."""
+    return [rows for size in range(most + 1) for rows in itertools.combinations_with_replacement(kinds, size)]
+
+
+def neighbours_of(
+    rows: tuple[tuple[int, int], ...], kinds: Sequence[tuple[int, int]], relation: str
+) -> list[tuple[tuple[int, int], ...]]:
+    """The data sets with one record more, or with one record replaced."""
+    if relation == "add-remove":
+        return [tuple(sorted((*rows, kind))) for kind in kinds]
+    return [
+        tuple(sorted((*rows[:place], kind, *rows[place + 1 :])))
+        for place in range(len(rows))
+        for kind in kinds
+        if kind > rows[place]
+    ]
+
+
+def worst_ratio(
+    law_of: Callable[[tuple[tuple[int, int], ...]], dict[Any, float]],
+    kinds: Sequence[tuple[int, int]],
+    most: int,
+    relation: str = "add-remove",
+) -> float:
+    """The largest |log ratio| of an output's probability over all neighbouring data sets."""
+    laws = {rows: law_of(rows) for rows in datasets(kinds, most)}
+    worst = 0.0
+    for rows, law in laws.items():
+        for other in neighbours_of(rows, kinds, relation):
+            if other in laws:
+                assert law.keys() == laws[other].keys(), "an output is possible with one data set only"
+                worst = max(worst, *(abs(math.log(law[key] / laws[other][key])) for key in law))
+    return worst

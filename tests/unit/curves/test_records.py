@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from isotone.curves.grids import FINE, Grid
+from isotone.curves.records import Records, check_shapes
+from isotone.errors import InputError
+from isotone.noise import Simulated
+
+X = Grid(Fraction(0), Fraction(10), 11)
+Y = Grid(Fraction(0), Fraction(1), FINE + 1)
+
+
+def prepared(x: Any, y: Any, weight: Any = None, groups: Any = None, contributions: int = 1) -> Records:
+    columns = check_shapes(x, y, weight, groups).read(contributions)
+    return columns.records(X, Y, 1 if weight is None else 4, 2.0)
+
+
+def test_missing_and_unreadable_values_drop_their_record_silently() -> None:
+    records = prepared([1, None, 3, "4", "five", [6], 7], [0, 1, float("nan"), "1", 1, 1, "x"])
+    assert records.cells.tolist() == [1, 4]
+    assert records.levels.tolist() == [0, FINE]
+
+
+def test_values_outside_are_moved_to_the_ends() -> None:
+    records = prepared([-5.0, np.inf, -np.inf, 1e300], [7.0, -np.inf, 0.5, np.inf])
+    assert records.cells.tolist() == [0, 0, 10, 10]
+    assert records.levels.tolist() == [FINE, FINE // 2, FINE, 0]
+
+
+def test_records_are_sorted_by_x_and_then_by_falling_y() -> None:
+    records = prepared([3, 1, 3, 1, 3], [0.0, 0.0, 1.0, 1.0, 0.5])
+    assert records.cells.tolist() == [1, 1, 3, 3, 3]
+    assert records.levels.tolist() == [FINE, 0, FINE, FINE // 2, 0]
+
+
+def test_sorting_does_not_depend_on_how_it_is_done() -> None:
+    rng = np.random.default_rng(3)
+    cells, levels, weights = rng.integers(0, 50, 500), rng.integers(0, 9, 500), rng.integers(0, 5, 500)
+    small = Records(cells, levels, weights).sorted()
+    huge = Records(cells + (1 << 60), levels, weights).sorted()
+    np.testing.assert_array_equal(small.cells, huge.cells - (1 << 60))
+    np.testing.assert_array_equal(small.levels, huge.levels)
+    assert sorted(
+        zip(*(a.tolist() for a in (small.cells, small.levels, small.weights)), strict=True)
+    ) == sorted(zip(*(a.tolist() for a in (cells, levels, weights)), strict=True))
+
+
+def test_weights_are_cut_off_and_rounded_to_the_public_grid() -> None:
+    records = prepared([1, 2, 3, 4, 5, 6], [0] * 6, weight=[1, 2, 100, -3, np.nan, 0.6])
+    assert records.cells.tolist() == [1, 2, 3, 4, 6]
+    assert records.weights.tolist() == [2, 4, 4, 0, 1]
+
+
+def test_the_first_records_of_every_unit_count() -> None:
+    groups = ["a", "b", "a", None, "a", "b"]
+    records = prepared([0, 1, 2, 3, 4, 5], [0] * 6, groups=groups, contributions=2)
+    assert records.cells.tolist() == [0, 1, 2, 5]
+
+
+def test_a_unit_is_cut_without_regard_to_other_units() -> None:
+    rng = np.random.default_rng(5)
+    ids = rng.integers(0, 6, 40)
+    x = rng.integers(0, 11, 40)
+    everyone = prepared(x, x / 10, groups=ids, contributions=3)
+    without = prepared(x[ids != 2], x[ids != 2] / 10, groups=ids[ids != 2], contributions=3)
+    only = prepared(x[ids == 2], x[ids == 2] / 10, groups=ids[ids == 2], contributions=3)
+    assert sorted(everyone.cells.tolist()) == sorted(without.cells.tolist() + only.cells.tolist())
+
+
+def test_units_may_have_any_name() -> None:
+    ids = np.empty(5, dtype=object)
+    ids[:] = [1, "1", 1, float("nan"), [2]]
+    assert prepared(range(5), [0] * 5, groups=ids).cells.tolist() == [0, 1]
+
+
+def test_records_that_are_missing_use_up_no_contribution() -> None:
+    records = prepared([np.nan, 4], [0, 0], groups=["a", "a"])
+    assert records.cells.tolist() == [4]
+
+
+def test_mirrored_records_run_the_other_way() -> None:
+    records = prepared([1, 2], [0.0, 1.0]).mirrored(11)
+    assert records.cells.tolist() == [8, 9]
+    assert records.levels.tolist() == [FINE, 0]
+
+
+def test_empty_data_are_records_like_any_other() -> None:
+    assert prepared([], []).cells.size == 0
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "weight", "groups"),
+    [
+        ([1, 2], [1], None, None),
+        ([1, 2], [1, 2], [1], None),
+        ([1, 2], [1, 2], None, ["a"]),
+        ([[1, 2], [3, 4]], [1, 2], None, None),
+        (np.zeros((2, 1, 1)), [1, 2], None, None),
+        (3.0, [1], None, None),
+    ],
+)
+def test_wrong_shapes_are_refused(x: Any, y: Any, weight: Any, groups: Any) -> None:
+    with pytest.raises(InputError):
+        check_shapes(x, y, weight, groups)
+
+
+def test_a_list_in_place_of_a_number_is_missing() -> None:
+    assert prepared([[1], [2, 98765.25], 3], [1, 1, 1]).cells.tolist() == [3]
+
+
+def test_too_many_rows_and_simulated_arrays_are_refused() -> None:
+    with pytest.raises(InputError, match="At most 3 rows"):
+        check_shapes(range(4), range(4), None, None, 3)
+    with pytest.raises(InputError, match="simulate"):
+        check_shapes(Simulated.wrap([1.0]), [1.0], None, None)
+
+
+def test_records_do_not_show_what_they_hold() -> None:
+    columns = check_shapes([7.25], [0.5], None, None).read(1)
+    for held in (columns, columns.records(X, Y, 1, 1.0)):
+        assert "7.25" not in repr(held)
+        assert "[" not in repr(held)
