@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from common import DATA, read_table
-from isotone.tables import fixed_point, simulate_distribution
+from isotone.tables import Distribution, fixed_point, simulate_distribution
 from isotone.tables.split import PUBLISHED
 
 SYNTHETIC = ("uniform", "left-skewed", "right-skewed", "bimodal", "zero-inflated", "top-inflated")
@@ -40,13 +41,12 @@ class Errors:
 def load(name: str) -> Table:
     """A data set by its name; homicides are top-coded at 50 and teachers at 80, as published."""
     if name == "crime":
-        counts = np.array([int(row["homicides"]) for row in read_table(DATA / "us_counties_homicides.csv")])
-        return Table(name, np.minimum(counts, 50), 50)
-    files = {"binomial": "binom", "schools": "schools_full_time_teachers"}
-    rows = [list(row.values()) for row in read_table(DATA / "hists" / f"{files.get(name, name)}.csv")]
-    counts = np.repeat([int(value) for value, _ in rows], [int(number) for _, number in rows])
-    upper = 80 if name == "schools" else int(rows[-1][0])
-    return Table(name, np.minimum(counts, upper), upper)
+        return top_coded_homicides(50)
+    if name == "schools":
+        return top_coded_schools(80)
+    rows = read_table(DATA / "hists" / ("binom.csv" if name == "binomial" else f"{name}.csv"))
+    values = [int(row["value"]) for row in rows]
+    return Table(name, np.repeat(values, [int(row["categories"]) for row in rows]), values[-1])
 
 
 def top_coded_schools(upper: int) -> Table:
@@ -54,6 +54,18 @@ def top_coded_schools(upper: int) -> Table:
     rows = read_table(DATA / "hists" / "schools_full_time_teachers.csv")
     counts = np.repeat([int(row["teachers"]) for row in rows], [int(row["schools"]) for row in rows])
     return Table("schools", np.minimum(counts, upper), upper)
+
+
+def top_coded_homicides(upper: int) -> Table:
+    """The homicides with another bound."""
+    counts = np.array([int(row["homicides"]) for row in read_table(DATA / "us_counties_homicides.csv")])
+    return Table("crime", np.minimum(counts, upper), upper)
+
+
+def top_coded_flu(upper: int) -> Table:
+    """Human cases of bird flu in 50 states."""
+    counts = np.array([int(row["cases"]) for row in read_table(DATA / "bird_flu_by_state.csv")])
+    return Table("bird flu", np.minimum(counts, upper), upper)
 
 
 def errors(published: NDArray[np.int64], table: Table) -> Errors:
@@ -80,18 +92,25 @@ def average(found: list[Errors]) -> Errors:
     )
 
 
+def published_distribution(
+    table: Table, epsilon: float, rng: np.random.Generator, split: float | None = None
+) -> tuple[Distribution, Fraction]:
+    """The published first stage: cyclic Laplace, clipped and rescaled; and the ε that is left."""
+    total = Fraction(repr(float(epsilon)))
+    share = PUBLISHED(total) if split is None else Fraction(repr(float(split)))
+    z = simulate_distribution(
+        table.counts, table.upper, share * total, "cyclic-laplace", post="clip", rng=rng
+    )
+    return z, total - share * total
+
+
 def as_published(
     table: Table,
     epsilon: float,
     rng: np.random.Generator,
     split: float | None = None,
-    constructor: str = "optimal",
+    constructor: Literal["optimal", "heuristic"] = "optimal",
 ) -> NDArray[np.int64]:
     """Kohli and Laskowski's framework: cyclic Laplace, clipped, then a fixed-point mechanism."""
-    total = Fraction(repr(epsilon))
-    share = PUBLISHED(total) if split is None else Fraction(repr(split))
-    z = simulate_distribution(
-        table.counts, table.upper, share * total, "cyclic-laplace", post="clip", rng=rng
-    )
-    t = fixed_point(z, total - share * total, constructor=constructor, selector="sandwich")  # pyright: ignore[reportArgumentType]
-    return t.simulate(table.counts, rng)
+    z, rest = published_distribution(table, epsilon, rng, split)
+    return fixed_point(z, rest, constructor=constructor, selector="sandwich").simulate(table.counts, rng)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from _tables import COLOURS, EPSILONS, HELD_OUT, SYNTHETIC, Errors, Table, as_published, average, errors, load
@@ -171,7 +171,8 @@ def _draw(
     best: dict[str, list[tuple[str, float, float]]],
     fitted: dict[str, Rule],
 ) -> None:
-    figure, panels = plt.subplots(1, 3, figsize=(13, 4), sharey=True)
+    figure = Figure(figsize=(13, 4), layout="constrained")
+    panels = figure.subplots(1, 3, sharey=True)
     grid = np.geomspace(epsilons[0], epsilons[-1], 200)
     titles = {
         "published": "as published: cyclic Laplace, heuristic",

@@ -114,6 +114,13 @@ def test_guessed_shapes_are_distributions(shape: Any, upper: int) -> None:
     ],
 )
 def test_a_plan_checks_what_it_is_given(arguments: dict[str, Any], message: str) -> None:
-    given = {"shape": "uniform", "upper": 4, "size": 100, "epsilon": 1, "draws": 1, **arguments}
+    given: dict[str, Any] = {
+        "shape": "uniform",
+        "upper": 4,
+        "size": 100,
+        "epsilon": 1,
+        "draws": 1,
+        **arguments,
+    }
     with pytest.raises(InputError, match=message):
         plan(given.pop("shape"), **given)
