@@ -67,8 +67,15 @@ def show(value: Any, *, as_json: bool, quiet: bool, plain: Any) -> None:
     """Print ``plain`` for people, or ``value`` for programs."""
     if as_json:
         typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
-    elif not quiet:
-        out.print(plain, markup=False) if isinstance(plain, str) else out.print(plain)
+    elif quiet:
+        return
+    elif out.is_terminal and not isinstance(plain, str):
+        out.print(plain)
+    elif isinstance(plain, Table):
+        plain.box = None
+        Console(width=240, highlight=False).print(plain)  # as wide as the text: nothing is cut in a pipe
+    else:
+        typer.echo(str(plain))
 
 
 # ---------------------------------------------------------------------------- plan, release, verify
@@ -99,8 +106,12 @@ def release(
     """
     from isotone.release import load_spec, release_spec
 
-    with progress_bar("releasing", quiet=quiet or as_json) as progress:
-        made, folder, fresh = release_spec(load_spec(spec), again=again, progress=progress)
+    try:
+        with progress_bar("releasing", quiet=quiet or as_json) as progress:
+            made, folder, fresh = release_spec(load_spec(spec), again=again, progress=progress)
+    except KeyboardInterrupt:
+        errors.print("isotone: interrupted. A charge that was made stays spent: see 'isotone ledger show'.")
+        raise typer.Exit(130) from None
     value = {"folder": str(folder), "new": fresh, "columns": {k: list(v) for k, v in made.columns.items()}}
     show(value, as_json=as_json, quiet=quiet, plain=_release_table(made))
     said = "The release is" if fresh else "This spec was released before; nothing was charged. The release is"
@@ -324,6 +335,3 @@ def main() -> None:
     except IsotoneError as error:
         errors.print(f"isotone: {error}", markup=False)
         sys.exit(1)
-    except KeyboardInterrupt:
-        errors.print("isotone: interrupted. A charge that was made stays spent; see 'isotone ledger show'.")
-        sys.exit(130)
