@@ -16,7 +16,17 @@ from numpy.typing import NDArray
 from isotone.tables import bands
 from isotone.tables.geometric import push_through
 
-__all__ = ["Views", "cumulative_covariance", "first_guess", "unbiased_cumulative"]
+__all__ = [
+    "SILENT",
+    "Views",
+    "cumulative_covariance",
+    "first_guess",
+    "noise_precision",
+    "unbiased_cumulative",
+]
+
+SILENT = 50.0
+"""An ε so large that its noise is never seen: larger ones are judged as this one, without overflow."""
 
 
 def unbiased_cumulative(observed: NDArray[np.float64], epsilon: float) -> NDArray[np.float64]:
@@ -40,12 +50,17 @@ def cumulative_covariance(histogram: NDArray[np.float64], epsilon: float) -> NDA
     second is larger many times over.
     """
     b = _corrections(len(histogram), epsilon)
-    seen = push_through(histogram, epsilon)
+    seen = push_through(histogram, min(epsilon, SILENT))
     own = b * (1 + b) * seen
     covariance = np.zeros((2, len(histogram) - 1))
     covariance[0] = own[:-1] + own[1:]
     covariance[1, :-1] = -(b[1:-1] ** 2) * seen[1:-1]
     return covariance
+
+
+def noise_precision(epsilon: float) -> float:
+    """One over the variance of two-sided geometric noise, ``(1-a)²/(2a)`` with ``a = exp(-epsilon)``."""
+    return float(2 * np.sinh(min(epsilon, SILENT) / 2) ** 2)
 
 
 def first_guess(observed: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -55,6 +70,7 @@ def first_guess(observed: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def _corrections(n: int, epsilon: float) -> NDArray[np.float64]:
+    epsilon = min(epsilon, SILENT)
     rest = -np.expm1(-epsilon)
     b = np.full(n, np.exp(-epsilon) / rest**2)
     b[[0, -1]] = np.exp(-epsilon) / rest
@@ -91,7 +107,7 @@ class Views:
         observed = np.bincount(noisy_counts, minlength=len(noisy_cumulative) + 1)
         return cls(
             direct=np.asarray(noisy_cumulative, np.float64),
-            precision=float(np.expm1(first) ** 2 / (2 * np.exp(first))),
+            precision=noise_precision(first),
             indirect=unbiased_cumulative(observed.astype(np.float64), second),
             covariance=cumulative_covariance(first_guess(observed), second),
             size=len(noisy_counts),

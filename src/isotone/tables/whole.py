@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.tables.distinct import few_distinct
-from isotone.tables.estimate import Views, first_guess
+from isotone.tables.estimate import Views, first_guess, noise_precision
 from isotone.tables.smooth import Fit, Penalty, fit, roughness
 
 __all__ = ["Estimate", "estimate_histogram"]
@@ -41,12 +41,12 @@ class Estimate:
         """Whether the noisy cumulative histogram is farther from this one than its noise can explain.
 
         Squared two-sided geometric noise, in units of its variance, has mean 1 and variance at most
-        ``5 + 1/variance``; eight standard deviations of the sum are allowed, and as much again for small n.
+        ``5 + precision``; eight standard deviations of the sum are allowed, and as much again for small n.
         """
-        variance = 2 * np.exp(first) / np.expm1(first) ** 2
+        precision = noise_precision(first)
         apart = np.cumsum(self.histogram)[:-1] - noisy_cumulative
         n = len(apart)
-        return float(apart @ apart) / variance > n + 8 * np.sqrt((5 + 1 / variance) * n) + 40
+        return float(apart @ apart) * precision > n + 8 * np.sqrt((5 + precision) * n) + 40
 
 
 @dataclass(frozen=True, eq=False)

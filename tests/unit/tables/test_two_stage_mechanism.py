@@ -139,10 +139,10 @@ def test_tiny_tables_and_bounds_are_released_like_any_other(
 
 
 @pytest.mark.parametrize("remap", REMAPS)
-def test_with_next_to_no_privacy_the_table_comes_out_as_it_went_in(remap: Any) -> None:
-    np.testing.assert_array_equal(
-        TwoStageMechanism(12, 500, remap=remap).release(TABLE), np.minimum(TABLE, 12)
-    )
+@pytest.mark.parametrize("epsilon", [500, 10**5])
+def test_with_next_to_no_privacy_the_table_comes_out_as_it_went_in(remap: Any, epsilon: int) -> None:
+    published = TwoStageMechanism(12, epsilon, remap=remap).release(TABLE)
+    np.testing.assert_array_equal(published, np.minimum(TABLE, 12))
 
 
 def test_a_private_bound_top_codes_what_is_published() -> None:
