@@ -16,14 +16,12 @@ from numpy.typing import NDArray
 
 from isotone.errors import InputError
 from isotone.noise.bits import random_below, random_bits
-from isotone.noise.bulk import SMALLEST_RATE, draw_digits
-from isotone.noise.digits import BASE_BITS, DigitTable, digits_below, geometric_digits
+from isotone.noise.bulk import SMALLEST_RATE
+from isotone.noise.exponential import LazyExponentials
 
 __all__ = ["rounded_cube"]
 
 FIRST_PLACES = 24  # binary places of G that are read at first
-FURTHER_DIGITS = 4  # base-256 digits that are read at once when those do not decide
-FURTHER_PLACES = FURTHER_DIGITS * BASE_BITS
 
 
 def rounded_cube(rate: Fraction, size: int) -> NDArray[np.int64]:
@@ -52,40 +50,40 @@ def rounded_cube(rate: Fraction, size: int) -> NDArray[np.int64]:
 class _HalfSide:
     """A sum ``G`` of exponential variables whose binary digits are read on demand.
 
-    ``2**places · G`` lies strictly between ``floor`` and ``floor + terms``.
+    ``2**places · G`` is at or above ``floor`` and below ``floor + terms``.
     """
 
     def __init__(self, rate: Fraction, terms: int) -> None:
-        self.rate, self.terms = rate, terms
-        self.places = min(FIRST_PLACES, int(rate / SMALLEST_RATE).bit_length() - 1)
-        self.floor = self._digits(geometric_digits(rate / 2**self.places))
+        self.terms = terms
+        places = min(FIRST_PLACES, int(rate / SMALLEST_RATE).bit_length() - 1)
+        self.digits = LazyExponentials(rate, terms, places)
 
-    def _digits(self, table: DigitTable) -> int:
-        return sum(draw_digits(table, self.terms, two_sided=False).tolist())  # any size: Python adds up
+    @property
+    def places(self) -> int:
+        """How many binary places are known."""
+        return self.digits.places
 
-    def read_on(self) -> None:
-        """Read further digits of every term."""
-        self.places += FURTHER_PLACES
-        table = digits_below(self.rate / 2**self.places, FURTHER_DIGITS)
-        self.floor = (self.floor << FURTHER_PLACES) + self._digits(table)
+    def shifted(self) -> int:
+        """``floor + 2**(places - 1)``: the digits of ``G + 1/2`` that are known."""
+        return self.digits.partial_sum(self.terms) + (1 << (self.places - 1))
 
     def rounded(self) -> int:
         """``round(G)``."""
         while True:
-            low = self.floor + (1 << (self.places - 1))
+            low = self.shifted()
             if low >> self.places == (low + self.terms - 1) >> self.places:
                 return low >> self.places
-            self.read_on()
+            self.digits.read_on()
 
     def is_end_kept(self) -> bool:
         """True with probability ``F``, the fractional part of ``G + 1/2``; call after :meth:`rounded`."""
-        uniform, places = random_bits(self.places), self.places
+        uniform, known = random_bits(self.places), self.places
         while True:
-            fraction = (self.floor + (1 << (self.places - 1))) & ((1 << self.places) - 1)
-            if uniform + 1 <= fraction:
+            fraction = self.shifted() & ((1 << self.places) - 1)
+            if uniform < fraction:
                 return True
             if uniform >= fraction + self.terms:
                 return False
-            self.read_on()
-            uniform = uniform << (self.places - places) | random_bits(self.places - places)
-            places = self.places
+            self.digits.read_on()
+            uniform = uniform << (self.places - known) | random_bits(self.places - known)
+            known = self.places

@@ -24,7 +24,8 @@ from isotone.noise.laplace import two_sided_geometric
 
 __all__ = ["discrete_gaussian", "discrete_gaussians", "rounded_gaussians"]
 
-LEAST_VARIANCE = 4  # a continuous Gaussian is drawn at a scale at least this large
+LEAST_VARIANCE = Fraction(1, 2**100)  # of an array: the kernel's numbers then stay in range
+DRAWN_VARIANCE = 4  # a continuous Gaussian is drawn at a scale at least this large, and scaled down
 
 
 def discrete_gaussian(sigma2: Fraction) -> int:
@@ -40,20 +41,20 @@ def discrete_gaussian(sigma2: Fraction) -> int:
 def discrete_gaussians(sigma2: Fraction, size: int) -> NDArray[np.int64]:
     """``size`` independent draws with probability proportional to ``exp(-k²/(2·sigma2))``, exactly.
 
-    The standard deviation must be below ``2**44``, so that values fit 64 bits.
+    The standard deviation must be below ``2**44``, so that values fit 64 bits, and at least ``2**-50``.
     """
-    _check_variance(sigma2)
     return _draw(sigma2, size, places=0)
 
 
 def rounded_gaussians(sigma2: Fraction, size: int) -> NDArray[np.int64]:
     """``size`` independent Gaussian variables of variance ``sigma2``, each exactly rounded to an integer.
 
-    Halves are rounded up; an exact half has probability zero. The standard deviation must be below ``2**43``.
+    Halves are rounded up; an exact half has probability zero. The standard deviation must be below ``2**43``,
+    and at least ``2**-50``.
     """
     _check_variance(sigma2)
     places = 1
-    while sigma2 * 4**places < LEAST_VARIANCE:
+    while sigma2 * 4**places < DRAWN_VARIANCE:
         places += 1
     return _draw(sigma2 * 4**places, size, places)
 
@@ -70,6 +71,9 @@ def _proposal_scale(sigma2: Fraction) -> int:
 
 def _draw(sigma2: Fraction, size: int, places: int) -> NDArray[np.int64]:
     """Discrete Gaussians (``places = 0``), or continuous ones rounded after division by ``2**places``."""
+    _check_variance(sigma2)
+    if sigma2 < LEAST_VARIANCE * 4**places:
+        raise InputError("Arrays of Gaussian noise need a standard deviation of at least 2**-50.")
     scale = _proposal_scale(sigma2)
     if Fraction(1, scale) < 2 * SMALLEST_RATE:
         limit = 44 if places == 0 else 43

@@ -142,7 +142,8 @@ def test_minus_zero_is_not_stored():
 
 @pytest.mark.parametrize("draw", [noise.discrete_gaussians, noise.rounded_gaussians])
 def test_variances_from_tiny_to_huge(draw):
-    assert draw(Fraction(1, 10**12), 1000).tolist() == [0] * 1000  # false alarm below exp(-1e11)
+    for least in (Fraction(1, 10**12), Fraction(1, 2**100)):
+        assert draw(least, 1000).tolist() == [0] * 1000  # false alarm below exp(-1e11)
     wide = draw(Fraction(2**84), 500)
     assert 2**41 < np.abs(wide).max() < 2**46  # false alarm below 1e-50
     assert draw(Fraction(3), 0).shape == (0,)
@@ -155,6 +156,8 @@ def test_variances_from_tiny_to_huge(draw):
         (lambda: noise.discrete_gaussians(Fraction(-1), 3), "above 0, not -1"),
         (lambda: noise.rounded_gaussians(Fraction(0), 3), "above 0"),
         (lambda: noise.discrete_gaussians(Fraction(1), -1), "at least 0, not -1"),
+        (lambda: noise.discrete_gaussians(Fraction(1, 2**101), 1), "at least 2\\*\\*-50"),
+        (lambda: noise.rounded_gaussians(Fraction(1, 10**60), 1), "at least 2\\*\\*-50"),
         (lambda: noise.discrete_gaussians(Fraction(2**90), 1), "below 2\\*\\*44"),
         (lambda: noise.rounded_gaussians(Fraction(2**88), 1), "below 2\\*\\*43"),
     ],
