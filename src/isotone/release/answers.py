@@ -45,7 +45,7 @@ class Answers:
             raise InputError(f"{sorted(both)[0]!r} cannot mean both yes and no.")
 
     def read(self, column: str, dtype: Any) -> nw.Expr:
-        """The answer in ``column`` as 0 or 1, never null."""
+        """The answer in ``column`` as a boolean, never null."""
         counted = self.no if self.missing == "yes" else self.yes
         value = nw.col(column)
         if dtype == nw.Boolean:
@@ -54,8 +54,8 @@ class Answers:
             matched = value.is_in(_numbers(counted))
         else:
             matched = value.cast(nw.String).str.strip_chars().str.to_lowercase().is_in(list(counted))
-        hit, other = (0, 1) if self.missing == "yes" else (1, 0)
-        return nw.when(matched.fill_null(False)).then(nw.lit(hit)).otherwise(nw.lit(other)).cast(nw.Int8)
+        known = matched.fill_null(False)
+        return ~known if self.missing == "yes" else known
 
 
 def _normal(words: tuple[str, ...] | list[str], name: str) -> tuple[str, ...]:

@@ -113,7 +113,9 @@ def count_records(
     records = (_close if rules.on_violation == "close" else _drop)(records, P, names)
     if rules.max_size is not None and rules.max_size < len(P):
         records = _cut(records, P, names, rules.max_size)
-    sums = [nw.col(name).cast(nw.Int64).sum().alias(name) for name in names]
+    sums = [
+        nw.col(name).cast(nw.Int8).sum().alias(name) for name in names
+    ]  # every engine sums bytes as 64 bits
     if groups is None:
         rows = collect(records.select(*sums, nw.len().alias(_RECORDS)))
         rows[_GROUP] = [0]
@@ -138,7 +140,7 @@ def _wide(
     if rules.unit is None:
         return frame
     if rules.contributions == 1:
-        return _combined(frame, groups, [nw.col(name).max() for name in names])
+        return _combined(frame, groups, [nw.col(name).any() for name in names])
     order = [*names, *([_GROUP] if groups else [])]
     position = nw.col(names[0]).cum_count().over(_UNIT, order_by=order)
     return frame.with_columns(position.alias(_RECORDS)).filter(nw.col(_RECORDS) <= rules.contributions)
@@ -150,15 +152,9 @@ def _long(
     assert source.element is not None
     item = nw.col(source.element).cast(nw.String).str.strip_chars().alias("isotone_item")
     frame = _known(frame.select(item, *_keys(rules, groups)), rules, groups)
-    has = [
-        nw.when((nw.col("isotone_item") == str(x)).fill_null(False))
-        .then(nw.lit(1))
-        .otherwise(nw.lit(0))
-        .cast(nw.Int8)
-        for x in P.elements
-    ]
+    has = [(nw.col("isotone_item") == str(x)).fill_null(False) for x in P.elements]
     marked = frame.with_columns(*(yes.alias(name) for yes, name in zip(has, names, strict=True)))
-    return _combined(marked, groups, [nw.col(name).max() for name in names])
+    return _combined(marked, groups, [nw.col(name).any() for name in names])
 
 
 def _keys(rules: RecordRules, groups: Groups | None) -> list[nw.Expr]:
@@ -191,7 +187,9 @@ def _close(records: Frame, P: Poset, names: list[str]) -> Frame:
     if P.height > _DEEP:
         below = P.leq_matrix()
         closed = [
-            nw.max_horizontal(*(names[w] for w in np.flatnonzero(below[:, x]))).alias(names[x])
+            nw.any_horizontal(*(names[w] for w in np.flatnonzero(below[:, x])), ignore_nulls=False).alias(
+                names[x]
+            )
             for x in range(len(P))
         ]
         return records.with_columns(*closed)
@@ -204,7 +202,10 @@ def _close(records: Frame, P: Poset, names: list[str]) -> Frame:
     for height in range(1, P.height):
         at = np.flatnonzero(level == height)
         records = records.with_columns(
-            *(nw.max_horizontal(names[x], *(names[w] for w in lower[x])).alias(names[x]) for x in at)
+            *(
+                nw.any_horizontal(names[x], *(names[w] for w in lower[x]), ignore_nulls=False).alias(names[x])
+                for x in at
+            )
         )
     return records
 
@@ -212,7 +213,7 @@ def _close(records: Frame, P: Poset, names: list[str]) -> Frame:
 def _drop(records: Frame, P: Poset, names: list[str]) -> Frame:
     """Only the records that are filters: no cover has a yes below a no."""
     for w, x in P.cover_pairs:
-        records = records.filter(nw.col(names[int(w)]) <= nw.col(names[int(x)]))
+        records = records.filter(~nw.col(names[int(w)]) | nw.col(names[int(x)]))
     return records
 
 
@@ -230,8 +231,5 @@ def _cut(records: Frame, P: Poset, names: list[str], size: int) -> Frame:
             )
         )
         step *= 2
-    kept = [
-        nw.when(nw.col(rank[name]) <= size).then(nw.col(name)).otherwise(nw.lit(0)).cast(nw.Int8).alias(name)
-        for name in walk
-    ]
+    kept = [(nw.col(name) & (nw.col(rank[name]) <= size)).alias(name) for name in walk]
     return records.with_columns(*kept)
