@@ -63,7 +63,7 @@ def _unknown_name(names: Collection[Hashable], name: Hashable) -> OrderError:
     return OrderError(f"{name!r} is not an element of this order.{hint} Correct it or add it.")
 
 
-def read_relations(relations: Iterable[Any], index: Mapping[Hashable, int]) -> tuple[Ints, Ints]:
+def read_relations(relations: Iterable[Any], index: Mapping[Hashable, int]) -> Ints:
     """Positions of the distinct pairs ``(lower, upper)``, without those that relate a name to itself."""
     pairs: dict[tuple[int, int], None] = {}
     for relation in relations:
@@ -71,8 +71,7 @@ def read_relations(relations: Iterable[Any], index: Mapping[Hashable, int]) -> t
         pair = find(index, lower), find(index, upper)
         if pair[0] != pair[1]:
             pairs[pair] = None
-    flat = np.array(list(pairs), np.int64).reshape(-1, 2)
-    return np.ascontiguousarray(flat[:, 0]), np.ascontiguousarray(flat[:, 1])
+    return np.array(list(pairs), np.int64).reshape(-1, 2)
 
 
 def _pair(relation: Any) -> tuple[Any, Any]:
