@@ -1,0 +1,37 @@
+"""The README's examples run as typed, and print what it says."""
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+README = Path(__file__).resolve().parents[2] / "README.md"
+
+
+def blocks(text):
+    """Python blocks, each with the text block that follows it (or None)."""
+    found = re.findall(r"```(python|text)\n(.*?)```", text, flags=re.DOTALL)
+    for (kind, code), following in zip(found, [*found[1:], ("", "")], strict=True):
+        if kind == "python":
+            yield code, following[1] if following[0] == "text" else None
+
+
+def test_the_examples_run_and_print_what_is_shown(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    shown = 0
+    for code, expected in blocks(README.read_text(encoding="utf-8")):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, str(README), "exec"), names)
+        if expected is not None:
+            assert [line.rstrip() for line in printed.getvalue().splitlines()] == expected.splitlines()
+            shown += 1
+    assert shown == 1
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_every_link_leads_somewhere():
+    links = re.findall(r"\]\(([^)#]+)", README.read_text(encoding="utf-8"))
+    missing = [link for link in links if "://" not in link and not (README.parent / link).exists()]
+    assert missing == []
