@@ -32,10 +32,10 @@ def test_segments_have_the_weights_of_the_exponential_mechanism():
 
 
 def test_segments_without_multiplicities_and_with_their_own_rates():
-    size = 50_000
+    size = 100_000
     scores, offsets = np.tile([0, 2, 5], 2 * size), np.arange(2 * size + 1) * 3
-    picks = noise.choose_exponential_segments(scores, offsets, [Fraction(1), Fraction(1, 5)] * size)
-    for start, rate in ((0, 1.0), (1, 0.2)):
+    picks = noise.choose_exponential_segments(scores, offsets, [Fraction(1), Fraction(2, 5)] * size)
+    for start, rate in ((0, 1.0), (1, 0.4)):
         seen = np.bincount(picks[start::2], minlength=3)
         law = [weights(rate * factor, np.array([0, 2, 5]), np.ones(3)) for factor in (1, 0.9, 1.1)]
         assert chi_square_p(seen, law[0]) > FALSE_ALARM
@@ -47,7 +47,7 @@ def test_single_choices_near_zero_and_beyond_64_bits(shift):
     scores = [int(score) + shift for score in SCORES]
     seen = np.bincount([noise.choose_exponential(scores, RATE, COUNTS) for _ in range(10_000)], minlength=6)
     assert chi_square_p(seen, weights(0.5)) > FALSE_ALARM
-    assert chi_square_p(seen, weights(0.6)) < FALSE_ALARM
+    assert chi_square_p(seen, weights(0.65)) < FALSE_ALARM
 
 
 def test_a_large_choice_is_right_in_bulk():
@@ -56,7 +56,7 @@ def test_a_large_choice_is_right_in_bulk():
     picks = [noise.choose_exponential(scores, Fraction(1, 3 * 10**15)) // 2000 for _ in range(1000)]
     seen = np.bincount(picks, minlength=10)
     assert chi_square_p(seen, weights(1 / 3, np.arange(10), np.ones(10))) > FALSE_ALARM
-    assert chi_square_p(seen, weights(1 / 2, np.arange(10), np.ones(10))) < FALSE_ALARM
+    assert chi_square_p(seen, weights(2 / 3, np.arange(10), np.ones(10))) < FALSE_ALARM
 
 
 def coarse(bits: int) -> tuple[list[int], list[int]]:
@@ -69,7 +69,7 @@ def coarse(bits: int) -> tuple[list[int], list[int]]:
 def test_a_choice_with_coarse_brackets_is_still_exact():
     seen = np.bincount([noise.choose_lazily(coarse) for _ in range(20_000)], minlength=3)
     assert chi_square_p(seen, weights(1.0, np.arange(3), np.ones(3))) > FALSE_ALARM
-    assert chi_square_p(seen, weights(1.1, np.arange(3), np.ones(3))) < FALSE_ALARM
+    assert chi_square_p(seen, weights(1.2, np.arange(3), np.ones(3))) < FALSE_ALARM
 
 
 def coarse_logs(bits: int) -> tuple[list[int], list[int]]:
@@ -83,14 +83,14 @@ def coarse_logs(bits: int) -> tuple[list[int], list[int]]:
 def test_a_choice_with_coarse_logarithms_is_still_exact():
     seen = np.bincount([noise.choose_log(coarse_logs) for _ in range(5000)], minlength=3)
     assert chi_square_p(seen, weights(1 / 3, np.arange(3), np.ones(3))) > FALSE_ALARM
-    assert chi_square_p(seen, weights(1 / 2, np.arange(3), np.ones(3))) < FALSE_ALARM
+    assert chi_square_p(seen, weights(3 / 5, np.arange(3), np.ones(3))) < FALSE_ALARM
 
 
 def test_integer_weights_and_shuffles():
     big = [10**40, 3 * 10**40, 10**41]
     seen = np.bincount([noise.choose_integer(big) for _ in range(30_000)], minlength=3)
     assert chi_square_p(seen, [1 / 14, 3 / 14, 10 / 14]) > FALSE_ALARM
-    assert chi_square_p(seen, [1 / 14, 3.3 / 14, 9.7 / 14]) < FALSE_ALARM
+    assert chi_square_p(seen, [1 / 14, 3.6 / 14, 9.4 / 14]) < FALSE_ALARM
     orders = [tuple(noise.shuffle(range(4))) for _ in range(24_000)]
     assert len(set(orders)) == factorial(4)
     assert chi_square_p(*observe(orders, sorted(set(orders)))) > FALSE_ALARM

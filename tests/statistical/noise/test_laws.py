@@ -12,16 +12,20 @@ from tests.support.chisquare import FALSE_ALARM
 from isotone import noise
 from isotone.noise import gaussian, gaussian_kernel, simulate
 
-MANY, FEW = 100_000, 15_000
+MANY, FEW = 100_000, 25_000
 RATES = [Fraction(1), Fraction(1, 10), Fraction(5, 2), Fraction(1, 1000), Fraction(22, 7 * 10**8)]
 VARIANCES = [Fraction(1, 2), Fraction(1), Fraction(10), Fraction(1000, 3), Fraction(10**12)]
 
 
 def agrees(draws: Any, law: Callable[[float], laws.Cdf], parameter: Fraction) -> bool:
-    """Whether the draws fit the law, and do not fit it when its scale is a tenth off on either side."""
+    """Whether the draws fit the law, and do not fit it when its scale is a tenth off on either side.
+
+    Sizes and cells are such that a wrong scale goes unnoticed with probability below 1e-6, too.
+    """
+    cells = 50 if len(draws) >= MANY else 16
     power = 2 if "gaussian" in law.__name__ else 1  # a Gaussian's parameter is the square of its scale
-    right = laws.fits(draws, law(float(parameter)))
-    wrong = [laws.fits(draws, law(float(parameter) * factor**power)) for factor in (0.9, 1.1)]
+    right = laws.fits(draws, law(float(parameter)), cells)
+    wrong = [laws.fits(draws, law(float(parameter) * factor**power), cells) for factor in (0.9, 1.1)]
     return right > FALSE_ALARM and max(wrong) < FALSE_ALARM
 
 
@@ -88,7 +92,7 @@ def test_gaussians_that_the_kernel_never_decides(draw, law, monkeypatch):
         return gaussian_kernel.DONE if done else gaussian_kernel.UNDECIDED
 
     monkeypatch.setattr(gaussian, "accept", never_sure)
-    assert agrees(draw(Fraction(30), 6000), law, Fraction(30))
+    assert agrees(draw(Fraction(30), 12_000), law, Fraction(30))
 
 
 @pytest.mark.parametrize(
