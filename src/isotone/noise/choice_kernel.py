@@ -26,7 +26,7 @@ ABOVE_TOTAL, BETWEEN_BOUNDS = -1, -2
 _0, _1, _ALL = np.uint64(0), np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _octaves(distance: Word, mantissa: Word, places: Int) -> tuple[Int, Word]:
     """``distance·mantissa / 2**places`` as an integer part (at most FAR) and 64 fractional bits."""
     high, low = multiply(distance, mantissa)
@@ -40,7 +40,7 @@ def _octaves(distance: Word, mantissa: Word, places: Int) -> tuple[Int, Word]:
     return np.int64(whole_low), shift_right(high, low, places - 64)[1]
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _bit_length(number: Int) -> Int:
     length = 0
     while number > 0:
@@ -49,7 +49,7 @@ def _bit_length(number: Int) -> Int:
     return length
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _upper(high: Word, low: Word, terms: Int) -> tuple[Word, Word]:
     """An upper bound of the true sum of ``terms`` weights whose lower bounds add up to (high, low)."""
     more_high, more_low = shift_right(high, low, CLOSENESS)

@@ -38,7 +38,7 @@ def put(values: Ints, proposal: Int, sign: Int, places: Int, state: Ints) -> Non
     state[TAKEN] += 1
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _acceptance(exponent: Real, error: Real) -> tuple[Word, Word]:
     """A bracket of ``2**63·exp(-x)`` for ``|x - exponent| <= error``, ``x >= 0``."""
     if exponent - error > FARTHEST:
