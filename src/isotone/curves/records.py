@@ -82,6 +82,8 @@ class Records:
 
 def check_shapes(x: Any, y: Any, weight: Any, groups: Any, most_rows: int = MOST_ROWS) -> RawColumns:
     """Check types and shapes, which are public. No value is looked at."""
+    if y is None:
+        raise InputError("A regression requires y to be passed, but the target y is None.")
     for part in (x, y, weight):
         refuse_simulated(part)
     raw = RawColumns(

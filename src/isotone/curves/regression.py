@@ -216,6 +216,8 @@ class PrivateIsotonicRegression(PrivateEstimator):
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """One name, as scikit-learn gives it."""
+        if not hasattr(self, "curve_"):
+            raise not_fitted(self)
         return np.asarray([type(self).__name__.lower() + "0"], dtype=object)
 
     def __sklearn_tags__(self) -> Any:

@@ -162,7 +162,8 @@ def test_a_fit_restricted_to_a_range_is_the_clipped_fit(seed: int) -> None:
     # and our score of "everything below the cut" is its loss
     records = Records(x, np.rint(y * FINE).astype(np.int64), np.ones(60, np.int64)).sorted()
     runs = Runs.of(records)
-    parts = Parts(*(np.array([v]) for v in (0, 30, 0)), FINE, np.array([0]), np.array([runs.point.size]))
+    zero = np.zeros(1, np.int64)
+    parts = Parts(zero, zero + 30, zero, FINE, zero, zero + runs.point.size)
     score = SquaredScore().scores(runs, parts, np.array([0, runs.point.size + 1]))[-1] / FINE**2
     levels = np.rint(y * FINE) / FINE
     low = IsotonicRegression(y_min=0, y_max=0.5).fit(x, levels).predict(x)

@@ -1,0 +1,111 @@
+"""Released curves have exactly the enumerated distribution; with epsilon off by 10 % the same test fails.
+
+False-alarm rate of each test: 1e-6. Trees and draws from path graphs are the two ways in which this package chooses; all
+mechanisms are made of them, and their laws are checked by enumeration in tests/attacks/curves.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.support.chisquare import FALSE_ALARM, chi_square_p
+from tests.support.curve_outcomes import curve_key, distribution, records_of
+
+from isotone import noise
+from isotone.curves import paths
+from isotone.curves.additive import AdditiveScore
+from isotone.curves.blueprint import Blueprint
+from isotone.curves.curve import CurveMechanism
+from isotone.curves.graphs import monotone_graph
+from isotone.curves.grids import FINE, Grid
+from isotone.curves.losses import Absolute
+from isotone.curves.paths import PathTables, walk
+from isotone.curves.privacy import Setting
+from isotone.curves.tree_mechanisms import TreeMechanism
+
+Law = dict[Any, float]
+ROWS = tuple((x, FINE * x // 5) for x in range(6)) + ((0, FINE), (5, 0))
+# chosen so that 10 % more epsilon shifts the statistic by about 150, at a critical value of 36
+EPSILON_AND_DRAWS = {"additive": (Fraction(3), 8000), "baseline": (Fraction(12), 12000)}
+
+
+def additive(epsilon: Fraction) -> CurveMechanism:
+    score = AdditiveScore(Absolute().slopes(FINE, Fraction(1)))
+    return TreeMechanism(Setting(epsilon), 6, score, 2)
+
+
+def baseline(epsilon: Fraction) -> CurveMechanism:
+    grid = Grid(Fraction(0), Fraction(5), 6)
+    plan = Blueprint(Absolute(), (Fraction(0), Fraction(1)), grid, "baseline", value_levels=4)
+    return plan.mechanism(10, Setting(epsilon))
+
+
+def law(mechanism: CurveMechanism) -> Law:
+    records = records_of(ROWS)
+    whole = distribution(lambda outcomes: mechanism.draw(records, outcomes), curve_key)
+    return {key[0]: probability for key, probability in whole.items()}
+
+
+def check(draws: Counter[Any], truth: Law, wrong: Law) -> None:
+    """All cells agree with the truth; and so few cells that 10 % show agree with it, and not with the wrong law."""
+    keys = sorted(truth, key=lambda key: wrong[key] / truth[key])
+    assert set(draws) <= set(keys)
+    observed = np.array([draws[key] for key in keys])
+    right, off = (np.array([law[key] for key in keys]) for law in (truth, wrong))
+    assert chi_square_p(observed, right) > FALSE_ALARM
+    groups = np.unique(np.minimum((np.cumsum(right) * 6).astype(int), 5), return_inverse=True)[1]
+    few, few_right, few_off = (np.bincount(groups, weights=cells) for cells in (observed, right, off))
+    assert chi_square_p(few, few_right) > FALSE_ALARM
+    assert chi_square_p(few, few_off) < FALSE_ALARM
+
+
+@pytest.mark.parametrize("make", [additive, baseline])
+def test_releases_have_the_enumerated_distribution(make: Callable[[Fraction], CurveMechanism]) -> None:
+    epsilon, size = EPSILON_AND_DRAWS[make.__name__]
+    records = records_of(ROWS)
+    mechanism = make(epsilon)
+    draws = Counter(curve_key(mechanism.release(records)) for _ in range(size))
+    check(draws, law(mechanism), law(make(epsilon * Fraction(11, 10))))
+
+
+@pytest.mark.parametrize("make", [additive, baseline])
+def test_simulations_have_the_enumerated_distribution(make: Callable[[Fraction], CurveMechanism]) -> None:
+    epsilon, size = EPSILON_AND_DRAWS[make.__name__]
+    rng = np.random.default_rng(4)
+    records = records_of(ROWS)
+    mechanism = make(epsilon)
+    draws = Counter(curve_key(mechanism.simulate(records, rng)) for _ in range(size))
+    check(draws, law(mechanism), law(make(epsilon * Fraction(11, 10))))
+
+
+def test_draws_that_floats_leave_open_are_decided_with_the_right_probabilities(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With an error bound blown up to 20 %, many draws need wider arithmetic; their distribution stays the same."""
+    graph = monotone_graph(5, 3)
+    table = np.array([[0, 1, 2], [2, 0, 1], [1, 1, 0], [0, 1, 1], [2, 1, 0]])
+    asked: list[int] = []
+    wide = paths.WideSums.brackets
+    monkeypatch.setattr(paths.WideSums, "brackets", lambda self, *rest: asked.append(1) or wide(self, *rest))
+    tables = PathTables(graph.graph, graph.costs(table), Fraction(1))
+    tables._error[:] = 0.2
+
+    def drawn() -> tuple[int, ...]:
+        path = walk(graph.graph, lambda node: noise.choose_lazily(lambda bits: tables.brackets(node, bits)))
+        return tuple(graph.curve(path).tolist())
+
+    def expected(rate: float) -> Law:
+        curves = list(itertools.combinations_with_replacement(range(3), 5))
+        weights = [math.exp(-rate * sum(table[x, v] for x, v in enumerate(curve))) for curve in curves]
+        return {curve: weight / sum(weights) for curve, weight in zip(curves, weights, strict=True)}
+
+    draws = Counter(drawn() for _ in range(10_000))
+    assert len(asked) > 5_000
+    check(draws, expected(1.0), expected(1.1))

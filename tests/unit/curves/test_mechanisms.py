@@ -1,0 +1,173 @@
+"""Rates, shares and laws of the mechanisms, without chance."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.support.curve_outcomes import Outcomes, distribution, records_of
+
+from isotone.curves.additive import AdditiveScore
+from isotone.curves.bins import COUNTING, QuantileBins
+from isotone.curves.blueprint import METHODS, Blueprint
+from isotone.curves.curve import Curve
+from isotone.curves.direction import AUTO_SHARE, choose_direction, least_absolute_loss
+from isotone.curves.grids import FINE, Grid
+from isotone.curves.losses import Absolute, Loss, Squared, parse_loss
+from isotone.curves.measure import equal_bins, noisy_means
+from isotone.curves.privacy import Setting
+from isotone.curves.records import Records
+from isotone.curves.shapes import parse_shape
+from isotone.curves.tree_mechanisms import MeasuredTree, TreeMechanism
+from isotone.errors import InputError
+from isotone.mechanism import Mechanism
+from isotone.noise import Simulated
+
+ONE = (Fraction(0), Fraction(1))
+
+
+def blueprint(method: str = "additive", loss: Loss | None = None, points: int = 64, **more: Any) -> Blueprint:
+    return Blueprint(loss or Squared(), ONE, Grid(Fraction(0), Fraction(1), points), method, **more)
+
+
+class Recorder(Outcomes):
+    """Keeps the rates of all choices."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+        self.rates: list[Fraction] = []
+
+    def segments(self, scores: Any, offsets: Any, rates: Any, multiplicity: Any) -> Any:
+        self.rates += list(rates)
+        return super().segments(scores, offsets, rates, multiplicity)
+
+    def perturb(self, values: Any, rate: Fraction) -> Any:
+        self.rates.append(rate)
+        return values
+
+
+def test_a_unit_of_many_heavy_records_slows_every_rate() -> None:
+    assert Setting(Fraction(1)).factor == 1
+    setting = Setting(Fraction(3), "replace", contributions=5, weight_steps=7)
+    assert setting.factor == 70
+    assert setting.rate(Fraction(1, 2), 3) == Fraction(3, 2) / 210
+    assert setting.guarantee.neighbours == "replace"
+
+
+def test_the_levels_of_a_tree_share_epsilon() -> None:
+    recorder = Recorder()
+    score = AdditiveScore(Absolute().slopes(FINE, Fraction(1)))
+    TreeMechanism(Setting(Fraction(3)), 8, score, 3).draw(records_of([(2, 0), (5, FINE)]), recorder)
+    assert set(recorder.rates) == {Fraction(1)}
+
+
+def test_cuts_and_means_share_epsilon() -> None:
+    recorder = Recorder()
+    score = AdditiveScore(Squared().slopes(FINE, Fraction(1)))
+    MeasuredTree(Setting(Fraction(10)), 8, score, 1, Fraction(1, 5), 4).draw(records_of([(2, 0)]), recorder)
+    assert recorder.rates == [Fraction(2, FINE // 2), Fraction(8, FINE)]
+
+
+def test_values_and_counts_of_bins_share_epsilon() -> None:
+    recorder = Recorder()
+    slopes = Absolute().slopes(FINE, Fraction(1))
+    QuantileBins(Setting(Fraction(1)), 8, slopes, 1, values=4).draw(records_of([(2, 0)]), recorder)
+    assert recorder.rates == [(1 - COUNTING) / 2, COUNTING]
+
+
+def test_noisy_means_without_noise_are_the_means() -> None:
+    records = records_of([(0, 0), (0, FINE), (3, FINE // 4), (3, FINE // 4), (3, FINE // 4)], [2, 6, 3, 3, 2])
+    setting = Setting(Fraction(1), weight_steps=2)
+    means, counts = noisy_means(records, np.array([0, 2]), setting, Fraction(1), Recorder())
+    assert means.tolist() == [0.75, 0.25]
+    assert counts.tolist() == [4.0, 4.0]
+
+
+def test_bins_divide_every_part_evenly() -> None:
+    starts = equal_bins(np.array([0, 10, 11]), np.array([10, 11, 64]), 12)
+    assert starts.tolist() == [0, 2, 5, 7, 10, 11, 24, 37, 50]
+
+
+def test_the_direction_has_its_law() -> None:
+    records = records_of(((0, 0), (0, FINE // 4), (3, FINE), (3, FINE // 2)))
+    setting = Setting(Fraction(20))
+    gap = least_absolute_loss(records.mirrored(4)) - least_absolute_loss(records)
+    assert gap == FINE // 2  # falling, at best each x gets the middle of its records nearest to the other
+    law = distribution(lambda outcomes: choose_direction(records, 4, setting, outcomes), bool)
+    up = 1 / (1 + math.exp(-float(20 * AUTO_SHARE * gap / FINE)))
+    assert law[(True, ())] == pytest.approx(up, rel=1e-12)
+
+
+def test_an_empty_part_is_cut_uniformly() -> None:
+    score = AdditiveScore(Absolute().slopes(FINE, Fraction(1)))
+    mechanism = TreeMechanism(Setting(Fraction(1)), 3, score, 1)
+    law = distribution(
+        lambda outcomes: mechanism.draw(records_of([]), outcomes), lambda curve: tuple(curve.knots.tolist())
+    )
+    assert law == {
+        ((0,), ()): pytest.approx(0.5),
+        ((0, 1), ()): pytest.approx(0.25),
+        ((0, 2), ()): pytest.approx(0.25),
+    }
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("loss", ["squared", "absolute", "huber", "pinball(0.75)", "logistic"])
+def test_every_mechanism_has_the_one_shape(method: str, loss: str) -> None:
+    mechanism = blueprint(method, parse_loss(loss), points=32).mechanism(500, Setting(Fraction(2)))
+    assert isinstance(mechanism, Mechanism)
+    assert mechanism.guarantee.epsilon == 2
+    bound = mechanism.error()
+    assert 0 < bound.noise < math.inf
+    assert 0 <= bound.per_record < math.inf
+    assert bound.mean(100) == pytest.approx(bound.noise / 100 + bound.per_record)
+    simulated = mechanism.simulate(records_of([(1, 0), (9, FINE)]), np.random.default_rng(0))
+    assert isinstance(simulated.values, Simulated)
+    released = mechanism.release(records_of([(1, 0), (9, FINE)]))
+    assert not isinstance(released.values, Simulated)
+    values = released.at(np.arange(32))
+    assert np.all(np.diff(values) >= 0)
+    assert values.min() >= 0
+    assert values.max() <= 1
+
+
+def test_the_bound_on_the_excess_loss_holds_on_average() -> None:
+    rng = np.random.default_rng(8)
+    cells = rng.integers(0, 16, 400)
+    levels = (rng.random(400) < cells / 16).astype(np.int64) * FINE
+    records = Records(cells, levels, np.ones(400, np.int64)).sorted()
+    best = least_absolute_loss(records) / FINE
+    for method in ("additive", "threshold", "baseline"):
+        mechanism = blueprint(method, Absolute(), points=16).mechanism(400, Setting(Fraction(1)))
+        losses = []
+        for _ in range(20):
+            values = np.asarray(mechanism.simulate(records, rng).at(records.cells))
+            losses.append(np.abs(values - records.levels / FINE).sum())
+        assert np.mean(losses) - best <= 400 * mechanism.error().mean(400)
+
+
+def test_auto_is_decided_by_public_numbers() -> None:
+    assert blueprint("auto").method_used() == "additive"
+    assert blueprint("auto", shape=parse_shape("convex")).method_used() == "baseline"
+    assert blueprint("threshold", shape=parse_shape("convex")).method_used() == "threshold"
+
+
+def test_curves_turn_around() -> None:
+    step = Curve(np.array([0, 3, 7]), np.array([0.0, 0.5, 1.0]), 10)
+    points = np.arange(10)
+    np.testing.assert_array_equal(step.mirrored().at(points), step.at(points)[::-1])
+    np.testing.assert_array_equal(step.upside_down().at(points), 1 - step.at(points))
+    smooth = Curve(np.array([0, 4, 9]), np.array([0.0, 0.5, 1.0]), 10, interpolated=True)
+    np.testing.assert_allclose(smooth.mirrored().at(points), smooth.at(points)[::-1])
+    knots, values = step.corners()
+    assert knots.tolist() == [0, 2, 3, 6, 7, 9]
+    assert values.tolist() == [0.0, 0.0, 0.5, 0.5, 1.0, 1.0]
+
+
+def test_an_epsilon_too_small_for_the_noise_is_refused() -> None:
+    mechanism = blueprint("bins").mechanism(100, Setting(Fraction(1, 10**12)))
+    with pytest.raises(InputError, match="too small"):
+        mechanism.release(records_of([]))

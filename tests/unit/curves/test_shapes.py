@@ -1,0 +1,229 @@
+"""Shapes: the scores of every split against brute force, and the shape of everything that is released."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.support.isotonic_brute import monotone
+
+from isotone.curves.blueprint import Blueprint
+from isotone.curves.constant_splits import ConstantSplitter
+from isotone.curves.convex_splits import ConvexSplitter
+from isotone.curves.grids import FINE, Grid
+from isotone.curves.linear_graph import spread_knots
+from isotone.curves.linear_splits import PIECE, LinearSplitter
+from isotone.curves.lipschitz_splits import LipschitzSplitter
+from isotone.curves.losses import Absolute, Pinball, Squared
+from isotone.curves.privacy import Setting
+from isotone.curves.records import Records
+from isotone.curves.shape_tree import IMPOSSIBLE
+from isotone.curves.shapes import parse_shape
+from isotone.errors import InputError
+
+POINTS, VALUES = 4, 5
+Curve = tuple[int, ...]
+
+
+def in_node(node: Any, curve: Curve) -> bool:
+    """Whether a curve on the node's points respects its forced ends and its slopes."""
+    slopes = np.diff(curve)
+    steep = getattr(node, "most", None)
+    return (
+        (not getattr(node, "starts", False) or curve[0] == node.low)
+        and (not getattr(node, "ends", False) or curve[-1] == node.high)
+        and (steep is None or all(node.least <= slope <= steep for slope in slopes))
+        and (steep is None or all(np.diff(slopes) >= 0))
+    )
+
+
+def crossing(node: Any, row: Any, curve: Curve) -> bool:
+    """Whether a curve passes the middle as the row says."""
+    count, last, following = row
+    mid = (node.low + node.high) // 2
+    size = node.last - node.first + 1
+    return (
+        sum(value <= mid for value in curve) == count
+        and (count == 0 or curve[count - 1] == last)
+        and (count == size or curve[count] == following)
+    )
+
+
+def constant_row(node: Any, row: Any, curve: Curve) -> bool:
+    count, used = row
+    mid = (node.low + node.high) // 2
+    start = mid if node.high - node.low > 1 else node.high
+    below, above = curve[:count], curve[count:]
+    return (
+        all(value <= mid for value in below)
+        and all(value >= start for value in above)
+        and len(set(below)) <= used
+        and len(set(above)) <= node.pieces - used
+    )
+
+
+def nodes_to_test(splitter: Any, losses: Any, rng: np.random.Generator) -> Iterator[Any]:
+    """The root, and nodes two levels further down."""
+    active = [splitter.root()]
+    for _ in range(3):
+        yield from active
+        below = []
+        for node in active:
+            if not splitter.settled(node):
+                splits = splitter.splits(node, losses)
+                possible = np.flatnonzero(splits.scores < IMPOSSIBLE)
+                below += splitter.children(node, splits.rows[rng.choice(possible)])
+        active = below
+
+
+SPLITTERS: list[tuple[Any, Callable[[Any, Any, Curve], bool], Callable[[Curve], bool]]] = [
+    (ConstantSplitter(POINTS, VALUES, 2), constant_row, lambda curve: True),
+    (ConstantSplitter(POINTS, VALUES, 3), constant_row, lambda curve: True),
+    (LipschitzSplitter(POINTS, VALUES, 1), crossing, lambda curve: bool(max(np.diff(curve), default=0) <= 1)),
+    (LipschitzSplitter(POINTS, VALUES, 2), crossing, lambda curve: bool(max(np.diff(curve), default=0) <= 2)),
+    (ConvexSplitter(POINTS, VALUES, 4), crossing, lambda curve: True),
+    (ConvexSplitter(POINTS, VALUES, 2), crossing, lambda curve: True),
+]
+
+
+@pytest.mark.parametrize(("splitter", "passes", "allowed"), SPLITTERS)
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_score_of_a_split_is_the_least_loss_that_it_allows(
+    splitter: Any, passes: Any, allowed: Any, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    losses = rng.integers(0, 50, (POINTS, VALUES))
+    for node in nodes_to_test(splitter, losses, rng):
+        if splitter.settled(node):
+            continue
+        curves = [
+            curve
+            for curve in monotone(node.last - node.first + 1, node.low, node.high)
+            if allowed(curve) and in_node(node, curve)
+        ]
+        splits = splitter.splits(node, losses)
+        for row, score in zip(splits.rows.tolist(), splits.scores.tolist(), strict=True):
+            fits = [curve for curve in curves if passes(node, row, curve)]
+            if isinstance(splitter, ConstantSplitter):
+                count, used = row
+                size = node.last - node.first + 1
+                if (count == 0) != (used == 0) or (count == size) != (used == node.pieces):
+                    fits = []
+            totals = [sum(losses[node.first + x, v] for x, v in enumerate(curve)) for curve in fits]
+            assert score == min(totals, default=IMPOSSIBLE)
+
+
+def linear_curves(node: Any) -> Iterator[tuple[tuple[int, int], ...]]:
+    """All ways to write a curve of a node as corners (knot, value)."""
+    for pieces in range(1, node.pieces + 1):
+        for inner in itertools.combinations(range(node.first + 1, node.last), pieces - 1):
+            knots = (node.first, *inner, node.last)
+            for values in monotone(len(knots), node.low, node.high):
+                if (node.starts and values[0] != node.low) or (node.ends and values[-1] != node.high):
+                    continue
+                yield tuple(zip(knots, values, strict=True))
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 3])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_score_of_a_linear_split_is_the_least_loss_that_it_allows(pieces: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    splitter = LinearSplitter(7, 4, pieces, spread_knots(7, 3))
+    losses = splitter.prepare(rng.integers(0, 50, (7, 13)))
+    for node in nodes_to_test(splitter, losses, rng):
+        if splitter.settled(node):
+            continue
+        mid = (node.low + node.high) // 2
+        curves = []
+        for curve in linear_curves(node):
+            steps = list(itertools.pairwise(curve))
+            curves.append((curve, steps, sum(losses[s, e, u, v] for (s, u), (e, v) in steps)))
+        splits = splitter.splits(node, losses)
+        for row, score in zip(splits.rows.tolist(), splits.scores.tolist(), strict=True):
+            kind, s, e, u, v, left, right = row
+            totals = []
+            for curve, steps, total in curves:
+                if kind == PIECE:
+                    place = steps.index(((s, u), (e, v))) if ((s, u), (e, v)) in steps else -1
+                    fits = place >= 0 and place <= left and len(steps) - 1 - place <= right
+                else:
+                    fits = curve[-1][1] <= mid if kind == 0 else curve[0][1] > mid
+                totals += [total] if fits else []
+            assert score == min(totals, default=IMPOSSIBLE)
+
+
+def random_records(rng: np.random.Generator, points: int, size: int = 60) -> Records:
+    cells = rng.integers(0, points, size)
+    levels = np.clip((cells / points + rng.normal(0, 0.3, size)) * FINE, 0, FINE).astype(np.int64)
+    return Records(cells, levels, np.ones(size, np.int64)).sorted()
+
+
+def check_shape(kind: str, size: Any, values: np.ndarray) -> None:
+    steps = np.diff(values)
+    assert steps.min() >= -1e-12
+    if kind == "constant":
+        assert np.unique(np.round(values, 9)).size <= size
+    if kind == "linear":
+        bends = np.abs(np.diff(steps)) > 1e-9
+        assert bends.sum() <= size - 1
+    if kind == "lipschitz":
+        assert steps.max() <= size + 1e-12
+    if kind in ("convex", "concave"):
+        assert (np.diff(steps) * (1 if kind == "convex" else -1)).min() >= -1e-12
+
+
+@pytest.mark.parametrize("method", ["auto", "threshold"])
+@pytest.mark.parametrize("epsilon", ["1/10", "20"])
+@pytest.mark.parametrize(
+    ("shape", "points"),
+    [(("constant", 3), 12), (("linear", 3), 17), (("lipschitz", "1/4"), 9), ("convex", 8), ("concave", 8)],
+)
+def test_everything_released_has_the_shape(shape: Any, points: int, method: str, epsilon: str) -> None:
+    rng = np.random.default_rng(2)
+    parsed = parse_shape(shape)
+    assert parsed is not None
+    for loss in (Squared(), Absolute(), Pinball(Fraction(3, 4))):
+        for increasing in (True, False):
+            grid = Grid(Fraction(0), Fraction(points - 1), points)
+            plan = Blueprint(loss, (Fraction(0), Fraction(1)), grid, method, parsed, None, 8, increasing)
+            mechanism = plan.mechanism(60, Setting(Fraction(epsilon)))
+            for size in (0, 60):
+                curve = mechanism.release(random_records(rng, points, size))
+                values = curve.at(np.arange(points))
+                limit = parsed.pieces or float(parsed.slope)
+                turned = values if increasing else values[::-1]
+                check_shape(parsed.kind, limit, turned)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["wavy", ("constant", 0), ("constant", 2.5), ("linear", 65), ("lipschitz", 0), ("convex", 2), 7, ()],
+)
+def test_unusable_shapes_are_refused(spec: Any) -> None:
+    with pytest.raises(InputError):
+        parse_shape(spec)
+
+
+def test_a_slope_too_small_for_the_grid_says_which_grid_would_do() -> None:
+    plan = Blueprint(
+        Squared(),
+        (Fraction(0), Fraction(1)),
+        Grid(Fraction(0), Fraction(1), 65),
+        "auto",
+        parse_shape(("lipschitz", "0.1")),
+    )
+    with pytest.raises(InputError, match="at least 1024 steps"):
+        plan.mechanism(100, Setting(Fraction(1)))
+
+
+def test_shapes_need_even_grids_and_have_no_bins() -> None:
+    listed = Grid(Fraction(0), Fraction(1), 2, (0.0, 1.0))
+    with pytest.raises(InputError, match="evenly spaced"):
+        Blueprint(Squared(), (Fraction(0), Fraction(1)), listed, "auto", parse_shape("convex"))
+    even = Grid(Fraction(0), Fraction(1), 9)
+    with pytest.raises(InputError, match="no shape but rising"):
+        Blueprint(Squared(), (Fraction(0), Fraction(1)), even, "bins", parse_shape("convex"))
