@@ -14,6 +14,7 @@ from isotone.tables.factored import FactoredMechanism
 from isotone.tables.geometric import push_through
 from isotone.tables.heuristic import Selector, heuristic
 from isotone.tables.losses import Loss
+from isotone.tables.lp import Solver, linear_program
 from isotone.tables.mechanism import CountMechanism
 from isotone.tables.soft_target import soft_target
 from isotone.tables.steps import Unit, natural
@@ -32,6 +33,7 @@ def fixed_point(
     loss: Loss = "absolute",
     constructor: Constructor = "optimal",
     selector: Selector = "best",
+    solver: Solver = "auto",
     contributions: int = 1,
     neighbours: Neighbours = "add-remove",
 ) -> CountMechanism:
@@ -57,6 +59,9 @@ def fixed_point(
         linear program over scales, for losses that are not Monge (section 8).
     selector
         In which order the heuristic fills columns: ``max``, ``min``, ``sandwich``, or the ``best`` of them.
+    solver
+        How the linear program is started: ``simplex`` or ``interior-point`` on the full program in n² entries
+        (small n), or ``column-generation``.
 
     >>> t = fixed_point([0.5, 0.3, 0.2], epsilon=1)
     >>> bool(t.fixed_point_error([0.5, 0.3, 0.2]) < 1e-15), round(t.count_error([0.5, 0.3, 0.2]), 6)
@@ -74,6 +79,8 @@ def fixed_point(
     simulated = is_simulated(z) or (target is not None and is_simulated(target))
     if constructor == "heuristic":
         return heuristic(p, goal, total, unit, selector, loss, simulated)
+    if constructor == "lp":
+        return linear_program(p, goal, total, unit, loss, solver, simulated)
     step = float(unit.per_step(total))
     if price is not None:
         goal = soft_target(p, step, goal, price, loss)
