@@ -82,8 +82,11 @@ class _State:
     slope: NDArray[np.float64]  # interleaved (θ, u, F)
 
 
-def fit(views: Views, penalty: Penalty, dispersion: float, start: Fit) -> Fit:
-    """The joint mode of intensity and histogram, by damped Newton steps from ``start``."""
+def fit(views: Views, penalty: Penalty, dispersion: NDArray[np.float64], start: Fit) -> Fit:
+    """The joint mode of intensity and histogram, by damped Newton steps from ``start``.
+
+    ``dispersion`` has an entry for each count.
+    """
     state = _evaluate(views, penalty, dispersion, start.logs, start.histogram)
     for _ in range(_STEPS):
         system = bands.factor(_curvature(views, penalty, dispersion, state))
@@ -102,7 +105,7 @@ def fit(views: Views, penalty: Penalty, dispersion: float, start: Fit) -> Fit:
 def _evaluate(
     views: Views,
     penalty: Penalty,
-    dispersion: float,
+    dispersion: NDArray[np.float64],
     logs: NDArray[np.float64],
     histogram: NDArray[np.float64],
 ) -> _State:
@@ -110,14 +113,16 @@ def _evaluate(
     misfit, pull = views.misfit(np.cumsum(histogram)[:-1])
     bent = bands.multiply(penalty.band, logs)
     ratio = np.log(histogram) - logs
-    scatter = float(np.sum(histogram * ratio - histogram + intensity)) / dispersion
+    scatter = float(np.sum((histogram * ratio - histogram + intensity) / dispersion))
     slope = np.zeros(3 * len(logs) - 2)
     slope[0::3] = (intensity - histogram) / dispersion + bent
-    slope[2::3] = pull - np.diff(ratio) / dispersion
+    slope[2::3] = pull - np.diff(ratio / dispersion)
     return _State(logs, intensity, histogram, misfit + scatter + 0.5 * float(logs @ bent), slope)
 
 
-def _curvature(views: Views, penalty: Penalty, dispersion: float, state: _State) -> NDArray[np.float64]:
+def _curvature(
+    views: Views, penalty: Penalty, dispersion: NDArray[np.float64], state: _State
+) -> NDArray[np.float64]:
     """Bands over θ_0, u_0, F_0, θ_1, …: the second derivatives, made convex where a count tops its intensity."""
     n = len(state.logs)
     hold = 1 / (dispersion * np.minimum(state.histogram, state.intensity))
@@ -126,8 +131,8 @@ def _curvature(views: Views, penalty: Penalty, dispersion: float, state: _State)
     theta[0] = state.intensity / dispersion + penalty.band[0]
     theta[3, :-1] = penalty.band[1, :-1]
     theta[6, :-2] = penalty.band[2, :-2]
-    theta[2, :-1] = -1 / dispersion  # θ_i pulls η_i = F_i - F_{i-1}
-    total[1] = 1 / dispersion
+    theta[2, :-1] = -1 / dispersion[:-1]  # θ_i pulls η_i = F_i - F_{i-1}
+    total[1] = 1 / dispersion[1:]
     dual[0] = -views.covariance[0]
     dual[3] = -views.covariance[1]
     dual[1] = 1.0
@@ -137,7 +142,7 @@ def _curvature(views: Views, penalty: Penalty, dispersion: float, state: _State)
 
 
 def _line_search(
-    views: Views, penalty: Penalty, dispersion: float, state: _State, move: NDArray[np.float64]
+    views: Views, penalty: Penalty, dispersion: NDArray[np.float64], state: _State, move: NDArray[np.float64]
 ) -> tuple[_State, float]:
     """The first point along ``move`` that is no worse; the start itself if rounding hides every gain."""
     bend, rise = move[0::3], np.diff(move[2::3], prepend=0.0, append=0.0)

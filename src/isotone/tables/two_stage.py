@@ -29,6 +29,7 @@ from isotone.tables.whole import Estimate, estimate_histogram
 __all__ = ["Remapping", "Stages", "TwoStageMechanism"]
 
 Remapping = Literal["auto", "rows", "table"]
+_SHORT = 8  # fewer counts than that have little to smooth over: the first measurement matters more
 _SCARCE = 4.0  # categories times ε below which a whole-table estimate has nothing to go by
 
 
@@ -133,7 +134,7 @@ class TwoStageMechanism:
         remap = self.remap
         if remap == "auto" and (self.upper < 2 or size * step < _SCARCE):
             remap = "rows"
-        rule = PUBLISHED if remap == "rows" else WHOLE_TABLE
+        rule = PUBLISHED if remap == "rows" or self.upper < _SHORT else WHOLE_TABLE
         share = rule(step) if self.split is None else self.split
         return Stages(bound, rest * share, rest - rest * share, remap)
 

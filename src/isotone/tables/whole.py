@@ -1,15 +1,15 @@
 """The histogram of a table from both its private views: several models are fitted, the most plausible speaks.
 
 Empirical Bayes (docs/theory/tables-whole.md, sections 3 and 4): smooth intensities of either order and many
-scales, with histograms that scatter about them a little or a lot, and tables with few distinct counts. The
-error of the view through the table depends on the histogram itself, so everything is done twice.
-Only private outputs and public numbers enter: all of this is post-processing.
+scales, with histograms that scatter about them a little or a lot, with or without spikes; and tables with few
+distinct counts. The error of the view through the table depends on the histogram itself, so everything is
+done twice. Only private outputs and public numbers enter: all of this is post-processing.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log
+from math import lgamma, log
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from isotone.tables.distinct import few_distinct
 from isotone.tables.estimate import Views, first_guess, noise_precision
 from isotone.tables.smooth import Fit, Penalty, fit, roughness
+from isotone.tables.spikes import stand_out
 
 __all__ = ["Estimate", "estimate_histogram"]
 
@@ -27,6 +28,7 @@ _BENDING = ((2, 2.0), (2, 0.6), (2, 0.2), (2, 0.06), (2, 0.02), (2, 0.005))
 _LONG = ((2, 0.0015), (2, 0.0004), (2, 0.0001))  # for more than 100 counts
 _LEVEL = ((1, 0.2), (1, 0.05), (1, 0.01))
 _DISPERSIONS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1e3, 1e4, 1e5, 1e6)
+_SPIKE = 1e4  # the least dispersion of a spike: next to nothing ties it to the ground
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +42,8 @@ class Estimate:
     def contradicts(self, noisy_cumulative: NDArray[np.int64], first: float) -> bool:
         """Whether the noisy cumulative histogram is farther from this one than its noise can explain.
 
-        Squared two-sided geometric noise, in units of its variance, has mean 1 and variance at most
-        ``5 + precision``; eight standard deviations of the sum are allowed, and as much again for small n.
+        Squared two-sided geometric noise, in units of its variance, has mean 1 and variance
+        ``5 + precision``; eight standard deviations of the sum are allowed, and 40 more for small n.
         """
         precision = noise_precision(first)
         apart = np.cumsum(self.histogram)[:-1] - noisy_cumulative
@@ -60,29 +62,37 @@ class _Candidate:
 class _Search:
     """The most plausible smooth model: coordinate ascent over a grid of shapes and dispersions."""
 
-    def __init__(self, views: Views, shapes: tuple[tuple[int, float], ...]) -> None:
+    def __init__(
+        self, views: Views, shapes: tuple[tuple[int, float], ...], spikes: NDArray[np.bool_] | None = None
+    ) -> None:
+        n = len(views.direct) + 1
         self.views = views
-        self.penalties: list[Penalty] = [roughness(len(views.direct) + 1, *shape) for shape in shapes]
+        self.spikes = np.zeros(n, np.bool_) if spikes is None else spikes
+        self.penalties: list[Penalty] = [roughness(n, *shape) for shape in shapes]
         self.seen: dict[tuple[int, int], _Candidate] = {}
 
     def at(self, shape: int, dispersion: int, start: Fit) -> _Candidate:
         """One model, fitted from ``start`` unless it has been before."""
         if (shape, dispersion) not in self.seen:
             over = _DISPERSIONS[dispersion]
-            found = fit(self.views, self.penalties[shape], over, start)
+            free = np.where(self.spikes, max(over, _SPIKE), over)
+            found = fit(self.views, self.penalties[shape], free, start)
             # all shapes are as likely; a dispersion tenfold as large is believed a tenth as readily
-            doubt = log(len(self.penalties)) + log(over)
+            doubt = log(len(self.penalties)) + log(over) + _surprise(self.spikes)
             candidate = _Candidate(shape, dispersion, found, found.evidence - doubt)
             self.seen[shape, dispersion] = candidate
         return self.seen[shape, dispersion]
 
     def best(self, start: Fit) -> _Candidate:
         """From scratch: every shape, each from the one before; then climb, and every shape once more."""
-        top = self._along_shapes(0, start)
-        top = self._climb(top)
+        top = self._climb(self._along_shapes(0, start))
         if top.dispersion > 0:
             top = self._climb(max(top, self._along_shapes(top.dispersion, top.fit), key=_evidence))
         return top
+
+    def from_previous(self, previous: _Candidate) -> _Candidate:
+        """From the model that was best under a first idea of the errors."""
+        return self._climb(self.at(previous.shape, previous.dispersion, previous.fit))
 
     def _along_shapes(self, dispersion: int, start: Fit) -> _Candidate:
         found: list[_Candidate] = []
@@ -103,13 +113,17 @@ class _Search:
                 return top
             top = rival
 
-    def from_previous(self, previous: _Candidate) -> _Candidate:
-        """From the model that was best under a first idea of the errors."""
-        return self._climb(self.at(previous.shape, previous.dispersion, previous.fit))
-
 
 def _evidence(candidate: _Candidate) -> float:
     return candidate.evidence
+
+
+def _surprise(spikes: NDArray[np.bool_]) -> float:
+    """Minus the log-probability of just these spikes: their number is anything, and then their places."""
+    n, some = len(spikes), int(np.sum(spikes))
+    if some == 0:
+        return 0.0
+    return log(n) + lgamma(n + 1) - lgamma(some + 1) - lgamma(n - some + 1)
 
 
 def _shapes(n: int) -> tuple[tuple[int, float], ...]:
@@ -127,23 +141,29 @@ def estimate_histogram(
     """
     n, size = len(noisy_cumulative) + 1, len(noisy_counts)
     views = Views.of(noisy_cumulative, noisy_counts, first, second)
-    guess = first_guess(np.bincount(noisy_counts, minlength=n))
-    shapes = _shapes(n)
-    smooth = _Search(views, shapes).best(Fit.start(guess))
     telling = size * (first + second) >= _TELLING
+    shapes = _shapes(n)
+    smooth = _Search(views, shapes).best(Fit.start(first_guess(np.bincount(noisy_counts, minlength=n))))
     distinct = few_distinct(views) if telling else None
     chosen = distinct if distinct and distinct.evidence > smooth.evidence else smooth.fit
     views = views.given(np.maximum(chosen.histogram, _FAINT), second)
     smooth = _Search(views, shapes).from_previous(smooth)
+    words = _in_words(shapes, smooth)
+    spikes = stand_out(views)
+    if 0 < np.sum(spikes) < n / 2:
+        spiked = _Search(views, shapes, spikes).best(smooth.fit)
+        if spiked.evidence > smooth.evidence:
+            smooth, words = spiked, f"{_in_words(shapes, spiked)}, spikes {int(np.sum(spikes))}"
     distinct = few_distinct(views) if telling else None
     if distinct and distinct.evidence > smooth.evidence:
         number = int(np.sum(distinct.histogram > 0))
         return _told(distinct, size, f"{number} distinct count" + "s" * (number > 1))
-    order, scale = shapes[smooth.shape]
-    words = (
-        f"differences of order {order} and scale {scale:g}, dispersion {_DISPERSIONS[smooth.dispersion]:g}"
-    )
     return _told(smooth.fit, size, words)
+
+
+def _in_words(shapes: tuple[tuple[int, float], ...], chosen: _Candidate) -> str:
+    order, scale = shapes[chosen.shape]
+    return f"differences of order {order} and scale {scale:g}, dispersion {_DISPERSIONS[chosen.dispersion]:g}"
 
 
 def _told(found: Fit, size: int, model: str) -> Estimate:

@@ -90,6 +90,13 @@ def test_the_default_splits_are_the_rule_of_thumb_and_the_rule_of_the_whole_tabl
     assert TwoStageMechanism(9, 1, remap="table").stages(500).distribution == Fraction("0.1109")
 
 
+def test_few_counts_are_split_by_the_published_rule_under_every_remap() -> None:
+    splits = {
+        TwoStageMechanism(5, 1, remap=remap).stages(500).distribution for remap in ("auto", "rows", "table")
+    }
+    assert splits == {Fraction("0.1362")}
+
+
 def test_the_split_rule_sees_epsilon_per_step() -> None:
     thrice = TwoStageMechanism(9, 3, remap="rows", contributions=3).stages(500)
     assert thrice.distribution / 3 == TwoStageMechanism(9, 1, remap="rows").stages(500).distribution

@@ -7,6 +7,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
+from isotone.tables.estimate import Views
+from isotone.tables.spikes import stand_out
 from isotone.tables.whole import Estimate, estimate_histogram
 
 
@@ -87,6 +89,27 @@ def test_the_model_is_named_in_words() -> None:
     assert estimate_histogram(cumulative, noisy, 0.5, 1.5).model == "1 distinct count"
     cumulative, noisy = measured(SHAPES["bell"], 31, 0.5, 1.0, seed=0)
     assert estimate_histogram(cumulative, noisy, 0.5, 1.0).model.startswith("differences of order 2")
+
+
+def test_round_numbers_that_stand_out_are_told_from_the_ground() -> None:
+    rng = np.random.default_rng(9)
+    plain = rng.gamma(3, 12, 5000)
+    heaped = np.where(rng.random(5000) < 0.7, 10 * np.round(plain / 10), plain).astype(int).clip(0, 79)
+    cumulative, noisy = measured(heaped, 80, 0.3, 1.0, seed=1)
+    out = stand_out(Views.of(cumulative, noisy, 0.3, 1.0))
+    assert np.sum(out[::10]) >= 5
+    assert np.sum(out) - np.sum(out[::10]) <= 2
+    found = estimate_histogram(cumulative, noisy, 0.3, 1.0)
+    assert "spikes" in found.model
+    truth = np.bincount(heaped, minlength=80)
+    assert np.all(found.histogram[10:60:10] > 0.8 * truth[10:60:10])
+    assert np.all(found.histogram[15:55:10] < 0.5 * truth[10:50:10])
+
+
+def test_the_top_of_a_narrow_bell_is_proposed_as_a_spike_and_not_taken_for_one() -> None:
+    cumulative, noisy = measured(SHAPES["bell"], 31, 0.3, 1.0, seed=3)
+    assert np.any(stand_out(Views.of(cumulative, noisy, 0.3, 1.0)))
+    assert "spikes" not in estimate_histogram(cumulative, noisy, 0.3, 1.0).model
 
 
 def test_an_estimate_far_from_the_first_measurement_contradicts_it() -> None:

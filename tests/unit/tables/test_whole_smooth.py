@@ -34,9 +34,13 @@ def views_of(truth: NDArray[np.float64], first: float, second: float, seed: int)
 
 
 def minus_log(
-    views: Views, penalty: Penalty, dispersion: float, logs: NDArray[np.float64], h: NDArray[np.float64]
+    views: Views,
+    penalty: Penalty,
+    dispersion: NDArray[np.float64],
+    logs: NDArray[np.float64],
+    h: NDArray[np.float64],
 ) -> float:
-    scatter = np.sum(h * (np.log(h) - logs) - h + np.exp(logs)) / dispersion
+    scatter = np.sum((h * (np.log(h) - logs) - h + np.exp(logs)) / dispersion)
     bent = 0.5 * logs @ dense(penalty.band) @ logs
     return views.misfit(np.cumsum(h)[:-1])[0] + float(scatter + bent)
 
@@ -56,8 +60,10 @@ def test_a_penalty_is_the_sum_of_squared_differences(n: int, order: int) -> None
 
 
 @pytest.mark.parametrize("order", [1, 2])
-@pytest.mark.parametrize("dispersion", [1.0, 30.0])
-def test_no_histogram_near_the_mode_is_more_plausible(order: int, dispersion: float) -> None:
+@pytest.mark.parametrize(
+    "dispersion", [np.ones(8), np.full(8, 30.0), np.array([1.0, 1, 1, 1e4, 1, 1, 10, 1])]
+)
+def test_no_histogram_near_the_mode_is_more_plausible(order: int, dispersion: NDArray[np.float64]) -> None:
     truth = np.array([40.0, 30, 22, 10, 9, 5, 2, 1])
     views, start = views_of(truth, 0.3, 0.8, seed=order)
     penalty = roughness(8, order, 0.5)
@@ -77,19 +83,19 @@ def test_no_histogram_near_the_mode_is_more_plausible(order: int, dispersion: fl
 def test_evidence_and_variance_are_those_of_the_dense_laplace_approximation(order: int) -> None:
     truth = np.array([30.0, 25, 20, 14, 10, 6])
     views, start = views_of(truth, 0.4, 1.0, seed=5)
-    penalty, dispersion = roughness(6, order, 0.3), 3.0
+    penalty, dispersion = roughness(6, order, 0.3), np.array([3.0, 1.0, 50.0, 3.0, 2.0, 7.0])
     mode = fit(views, penalty, dispersion, start)
     h, g = mode.histogram, np.exp(mode.logs)
     step = np.diff(
         np.vstack([np.zeros(5), np.eye(5), np.zeros(5)]), axis=0
     )  # histogram = step @ F + constant
     covariance = dense(views.covariance)
-    held = np.diag(1 / (dispersion * np.minimum(h, g)))
+    held, pull = np.diag(1 / (dispersion * np.minimum(h, g))), np.diag(1 / dispersion)
     precision = np.linalg.inv(covariance) + views.precision * np.eye(5) + step.T @ held @ step
     curvature = np.block(
         [
-            [precision, -step.T / dispersion],
-            [-step / dispersion, np.diag(g) / dispersion + dense(penalty.band)],
+            [precision, -step.T @ pull],
+            [-pull @ step, np.diag(g / dispersion) + dense(penalty.band)],
         ]
     )
     np.testing.assert_allclose(mode.variance, np.diag(np.linalg.inv(curvature))[:5], rtol=1e-6)
@@ -109,12 +115,12 @@ def test_a_smooth_table_is_found_again_from_views_without_noise() -> None:
     quiet = np.zeros((2, 11))
     quiet[0] = 1e-3
     views = Views(exact, 1e3, exact, quiet, int(truth.sum()))
-    found = fit(views, roughness(12, 2, 0.3), 1.0, Fit.start(push_through(truth, 0.5)))
+    found = fit(views, roughness(12, 2, 0.3), np.ones(12), Fit.start(push_through(truth, 0.5)))
     np.testing.assert_allclose(np.cumsum(found.histogram)[:-1], exact, atol=0.2)
 
 
 def test_a_smaller_scale_gives_a_smoother_histogram() -> None:
     truth = np.array([50.0, 5, 60, 4, 55, 6, 52, 7])
     views, start = views_of(truth, 0.1, 0.3, seed=2)
-    rough, smooth = (fit(views, roughness(8, 1, scale), 1.0, start).histogram for scale in (5.0, 0.01))
+    rough, smooth = (fit(views, roughness(8, 1, scale), np.ones(8), start).histogram for scale in (5.0, 0.01))
     assert np.abs(np.diff(smooth[1:-1])).sum() < 0.5 * np.abs(np.diff(rough[1:-1])).sum()
