@@ -61,6 +61,6 @@ def run(out: Path, quick: bool, progress: Progress) -> None:
     axes.axhline(PUBLISHED_BOUND, color="C3", ls=":", label="published: below 0.5 s")
     axes.set(xlabel="dimension d", ylabel="average seconds", yscale="log")
     axes.set_title(f"Random posets, one thread, {platform.machine()}")
-    axes.legend(fontsize="small", loc="center right", bbox_to_anchor=(1.0, 0.72))
+    figure.legend(fontsize="small", loc="outside lower center", ncols=2)
     save_figure(figure, out, "poset_running_time")
     progress(1.0, "done")
