@@ -11,6 +11,7 @@ from isotone.counts.l_infinity import LInfinityMechanism
 from isotone.counts.laplace import LaplaceMechanism
 from isotone.counts.lp_ball import L2Mechanism, LpMechanism
 from isotone.counts.method import Method
+from isotone.counts.order_gaussian import OrderGaussianMechanism
 from isotone.counts.plan import Plan, plan
 from isotone.counts.poset_mechanism import PosetMechanism
 from isotone.counts.relaxation import Relaxation, relax
@@ -25,6 +26,7 @@ __all__ = [
     "LaplaceMechanism",
     "LpMechanism",
     "Method",
+    "OrderGaussianMechanism",
     "Plan",
     "PosetMechanism",
     "Relaxation",

@@ -15,118 +15,16 @@ filter is overlooked only if it would gain less than 2**-50 of the total excess.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from isotone.order.heaviest_filter import heaviest_filter
 from isotone.order.projection_chain import pool_adjacent_violators
 from isotone.order.projection_forest import merge_up_the_forest
 
 __all__ = ["project_convex_sets"]
 
-_UNLIMITED = np.int64(2**62)
 _TOTAL_BITS = 60
 _NOISE = 2 ** (_TOTAL_BITS - 50)
-
-
-@njit(cache=True)
-def _distances(
-    source: int,
-    first: NDArray[np.int64],
-    after: NDArray[np.int64],
-    to: NDArray[np.int64],
-    room: NDArray[np.int64],
-) -> NDArray[np.int64]:
-    """Arcs from the source to every node through arcs with room left; -1 where there is no way."""
-    distance = np.full(first.size, -1, np.int64)
-    queue = np.empty(first.size, np.int64)
-    distance[source] = 0
-    queue[0] = source
-    read, write = 0, 1
-    while read < write:
-        u = queue[read]
-        read += 1
-        arc = first[u]
-        while arc >= 0:
-            if room[arc] > 0 and distance[to[arc]] < 0:
-                distance[to[arc]] = distance[u] + 1
-                queue[write] = to[arc]
-                write += 1
-            arc = after[arc]
-    return distance
-
-
-@njit(cache=True)
-def _blocking_flow(
-    source: int,
-    sink: int,
-    distance: NDArray[np.int64],
-    first: NDArray[np.int64],
-    after: NDArray[np.int64],
-    to: NDArray[np.int64],
-    room: NDArray[np.int64],
-) -> int:
-    """Push flow along shortest ways until each is blocked (a phase of Dinic's algorithm)."""
-    current = first.copy()
-    way = np.empty(first.size, np.int64)
-    pushed = 0
-    length, u = 0, source
-    while True:
-        if u == sink:
-            amount = _UNLIMITED
-            for k in range(length):
-                amount = min(amount, room[way[k]])
-            pushed += amount
-            keep = length
-            for k in range(length - 1, -1, -1):
-                room[way[k]] -= amount
-                room[way[k] ^ 1] += amount
-                if room[way[k]] == 0:
-                    keep = k
-            u, length = to[way[keep] ^ 1], keep
-        arc = current[u]
-        while arc >= 0 and not (room[arc] > 0 and distance[to[arc]] == distance[u] + 1):
-            arc = after[arc]
-        current[u] = arc
-        if arc >= 0:
-            way[length] = arc
-            length += 1
-            u = to[arc]
-        elif length == 0:
-            return int(pushed)
-        else:
-            length -= 1
-            u = to[way[length] ^ 1]
-            current[u] = after[current[u]]
-
-
-@njit(cache=True)
-def _heaviest_filter(excess: NDArray[np.int64], covers: NDArray[np.int64]) -> tuple[int, NDArray[np.bool_]]:
-    """The largest total excess of a filter, and the smallest filter that has it."""
-    n = excess.size
-    source, sink = n, n + 1
-    arcs = 2 * (n + covers.shape[0])
-    first = np.full(n + 2, -1, np.int64)
-    after = np.empty(arcs, np.int64)
-    to = np.empty(arcs, np.int64)
-    room = np.zeros(arcs, np.int64)
-    gain = 0
-    arc = 0
-    for k in range(n + covers.shape[0]):
-        if k >= n:
-            tail, head, capacity = covers[k - n, 0], covers[k - n, 1], _UNLIMITED
-        elif excess[k] > 0:
-            tail, head, capacity = source, k, excess[k]
-            gain += excess[k]
-        else:
-            tail, head, capacity = k, sink, -excess[k]
-        to[arc], room[arc], after[arc], first[tail] = head, capacity, first[tail], arc
-        to[arc + 1], after[arc + 1], first[head] = tail, first[head], arc + 1
-        arc += 2
-    distance = _distances(source, first, after, to, room)
-    while distance[sink] >= 0:
-        gain -= _blocking_flow(source, sink, distance, first, after, to, room)
-        distance = _distances(source, first, after, to, room)
-    return gain, distance[:n] >= 0
 
 
 def _integer_excess(
@@ -197,7 +95,7 @@ def project_convex_sets(
         label = _components(members.size, links)
         if label.max() == 0:
             mean = _weighted_mean(y, w)
-            gain, above = _heaviest_filter(_integer_excess(y, w, mean), links)
+            gain, above = heaviest_filter(_integer_excess(y, w, mean), links)
             if gain <= _NOISE + members.size:
                 fitted[members] = mean
                 continue

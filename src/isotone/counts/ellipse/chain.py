@@ -1,0 +1,96 @@
+"""The smallest ellipse of a chain.
+
+A chain of n elements has n nonempty filters, the prefixes from the top. With probability ``p_k`` on prefix k
+the second moments V have a tridiagonal inverse, so one symmetric tridiagonal eigenproblem gives the lower
+bound ``(tr V^½)²`` on every Gaussian's total variance, and the ellipse V^½ itself is optimal when every prefix
+has the same length in its norm. Raising the probability of long prefixes makes them equal
+(docs/theory/gaussian.md, section 4). O(n²) time a step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh_tridiagonal
+
+from isotone.mechanism import Progress, no_progress
+
+__all__ = ["ChainEllipse", "fit_chain"]
+
+_Floats = NDArray[np.float64]
+
+_STEPS = 30
+_COARSEST = 200
+_REFINE = 4
+
+
+@dataclass(frozen=True)
+class ChainEllipse:
+    """An ellipse of a chain, elements from the top down, scaled to sensitivity 1.
+
+    Its precision is ``vectors · diag(values) · vectors'``; ``trace`` is that of its covariance and
+    ``lower_bound`` what no Gaussian can beat.
+    """
+
+    vectors: _Floats
+    values: _Floats
+    trace: float
+    lower_bound: float
+
+
+def fit_chain(n: int, *, tolerance: float = 1e-4, progress: Progress = no_progress) -> ChainEllipse:
+    """The ellipse whose trace is within ``tolerance``, relatively, of the smallest."""
+    sizes = [n]
+    while sizes[-1] > _REFINE * _COARSEST:
+        sizes.append(sizes[-1] // _REFINE)
+    p = 1 / np.sqrt(np.arange(sizes[-1], 0, -1) - 0.5)
+    for size in reversed(sizes[1:]):
+        p = _equalise(_stretch(p, size), tolerance, no_progress).p
+    found = _equalise(_stretch(p, n), tolerance, progress)
+    longest = float(found.lengths.max())
+    total = float(found.roots.sum())
+    return ChainEllipse(found.vectors, np.reciprocal(found.roots * longest), total * longest, total**2)
+
+
+@dataclass(frozen=True)
+class _State:
+    """Prefix probabilities, the eigenvalues and eigenvectors of V^½, and the prefixes' squared lengths."""
+
+    p: _Floats
+    roots: _Floats
+    vectors: _Floats
+    lengths: _Floats
+
+
+def _equalise(p: _Floats, tolerance: float, progress: Progress) -> _State:
+    """Probabilities under which all prefixes have almost the same length."""
+    state = _state(p)
+    for step in range(_STEPS):
+        progress(step / _STEPS, "shaping the noise")
+        mean = float(state.roots.sum())
+        if state.lengths.max() <= mean * (1 + tolerance):
+            break
+        state = _state(state.p * np.square(state.lengths / mean))
+    progress(1.0, "shaping the noise")
+    return state
+
+
+def _state(p: _Floats) -> _State:
+    p = p / p.sum()
+    inverse = np.reciprocal(p)
+    diagonal = inverse.copy()
+    diagonal[1:] += inverse[:-1]
+    values, vectors = eigh_tridiagonal(diagonal, -inverse[:-1])  # of the inverse of V
+    roots = 1 / np.sqrt(values)
+    return _State(p, roots, vectors, np.square(np.cumsum(vectors, axis=0)) @ (1 / roots))
+
+
+def _stretch(p: _Floats, size: int) -> _Floats:
+    """A profile for ``size`` prefixes with the shape of ``p``, which goes like ``(n − k + ½)^-½``."""
+    if p.size == size:
+        return p
+    shape = p * np.sqrt(np.arange(p.size, 0, -1) - 0.5)
+    place = (np.arange(size) + 0.5) / size * p.size - 0.5
+    return np.interp(place, np.arange(p.size), shape) / np.sqrt(np.arange(size, 0, -1) - 0.5)

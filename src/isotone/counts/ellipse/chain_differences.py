@@ -1,0 +1,65 @@
+"""The smallest ellipse of a chain when a record is replaced.
+
+The change is then the difference of two prefixes, and the number of records is public. With probabilities on
+the pairs of prefixes the second moments V of the change give the lower bound ``(tr V^½)²``, and V^½ is optimal
+when all pairs in use are equally far apart, and the others nearer (docs/theory/gaussian.md, section 4). All pairs
+are kept as a weighted graph on the prefixes: O(n³) time a step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone.counts.ellipse.chain import ChainEllipse
+from isotone.mechanism import Progress, no_progress
+
+__all__ = ["LARGEST_CHAIN_OF_DIFFERENCES", "fit_chain_differences"]
+
+_Floats = NDArray[np.float64]
+
+LARGEST_CHAIN_OF_DIFFERENCES = 1000
+_STEPS = 60
+
+
+def fit_chain_differences(
+    n: int, *, tolerance: float = 1e-3, progress: Progress = no_progress
+) -> ChainEllipse:
+    """The ellipse whose trace is within ``tolerance``, relatively, of the smallest; elements from the top down."""
+    place = np.arange(n + 1)
+    state = _state(np.abs(place[:, None] - place) / (n + 1.0))  # a start that favours distant pairs
+    for step in range(_STEPS):
+        progress(step / _STEPS, "shaping the noise")
+        mean = float(state.roots.sum())
+        if state.apart.max() <= mean * (1 + tolerance):
+            break
+        state = _state(state.weights * np.square(state.apart / mean))
+    progress(1.0, "shaping the noise")
+    mean, farthest = float(state.roots.sum()), float(state.apart.max())
+    return ChainEllipse(state.vectors, np.reciprocal(state.roots * farthest), mean * farthest, mean**2)
+
+
+@dataclass(frozen=True)
+class _State:
+    """Pair probabilities, eigenvalues and eigenvectors of V^½, and squared distances of the prefixes."""
+
+    weights: _Floats
+    roots: _Floats
+    vectors: _Floats
+    apart: _Floats
+
+
+def _state(weights: _Floats) -> _State:
+    weights = weights * (2 / weights.sum())  # each pair stands twice in the matrix
+    laplacian = np.diag(weights.sum(axis=1)) - weights
+    # prefix k holds elements 0 … k-1: column sums from below turn pairs of prefixes into pairs of elements
+    V = np.cumsum(np.cumsum(laplacian[:0:-1, :0:-1], axis=0), axis=1)[::-1, ::-1]
+    values, vectors = np.linalg.eigh(V)
+    roots = np.sqrt(np.maximum(values, 1e-15))
+    points = np.zeros((len(weights), len(weights) - 1))
+    np.cumsum(vectors / np.sqrt(roots), axis=0, out=points[1:])
+    squares = np.sum(points**2, axis=1)
+    apart = np.maximum(squares[:, None] + squares - 2 * points @ points.T, 0.0)
+    return _State(weights, roots, vectors, apart)

@@ -1,0 +1,103 @@
+"""Minimising a smooth convex function that is defined on an open set only.
+
+L-BFGS (Nocedal 1980) with a backtracking line search that also steps back from points outside the set. No
+clock is read: the result depends on the arguments alone.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone.mechanism import Progress, no_progress
+
+__all__ = ["descend"]
+
+_Floats = NDArray[np.float64]
+Objective = Callable[[_Floats], tuple[float, _Floats] | None]
+"""The value and the gradient at a point, or None where the function is not defined."""
+
+_MEMORY = 20
+_LOOK_BACK = 10
+
+
+def descend(
+    objective: Objective,
+    start: _Floats,
+    *,
+    steps: int,
+    tolerance: float,
+    progress: Progress = no_progress,
+    what: str = "optimising",
+) -> _Floats:
+    """The best point found from ``start``, which must be inside the set.
+
+    Stops when ten steps together lower the value by less than ``tolerance``, or after ``steps`` steps.
+    """
+    x = start
+    first = objective(x)
+    if first is None:
+        raise ValueError("the starting point is outside the set")
+    value, gradient = first
+    moves: deque[tuple[_Floats, _Floats, float]] = deque(maxlen=_MEMORY)
+    history = [value]
+    for step in range(steps):
+        progress(step / steps, what)
+        direction = _direction(gradient, moves)
+        slope = float(gradient @ direction)
+        if slope >= 0:
+            if not moves:
+                break
+            moves.clear()
+            continue
+        found = _line_search(objective, x, value, direction, slope)
+        if found is None:
+            if not moves:
+                break
+            moves.clear()
+            continue
+        point, value, new_gradient = found
+        move, change = point - x, new_gradient - gradient
+        curvature = float(move @ change)
+        if curvature > 1e-14 * float(np.linalg.norm(move) * np.linalg.norm(change)):
+            moves.append((move, change, curvature))
+        x, gradient = point, new_gradient
+        history.append(value)
+        if len(history) > _LOOK_BACK and history[-1 - _LOOK_BACK] - value < tolerance:
+            break
+    progress(1.0, what)
+    return x
+
+
+def _direction(gradient: _Floats, moves: deque[tuple[_Floats, _Floats, float]]) -> _Floats:
+    """The quasi-Newton direction: minus the gradient, bent by the curvature of past moves."""
+    if not moves:
+        return -gradient * min(1.0, 0.1 / (float(np.linalg.norm(gradient)) + 1e-300))
+    q = gradient.copy()
+    shares: list[float] = []
+    for move, change, curvature in reversed(moves):
+        share = float(move @ q) / curvature
+        q -= share * change
+        shares.append(share)
+    _, change, curvature = moves[-1]
+    q *= curvature / float(change @ change)
+    for (move, change, curvature), share in zip(moves, reversed(shares), strict=True):
+        q += (share - float(change @ q) / curvature) * move
+    return -q
+
+
+def _line_search(
+    objective: Objective, x: _Floats, value: float, direction: _Floats, slope: float
+) -> tuple[_Floats, float, _Floats] | None:
+    """A point along ``direction`` that is inside and lower by a fair share of what the slope promises."""
+    length = 1.0
+    while length > 1e-12:
+        point = x + length * direction
+        found = objective(point)
+        if found is not None and found[0] <= value + 1e-4 * length * slope:
+            return point, found[0], found[1]
+        length *= 0.5 if found is not None else 0.3
+    return None
