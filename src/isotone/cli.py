@@ -145,6 +145,27 @@ def check(spec: SpecPath) -> None:
     out.print(str(check_spec(load_spec(spec))), markup=False)
 
 
+@app.command()
+def audit(
+    what: Annotated[
+        str, typer.Argument(metavar="SPEC|NAME", help="A spec, or the name of a mechanism for counts.")
+    ],
+    trials: Annotated[int, typer.Option(help="How many draws of each side.")] = 30_000,
+    as_json: AsJson = False,
+) -> None:
+    """Attack the mechanism of a spec, or a mechanism by its name. The data is never opened."""
+    from isotone.release import audit_name, audit_spec, load_spec
+
+    with progress_bar("auditing", quiet=as_json) as progress:
+        if what.endswith(".toml"):
+            found = audit_spec(load_spec(what), trials, progress)
+        else:
+            found = audit_name(what, 1, trials, progress)
+    show({**vars(found), "broken": found.broken}, as_json=as_json, quiet=False, plain=f"{what}: {found}")
+    if found.broken:
+        raise typer.Exit(1)
+
+
 def _release_table(made: Any) -> Table:
     hidden = {"low_all", "high_all"}
     shown = {name: column for name, column in made.columns.items() if name not in hidden}

@@ -245,3 +245,15 @@ def test_the_examples_can_be_released_and_verified(tmp_path, isotone, monkeypatc
     code, _, err = isotone("release", "spec.toml")
     assert (code, err) == (0, "")
     assert isotone("verify", "out")[0] == 0
+
+
+def test_an_audit_never_opens_the_data(desk, isotone):
+    (desk / "adults.csv").unlink()
+    code, out, _ = isotone("audit", "spec.toml")
+    assert code == 0
+    assert "claims ε = 1; kept" in out
+    _, out, _ = isotone("audit", "LaplaceMechanism", "--json")
+    assert json.loads(out)["broken"] is False
+    code, _, err = isotone("audit", "LaplaceMechanim")
+    assert code == 1
+    assert "did you mean 'LaplaceMechanism'" in err

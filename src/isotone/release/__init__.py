@@ -1,6 +1,7 @@
 """The steward's path: sources to statistics, mechanisms to releases; ledger, manifest, spec and report."""
 
 from isotone.release.answers import Answers
+from isotone.release.auditing import audit_name, audit_spec
 from isotone.release.count_release import release_counts
 from isotone.release.curve_release import release_curve
 from isotone.release.desk import DeskReport, check_spec
@@ -25,6 +26,8 @@ __all__ = [
     "Spec",
     "SpecPlan",
     "Verdict",
+    "audit_name",
+    "audit_spec",
     "check_spec",
     "describe_order",
     "load_order",

@@ -51,6 +51,7 @@ def release_counts(
     mechanism: str | AdditiveMechanism | None = None,
     total: bool = False,
     confidence: float = 0.95,
+    weights: str | None = None,
     unit_name: str | None = None,
     spec: str = "",
     title: str | None = None,
@@ -88,12 +89,19 @@ def release_counts(
         A name, a mechanism over ``P``, or None for the plan's best.
     total
         Also release the number of records, where the mechanism gives it for free.
+    weights
+        Survey weights are refused: the error says why.
 
     Returns
     -------
     Release
         Values with standard deviations and intervals; ``confidence`` is theirs.
     """
+    if weights is not None:
+        raise InputError(
+            "Survey weights are refused: a weight multiplies what one person reveals, and weights are computed from the "
+            "data. Release unweighted counts, and weight them afterwards with public totals."
+        )
     public = Groups(by, tuple(map(str, groups or ()))) if by is not None else None
     if by is None and groups is not None:
         raise InputError("groups needs by=: the column whose public values these are.")

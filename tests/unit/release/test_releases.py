@@ -89,6 +89,7 @@ def test_a_finished_release_is_noted_with_its_content(ledger):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"weights": "w"}, "weights are refused"),
         ({"epsilon": 0}, "above 0"),
         ({"epsilon": None}, "needs epsilon"),
         ({"epsilon": 1, "rho": 1}, "not both"),
