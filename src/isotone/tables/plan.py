@@ -164,7 +164,7 @@ class TablePlan:
 
 
 def plan(
-    shape: Shape | DistributionLike,
+    shape: Shape | DistributionLike = "skewed",
     *,
     size: int,
     epsilon: Number,
