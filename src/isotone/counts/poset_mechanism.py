@@ -82,7 +82,8 @@ class PosetMechanism(AdditiveMechanism):
     @property
     def rate(self) -> Fraction:
         """The rate of the exponential steps: epsilon over the number of records that can change."""
-        return self.epsilon / (self.contributions * (2 if self.neighbours == "replace" else 1))
+        replaced = self.neighbours == "replace" and len(self.P) > 1  # one count moves by one at most
+        return self.epsilon / (self.contributions * (2 if replaced else 1))
 
     def norm(self, y: ArrayLike) -> NDArray[np.float64]:
         """The norm of ``y`` (of each row): 1 at most for the change by one record, in O(n + covers).

@@ -11,6 +11,7 @@ in another order, again and again (ruin and recreate). It looks at the order onl
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.counts.relaxation_search import put_back, try_pairs
-from isotone.errors import OrderError
+from isotone.errors import InputError, OrderError
 from isotone.mechanism import Progress, no_progress
 from isotone.order.bipartitions import tables, within_reach
 from isotone.order.poset import Poset
@@ -89,19 +90,20 @@ def relax(
     >>> relax(Poset.chain("abc")).relations
     (('a', 'b'), ('b', 'c'))
     """
+    if steps < 1:
+        raise InputError(f"A search takes at least one step, not {steps!r}.")
     if within_reach(P, reach):
         progress(1.0, "within reach")
         return Relaxation(P.covers)
     search = _Search(P, reach, np.random.default_rng(seed))
-    started, spent = time.monotonic(), 0.0
+    started, limit = time.monotonic(), math.inf if seconds is None else max(seconds, 1e-9)
     for step in range(steps):
-        spent = step / steps
-        if seconds is not None:
-            spent = max(spent, (time.monotonic() - started) / seconds)
+        spent = max(step / steps, (time.monotonic() - started) / limit)
         if spent >= 1 and step > 0:
             break
+        spent = min(spent, 1.0)
         progress(spent, f"relaxing the order: log count {search.best_log:.2f}")
-        search.limit = min([limit for share, limit in STAGES if spent < share], default=np.inf)
+        search.limit = min([largest for share, largest in STAGES if spent < share], default=math.inf)
         if spent < STARTS or step == 0:
             search.start()
         else:
@@ -117,7 +119,7 @@ class _Search:
         self.P, self.reach, self.rng = P, reach, rng
         strict = P.leq_matrix() & ~np.eye(len(P), dtype=np.bool_)
         self.goal: Matrix = strict.astype(np.int8) + 2 * strict.T.astype(np.int8)
-        self.limit = np.inf
+        self.limit = math.inf
         self.best = self.current = np.zeros_like(self.goal)
         self.best_log = self.current_log = float("inf")
 

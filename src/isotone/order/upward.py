@@ -75,7 +75,7 @@ ONE = (-30 << 36) | _LEAST
 
 @njit(cache=True)
 def sum_up(total: Int64, unit: Int64) -> Int64:
-    """``total · 2^unit`` as a rounded-up number, for a total from 2^30 up to below 2^62."""
+    """``total · 2^unit`` as a rounded-up number, for a total from 2^30 up to 2^62 - 2^32."""
     shift, rest = 0, total >> 31
     while rest > 0:
         rest >>= 1

@@ -1,0 +1,74 @@
+"""The noise of the poset mechanism against its density; each test has a false-alarm rate of 1e-6."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy.stats import gamma, kstest, norm
+from tests.support.bipartitions import extended_bipartitions
+from tests.support.chisquare import FALSE_ALARM, chi_square_p
+from tests.support.posets import all_posets
+from tests.support.rounded_plane import rounded_law
+
+from isotone.counts import PosetMechanism
+from isotone.counts.norm import cone
+from isotone.order import Poset
+
+SURVEY = Poset(
+    range(15),
+    [(1, 0), (2, 1), (3, 0), *((k, 4) for k in range(5, 11)), *((k, 11) for k in range(12, 15))],
+)
+ORDERS = [SURVEY, Poset.random_dag(12, np.random.default_rng(4)), Poset.chain(range(40))]
+
+
+@pytest.mark.parametrize("P", ORDERS, ids=len)
+def test_the_norm_of_the_noise_is_a_gamma_variable(P):
+    m = PosetMechanism(P, "1/2")
+    lengths = m.norm(m.simulate(40_000, np.random.default_rng(1)))
+    assert kstest(lengths, gamma(len(P), scale=2).cdf).pvalue > FALSE_ALARM
+    assert kstest(lengths, gamma(len(P), scale=2.2).cdf).pvalue < FALSE_ALARM
+
+
+@pytest.mark.parametrize("P", [*all_posets(3), *all_posets(4)[::3]], ids=str)
+def test_the_noise_is_in_every_cone_equally_often(P):
+    every = list(extended_bipartitions(P))
+    noise = PosetMechanism(P, 1).simulate(60 * len(every), np.random.default_rng(2))
+    cones = (cone(P, row) for row in np.asarray(noise))
+    seen = Counter((tuple(c.A.tolist()), tuple(c.B.tolist())) for c in cones)
+    assert chi_square_p([seen[e] for e in every], [1 / len(every)] * len(every)) > FALSE_ALARM
+
+
+def law_p(seen, m):
+    """The p-value of the rounded law of m, all cells far out together in one."""
+    law = rounded_law(m, reach=12)
+    inside = [seen[cell] for cell in law]
+    return chi_square_p([*inside, seen.total() - sum(inside)], [*law.values(), 1 - sum(law.values())])
+
+
+@pytest.mark.parametrize("P", all_posets(2), ids=str)
+def test_released_integers_follow_the_integrated_density(P):
+    m = PosetMechanism(P, "1/2")
+    seen = Counter(tuple(m.release([0, 0]).tolist()) for _ in range(6_000))
+    assert law_p(seen, m) > FALSE_ALARM
+    assert law_p(seen, PosetMechanism(P, "0.55")) < FALSE_ALARM
+
+
+def test_released_totals_follow_the_law_of_the_root():
+    m, rooted = PosetMechanism(Poset.chain(["only"]), 1), Poset.chain(["only", "all"])
+    draws = [m.release_with_total([5], records=9) for _ in range(6_000)]
+    seen = Counter((int(values[0]) - 5, total - 9) for values, total in draws)
+    assert law_p(seen, PosetMechanism(rooted, 1)) > FALSE_ALARM
+    assert law_p(seen, PosetMechanism(rooted, "1.1")) < FALSE_ALARM
+
+
+@pytest.mark.parametrize("P", ORDERS, ids=len)
+def test_the_error_is_that_of_simulated_noise(P):
+    m = PosetMechanism(P, 1)
+    squares = np.asarray(m.simulate(40_000, np.random.default_rng(3))) ** 2
+    doubt = np.hypot(
+        squares.std(axis=0) / 200, m.error().standard_error if m.error().method != "exact" else 0
+    )
+    distance = np.abs(squares.mean(axis=0) - m.error().variance) / doubt
+    limit = norm.isf(FALSE_ALARM / 2 / len(P))
+    assert distance.max() < limit
+    assert np.abs(squares.mean(axis=0) * 1.21 - m.error().variance).max() > limit * doubt.max()

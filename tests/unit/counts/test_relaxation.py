@@ -1,0 +1,128 @@
+import numpy as np
+import pytest
+
+from isotone.counts import (
+    Method,
+    PosetMechanism,
+    Relaxation,
+    bipartition_sampler,
+    relax,
+    sample_extended_bipartition,
+)
+from isotone.errors import InputError, OrderError
+from isotone.order import Poset, bipartitions
+from isotone.order.bipartition_tree import steps
+
+
+def crown(k: int) -> Poset:
+    """A prime order: each of k elements lies below its two neighbours of the k above."""
+    return Poset(range(2 * k), [(i, k + j % k) for i in range(k) for j in (i, i + 1)])
+
+
+def test_an_order_within_reach_is_its_own_relaxation():
+    P = Poset("abcd", [("a", "c"), ("b", "c"), ("b", "d")])
+    assert relax(P).order(P) == P
+    assert relax(P).dropped(P).shape == (0, 2)
+
+
+@pytest.mark.parametrize("reach", [16, 64])
+def test_a_relaxation_has_fewer_relations_and_smaller_blocks(reach):
+    P = crown(4)
+    found = relax(P, steps=12, reach=reach)
+    Q = found.order(P)
+    assert max(steps(Q).states, default=0) <= reach < max(steps(P).states)
+    assert np.all(Q.leq_matrix() <= P.leq_matrix())
+    assert bipartitions.count(Q) > bipartitions.count(P)
+    pairs = found.dropped(P)
+    assert len(pairs) == int(P.leq_matrix().sum() - Q.leq_matrix().sum()) > 0
+
+
+def test_the_same_seed_finds_the_same_relaxation_and_other_seeds_find_others():
+    P = crown(5)
+    short, again, long = (relax(P, steps=k, reach=64, seed=3) for k in (10, 10, 40))
+    assert short == again
+    assert bipartitions.count(long.order(P)) < bipartitions.count(Poset.antichain(range(10)))
+    assert len({relax(P, steps=1, reach=64, seed=s).relations for s in range(8)}) > 1
+
+
+def test_progress_goes_up_and_ends_at_one():
+    seen: list[float] = []
+    relax(crown(4), steps=5, reach=16, progress=lambda fraction, what: seen.append(fraction))
+    assert seen == sorted(seen)
+    assert seen[-1] == 1.0
+    assert len(seen) == 6
+
+
+def test_time_ends_a_search_after_one_step_at_least():
+    P = crown(4)
+    found = relax(P, steps=10**9, seconds=0.0, reach=16)
+    assert steps(found.order(P)).within(16)
+    with pytest.raises(InputError, match="at least one step"):
+        relax(P, steps=0)
+
+
+def test_a_relaxation_of_another_order_is_refused():
+    with pytest.raises(OrderError, match="'a' implies 'b'"):
+        Relaxation.of([["a", "b"]]).order(Poset.antichain("ab"))
+
+
+def test_a_mechanism_takes_a_kept_relaxation_and_says_what_it_does():
+    P = crown(3)
+    kept = Relaxation.of([list(pair) for pair in P.covers[1:]])
+    m = PosetMechanism(P, 1, relaxation=kept)
+    assert m.method.name == "rejection"
+    assert m.method.dropped == (P.covers[0],)
+    exact = bipartitions.count(P) / bipartitions.count(kept.order(P))
+    assert m.method.acceptance == pytest.approx(exact, abs=0.05)
+    assert "draws fits" in str(m.method)
+    assert m.norm(np.ones(6)) == 1
+    own = PosetMechanism(P, 1)
+    assert m.log_density(np.zeros(6)) == pytest.approx(own.log_density(np.zeros(6)), abs=0.1)
+    doubt = np.hypot(m.error().standard_error, own.error().standard_error)
+    assert np.all(np.abs(m.error().variance - own.error().variance) < 6 * doubt)
+    assert m.total_variance() == pytest.approx(own.total_variance(), rel=0.05)
+    assert m.release(np.zeros(6, int)).shape == (6,)
+
+
+def test_a_mechanism_that_keeps_too_few_uses_the_relaxed_ball_and_tells_its_cost(monkeypatch):
+    monkeypatch.setattr(bipartition_sampler, "KEPT", 10**9)
+    P = crown(3)
+    kept = Relaxation(P.covers[2:])
+    m = PosetMechanism(P, 1, relaxation=kept)
+    assert m.method.name == "relaxed"
+    exact = PosetMechanism(kept.order(P), 1).error().total / PosetMechanism(P, 1).error().total
+    assert abs(m.method.cost - exact) < 6 * m.method.cost_error + 0.01
+    assert m.method.cost > 1
+    assert f"{m.method.cost:.2f}" in str(m.method)
+    # the relaxed ball contains the order's own: records have norm 1 at most
+    records = P.close_all(np.eye(6, dtype=bool)).astype(float)
+    assert np.all(m.norm(records) <= 1)
+    y = np.random.default_rng(0).normal(size=(50, 6))
+    assert np.all(m.norm(y) <= PosetMechanism(P, 1).norm(y) + 1e-12)
+
+
+def test_an_order_out_of_reach_is_relaxed_without_being_asked(monkeypatch):
+    monkeypatch.setattr(bipartition_sampler, "within_reach", lambda P: False)
+    monkeypatch.setattr(bipartition_sampler, "relax", lambda P, progress: Relaxation(P.covers[1:]))
+    P = crown(3).rename(lambda k: f"question {k}")  # a name of its own: samplers are kept by order
+    assert PosetMechanism(P, 1).method.name == "rejection"
+    A, B = sample_extended_bipartition(P)
+    assert set(A + B) == set(P.elements)
+    monkeypatch.setattr(bipartition_sampler, "KEPT", 10**9)
+    with pytest.raises(InputError, match="out of reach"):
+        sample_extended_bipartition(P.rename(lambda name: f"{name}?"))
+
+
+def test_simulations_wander_where_rejection_keeps_few(monkeypatch):
+    P = crown(3)
+    m = PosetMechanism(P, 1, relaxation=Relaxation(P.covers[1:]))
+    monkeypatch.setattr(bipartition_sampler, "RARE", 1.0)
+    orders, sizes = m.sampler.simulate(50, np.random.default_rng(0))
+    assert orders.shape == (50, 6)
+    assert bipartitions.kept(orders, sizes, np.argwhere(P.leq_matrix() & ~np.eye(6, dtype=bool))).all()
+    assert len({tuple(row) for row in orders.tolist()}) > 10
+
+
+def test_methods_are_values():
+    assert Method("exact") == Method("exact")
+    assert Method("relaxed", (("a", "b"),), cost=1.5) != Method("exact")
