@@ -1,8 +1,8 @@
 """How much consistency with the order reduces the error of a release: equal weights, variances, covariance.
 
 Truth: real counts of the 2021 health survey, scaled to surveys of other sizes, and of dependencies among Debian
-packages, counted in samples of real records. Noise: the poset mechanism at ε = 1 (what matters is ε times the number
-of records). Each projection is onto the monotone, non-negative vectors.
+packages, counted in samples of real records. Noise: the poset mechanism at ε = 1 and order-shaped Gaussian noise at
+ρ = 1/2 (what matters is ε times the number of records). Each projection is onto the monotone, non-negative vectors.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from common import DATA, read_table, save_figure, write_table
-from isotone.counts import PosetMechanism
+from isotone.counts import OrderGaussianMechanism, PosetMechanism
+from isotone.counts.additive import AdditiveMechanism
 from isotone.mechanism import Progress
 from isotone.order import Poset, project, project_covariance
 from survey_table import codebook_sections
@@ -25,6 +26,10 @@ from survey_table import codebook_sections
 Floats = NDArray[np.float64]
 Sample = Callable[[int], Floats]
 METHODS = ("clip", "equal", "variance", "covariance")
+NOISES: dict[str, Callable[[Poset], AdditiveMechanism]] = {
+    "poset": lambda P: PosetMechanism(P, 1),
+    "order Gaussian": lambda P: OrderGaussianMechanism(P, rho="1/2"),
+}
 
 
 def survey() -> tuple[Poset, Sample]:
@@ -51,12 +56,15 @@ def debian(first: int, size: int, rng: np.random.Generator) -> tuple[Poset, Samp
 
 
 def errors(
-    P: Poset, sample: Sample, records: int, repeats: int, draws: int, rng: np.random.Generator
+    m: AdditiveMechanism,
+    sample: Sample,
+    records: int,
+    repeats: int,
+    covariance: Floats,
+    rng: np.random.Generator,
 ) -> Floats:
     """Mean squared error of each method over that of the raw release."""
-    m = PosetMechanism(P, 1)
-    covariance = np.cov(np.asarray(m.simulate(draws, rng)).T)
-    weights = 1 / np.diag(covariance)
+    P, weights = m.P, 1 / np.diag(covariance)
     squares: list[list[float]] = []
     for _ in range(repeats):
         truth = sample(records)
@@ -78,31 +86,42 @@ def run(out: Path, quick: bool, progress: Progress) -> None:
     sizes = [30, 1_000] if quick else [10, 30, 100, 300, 1_000, 5_000]
     repeats, draws = (10, 4_000) if quick else (300, 40_000)
     cases = {"survey, 11 questions": survey()}
-    for size in (12,) if quick else (12, 25, 35):
-        cases[f"Debian, {size} most needed"] = debian(0, size, rng)
-        cases[f"Debian, {size} less needed"] = debian(40, size, rng)
-    columns: dict[str, list[Any]] = {name: [] for name in ("case", "records", *METHODS)}
+    if not quick:
+        cases["Debian, 12 less needed"] = debian(40, 12, rng)
+        cases["Debian, 25 most needed"] = debian(0, 25, rng)
+        cases["Debian, 35 less needed"] = debian(40, 35, rng)
+    columns: dict[str, list[Any]] = {name: [] for name in ("noise", "case", "records", *METHODS)}
     for done, (case, (P, sample)) in enumerate(cases.items()):
-        for k, records in enumerate(sizes):
-            progress((done + k / len(sizes)) / len(cases), f"{case}, {records} records")
-            ratios = errors(P, sample, records, repeats, draws, rng)
-            columns["case"].append(case)
-            columns["records"].append(records)
-            for method, ratio in zip(METHODS, ratios, strict=True):
-                columns[method].append(round(float(ratio), 4))
+        for half, (noise, make) in enumerate(NOISES.items()):
+            m = make(P)
+            covariance = np.cov(np.asarray(m.simulate(draws, rng)).T)
+            for k, records in enumerate(sizes):
+                progress((done + (half + k / len(sizes)) / 2) / len(cases), f"{noise}, {case}, {records}")
+                ratios = errors(m, sample, records, repeats, covariance, rng)
+                entries = (noise, case, records, *(round(float(ratio), 4) for ratio in ratios))
+                for name, entry in zip(columns, entries, strict=True):
+                    columns[name].append(entry)
     write_table(out, "consistency", columns)
-    figure = Figure(figsize=(3.2 * min(4, len(cases)), 3.2 * -(-len(cases) // 4)), layout="constrained")
-    grid = figure.subplots(-(-len(cases) // 4), min(4, len(cases)), sharey=True, squeeze=False)
-    for axes, case in zip(grid.flat, cases, strict=False):
-        here = [i for i, name in enumerate(columns["case"]) if name == case]
-        for method in METHODS:
-            axes.plot(sizes, [columns[method][i] for i in here], "o-", ms=3, label=method)
-        axes.axhline(1, color="0.5", lw=1)
-        axes.set(title=case, xscale="log", xlabel="records (ε = 1)")
-        axes.title.set_fontsize("small")
-    for axes in grid.flat[len(cases) :]:
-        axes.axis("off")
-    grid[0, 0].set_ylabel("squared error over raw")
-    grid[0, 0].legend(fontsize="small")
-    save_figure(figure, out, "consistency")
+    save_figure(picture(columns, sizes, list(cases)), out, "consistency")
     progress(1.0, "done")
+
+
+def picture(columns: dict[str, list[Any]], sizes: list[int], cases: list[str]) -> Figure:
+    """One panel for each noise and case: error over that of the raw release, by number of records."""
+    figure = Figure(figsize=(3.2 * len(cases), 6), layout="constrained")
+    grid = figure.subplots(len(NOISES), len(cases), sharey=True, squeeze=False)
+    for axes_row, noise in zip(grid, NOISES, strict=True):
+        for axes, case in zip(axes_row, cases, strict=True):
+            here = [
+                i
+                for i in range(len(columns["case"]))
+                if (columns["noise"][i], columns["case"][i]) == (noise, case)
+            ]
+            for method in METHODS:
+                axes.plot(sizes, [columns[method][i] for i in here], "o-", ms=3, label=method)
+            axes.axhline(1, color="0.5", lw=1)
+            axes.set(xscale="log", xlabel="records")
+            axes.set_title(f"{noise}: {case}", fontsize="small")
+        axes_row[0].set_ylabel("squared error over raw")
+    grid[0, 0].legend(fontsize="small")
+    return figure

@@ -19,16 +19,19 @@ from isotone.counts.gaussian import GaussianMechanism
 from isotone.counts.hierarchical import HierarchicalMechanism
 from isotone.counts.l_infinity import LInfinityMechanism
 from isotone.counts.laplace import LaplaceMechanism
+from isotone.counts.order_gaussian import OrderGaussianMechanism
 from isotone.counts.poset_mechanism import PosetMechanism
+from isotone.counts.relaxation import Relaxation
 from isotone.guarantee import Guarantee
+from isotone.mechanism import Progress
 
 if TYPE_CHECKING:
     from isotone.order import Poset
 
 __all__ = ["Build", "Setting", "candidates", "largest_pure"]
 
-Build = Callable[[Guarantee], AdditiveMechanism]
-"""Makes a mechanism that keeps a given promise."""
+Build = Callable[[Guarantee, Progress], AdditiveMechanism]
+"""Makes a mechanism that keeps a given promise, telling how far it is."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,7 @@ class Setting:
     P: Poset
     contributions: int
     max_size: int | None
+    relaxation: Relaxation | None
 
     def common(self, promise: Guarantee) -> dict[str, Any]:
         """The arguments that every mechanism takes."""
@@ -53,18 +57,27 @@ def candidates(setting: Setting, promise: Guarantee) -> list[Build]:
     P = setting.P
 
     def pure(kind: Callable[..., AdditiveMechanism], **other: Any) -> Build:
-        return lambda g: kind(P, largest_pure(g), **(setting.common(g) | other))
+        return lambda g, _: kind(P, largest_pure(g), **(setting.common(g) | other))
 
     def gaussian(kind: Callable[..., AdditiveMechanism]) -> Build:
-        return lambda g: kind(P, **_parameters(g), **setting.common(g))
+        return lambda g, _: kind(P, **_parameters(g), **setting.common(g))
+
+    def poset(g: Guarantee, progress: Progress) -> AdditiveMechanism:
+        epsilon, relaxation = largest_pure(g), setting.relaxation
+        return PosetMechanism(
+            P, epsilon, g.neighbours, setting.contributions, relaxation=relaxation, progress=progress
+        )
+
+    def order_gaussian(g: Guarantee, progress: Progress) -> AdditiveMechanism:
+        return OrderGaussianMechanism(P, **_parameters(g), **setting.common(g), progress=progress)
 
     # where a bound on sizes changes nothing, records need not be cut
-    builds = [pure(PosetMechanism, max_size=None), pure(LInfinityMechanism, max_size=None)]
+    builds = [poset, pure(LInfinityMechanism, max_size=None)]
     builds += [pure(LaplaceMechanism), pure(DiscreteLaplaceMechanism)]
     if P.height == len(P):
         builds.append(pure(HierarchicalMechanism, max_size=None))
     if promise.kind != "pure":
-        builds += [gaussian(kind) for kind in (GaussianMechanism, DiscreteGaussianMechanism)]
+        builds += [order_gaussian, gaussian(GaussianMechanism), gaussian(DiscreteGaussianMechanism)]
     return builds
 
 

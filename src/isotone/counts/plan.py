@@ -14,6 +14,7 @@ from scipy.optimize import root_scalar
 from isotone.counts.additive import AdditiveMechanism, check_confidence
 from isotone.counts.candidates import Build, Setting, candidates
 from isotone.counts.gaussian_calibration import sigma_squared
+from isotone.counts.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.guarantee import Guarantee, Neighbours, Number, exact, positive
 from isotone.mechanism import Progress, no_progress
@@ -34,6 +35,7 @@ def plan(
     rho: Number | None = None,
     neighbours: Neighbours = "add-remove",
     contributions: int = 1,
+    relaxation: Relaxation | None = None,
     progress: Progress = no_progress,
 ) -> Plan:
     """Compare every mechanism that keeps a promise for counts over ``P``.
@@ -42,21 +44,29 @@ def plan(
     as epsilon²/2). ``max_size`` promises that records are cut to at most so many yeses (:func:`cut`): where it
     is far below the number of elements it matters more than the order. Only public things enter.
 
+    An order beyond exact reach is relaxed for ``PosetMechanism``, which can take minutes; its row says so and
+    what it costs, and the mechanism keeps the relaxed order. ``relaxation=relax(P, seconds=20)`` bounds the time.
+
     >>> from isotone.order import Poset
     >>> p = plan(Poset.chain(range(200)), epsilon=1)
     >>> type(p.best).__name__
     'HierarchicalMechanism'
     """
     promise = _promise(epsilon, delta, rho, neighbours)
-    setting = Setting(P, contributions, max_size)
+    setting = Setting(P, contributions, max_size, relaxation)
     builds = candidates(setting, promise)
     rows: list[Row] = []
     for done, build in enumerate(builds):
-        mechanism = build(promise)
-        progress(done / len(builds), type(mechanism).__name__)
+        mechanism = build(promise, _part(progress, done, len(builds)))
+        progress((done + 1) / (len(builds) + 1), type(mechanism).__name__)
         rows.append(Row.of(mechanism, build))
     progress(1.0, "done")
     return Plan(P, promise, tuple(sorted(rows, key=lambda row: row.rmse)))
+
+
+def _part(progress: Progress, done: int, parts: int) -> Progress:
+    """The progress of one part of several."""
+    return lambda fraction, what: progress((done + fraction) / (parts + 1), what)
 
 
 def _promise(epsilon: Number | None, delta: Number, rho: Number | None, neighbours: Neighbours) -> Guarantee:
@@ -161,7 +171,7 @@ class Plan:
             return _round_up(budget)
 
         def is_enough(budget: float) -> bool:
-            return _width(row.build(self._with(budget)), confidence, simultaneous) <= error
+            return _width(row.build(self._with(budget), no_progress), confidence, simultaneous) <= error
 
         low = high = budget
         while is_enough(low):

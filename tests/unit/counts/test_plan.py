@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from isotone.counts import Plan, plan
+from isotone.counts import Plan, Relaxation, plan
 from isotone.counts.candidates import largest_pure
 from isotone.errors import InputError
 from isotone.guarantee import Guarantee
@@ -60,7 +60,7 @@ def test_long_chains_are_for_hierarchical_sums_and_short_ones_for_the_poset_mech
 def test_many_counts_with_a_delta_are_for_gaussian_noise():
     P = Poset.antichain(range(200))
     assert names(plan(P, 1))[0] == "PosetMechanism"
-    assert "Gaussian" in names(plan(P, 1, delta="1e-6"))[0]
+    assert names(plan(P, 1, delta="1e-6"))[0] == "OrderGaussianMechanism"
 
 
 def test_a_bound_on_sizes_can_matter_more_than_the_order():
@@ -70,6 +70,14 @@ def test_a_bound_on_sizes_can_matter_more_than_the_order():
     assert "Laplace" in names(bounded)[0]
     assert bounded.rows[0].note == "records cut to 3"
     assert bounded["PosetMechanism"].note.count("cut") == 0
+
+
+def test_a_relaxed_order_given_to_the_plan_is_the_one_it_keeps():
+    P = Poset.chain("abc")
+    p = plan(P, 1, relaxation=Relaxation((("a", "b"),)))
+    row = p["PosetMechanism"]
+    assert row.note.startswith(("rejection", "relaxed"))
+    assert plan(P, 1)["PosetMechanism"].note == "exact"
 
 
 def test_under_zcdp_a_pure_mechanism_gets_the_epsilon_that_rho_allows(survey):
