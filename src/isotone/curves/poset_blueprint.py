@@ -1,0 +1,124 @@
+"""From public parameters to a mechanism on an order. Nothing here has seen a record."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from isotone.curves.blueprint import ROWS
+from isotone.curves.grids import FINE, LEVELS
+from isotone.curves.losses import Loss
+from isotone.curves.poset_arrangement import Arrangement, Order, arrange, listed
+from isotone.curves.poset_baseline import PosetBaseline, branches
+from isotone.curves.poset_ideals import MOST_IDEALS
+from isotone.curves.poset_mechanisms import MeasuredPosetTree, OrderMechanism, PosetTree
+from isotone.curves.poset_threshold import PosetThresholdTree
+from isotone.curves.privacy import Setting
+from isotone.errors import InputError
+
+__all__ = ["METHODS", "PosetBlueprint"]
+
+METHODS = ("additive", "threshold", "baseline", "auto")
+MOST_THRESHOLD_LEVELS = 6
+"""The published score is computed for each step of a grid of values, of at least this many halvings."""
+CUTTING_SHARE = Fraction(1, 2)
+
+
+@dataclass(frozen=True)
+class PosetBlueprint:
+    """Public parameters, checked. ``mechanism(n, setting)`` is the mechanism they describe."""
+
+    order: Order
+    loss: Loss
+    y_range: tuple[Fraction, Fraction]
+    method: str = "additive"
+    levels: Any = None
+    value_levels: Any = None
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise InputError(f"There is no method {self.method!r}. Use one of {', '.join(METHODS)}.")
+        deepest = MOST_THRESHOLD_LEVELS if self.method == "threshold" else LEVELS
+        if self.levels is not None and not (isinstance(self.levels, int) and 1 <= self.levels <= deepest):
+            raise InputError(
+                f"levels must be a whole number from 1 to {deepest}, or None, not {self.levels!r}."
+            )
+        size = self.value_levels
+        if size is not None and not (isinstance(size, int) and 2 <= size <= ROWS and size & (size - 1) == 0):
+            raise InputError(f"value_levels must be a power of two from 2 to {ROWS}, or None, not {size!r}.")
+        self.loss.values(self.y_range)
+        if self.method == "threshold" and listed(self.order).count_up_to(MOST_IDEALS) is None:
+            raise InputError(
+                f"method='threshold' lists the ideals of the order, and this one has more than {MOST_IDEALS:,}. Use "
+                "method='additive'."
+            )
+        if self.method == "baseline":
+            self._branches()
+
+    @property
+    def span(self) -> Fraction:
+        """The width of ``y_range``."""
+        return self.y_range[1] - self.y_range[0]
+
+    @property
+    def predictions(self) -> tuple[Fraction, Fraction]:
+        """The lowest and the highest prediction."""
+        return self.loss.values(self.y_range)
+
+    def method_used(self) -> str:
+        """The method that ``auto`` stands for."""
+        return "additive" if self.method == "auto" else self.method
+
+    def arrangement(self) -> Arrangement:
+        """How the order is cut; without cuts, only its size and covers matter."""
+        if self.method == "threshold":
+            return self._listed()
+        return arrange(self.order)
+
+    def mechanism(self, n: int, setting: Setting) -> OrderMechanism:
+        """The mechanism for about ``n`` records."""
+        strength = max(1.0, float(setting.epsilon * setting.weight_steps * n / setting.factor))
+        if self.method == "threshold":
+            levels = self.levels or min(
+                MOST_THRESHOLD_LEVELS, max(1, math.ceil(math.log2(max(2.0, strength))))
+            )
+            values = 1 << max(levels, 4)
+            table, unit = self._table(values)
+            return PosetThresholdTree(setting, self.arrangement(), levels, table, unit)
+        if self.method == "baseline":
+            return self._baseline(strength, setting)
+        return self._additive(strength, setting)
+
+    def _additive(self, strength: float, setting: Setting) -> OrderMechanism:
+        slopes = self.loss.slopes(FINE, self.span)
+        levels = self.levels or min(LEVELS, max(2, round(math.log2(strength) / 2)))
+        if not self.loss.by_means:
+            return PosetTree(setting, self.arrangement(), slopes, levels, self._steepest)
+        levels = self.levels or max(1, min(5, levels - 1))
+        low, high = (Fraction(end - self.y_range[0]) / self.span for end in self.predictions)
+        return MeasuredPosetTree(setting, self.arrangement(), slopes, levels, CUTTING_SHARE, low, high)
+
+    def _baseline(self, strength: float, setting: Setting) -> OrderMechanism:
+        size = math.sqrt(strength / math.log(len(self.order) + 1))
+        values = self.value_levels or 1 << min(7, max(1, round(math.log2(max(2.0, size)))))
+        table, unit = self._table(values)
+        return PosetBaseline(setting, self.arrangement(), self._branches(), table, unit, self._steepest)
+
+    def _branches(self) -> Any:
+        whole = arrange(self.order)
+        return branches(whole.size, whole.covers, whole.bottom_up)
+
+    def _listed(self) -> Arrangement:
+        whole = arrange(self.order)
+        return replace(whole, regions=(listed(self.order),), way="listed", relaxed=False)
+
+    def _table(self, values: int) -> tuple[Any, float]:
+        return self.loss.table(ROWS, values, self.span), self.loss.unit(ROWS, values, self.span)
+
+    @property
+    def _steepest(self) -> float:
+        """The largest slope of the loss per step from the lowest to the highest prediction."""
+        low, high = self.predictions
+        return self.loss.steepest(self.span) * float(high - low)

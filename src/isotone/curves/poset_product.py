@@ -1,0 +1,150 @@
+"""Products of chains: the order of several binned columns, without listing its relations.
+
+A cell is below another if it is at most as high in every column. An order of 1,000 × 1,000 cells has 10¹² pairs to
+compare; as a product it is described by two numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone.curves.grids import parse_interval
+from isotone.errors import InputError
+
+__all__ = ["FeatureOrder", "ProductOrder"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+MOST_CELLS = 1 << 24
+WHY_BOUNDS = "Columns are cut into bins between public limits, and values outside are moved to the ends."
+
+
+@dataclass(frozen=True)
+class ProductOrder:
+    """The product of chains of the given lengths; its elements are tuples of numbers, each from 0.
+
+    >>> grid = ProductOrder((1000, 1000))
+    >>> len(grid), (3, 999) in grid, grid.index((0, 7))
+    (1000000, True, 7)
+    """
+
+    shape: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        sizes: list[Any] = list(self.shape)
+        if not sizes or any(isinstance(k, bool) or not isinstance(k, int) or k < 1 for k in sizes):
+            raise InputError(f"A product of chains needs lengths of at least 1, not {self.shape!r}.")
+        if math.prod(sizes) > MOST_CELLS:
+            raise InputError(
+                f"A product of {' × '.join(map(str, sizes))} cells is too large: {MOST_CELLS:,} is the limit. Take fewer bins."
+            )
+
+    def __len__(self) -> int:
+        return math.prod(self.shape)
+
+    def __contains__(self, element: object) -> bool:
+        return (
+            isinstance(element, tuple)
+            and len(element) == len(self.shape)
+            and all(isinstance(k, int) and 0 <= k < top for k, top in zip(element, self.shape, strict=True))
+        )
+
+    def index(self, element: Any) -> int:
+        """The number of an element, last column fastest."""
+        if element not in self:
+            raise KeyError(element)
+        return int(np.ravel_multi_index(element, self.shape))
+
+    def cover_pairs(self) -> Ints:
+        """All covers ``(lower, upper)``, as numbers of elements."""
+        cells = np.arange(len(self)).reshape(self.shape)
+        pairs = [np.zeros((0, 2), np.int64)]
+        for axis in range(len(self.shape)):
+            lower = np.delete(cells, -1, axis=axis).ravel()
+            upper = np.delete(cells, 0, axis=axis).ravel()
+            pairs.append(np.stack([lower, upper], axis=1))
+        return np.concatenate(pairs)
+
+    def planes(self) -> list[Ints]:
+        """The cells of every plane along the two longest axes: one plane if no other axis has two places."""
+        longest = sorted(range(len(self.shape)), key=lambda axis: -self.shape[axis])[:2]
+        kept = [self.shape[axis] for axis in longest]
+        cells = np.arange(len(self)).reshape(self.shape)
+        cells = np.moveaxis(cells, longest, range(-len(longest), 0))
+        rows, columns = kept if len(kept) == 2 else (1, *kept)
+        return [np.ascontiguousarray(plane) for plane in cells.reshape(-1, rows, columns)]
+
+
+@dataclass(frozen=True)
+class FeatureOrder(ProductOrder):
+    """The order of several columns cut into equal bins: higher in every column is higher.
+
+    ``falling`` columns are taken the other way round: the prediction falls as they rise.
+    """
+
+    bounds: tuple[tuple[Fraction, Fraction], ...] = ()
+    falling: tuple[bool, ...] = ()
+
+    @classmethod
+    def of(
+        cls, bounds: Iterable[Any], bins: int | Sequence[int], increasing: bool | Sequence[bool]
+    ) -> FeatureOrder:
+        """Check public limits and numbers of bins, one for each column."""
+        limits = tuple(
+            parse_interval(pair, f"bounds of column {place}", WHY_BOUNDS) for place, pair in enumerate(bounds)
+        )
+        if not limits:
+            raise InputError("from_features needs bounds=[(low, high), …], one pair for each column.")
+        sizes = _one_each(bins, len(limits), "bins")
+        rising = _one_each(increasing, len(limits), "increasing")
+        if not all(isinstance(up, bool) for up in rising):
+            raise InputError(f"increasing must be True or False for every column, not {increasing!r}.")
+        return cls(sizes, limits, tuple(not up for up in rising))
+
+    def locate(self, features: Any) -> Floats:
+        """The number of each row's cell; NaN where a value is missing. Values outside are moved to the ends."""
+        columns = self.matrix(features)
+        numbers = np.zeros(columns.shape[0], np.int64)
+        for place, ((low, high), bins) in enumerate(zip(self.bounds, self.shape, strict=True)):
+            share = (np.nan_to_num(columns[:, place], nan=float(low)) - float(low)) / float(high - low)
+            cell = np.floor(np.clip(share, 0.0, 1.0) * bins).astype(np.int64)
+            cell = np.minimum(cell, bins - 1)
+            numbers = numbers * bins + (bins - 1 - cell if self.falling[place] else cell)
+        return np.where(np.isnan(columns).any(axis=1), np.nan, numbers.astype(np.float64))
+
+    def matrix(self, features: Any) -> Floats:
+        """The features as floats; what cannot be read is missing. The shape is public and checked."""
+        if hasattr(features, "to_numpy"):
+            features = features.to_numpy()
+        array = np.asarray(features, dtype=None if hasattr(features, "dtype") else object)
+        if array.ndim != 2 or array.shape[1] != len(self.shape):
+            raise InputError(
+                f"X must have two dimensions and {len(self.shape)} columns, as bounds has; not shape {array.shape}."
+            )
+        if array.dtype.kind in "fiub":
+            return array.astype(np.float64)
+        flat = [_number(value) for value in array.ravel().tolist()]
+        return np.array(flat, dtype=np.float64).reshape(array.shape)
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def _one_each(value: Any, count: int, name: str) -> tuple[Any, ...]:
+    """One entry for each column, from one for all or from a list."""
+    entries = tuple(value) if isinstance(value, (list, tuple)) else (value,) * count
+    if len(entries) != count:
+        raise InputError(f"{name} must be one value, or one for each of the {count} columns, not {value!r}.")
+    return entries
