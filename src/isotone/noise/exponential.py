@@ -17,7 +17,7 @@ from isotone.errors import InputError
 from isotone.noise.bulk import SMALLEST_RATE, draw_digits
 from isotone.noise.digits import BASE_BITS, DigitTable, digits_below, geometric_digits
 
-__all__ = ["LazyExponentials", "rounded_exponential_sums"]
+__all__ = ["LazyExponentials", "first_places", "rounded_exponential_sums"]
 
 LARGEST_MEAN = 2**56  # of the longest sum: results then fit 64 bits
 FURTHER_DIGITS = 4  # base-256 digits that are read at once
