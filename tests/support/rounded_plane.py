@@ -23,7 +23,8 @@ def rounded_law(m: PosetMechanism, reach: int) -> dict[tuple[int, int], float]:
     u, v = (_NODES[:, None] + 1) / 2, (_NODES[None, :] + 1) / 2
     weights = _WEIGHTS[:, None] * _WEIGHTS[None, :] / 4 * u  # Duffy: (u, v) -> u·(1 - v, v) in the triangle
     law: dict[tuple[int, int], float] = {}
-    for cell in product(range(-reach, reach + 1), repeat=2):
+    cells = range(-reach, reach + 1)
+    for cell in product(cells, cells):
         total = 0.0
         for one, other in pairwise(corners):
             points = np.array(cell) + (u * (1 - v))[..., None] * one + (u * v)[..., None] * other

@@ -1,6 +1,7 @@
 """Counts of yes/no answers over a partial order: mechanisms, their errors, and the plan that picks one."""
 
 from isotone.counts.bipartition_sampler import sample_extended_bipartition
+from isotone.counts.bounded_poset import BoundedPosetMechanism
 from isotone.counts.bounding import cut, cut_all
 from isotone.counts.consistency import consistent
 from isotone.counts.discrete_gaussian import DiscreteGaussianMechanism
@@ -17,6 +18,7 @@ from isotone.counts.poset_mechanism import PosetMechanism
 from isotone.counts.relaxation import Relaxation, relax
 
 __all__ = [
+    "BoundedPosetMechanism",
     "DiscreteGaussianMechanism",
     "DiscreteLaplaceMechanism",
     "GaussianMechanism",

@@ -69,8 +69,8 @@ class PosetMechanism(AdditiveMechanism):
         self._settle(P, Guarantee.pure(epsilon, neighbours=neighbours), contributions, max_size)
         if max_size is not None:
             raise InputError(
-                "PosetMechanism has no use for max_size: its noise covers records of every size. For short "
-                "records use LaplaceMechanism or GaussianMechanism with max_size."
+                "PosetMechanism covers records of every size and has no use for max_size. Use "
+                "BoundedPosetMechanism, or LaplaceMechanism for very short records."
             )
         self._set(sampler=sampler(P, relaxation, progress))
 
