@@ -13,7 +13,7 @@ from tests.support.chisquare import FALSE_ALARM, chi_square_p
 from tests.support.tape import Script
 
 from isotone import noise
-from isotone.noise import bulk
+from isotone.noise import bulk, digits, exponential_choice
 from isotone.noise.digits import geometric_digits
 
 TRIALS = 400
@@ -48,7 +48,7 @@ def test_every_output_of_one_count_is_possible_for_its_neighbour(epsilon):
         with pytest.MonkeyPatch.context() as patch:
             path = Script(path_to(int(output), table))
             patch.setattr(bulk, "random_words", path.random_words)
-            patch.setattr("isotone.noise.digits.random_bits", path.random_bits)
+            patch.setattr(digits, "random_bits", path.random_bits)
             assert bulk.draw_digits(table, 1, two_sided=True)[0] == output
 
 
@@ -123,7 +123,7 @@ def test_swamped_candidates_keep_their_probability():
         with pytest.MonkeyPatch.context() as patch:
             # the least uniform that falls on the light candidate, wherever it stands
             found = boundary_word(order)
-            patch.setattr("isotone.noise.exponential_choice.random_words", Script(found).random_words)
+            patch.setattr(exponential_choice, "random_words", Script(found).random_words)
             assert noise.choose_exponential([0, 0], Fraction(1), order) == order.index(light)
 
 

@@ -6,7 +6,7 @@ from tests.support.tape import Script
 
 from isotone import noise
 from isotone.errors import InputError
-from isotone.noise import bulk
+from isotone.noise import bulk, digits
 from isotone.noise.digits import digits_below, geometric_digits
 
 ONES = 2**64 - 1
@@ -50,9 +50,9 @@ def test_every_boundary_of_a_lower_digit_is_where_it_should_be(row, scripted):
 def test_a_word_on_a_threshold_is_settled_by_further_bits(scripted, monkeypatch):
     table = geometric_digits(Fraction(1))
     word = int(table.thresholds[0, 2]) << 1
-    monkeypatch.setattr("isotone.noise.digits.random_bits", lambda count: 0)
+    monkeypatch.setattr(digits, "random_bits", lambda count: 0)
     assert scripted([word, 0], table, 2) == [2, 0]
-    monkeypatch.setattr("isotone.noise.digits.random_bits", lambda count: (1 << count) - 1)
+    monkeypatch.setattr(digits, "random_bits", lambda count: (1 << count) - 1)
     assert scripted([word, 0], table, 2) == [3, 0]
     assert scripted([word | 1, 0], table, 2, two_sided=True) == [-3, 0]
 
@@ -60,7 +60,7 @@ def test_a_word_on_a_threshold_is_settled_by_further_bits(scripted, monkeypatch)
 def test_values_that_no_word_can_hold_are_still_reached(scripted, monkeypatch):
     """At rate 200 the value 1 has probability exp(-200); 300 ones and then zeros give it."""
     further = Script([ONES] * 4)
-    monkeypatch.setattr("isotone.noise.digits.random_bits", further.random_bits)
+    monkeypatch.setattr(digits, "random_bits", further.random_bits)
     assert scripted([ONES], geometric_digits(Fraction(200))) == [1]
     assert further.used == 5
 

@@ -5,7 +5,7 @@ import pytest
 from tests.support.tape import Script, follow_all_paths
 
 from isotone.errors import InputError
-from isotone.noise import bernoulli, bernoulli_exp, bernoulli_exp_lazily
+from isotone.noise import bernoulli, bernoulli_exp, bernoulli_exp_lazily, coins
 from isotone.noise.brackets import exp_negative
 
 COINS = ["isotone.noise.coins.random_below"]
@@ -45,7 +45,7 @@ def test_a_lazy_coin_reads_on_until_it_knows_the_side(x, distance, monkeypatch):
     digits = exp_negative(x, 320)[0] + distance * 2**63
     words = [digits >> 64 * i & (2**64 - 1) for i in range(4, -1, -1)]
     script = Script(words)
-    monkeypatch.setattr("isotone.noise.coins.random_bits", script.random_bits)
+    monkeypatch.setattr(coins, "random_bits", script.random_bits)
     if 0 < digits < 2**320:
         assert bernoulli_exp_lazily(lazy_bounds(x)) == (distance < 0)
         assert script.used >= 4

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from tests.support.tape import Script
 
+from isotone.noise import digits
 from isotone.noise.digits import BASE, WORD_BITS, digits_below, geometric_digits
 
 RATES = [
@@ -86,7 +87,7 @@ def test_a_word_on_a_threshold_reads_on_until_it_is_off(leading, digit, rounds, 
         path = exact + step
         words = [path >> 64 * i & (2**64 - 1) for i in range(rounds - 1, -1, -1)]
         script = Script(words)
-        monkeypatch.setattr("isotone.noise.digits.random_bits", script.random_bits)
+        monkeypatch.setattr(digits, "random_bits", script.random_bits)
         assert table.resolve(0, path >> 64 * rounds) == expected
         assert script.used == rounds
 

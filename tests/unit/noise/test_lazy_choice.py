@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.support.untimed import untimed
 
 from isotone.errors import InputError
-from isotone.noise import choose_lazily, choose_log
+from isotone.noise import choose_lazily, choose_log, lazy_choice
 from isotone.noise.brackets import exp_negative
 from isotone.noise.lazy_choice import OPEN, REJECTED, locate
 
@@ -40,14 +40,14 @@ def one_to_e(bits: int) -> tuple[list[int], list[int]]:
 def test_a_uniform_inside_a_bracket_is_read_on(side, monkeypatch):
     boundary = exp_negative(Fraction(1), 256)[0] + side  # agrees with the true one in 255 bits
     words = iter([boundary >> 64 * i & (2**64 - 1) for i in range(3, -1, -1)])
-    monkeypatch.setattr("isotone.noise.lazy_choice.random_bits", lambda count: next(words))
+    monkeypatch.setattr(lazy_choice, "random_bits", lambda count: next(words))
     assert choose_lazily(one_to_e) == (0 if side < 0 else 1)
     assert next(words, None) is None
 
 
 def test_a_uniform_above_the_total_is_drawn_again(monkeypatch):
     draws = iter([2**65 - 1, 0])
-    monkeypatch.setattr("isotone.noise.lazy_choice.random_bits", lambda count: next(draws))
+    monkeypatch.setattr(lazy_choice, "random_bits", lambda count: next(draws))
     assert choose_lazily(one_to_e) == 0
 
 
