@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.stats import gamma, kstest
+from scipy.stats import gamma, kstest, norm
 from tests.support.chisquare import FALSE_ALARM, chi_square_p
 
 from isotone.counts import BoundedPosetMechanism, LaplaceMechanism
@@ -15,16 +15,22 @@ from isotone.order import Poset
 def test_releases_of_single_yeses_are_those_of_rounded_laplace_noise():
     P = Poset.antichain("ab")
     m = BoundedPosetMechanism(P, "1/2", max_size=1)
-    seen = Counter(tuple(m.release([0, 0]).tolist()) for _ in range(4_000))
-    cells = list(product(range(-12, 13), repeat=2))
+    draws = np.array([m.release([0, 0]) for _ in range(6_000)])
+    cells = np.array(list(product(range(-40, 41), repeat=2)))
 
-    def p_value(epsilon):
-        law = np.exp(LaplaceMechanism(P, epsilon, max_size=1).log_probability(cells))
-        inside = [seen[cell] for cell in cells]
-        return chi_square_p([*inside, seen.total() - sum(inside)], [*law, 1 - law.sum()])
+    def law(epsilon):
+        return np.exp(LaplaceMechanism(P, epsilon, max_size=1).log_probability(cells))
 
-    assert p_value("1/2") > FALSE_ALARM
-    assert p_value("0.56") < FALSE_ALARM
+    seen = Counter(map(tuple, draws.tolist()))
+    assert chi_square_p([seen[tuple(cell)] for cell in cells.tolist()], law("1/2")) > FALSE_ALARM
+    lengths = np.abs(draws).sum(axis=1)
+    doubt = lengths.std() / np.sqrt(len(lengths))
+
+    def distance(epsilon):
+        return abs(lengths.mean() - law(epsilon) @ np.abs(cells).sum(axis=1)) / doubt
+
+    assert distance("1/2") < norm.isf(FALSE_ALARM / 2)
+    assert distance("0.55") > norm.isf(FALSE_ALARM / 2)
 
 
 @pytest.mark.parametrize("max_size", [3, 5])
