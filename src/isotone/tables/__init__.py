@@ -1,5 +1,7 @@
 """Tables of counts that keep their distribution: privatisers, count mechanisms, plans."""
 
+from isotone.tables import polytope, scales
+from isotone.tables.certificate import Certificate, certificate
 from isotone.tables.discrete_gaussian import discrete_gaussian
 from isotone.tables.distribution import Distribution
 from isotone.tables.fixed_point import fixed_point, truncated_geometric
@@ -12,16 +14,20 @@ from isotone.tables.two_stage import TwoStageMechanism
 from isotone.tables.unfixed import unfixed_optimum
 
 __all__ = [
+    "Certificate",
     "CountMechanism",
     "Distribution",
     "Planned",
     "PublishedTable",
     "TablePlan",
     "TwoStageMechanism",
+    "certificate",
     "discrete_gaussian",
     "fixed_point",
     "plan",
+    "polytope",
     "privatize_distribution",
+    "scales",
     "simulate_distribution",
     "staircase",
     "truncated_geometric",

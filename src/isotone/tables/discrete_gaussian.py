@@ -64,13 +64,13 @@ def discrete_gaussian(
     contributions: int = 1,
     neighbours: Neighbours = "add-remove",
 ) -> DiscreteGaussianMechanism:
-    """Discrete Gaussian noise on counts ``0..n-1``, with the least variance that the promise allows.
+    """Discrete Gaussian noise on counts ``0..n-1``, with about the least variance that the promise allows.
 
     Guarantee: (epsilon, delta)-DP for adding or removing one person (docs/theory/tables.md, section 9).
 
     >>> t = discrete_gaussian(5, epsilon=1, delta="1e-6")
     >>> round(float(t.variance) ** 0.5, 2)
-    4.21
+    4.23
     """
     unit, total, share = Unit(contributions, neighbours), positive(epsilon, "epsilon"), exact(delta, "delta")
     variance = discrete_variance(total, share, unit.steps)

@@ -90,8 +90,8 @@ def decompose(
     One scale after another is taken off, as large as the rest allows: each makes one more step tight, and a
     tight step stays so. Steps within ``tolerance`` of tight count as tight; steps beyond are refused.
 
-    >>> decompose(np.array([0.5, 0.5]), np.log(2))
-    [(0.75, (-1,)), (0.25, (1,))]
+    >>> [(round(weight, 3), pattern) for weight, pattern in decompose(np.array([0.5, 0.5]), np.log(2))]
+    [(0.5, (-1,)), (0.5, (1,))]
     """
     rest = np.array(column, dtype=np.float64)
     if not bool(np.any(rest > 0)):

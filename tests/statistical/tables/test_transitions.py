@@ -1,0 +1,130 @@
+"""Released counts follow the matrix of their mechanism.
+
+Each test fails a correct sampler with probability at most 1e-6, and is shown to fail when the scale is wrong
+by 10 %.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from tests.support.chisquare import FALSE_ALARM, chi_square_p
+
+from isotone.tables import (
+    CountMechanism,
+    discrete_gaussian,
+    fixed_point,
+    privatize_distribution,
+    staircase,
+    truncated_geometric,
+    unfixed_optimum,
+)
+from isotone.tables.gaussian import analytic_variance
+from isotone.tables.privatize import Method
+from isotone.tables.scale_mechanism import ScaleMechanism
+
+N, EACH = 6, 40_000
+Z = np.array([0.35, 0.05, 0.25, 0.0, 0.15, 0.2])
+
+
+def build(name: str, epsilon: float) -> CountMechanism:
+    return {
+        "closed form": lambda: fixed_point(Z, epsilon),
+        "soft target": lambda: fixed_point(Z, epsilon, price="0.1"),
+        "heuristic": lambda: fixed_point(Z, epsilon, constructor="heuristic", selector="max"),
+        "linear program": lambda: fixed_point(Z, epsilon, constructor="lp", loss="zero-one"),
+        "unfixed": lambda: unfixed_optimum(Z, epsilon),
+        "geometric": lambda: truncated_geometric(N, epsilon),
+        "staircase": lambda: staircase(N, epsilon),
+        "Gaussian": lambda: discrete_gaussian(N, epsilon, "1e-2"),
+    }[name]()
+
+
+def transitions(counts: np.ndarray) -> np.ndarray:
+    return np.array([np.bincount(row, minlength=N) for row in counts.reshape(N, EACH)])
+
+
+NAMES = (
+    "closed form",
+    "soft target",
+    "heuristic",
+    "linear program",
+    "unfixed",
+    "geometric",
+    "staircase",
+    "Gaussian",
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_released_counts_follow_the_matrix(name: str) -> None:
+    true = np.repeat(np.arange(N), EACH)
+    seen = transitions(build(name, 0.8).release(true))
+    matrix, other = build(name, 0.8).matrix(), build(name, 0.72).matrix()
+    assert all(chi_square_p(seen[i], matrix[i]) > FALSE_ALARM / N for i in range(N))
+    assert any(chi_square_p(seen[i], other[i]) < FALSE_ALARM for i in range(N))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_simulated_counts_follow_the_matrix(name: str) -> None:
+    true = np.repeat(np.arange(N), EACH)
+    seen = transitions(np.asarray(build(name, 0.8).simulate(true, np.random.default_rng(1))))
+    matrix, other = build(name, 0.8).matrix(), build(name, 0.72).matrix()
+    assert all(chi_square_p(seen[i], matrix[i]) > FALSE_ALARM / N for i in range(N))
+    assert any(chi_square_p(seen[i], other[i]) < FALSE_ALARM for i in range(N))
+
+
+def test_the_rest_of_a_sum_of_scales_goes_to_the_goal() -> None:
+    """With a rest large enough to see, the released law is still that of the matrix."""
+    t = build("heuristic", 0.8)
+    assert isinstance(t, ScaleMechanism)
+    large = replace(t, rest=Fraction(1, 4))
+    seen = transitions(large.release(np.repeat(np.arange(N), EACH)))
+    assert all(chi_square_p(seen[i], large.matrix()[i]) > FALSE_ALARM / N for i in range(N))
+    assert any(chi_square_p(seen[i], t.matrix()[i]) < FALSE_ALARM for i in range(N))
+
+
+@pytest.mark.parametrize("method", ["cumulative", "cyclic-laplace"])
+def test_the_noise_on_the_cumulative_histogram_has_the_law_it_promises(method: Method) -> None:
+    epsilon, n = 0.5, 60_001
+    counts = np.arange(200) % 50
+    z = privatize_distribution(counts, n - 1, epsilon, method)
+    assert z.noisy_cumulative is not None
+    true = np.cumsum(np.bincount(counts, minlength=n))[:-1]
+    noise = z.noisy_cumulative - true
+    if method == "cyclic-laplace":  # differences of neighbours are free of the common term
+        noise = np.diff(noise)[::2]
+    reach = 60
+    seen = np.bincount(np.clip(noise, -reach, reach) + reach, minlength=2 * reach + 1)
+
+    def law(rate: float) -> np.ndarray:
+        k = np.arange(-4 * reach, 4 * reach + 1)
+        p = np.exp(-rate * np.abs(k))
+        p /= p.sum()
+        if method == "cyclic-laplace":
+            p = np.convolve(p, p)[4 * reach : -4 * reach]
+        folded = p[3 * reach : 5 * reach + 1].copy()
+        folded[0] += p[: 3 * reach].sum()
+        folded[-1] += p[5 * reach + 1 :].sum()
+        return folded / folded.sum()
+
+    assert chi_square_p(seen, law(epsilon)) > FALSE_ALARM
+    assert chi_square_p(seen, law(epsilon * 0.9)) < FALSE_ALARM
+    assert chi_square_p(seen, law(epsilon * 1.1)) < FALSE_ALARM
+
+
+def test_the_cyclic_gaussian_has_the_variance_that_its_promise_needs() -> None:
+    """The variance of 30,000 independent differences: the bounds hold but with probability 1e-6."""
+    n = 60_001
+    counts = np.arange(200) % 50
+    z = privatize_distribution(counts, n - 1, "0.5", "cyclic-gaussian", delta="1e-4")
+    assert z.noisy_cumulative is not None
+    noise = z.noisy_cumulative - np.cumsum(np.bincount(counts, minlength=n))[:-1]
+    expected = 2 * (float(analytic_variance(Fraction(1, 2), Fraction(1, 10**4), 1)) + 1 / 12)
+    measured = float(np.mean(np.diff(noise)[::2].astype(float) ** 2))
+    spread = 4.9 * np.sqrt(2 / 30_000)  # 4.9 standard deviations: below 1e-6 on both sides
+    assert abs(measured / expected - 1) < spread
+    assert abs(measured / (expected * 1.1**2) - 1) > spread
