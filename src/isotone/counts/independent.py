@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.counts.additive import AdditiveMechanism, check_confidence
+from isotone.counts.statistic import Counts
 from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.noise.simulated import Simulated
@@ -36,6 +37,14 @@ class IndependentMechanism(AdditiveMechanism):
     @abstractmethod
     def _upper_quantile(self, tail: float) -> float:
         """The smallest h such that one number is above h with probability at most ``tail`` (below 1/2)."""
+
+    @abstractmethod
+    def log_probability(self, output: ArrayLike, counts: Counts | None = None) -> NDArray[np.float64]:
+        """The log probability of released integers given the counts (or of integer noise), one per row."""
+
+    def probability(self, output: ArrayLike, counts: Counts | None = None) -> NDArray[np.float64]:
+        """The probability of released integers given the counts (or of integer noise), one per row."""
+        return np.exp(self.log_probability(output, counts))
 
     def error(self) -> Error:
         """The variance of the noise: exact, the same for every count."""

@@ -80,6 +80,10 @@ class LInfinityMechanism(AdditiveMechanism):
         constant = (n + 1) * math.log(rate) - n * math.log(2) - gammaln(n + 1)
         return constant + np.where(largest == 0, at_zero, edge)
 
+    def probability(self, output: ArrayLike, counts: Counts | None = None) -> NDArray[np.float64]:
+        """The probability of released integers given the counts (or of rounded noise), one per row."""
+        return np.exp(self.log_probability(output, counts))
+
     def error(self) -> Error:
         """The variance of the noise: exact, the same for every count."""
         n = len(self.P)
