@@ -10,7 +10,7 @@ from isotone.counts import PosetMechanism
 
 __all__ = ["rounded_law"]
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
 
 
 def rounded_law(m: PosetMechanism, reach: int) -> dict[tuple[int, int], float]:
@@ -22,13 +22,11 @@ def rounded_law(m: PosetMechanism, reach: int) -> dict[tuple[int, int], float]:
     corners = np.array([(1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1), (1, 0)]) / 2
     u, v = (_NODES[:, None] + 1) / 2, (_NODES[None, :] + 1) / 2
     weights = _WEIGHTS[:, None] * _WEIGHTS[None, :] / 4 * u  # Duffy: (u, v) -> u·(1 - v, v) in the triangle
-    law: dict[tuple[int, int], float] = {}
-    cells = range(-reach, reach + 1)
-    for cell in product(cells, cells):
-        total = 0.0
-        for one, other in pairwise(corners):
-            points = np.array(cell) + (u * (1 - v))[..., None] * one + (u * v)[..., None] * other
-            jacobian = abs(one[0] * other[1] - one[1] * other[0])
-            total += jacobian * float(np.sum(weights * np.exp(m.log_density(points))))
-        law[cell] = total
-    return law
+    sides = range(-reach, reach + 1)
+    cells = np.array(list(product(sides, sides)), dtype=float)
+    total = np.zeros(len(cells))
+    for one, other in pairwise(corners):
+        points = (u * (1 - v))[..., None] * one + (u * v)[..., None] * other
+        density = np.exp(m.log_density(cells[:, None, None, :] + points))
+        total += abs(one[0] * other[1] - one[1] * other[0]) * np.sum(weights * density, axis=(1, 2))
+    return dict(zip(product(sides, sides), total.tolist(), strict=True))

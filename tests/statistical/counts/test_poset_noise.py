@@ -38,27 +38,34 @@ def test_the_noise_is_in_every_cone_equally_often(P):
     assert chi_square_p([seen[e] for e in every], [1 / len(every)] * len(every)) > FALSE_ALARM
 
 
-def law_p(seen, m):
-    """The p-value of the rounded law of m, all cells far out together in one."""
-    law = rounded_law(m, reach=12)
+def law_and_scale(m, draws):
+    """The p-value of the rounded law of m, and how many standard errors the mean norm is from it."""
+    law, seen = rounded_law(m, reach=14), Counter(map(tuple, draws.tolist()))
     inside = [seen[cell] for cell in law]
-    return chi_square_p([*inside, seen.total() - sum(inside)], [*law.values(), 1 - sum(law.values())])
+    p = chi_square_p([*inside, seen.total() - sum(inside)], [*law.values(), 1 - sum(law.values())])
+    close = np.abs(draws).max(axis=1) <= 14
+    lengths = m.norm(draws[close])
+    mean = np.array(list(law.values())) @ m.norm(list(law)) / sum(law.values())
+    return p, abs(lengths.mean() - mean) / (lengths.std() / np.sqrt(len(lengths)))
 
 
 @pytest.mark.parametrize("P", all_posets(2), ids=str)
 def test_released_integers_follow_the_integrated_density(P):
-    m = PosetMechanism(P, "1/2")
-    seen = Counter(tuple(m.release([0, 0]).tolist()) for _ in range(6_000))
-    assert law_p(seen, m) > FALSE_ALARM
-    assert law_p(seen, PosetMechanism(P, "0.55")) < FALSE_ALARM
+    draws = np.array([PosetMechanism(P, 1).release([0, 0]) for _ in range(6_000)])
+    p, distance = law_and_scale(PosetMechanism(P, 1), draws)
+    assert p > FALSE_ALARM
+    assert distance < norm.isf(FALSE_ALARM / 2)
+    assert law_and_scale(PosetMechanism(P, "1.1"), draws)[1] > norm.isf(FALSE_ALARM / 2)
 
 
 def test_released_totals_follow_the_law_of_the_root():
     m, rooted = PosetMechanism(Poset.chain(["only"]), 1), Poset.chain(["only", "all"])
-    draws = [m.release_with_total([5], records=9) for _ in range(6_000)]
-    seen = Counter((int(values[0]) - 5, total - 9) for values, total in draws)
-    assert law_p(seen, PosetMechanism(rooted, 1)) > FALSE_ALARM
-    assert law_p(seen, PosetMechanism(rooted, "1.1")) < FALSE_ALARM
+    pairs = (m.release_with_total([5], records=9) for _ in range(6_000))
+    draws = np.array([(int(values[0]) - 5, total - 9) for values, total in pairs])
+    p, distance = law_and_scale(PosetMechanism(rooted, 1), draws)
+    assert p > FALSE_ALARM
+    assert distance < norm.isf(FALSE_ALARM / 2)
+    assert law_and_scale(PosetMechanism(rooted, "1.1"), draws)[1] > norm.isf(FALSE_ALARM / 2)
 
 
 @pytest.mark.parametrize("P", ORDERS, ids=len)
