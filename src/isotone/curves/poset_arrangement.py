@@ -24,7 +24,7 @@ from isotone.curves.poset_regions import ListedRegion, Region
 from isotone.order import Poset
 from isotone.order.projection import project_bottom_up
 
-__all__ = ["Arrangement", "Order", "arrange", "listed"]
+__all__ = ["Arrangement", "Order", "arrange", "few_ideals", "listed"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -94,9 +94,8 @@ def arrange(order: Order) -> Arrangement:
         primes = any(part.less is not None for part in composition.parts)
         way = "small prime parts" if primes else "forest" if order.is_forest else "series-parallel"
         return Arrangement(len(order), (composition,), *whole, way)
-    region = listed(order)
-    if region.count_up_to(MOST_IDEALS) is not None:
-        return Arrangement(len(order), (region,), *whole, "listed")
+    if few_ideals(order):
+        return Arrangement(len(order), (listed(order),), *whole, "listed")
     return Arrangement(len(order), (_relaxed(composition, large),), *whole, "relaxed", True)
 
 
@@ -107,15 +106,21 @@ def listed(order: Order) -> ListedRegion:
     return ListedRegion(order.linear_order, order.cover_pairs)
 
 
+def few_ideals(order: Order) -> bool:
+    """Whether the ideals of an order can be listed."""
+    if isinstance(order, ProductOrder) and order.fewest_ideals() > MOST_IDEALS:
+        return False
+    return listed(order).count_up_to(MOST_IDEALS) is not None
+
+
 def _arrange_product(order: ProductOrder) -> Arrangement:
     planes = order.planes()
     # numbered with the last column fastest, every cell comes after those below it
     whole = (order.cover_pairs(), np.arange(len(order)))
     if len(planes) == 1:
         return Arrangement(len(order), (GridRegion.whole(planes[0]),), *whole, "grid")
-    region = listed(order)
-    if len(order) <= MOST_PROJECTED and region.count_up_to(MOST_IDEALS) is not None:
-        return Arrangement(len(order), (region,), *whole, "listed")
+    if few_ideals(order):
+        return Arrangement(len(order), (listed(order),), *whole, "listed")
     regions = tuple(GridRegion.whole(plane) for plane in planes)
     return Arrangement(len(order), regions, *whole, "relaxed", True)
 

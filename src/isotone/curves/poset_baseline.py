@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,7 +84,7 @@ class PosetBaseline(OrderMechanism):
             losses = losses[:, ::-1]
         costs = np.zeros((size, 2, values), np.int64)
         costs[:, 0, :] = losses
-        selected = choices.select(self._circuit(), np.append(costs.ravel(), 0), self._rate())
+        selected = choices.select(self._circuit, np.append(costs.ravel(), 0), self._rate())
         place, node = np.divmod(selected, 2 * values)
         chosen = (node < values) & (place < size)
         level = np.empty(size, np.int64)
@@ -93,6 +94,7 @@ class PosetBaseline(OrderMechanism):
     def _rate(self) -> Fraction:
         return self.setting.rate(Fraction(1), int(np.ptp(self.table, axis=1).max()))
 
+    @cached_property
     def _circuit(self) -> Circuit:
         """For the element at place ``p``: nodes "this value" and "at most this value", for every value."""
         values, order, parent = self.table.shape[1], self.forest.order, self.forest.parent
@@ -119,7 +121,7 @@ class PosetBaseline(OrderMechanism):
 
     def error(self) -> RiskBound:
         """``R·ln(number of functions)/ε`` and half a step of the values' grid."""
-        circuit = self._circuit()
+        circuit = self._circuit
         count = CircuitTables(circuit, np.zeros(circuit.nodes, np.int64), Fraction(1)).log_total()
         scale = self.unit * int(np.ptp(self.table, axis=1).max()) * self.setting.factor
         return RiskBound(

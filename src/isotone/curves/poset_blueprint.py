@@ -10,7 +10,7 @@ from typing import Any
 from isotone.curves.blueprint import ROWS
 from isotone.curves.grids import FINE, LEVELS
 from isotone.curves.losses import Loss
-from isotone.curves.poset_arrangement import Arrangement, Order, arrange, listed
+from isotone.curves.poset_arrangement import Arrangement, Order, arrange, few_ideals, listed
 from isotone.curves.poset_baseline import PosetBaseline, branches
 from isotone.curves.poset_ideals import MOST_IDEALS
 from isotone.curves.poset_mechanisms import MeasuredPosetTree, OrderMechanism, PosetTree
@@ -49,7 +49,7 @@ class PosetBlueprint:
         if size is not None and not (isinstance(size, int) and 2 <= size <= ROWS and size & (size - 1) == 0):
             raise InputError(f"value_levels must be a power of two from 2 to {ROWS}, or None, not {size!r}.")
         self.loss.values(self.y_range)
-        if self.method == "threshold" and listed(self.order).count_up_to(MOST_IDEALS) is None:
+        if self.method == "threshold" and not few_ideals(self.order):
             raise InputError(
                 f"method='threshold' lists the ideals of the order, and this one has more than {MOST_IDEALS:,}. Use "
                 "method='additive'."

@@ -30,6 +30,7 @@ Bools = NDArray[np.bool_]
 
 UNIT = 2.0**-53
 """The largest relative error of one rounded floating-point operation."""
+SERIES = np.array([1.0 / math.factorial(order) for order in range(16, -1, -1)])
 
 
 @dataclass(frozen=True)
@@ -119,16 +120,16 @@ def _shifted(value: int, places: int) -> int:
 
 @njit(cache=True)
 def _exp(x: float) -> tuple[float, int]:
-    """``exp(−x)`` as a float in (0.4, 1.1) and a power of two, by operations whose rounding is known.
+    """``exp(−x)`` as a float in (0.7, 1.5) and a power of two, by operations whose rounding is known.
 
-    Only additions, multiplications and one division: no assumption about a library's ``exp``
-    (docs/theory/curves-posets.md, section 3).
+    Only additions and multiplications: no assumption about a library's ``exp`` (docs/theory/curves-posets.md,
+    section 3).
     """
-    octaves = math.floor(x * 1.4426950408889634)
-    rest = x - octaves * 0.6931471805599453
-    total = 1.0
-    for order in range(19, 0, -1):
-        total = 1.0 - rest / order * total
+    octaves = math.floor(x * 1.4426950408889634 + 0.5)
+    rest = octaves * 0.6931471805599453 - x
+    total = SERIES[0]
+    for order in range(1, SERIES.size):
+        total = total * rest + SERIES[order]
     return total, -octaves
 
 

@@ -73,6 +73,17 @@ class ProductOrder:
             pairs.append(np.stack([lower, upper], axis=1))
         return np.concatenate(pairs)
 
+    def fewest_ideals(self) -> Fraction:
+        """A lower bound on the number of ideals, exact with at most three axes (MacMahon's box formula)."""
+        a, b, c = [*sorted(self.shape, reverse=True), 1, 1][:3]
+        count = Fraction(1)
+        for i in range(1, b + 1):
+            for j in range(1, c + 1):
+                count *= Fraction(i + j + a - 1, i + j - 1)
+                if count > MOST_CELLS:
+                    return count
+        return count
+
     def planes(self) -> list[Ints]:
         """The cells of every plane along the two longest axes: one plane if no other axis has two places."""
         longest = sorted(range(len(self.shape)), key=lambda axis: -self.shape[axis])[:2]

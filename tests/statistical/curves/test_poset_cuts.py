@@ -1,0 +1,127 @@
+"""Exact cuts and draws against enumeration: false-alarm rate 1e-6, and a rate wrong by a tenth is noticed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from tests.support.chisquare import FALSE_ALARM, chi_square_p, observe
+from tests.support.curve_outcomes import records_of
+from tests.support.poset_outcomes import brute_law, composed, cut_key, law, listed_whole
+
+from isotone import noise
+from isotone.curves.grids import FINE
+from isotone.curves.losses import Absolute
+from isotone.curves.poset_arrangement import arrange
+from isotone.curves.poset_baseline import PosetBaseline, branches
+from isotone.curves.poset_choices import ExactPosetChoices, SimulatedPosetChoices
+from isotone.curves.poset_circuit import Circuit, CircuitTables, descend
+from isotone.curves.poset_grid import GridRegion
+from isotone.curves.poset_mechanisms import PosetTree
+from isotone.curves.poset_product import ProductOrder
+from isotone.curves.poset_regions import Region
+from isotone.curves.privacy import Setting
+from isotone.order import Poset
+
+DRAWS = 12_000
+FEWER_DRAWS = 2500
+"""Of whole mechanisms, which are slower: they notice a fifth."""
+
+FOREST = Poset("abcdef", [("a", "c"), ("b", "c"), ("c", "f"), ("d", "f")])
+SERIES_PARALLEL = Poset("abcdef", [(x, y) for x in "ab" for y in "cd"] + [("c", "e"), ("d", "e")])
+PRIME = Poset("abcde", [("a", "c"), ("b", "c"), ("b", "d"), ("d", "e")])
+GRID = Poset(range(9), ProductOrder((3, 3)).cover_pairs().tolist())
+
+
+def whole_grid(_: Poset) -> Region:
+    return GridRegion.whole(np.arange(9).reshape(3, 3))
+
+
+def window(_: Poset) -> Region:
+    return GridRegion(np.arange(9).reshape(3, 3), np.array([2, 0, 0]), np.array([3, 3, 1]))
+
+
+# weights of both signs, and rates at which a tenth more makes the largest difference
+MIXED, POSITIVE = np.array([9, -7, 8, -9, 7, -8, 9, -7, 8]), np.array([9, 7, 8, 9, 7, 8])
+Case = tuple[Poset, Callable[[Poset], Region], np.ndarray, Fraction]
+CASES: dict[str, Case] = {
+    "forest": (FOREST, composed, MIXED, Fraction(9, 30)),
+    "series-parallel": (SERIES_PARALLEL, composed, POSITIVE, Fraction(7, 30)),
+    "prime": (PRIME, composed, MIXED, Fraction(7, 30)),
+    "grid": (GRID, whole_grid, MIXED, Fraction(12, 30)),
+    "part of a grid": (GRID, window, MIXED, Fraction(9, 30)),
+    "small width": (PRIME, listed_whole, MIXED, Fraction(7, 30)),
+}
+
+
+class OneTable(ExactPosetChoices):
+    """Exact choices that compute the totals of a circuit once for many draws from it."""
+
+    tables: CircuitTables | None = None
+
+    def select(self, circuit: Circuit, costs: np.ndarray, rate: Fraction) -> np.ndarray:
+        tables = self.tables = self.tables or CircuitTables(circuit, costs, rate)
+        return descend(circuit, lambda node: noise.choose_lazily(lambda bits: tables.brackets(node, bits)))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_cuts_have_the_law_of_the_exponential_mechanism(case: str) -> None:
+    poset, build, weights, rate = CASES[case]
+    region, choices = build(poset), OneTable()
+    draws = [cut_key(region.cut(weights, rate, choices)) for _ in range(DRAWS)]
+    right = brute_law(poset, region.members, weights, rate)
+    wrong = brute_law(poset, region.members, weights, rate * Fraction(11, 10))
+    assert chi_square_p(*observe(draws, right)) > FALSE_ALARM
+    assert chi_square_p(*observe(draws, wrong)) < FALSE_ALARM
+
+
+def test_simulated_cuts_have_the_same_law() -> None:
+    weights = np.array([9, -7, 8, -9, 7, -8])
+    choices = SimulatedPosetChoices(np.random.default_rng(0))
+    draws = [cut_key(composed(FOREST).cut(weights, Fraction(9, 30), choices)) for _ in range(1000)]
+    assert chi_square_p(*observe(draws, brute_law(FOREST, range(6), weights, Fraction(9, 30)))) > FALSE_ALARM
+
+
+def test_whole_trees_have_their_enumerated_law() -> None:
+    rows = [(0, 0), (1, 0), (2, FINE)]
+    poset = Poset("abc", [("a", "c"), ("b", "c")])
+
+    def mechanism(epsilon: Fraction) -> PosetTree:
+        return PosetTree(Setting(epsilon), arrange(poset), Absolute().slopes(FINE, Fraction(1)), 2)
+
+    def key(values: np.ndarray) -> tuple[float, ...]:
+        return tuple(values.tolist())
+
+    def enumerated(epsilon: Fraction) -> dict[object, float]:
+        run = mechanism(epsilon)
+        return {k: p for (k, _), p in law(lambda o: run.draw(records_of(rows), o), key).items()}
+
+    release = mechanism(Fraction(4))
+    draws = [key(release.release(records_of(rows))) for _ in range(FEWER_DRAWS)]
+    assert chi_square_p(*observe(draws, enumerated(Fraction(4)))) > FALSE_ALARM
+    assert chi_square_p(*observe(draws, enumerated(Fraction(48, 10)))) < FALSE_ALARM
+
+
+def test_the_baseline_has_its_enumerated_law() -> None:
+    poset = Poset("abc", [("a", "b"), ("a", "c")])
+    whole = arrange(poset)
+    forest = branches(whole.size, whole.covers, whole.bottom_up)
+    table = Absolute().table(1024, 4, Fraction(1))
+    rows = [(x, FINE // 2) for x in range(3)] * 3
+
+    def key(values: np.ndarray) -> tuple[int, ...]:
+        return tuple(np.rint(values * 4).astype(int).tolist())
+
+    def mechanism(epsilon: Fraction) -> PosetBaseline:
+        return PosetBaseline(Setting(epsilon), whole, forest, table)
+
+    def enumerated(epsilon: Fraction) -> dict[object, float]:
+        run = mechanism(epsilon)
+        return {k: p for (k, _), p in law(lambda o: run.draw(records_of(rows), o), key).items()}
+
+    release = mechanism(Fraction(2))
+    draws = [key(release.release(records_of(rows))) for _ in range(FEWER_DRAWS)]
+    assert chi_square_p(*observe(draws, enumerated(Fraction(2)))) > FALSE_ALARM
+    assert chi_square_p(*observe(draws, enumerated(Fraction(24, 10)))) < FALSE_ALARM

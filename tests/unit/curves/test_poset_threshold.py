@@ -1,0 +1,109 @@
+"""The published score on orders, and the baseline, against brute force."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from tests.support.curve_outcomes import records_of
+from tests.support.poset_outcomes import law, listed_whole
+from tests.support.posets import all_posets
+
+from isotone.curves.grids import FINE
+from isotone.curves.losses import Absolute, Squared
+from isotone.curves.poset_arrangement import arrange
+from isotone.curves.poset_baseline import PosetBaseline, branches
+from isotone.curves.poset_ideals import list_ideals
+from isotone.curves.poset_threshold import ideal_losses
+from isotone.curves.privacy import Setting
+from isotone.errors import InputError
+from isotone.order import Poset
+
+
+def monotone_functions(poset: Poset, values: int) -> list[tuple[int, ...]]:
+    pairs = poset.cover_pairs.tolist()
+    return [
+        f for f in itertools.product(range(values), repeat=len(poset)) if all(f[a] <= f[b] for a, b in pairs)
+    ]
+
+
+def convex_costs(rng: np.random.Generator, size: int, values: int) -> np.ndarray:
+    slopes = np.sort(rng.integers(-9, 10, (size, values - 1)), axis=1)
+    return np.concatenate([np.zeros((size, 1), np.int64), np.cumsum(slopes, axis=1)], axis=1)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_ideal_losses_are_the_best_losses_on_both_sides(size: int) -> None:
+    rng = np.random.default_rng(size)
+    for poset in all_posets(size):
+        costs = convex_costs(rng, size, 5)
+        region = listed_whole(poset)
+        scores = ideal_losses(region, costs)  # pyright: ignore[reportArgumentType] - a listed region
+        functions = monotone_functions(poset, 5)
+        for index, score in enumerate(scores.tolist()):
+            inside = set(region.members[region.ideals.ideal(index)].tolist())  # pyright: ignore[reportAttributeAccessIssue]
+            best = min(
+                sum(int(costs[x, f[x]]) for x in range(size))
+                for f in functions
+                if all(f[x] <= 2 if x in inside else f[x] >= 2 for x in range(size))
+            )
+            assert score == best
+
+
+def test_lists_of_ideals_stop_at_their_limit_and_pass_64_elements() -> None:
+    chain = np.array([[k, k + 1] for k in range(99)])
+    whole = list_ideals(100, chain, np.arange(100))
+    assert whole is not None
+    assert whole.count == 101
+    smaller, larger = whole.extensions()
+    assert (larger - smaller == 1).all()
+    assert smaller.size == 100
+    assert list_ideals(30, np.zeros((0, 2), np.int64), np.arange(30), most=1000) is None
+
+
+FORESTS = [
+    Poset.chain("abc"),
+    Poset("abc", [("a", "c"), ("b", "c")]),
+    Poset("abc", [("a", "b"), ("a", "c")]),
+    Poset("abcd", [("a", "b"), ("c", "d")]),
+]
+
+
+@pytest.mark.parametrize("poset", FORESTS)
+def test_the_baseline_draws_every_monotone_function_by_its_loss(poset: Poset) -> None:
+    table = Squared().table(1024, 4, Fraction(1))
+    setting = Setting(Fraction(3))
+    whole = arrange(poset)
+    mechanism = PosetBaseline(setting, whole, branches(whole.size, whole.covers, whole.bottom_up), table)
+    rows = [(0, FINE), (1, FINE // 3), (len(poset) - 1, 0), (len(poset) - 1, FINE // 2)]
+    found = law(
+        lambda outcomes: mechanism.draw(records_of(rows), outcomes),
+        lambda values: tuple(np.rint(values * 4).astype(int).tolist()),
+    )
+    functions = monotone_functions(poset, 5)
+    levels = [(level * 1024 + FINE // 2) // FINE for _, level in rows]
+    losses = np.array(
+        [sum(int(table[u, f[x]]) for (x, _), u in zip(rows, levels, strict=True)) for f in functions]
+    )
+    rate = 3 / int(np.ptp(table, axis=1).max())
+    weights = np.exp(-rate * losses)
+    expected = dict(zip(functions, weights / weights.sum(), strict=True))
+    assert {key for key, _ in found} == expected.keys()
+    for (f, _), share in found.items():
+        assert share == pytest.approx(expected[f], rel=1e-9)
+    assert mechanism.error().noise > 0
+
+
+def test_the_baseline_is_refused_where_elements_have_two_covers_on_both_sides() -> None:
+    poset = Poset("abcd", [("a", "c"), ("b", "c"), ("b", "d")])
+    with pytest.raises(InputError, match="chain or a forest"):
+        branches(4, poset.cover_pairs, poset.linear_order)
+
+
+def test_the_baseline_refuses_sizes_out_of_reach() -> None:
+    whole = arrange(Poset.chain(range(20_000)))
+    forest = branches(whole.size, whole.covers, whole.bottom_up)
+    with pytest.raises(InputError, match="too large"):
+        PosetBaseline(Setting(Fraction(1)), whole, forest, Absolute().table(1024, 512, Fraction(1)))
