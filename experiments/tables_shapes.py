@@ -112,7 +112,8 @@ def _draw(
         panel.imshow(np.clip(ratio, 0.1, 10), norm=LogNorm(0.2, 5), cmap="RdBu_r", aspect="auto")
         for i, row in enumerate(ratio):
             for j, value in enumerate(row):
-                panel.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=8)
+                colour = "white" if value < 0.35 else "black"
+                panel.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=8, color=colour)
         panel.set_xticks(range(len(epsilons)), [f"ε = {e:g}" for e in epsilons])
         panel.set_title({"count": "count error", "wasserstein": "Wasserstein-1"}[error] + ", auto / rows")
         panel.grid(visible=False)

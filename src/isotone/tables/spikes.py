@@ -15,8 +15,9 @@ _AROUND = 7
 _FAR = 3.5
 
 
-def stand_out(views: Views) -> NDArray[np.bool_]:
-    """Which counts differ from the median of the seven around them by more than 3.5 standard deviations.
+def stand_out(views: Views) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Which counts differ from the median of the seven around them by more than 3.5 standard deviations; and
+    that median, the ground.
 
     The deviation is that of least squares without any model, and of Poisson scatter about the median. A
     proposal only: whether a model with these spikes is better, its evidence tells
@@ -25,4 +26,5 @@ def stand_out(views: Views) -> NDArray[np.bool_]:
     n = len(views.direct) + 1
     histogram, spread, _ = fit_on(views, np.ones(n, np.bool_))
     ground = np.maximum(median_filter(histogram, _AROUND, mode="nearest"), 0.0)
-    return np.asarray(np.abs(histogram - ground) > _FAR * np.sqrt(spread**2 + ground + 1))
+    far = np.abs(histogram - ground) > _FAR * np.sqrt(spread**2 + ground + 1)
+    return np.asarray(far), np.asarray(ground, np.float64)

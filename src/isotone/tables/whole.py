@@ -28,6 +28,7 @@ _BENDING = ((2, 2.0), (2, 0.6), (2, 0.2), (2, 0.06), (2, 0.02), (2, 0.005))
 _LONG = ((2, 0.0015), (2, 0.0004), (2, 0.0001))  # for more than 100 counts
 _LEVEL = ((1, 0.2), (1, 0.05), (1, 0.01))
 _DISPERSIONS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1e3, 1e4, 1e5, 1e6)
+_BARE = 0.05  # of the categories, at most, between spikes on no ground
 _SPIKE = 1e4  # the least dispersion of a spike: next to nothing ties it to the ground
 
 
@@ -148,17 +149,36 @@ def estimate_histogram(
     chosen = distinct if distinct and distinct.evidence > smooth.evidence else smooth.fit
     views = views.given(np.maximum(chosen.histogram, _FAINT), second)
     smooth = _Search(views, shapes).from_previous(smooth)
-    words = _in_words(shapes, smooth)
-    spikes = stand_out(views)
-    if 0 < np.sum(spikes) < n / 2:
-        spiked = _Search(views, shapes, spikes).best(smooth.fit)
-        if spiked.evidence > smooth.evidence:
-            smooth, words = spiked, f"{_in_words(shapes, spiked)}, spikes {int(np.sum(spikes))}"
     distinct = few_distinct(views) if telling else None
+    spikes, spiked = _with_spikes(views, shapes, smooth.fit)
+    if distinct and distinct.evidence > smooth.evidence and _bare(spikes, spiked):
+        spiked = None  # spikes on no ground: that is what few distinct counts are
+    words = _in_words(shapes, smooth)
+    if spiked and spiked.evidence > smooth.evidence:
+        smooth, words = spiked, f"{_in_words(shapes, spiked)}, spikes {int(np.sum(spikes))}"
     if distinct and distinct.evidence > smooth.evidence:
         number = int(np.sum(distinct.histogram > 0))
         return _told(distinct, size, f"{number} distinct count" + "s" * (number > 1))
     return _told(smooth.fit, size, words)
+
+
+def _with_spikes(
+    views: Views, shapes: tuple[tuple[int, float], ...], smooth: Fit
+) -> tuple[NDArray[np.bool_], _Candidate | None]:
+    """The counts that may be spikes, and the most plausible model in which they are; None without any."""
+    spikes, ground = stand_out(views)
+    if not 0 < np.sum(spikes) < len(spikes) / 2:
+        return spikes, None
+    logs = np.log(np.maximum(ground, _FAINT))
+    start = Fit(logs, smooth.histogram, smooth.evidence, smooth.variance)
+    return spikes, _Search(views, shapes, spikes).best(start)
+
+
+def _bare(spikes: NDArray[np.bool_], spiked: _Candidate | None) -> bool:
+    """Whether next to nothing is left between the spikes."""
+    return spiked is not None and bool(
+        np.sum(spiked.fit.histogram[~spikes]) < _BARE * np.sum(spiked.fit.histogram)
+    )
 
 
 def _in_words(shapes: tuple[tuple[int, float], ...], chosen: _Candidate) -> str:
