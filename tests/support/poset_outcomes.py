@@ -65,7 +65,7 @@ def ideals_of(poset: Poset, members: Any) -> list[frozenset[int]]:
     return found
 
 
-def brute_law(poset: Poset, members: Any, weights: Any, rate: Fraction) -> dict[frozenset[int], float]:
+def brute_law(poset: Poset, members: Any, weights: Any, rate: Fraction) -> dict[Any, float]:
     """The law of the cut of a region, by its definition."""
     ideals = ideals_of(poset, members)
     scores = np.array([sum(int(weights[x]) for x in ideal) for ideal in ideals])

@@ -62,10 +62,12 @@ class PrivatePosetRegression(PrivateEstimator):
     increasing : bool
         Whether predictions rise or fall along the order.
     loss : "squared", "absolute", ("huber", delta), ("pinball", q), "logistic" or ("logistic", margin)
-    method : "additive", "threshold", "baseline" or "auto"
+    method : "additive", "threshold", "baseline", "coupling" or "auto"
         "additive" (and "auto"): cuts by the additive score, and for squared and logistic loss noisy means between them.
         "threshold": the algorithm of Ghazi, Kamath, Kumar and Manurangsi 2022, for orders with at most a million
-        ideals. "baseline": the exponential mechanism over all monotone functions on a grid, for chains and forests.
+        ideals. "baseline": the exponential mechanism over all monotone functions on a grid, for chains and forests. "coupling": the
+        additive score on any order without relaxing it, by coupling from the past; its **running time depends on the
+        data** and has no limit, so use it only where nobody can measure it.
     levels : int, optional
         How often the range of values is halved.
     value_levels : power of two, optional
@@ -86,7 +88,8 @@ class PrivatePosetRegression(PrivateEstimator):
     values_ : array
         The released value of each element.
     arrangement_ : str
-        How the order was cut: "grid", "forest", "series-parallel", "small prime parts", "listed" or "relaxed".
+        How the order was cut: "grid", "forest", "series-parallel", "small prime parts", "listed", "relaxed" or
+        "coupled".
     epsilon_spent_ : Fraction
     guarantee_ : Guarantee
     method_ : str

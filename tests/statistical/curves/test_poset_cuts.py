@@ -18,6 +18,7 @@ from isotone.curves.poset_arrangement import arrange
 from isotone.curves.poset_baseline import PosetBaseline, branches
 from isotone.curves.poset_choices import ExactPosetChoices, SimulatedPosetChoices
 from isotone.curves.poset_circuit import Circuit, CircuitTables, descend
+from isotone.curves.poset_coupling import CoupledRegion
 from isotone.curves.poset_grid import GridRegion
 from isotone.curves.poset_mechanisms import PosetTree
 from isotone.curves.poset_product import ProductOrder
@@ -74,6 +75,16 @@ def test_cuts_have_the_law_of_the_exponential_mechanism(case: str) -> None:
     right = brute_law(poset, region.members, weights, rate)
     wrong = brute_law(poset, region.members, weights, rate * Fraction(11, 10))
     assert chi_square_p(*observe(draws, right)) > FALSE_ALARM
+    assert chi_square_p(*observe(draws, wrong)) < FALSE_ALARM
+
+
+def test_coupling_from_the_past_has_the_law_of_the_exponential_mechanism() -> None:
+    rate = Fraction(7, 30)
+    region = CoupledRegion(PRIME.linear_order, PRIME.cover_pairs)
+    choices = ExactPosetChoices()
+    draws = [cut_key(region.cut(MIXED[:5], rate, choices)) for _ in range(FEWER_DRAWS)]
+    assert chi_square_p(*observe(draws, brute_law(PRIME, range(5), MIXED, rate))) > FALSE_ALARM
+    wrong = brute_law(PRIME, range(5), MIXED, rate * Fraction(5, 4))
     assert chi_square_p(*observe(draws, wrong)) < FALSE_ALARM
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import clone
+from sklearn import base
 from tests.support.posets import all_posets
 
 from isotone.curves import PrivacyWarning, PrivatePosetRegression, ProductOrder
@@ -18,11 +18,17 @@ from isotone.errors import InputError, LedgerError
 from isotone.noise import Simulated
 from isotone.order import Poset
 
+
+def clone(estimator: Any) -> Any:
+    return base.clone(estimator)
+
+
 SURVEY = Poset(["any", "mild", "severe"], [("severe", "any"), ("mild", "any")])
 
 
 def model(order: Any = SURVEY, **params: Any) -> PrivatePosetRegression:
-    return PrivatePosetRegression(order, **{"epsilon": 1, "y_range": (0, 1), **params})
+    every: dict[str, Any] = {"epsilon": 1, "y_range": (0, 1), **params}
+    return PrivatePosetRegression(order, **every)
 
 
 def assert_monotone(poset: Poset, values: np.ndarray) -> None:
@@ -41,7 +47,7 @@ def test_predictions_are_monotone_on_every_small_order(size: int, loss: str) -> 
         assert ((values >= 0) & (values <= 1)).all()
 
 
-@pytest.mark.parametrize("method", ["threshold", "additive"])
+@pytest.mark.parametrize("method", ["threshold", "additive", "coupling"])
 @pytest.mark.parametrize("increasing", [True, False])
 def test_predictions_follow_the_direction(method: str, increasing: bool) -> None:
     poset = Poset("abcd", [("a", "c"), ("b", "c"), ("b", "d")])
@@ -254,7 +260,8 @@ def test_features_make_a_product_order() -> None:
 
 def test_features_are_checked() -> None:
     def make(**params: Any) -> PrivatePosetRegression:
-        return PrivatePosetRegression.from_features(**{"bounds": [(0, 1)] * 2, "y_range": (0, 1), **params})
+        every: dict[str, Any] = {"bounds": [(0, 1)] * 2, "y_range": (0, 1), **params}
+        return PrivatePosetRegression.from_features(**every)
 
     for bad in [
         {"bounds": []},
