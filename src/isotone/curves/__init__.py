@@ -6,18 +6,28 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from isotone.curves.estimator import PrivacyWarning
+    from isotone.curves.planning import CurvePlan, plan
     from isotone.curves.poset_product import ProductOrder
     from isotone.curves.poset_regression import PrivatePosetRegression
     from isotone.curves.regression import PrivateIsotonicRegression
 
-__all__ = ["PrivacyWarning", "PrivateIsotonicRegression", "PrivatePosetRegression", "ProductOrder"]
+__all__ = [
+    "CurvePlan",
+    "PrivacyWarning",
+    "PrivateIsotonicRegression",
+    "PrivatePosetRegression",
+    "ProductOrder",
+    "plan",
+]
 
 # Estimators bring scikit-learn with them where it is installed: load them when they are first asked for.
 _HOMES = {
+    "CurvePlan": "isotone.curves.planning",
     "PrivacyWarning": "isotone.curves.estimator",
     "PrivateIsotonicRegression": "isotone.curves.regression",
     "PrivatePosetRegression": "isotone.curves.poset_regression",
     "ProductOrder": "isotone.curves.poset_product",
+    "plan": "isotone.curves.planning",
 }
 
 

@@ -68,7 +68,9 @@ class QuantileBins(CurveMechanism):
     def error(self) -> RiskBound:
         """Section 8: the exponential mechanism's bound for each bin; the bins' width costs at most half a record."""
         rest = float(self.setting.epsilon * (1 - COUNTING)) / self.setting.factor
-        return RiskBound(2 * self.steepest * self.bins * float(np.log(self.values + 1)) / rest, self.steepest / 2)
+        return RiskBound(
+            2 * self.steepest * self.bins * float(np.log(self.values + 1)) / rest, self.steepest / 2
+        )
 
 
 @njit(cache=True)

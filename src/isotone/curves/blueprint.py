@@ -44,6 +44,8 @@ ROWS = 1024
 """Levels of ``y`` in loss tables."""
 KNOT_INTERVALS = 16
 TREE_POINTS = 4096
+CUTTING = Fraction(1, 10)
+"""The share of epsilon for cuts, when the values are measured as means."""
 
 
 @dataclass(frozen=True)
@@ -149,9 +151,8 @@ class Blueprint:
         if not self.loss.by_means:
             levels = self.levels or max(2, round(math.log2(max(1.0, strength)) / 2))
             return TreeMechanism(setting, self.grid.points, score, min(levels, LEVELS), self._steepest)
-        levels = self.levels or (1 if strength < 300 else 2 if strength < 3000 else 3)
-        share = Fraction(round(1000 * min(0.2, max(0.05, 0.15 * (1000 / strength) ** 0.25))), 1000)
-        return self._measured(levels, share, strength, setting)
+        levels = self.levels or (1 if strength < 2_000 else 2 if strength < 50_000 else 3)
+        return self._measured(levels, CUTTING, strength, setting)
 
     def _measured(self, levels: int, share: Fraction, strength: float, setting: Setting) -> MeasuredTree:
         bins = min(self.grid.points, max(2, round(1.4 * math.sqrt(float(1 - share) * strength))))
@@ -162,7 +163,7 @@ class Blueprint:
     def _bins(self, strength: float, setting: Setting) -> CurveMechanism:
         if self.loss.by_means:
             return self._measured(0, Fraction(0), strength, setting)
-        bins = min(self.grid.points, max(2, round(0.5 * math.sqrt(strength))))
+        bins = min(self.grid.points, max(2, round(0.6 * math.sqrt(strength))))
         return QuantileBins(
             setting, self.grid.points, self.loss.slopes(FINE, self.span), bins, self._steepest
         )

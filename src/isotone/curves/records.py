@@ -127,6 +127,7 @@ def _one_column(values: Any, name: str) -> NDArray[Any]:
         raise InputError(f"{name} is a sparse matrix: pass a dense array, X.toarray().")
     if hasattr(values, "to_numpy"):
         values = values.to_numpy()
+    array: NDArray[Any]
     try:
         array = np.asarray(values)
     except ValueError:  # some value is a list: a matter of contents, so it will count as missing

@@ -1,0 +1,91 @@
+"""Reference data for planning: curves, designs and noise on which methods are compared without any private data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone.curves.curve import Curve
+from isotone.curves.grids import FINE, Grid
+from isotone.curves.losses import Absolute, Loss, Pinball
+from isotone.curves.prefix_losses import add_linear_losses, add_table_losses
+from isotone.curves.records import Records
+from isotone.curves.tree import Runs
+from isotone.order.projection_chain import pool_adjacent_violators
+
+__all__ = ["CURVES", "DESIGNS", "Reference", "least_risk", "risk"]
+
+Floats = NDArray[np.floating[Any]]
+
+CURVES: dict[str, Callable[[Floats, float], Floats]] = {
+    "logistic": lambda u, place: 1 / (1 + np.exp(-12 * (u - place))),
+    "step": lambda u, place: 0.2 + 0.6 * (u > place),
+    "root": lambda u, place: np.sqrt(u),
+}
+"""Curves as functions of the rank of ``x``, so that they are the same for every design; they rise at ``place``."""
+
+DESIGNS: dict[str, Callable[[Floats], Floats]] = {"uniform": lambda u: u, "skewed": lambda u: u**5}
+"""The ``x`` of a rank between 0 and 1: evenly spread, or crowded at the lower end."""
+
+UNIT = (Fraction(0), Fraction(1))
+OPTIMUM_VALUES = 1024
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A synthetic population. ``labels``: ``y`` is 0 or 1; otherwise the curve with Gaussian noise of 0.1."""
+
+    curve: str
+    design: str
+    labels: bool
+
+    def sample(self, n: int, points: int, rng: np.random.Generator) -> Records:
+        """``n`` records on grids of the unit square."""
+        u = rng.random(n)
+        # a random place, so that no number of bins fits it by chance
+        truth = CURVES[self.curve](u, float(rng.uniform(0.3, 0.7)))
+        y = (rng.random(n) < truth) * 1.0 if self.labels else np.clip(truth + rng.normal(0, 0.1, n), 0, 1)
+        x_grid, y_grid = Grid(*UNIT, points), Grid(*UNIT, FINE + 1)
+        return Records(
+            x_grid.snap(np.asarray(DESIGNS[self.design](u), np.float64)),
+            y_grid.snap(np.asarray(y, np.float64)),
+            np.ones(n, np.int64),
+        ).sorted()
+
+
+def risk(curve: Curve, records: Records, loss: Loss) -> float:
+    """The mean loss of a curve on records with ``y`` between 0 and 1."""
+    low, high = (float(end) for end in loss.values(UNIT))
+    predictions = low + (high - low) * np.asarray(curve.at(records.cells))
+    return float(np.mean(loss.evaluate(predictions, records.levels / FINE)))
+
+
+def least_risk(records: Records, loss: Loss) -> float:
+    """The mean loss of the best increasing curve: what can be had without privacy."""
+    n, runs = records.cells.size, Runs.of(records)
+    if loss.by_means:
+        low, high = (float(end) for end in loss.values(UNIT))
+        y = records.levels / FINE
+        fitted = pool_adjacent_violators(y, np.ones(n))
+        return float(np.mean(loss.evaluate(np.clip(fitted, low, high), y)))
+    out = np.zeros(runs.point.size + 1, dtype=np.int64)
+    if isinstance(loss, (Absolute, Pinball)):
+        rule, heap = loss.slopes(FINE, Fraction(1)), np.empty((2, n + 1), dtype=np.int64)
+        add_linear_losses(
+            records.levels, records.weights, runs.start, 0, runs.point.size, 1, 0, FINE, rule.above, rule.below,
+            heap[0], heap[1], out,
+        )  # fmt: skip
+        return int(out[-1]) * loss.unit(FINE, FINE, Fraction(1)) / n
+    table = loss.table(OPTIMUM_VALUES, OPTIMUM_VALUES, Fraction(1))
+    least = np.empty(OPTIMUM_VALUES + 1, dtype=np.int64)
+    coarse = FINE // OPTIMUM_VALUES
+    add_table_losses(
+        (records.levels + coarse // 2) // coarse, records.weights, runs.start, 0, runs.point.size, 1, 0,
+        OPTIMUM_VALUES, table, least, out,
+    )  # fmt: skip
+    return int(out[-1]) * loss.unit(OPTIMUM_VALUES, OPTIMUM_VALUES, Fraction(1)) / n
