@@ -43,6 +43,7 @@ def peel(
     n, count = z.shape[0], order.shape[0]
     residual, scale = np.ones(n), np.zeros(n, np.int64)
     bound, bound_from = np.zeros(n - 1, np.int64), np.full(n - 1, NEVER)
+    leftward = np.full(n - 1, -1)  # whether scales rise or fall over a step to the left of their column
     share, lost = np.zeros(n), np.ones(n)  # of the scale at hand: s/r and 1 - s/r
     columns, values, levels = np.empty(2 * n, np.int64), np.empty(2 * n), np.empty(2 * n, np.int64)
     used = 0
@@ -56,7 +57,7 @@ def peel(
         whole = need
         last = c == count - 1 or mass < _EMPTY
         while need > _SPENT * whole or last:
-            keep, step, low, high = _sweep(j, epsilon, residual, scale, bound, share, lost)
+            keep, step, low, high, top, height = _sweep(j, epsilon, residual, scale, bound, share, lost)
             holds = 0.0
             for i in range(low, high + 1):
                 if scale[i] == 0:
@@ -64,18 +65,18 @@ def peel(
             spared = 0.0 if last or holds <= need else 1.0 - need / holds
             binds = step >= 0 and keep > spared
             keep = min(keep, 1.0) if binds else spared
-            top, level = _peak(j, bound)
-            value = 0.0
-            if low <= top <= high and scale[top] == 0:  # elsewhere the whole scale is below 2^-70
-                value = (1.0 - keep) * share[top] * residual[top]
-            if value > 0.0:
-                columns[used], values[used], levels[used] = j, value, level
+            # rows beyond the sweep hold less than 2^-70 of the scale: they are not the highest, or nothing is high
+            highest = share[top] * residual[top] if scale[top] == 0 else 0.0
+            value = (1.0 - keep) * highest
+            if highest >= _FAINT and value > 0.0:
+                columns[used], values[used], levels[used] = j, value, height - np.sum(leftward[:j])
                 used += 1
             need -= (1.0 - keep) * holds
             _shrink(residual, scale, share, lost, keep, low, high)
             if not binds:
                 break
             bound[step], bound_from[step] = 1 if step >= j else -1, used
+            leftward[step] = 1 if step < j else -1
             _tie(step, j, epsilon, residual, scale, bound)
         if last:
             break
@@ -110,52 +111,42 @@ def _sweep(
     bound: NDArray[np.int64],
     share: NDArray[np.float64],
     lost: NDArray[np.float64],
-) -> tuple[float, int, int, int]:
+) -> tuple[float, int, int, int, int, int]:
     """The scale with its peak at j, but for bound steps, as shares of the residual with ``share[j] = 1``.
 
-    Returns what row j keeps when the first step binds, that step (-1 if none does), and the first and last
-    row that the sweep reached.
+    Returns what row j keeps when the first step binds, that step (-1 if none does), the first and last row
+    that the sweep reached, the highest of these rows, and how many steps it is above row j.
     """
     n = residual.shape[0]
     ratio, gap = np.exp(-epsilon), -np.expm1(-2 * epsilon)
-    keep, step = -np.inf, -1
+    keep, step = -1.0e300, -1
     share[j], lost[j] = 1.0, 0.0
-    reached = [j, j]
-    for side in range(2):
-        inner, here, gone = j, 1.0, 0.0
+    low = high = top = j
+    height = 0
+    for side in (1, -1):
+        inner, here, gone, climb = j, 1.0, 0.0, 0
         while here >= _FAINT:
-            outer = inner + 1 if side == 0 else inner - 1
+            outer = inner + side
             if outer < 0 or outer == n:
                 break
             at = min(inner, outer)
             if bound[at] == 0:
                 rise = _ratio(residual, scale, outer, inner)
-                kept = (ratio * (rise - ratio) / gap - gone) / here
-                if kept > keep:
-                    keep, step = kept, at
+                kept = ratio * (rise - ratio) / gap - gone
+                if kept > keep * here:
+                    keep, step = kept / here, at
                 damped = min(ratio / rise, 1.0)
                 gone += here * (1.0 - damped)
                 here *= damped
+                climb -= 1
+            else:
+                climb += bound[at] * side
+                if climb > height:
+                    height, top = climb, outer
             share[outer], lost[outer] = here, gone
             inner = outer
-        reached[side] = inner
-    return keep, step, reached[1], reached[0]
-
-
-@njit(cache=True)
-def _peak(j: int, bound: NDArray[np.int64]) -> tuple[int, int]:
-    """The highest row of the scale with its peak at j, but for bound steps, and the level of row 0 below it."""
-    height, top, climb = 0, j, 0
-    for i in range(j, bound.shape[0]):
-        climb += 1 if bound[i] > 0 else -1
-        if climb > height:
-            height, top = climb, i + 1
-    climb = 0
-    for i in range(j - 1, -1, -1):
-        climb += 1 if bound[i] < 0 else -1
-        if climb > height:
-            height, top = climb, i
-    return top, height - climb
+        low, high = min(low, inner), max(high, inner)
+    return keep, step, low, high, top, height
 
 
 @njit(cache=True)

@@ -20,7 +20,7 @@ from isotone.tables.distribution import DistributionLike
 from isotone.tables.losses import Loss, loss_matrix, loss_of_difference
 from isotone.tables.mechanism import CountMechanism
 from isotone.tables.steps import Unit
-from isotone.tables.terms import Terms, levels_by_row, values_by_row
+from isotone.tables.terms import Terms, levels_by_row, row_sums, values_by_row
 
 __all__ = ["ScaleMechanism", "scale_mechanism"]
 
@@ -199,7 +199,7 @@ def scale_mechanism(
     ``rest``: its neighbouring entries are within a factor ``exp(ε)`` once ``rest·(1 - a) >= 2d``.
     """
     step = float(unit.per_step(epsilon))
-    worst = max(abs(float(np.sum(values)) - 1) for values in values_by_row(terms, step))
+    worst = float(np.max(np.abs(row_sums(terms, step) - 1)))
     worst += float_error(len(terms.values))
     bound = 4 * worst / -math.expm1(-step)  # twice what is needed, for the rounding in this very line
     if not bound < 2.0**-10:

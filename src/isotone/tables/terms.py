@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["ListedTerms", "PeeledTerms", "Terms", "levels_by_row", "values_by_row"]
+__all__ = ["ListedTerms", "PeeledTerms", "Terms", "levels_by_row", "row_sums", "values_by_row"]
 
 
 class Terms(Protocol):
@@ -112,10 +112,35 @@ def values_by_row(terms: Terms, epsilon: float) -> Iterator[NDArray[np.float64]]
         yield values
 
 
+def row_sums(terms: Terms, epsilon: float) -> NDArray[np.float64]:
+    """The sum of all terms at each row."""
+    powers = np.exp(-epsilon * np.arange(terms.n))
+    levels = terms.first_levels.copy()
+    sums = np.empty(terms.n)
+    sums[0] = np.sum(terms.values * powers[levels])
+    for step in range(terms.n - 1):
+        sums[step + 1] = _advanced_sum(terms.values, powers, levels, terms.rising(step))
+    return sums
+
+
+@njit(cache=True)
+def _advanced_sum(
+    tops: NDArray[np.float64],
+    powers: NDArray[np.float64],
+    levels: NDArray[np.int64],
+    rising: NDArray[np.bool_],
+) -> float:
+    total = 0.0
+    for t in range(levels.shape[0]):
+        levels[t] += 1 - 2 * np.int64(rising[t])
+        total += tops[t] * powers[levels[t]]
+    return total
+
+
 @njit(cache=True)
 def _advance(levels: NDArray[np.int64], rising: NDArray[np.bool_]) -> None:
     for t in range(levels.shape[0]):
-        levels[t] += -1 if rising[t] else 1
+        levels[t] += 1 - 2 * np.int64(rising[t])
 
 
 @njit(cache=True)
