@@ -140,6 +140,11 @@ class BoundedPosetMechanism(PosetMechanism):
             if noise.bernoulli_exp_lazily(attempt.excesses(self.largest)):
                 return attempt.rounded()
 
+    @property
+    def has_total(self) -> bool:
+        """The number of records is not free here."""
+        return False
+
     def release_with_total(self, counts: Counts, records: int) -> tuple[Ints, int]:
         """Refused: the number of records is not free here, as its noise would change that of the counts."""
         raise InputError(

@@ -187,6 +187,11 @@ class OrderGaussianMechanism(AdditiveMechanism):
         fitted = project_covariance(self.P, values, self.covariance(), lower=0.0, upper=upper)
         return consistent(self.P, fitted, None, upper, integers)
 
+    @property
+    def has_total(self) -> bool:
+        """Whether the number of records can be released as well, for free."""
+        return self.strategy.rooted
+
     def release_with_total(self, counts: Counts, records: int) -> tuple[NDArray[np.int64], int]:
         """The counts with noise, and the number of records with noise: together as private as the counts alone.
 

@@ -82,8 +82,9 @@ class PosetMechanism(AdditiveMechanism):
     @property
     def rate(self) -> Fraction:
         """The rate of the exponential steps: epsilon over the number of records that can change."""
-        replaced = self.neighbours == "replace" and len(self.P) > 1  # one count moves by one at most
-        return self.epsilon / (self.contributions * (2 if replaced else 1))
+        # A single count moves by one at most when a record is replaced, but not together with the number of
+        # records, which stays: their norm is 2. So the rate is the same for every order.
+        return self.epsilon / (self.contributions * (2 if self.neighbours == "replace" else 1))
 
     def norm(self, y: ArrayLike) -> NDArray[np.float64]:
         """The norm of ``y`` (of each row): 1 at most for the change by one record, in O(n + covers).
@@ -130,6 +131,11 @@ class PosetMechanism(AdditiveMechanism):
         order, a = self.sampler.draw()
         plus, minus = places(self.sampler.order, order[None, :], np.array([a]))
         return plus[0], minus[0], a
+
+    @property
+    def has_total(self) -> bool:
+        """Whether the number of records can be released as well, for free."""
+        return True
 
     def release_with_total(self, counts: Counts, records: int) -> tuple[NDArray[np.int64], int]:
         """The counts with noise and the number of records with noise: together as private as the counts alone.

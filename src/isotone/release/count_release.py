@@ -111,7 +111,7 @@ def release_counts(
     noise = prepare_mechanism(P, promise, contributions, max_size, mechanism, grouped=public is not None)
     if noise.neighbours == promise.neighbours:  # the mechanism may promise more: only that is charged
         promise = replace(noise.guarantee, unit=promise.unit)
-    if total and not hasattr(noise, "release_with_total"):
+    if total and not getattr(noise, "has_total", False):
         raise InputError(
             f"{type(noise).__name__} does not give the number of records for free. Leave out total=True."
         )

@@ -97,6 +97,10 @@ def test_a_finished_release_is_noted_with_its_content(ledger):
         ({"data": "nowhere.csv"}, "There is no file"),
         ({"mechanism": "PosetMechanim"}, "did you mean 'PosetMechanism'"),
         ({"mechanism": "LaplaceMechanism", "total": True}, "does not give the number of records"),
+        (
+            {"mechanism": "BoundedPosetMechanism", "max_size": 2, "total": True},
+            "does not give the number of records",
+        ),
         ({"mechanism": "LaplaceMechanism", "delta": "1e-6"}, "cannot promise"),
         ({"groups": ["a"]}, "needs by="),
         ({"by": "person"}, "public list"),
