@@ -22,6 +22,7 @@ from isotone import noise
 from isotone.curves import paths
 from isotone.curves.additive import AdditiveScore
 from isotone.curves.blueprint import Blueprint
+from isotone.curves.choices import SimulatedChoices
 from isotone.curves.curve import CurveMechanism
 from isotone.curves.graphs import monotone_graph
 from isotone.curves.grids import FINE, Grid
@@ -31,7 +32,7 @@ from isotone.curves.privacy import Setting
 from isotone.curves.tree_mechanisms import TreeMechanism
 
 Law = dict[Any, float]
-ROWS = tuple((x, FINE * x // 5) for x in range(6)) + ((0, FINE), (5, 0))
+ROWS = (*tuple((x, FINE * x // 5) for x in range(6)), (0, FINE), (5, 0))
 # chosen so that 10 % more epsilon shifts the statistic by about 150, at a critical value of 36
 EPSILON_AND_DRAWS = {"additive": (Fraction(3), 8000), "baseline": (Fraction(12), 12000)}
 
@@ -75,14 +76,29 @@ def test_releases_have_the_enumerated_distribution(make: Callable[[Fraction], Cu
     check(draws, law(mechanism), law(make(epsilon * Fraction(11, 10))))
 
 
-@pytest.mark.parametrize("make", [additive, baseline])
-def test_simulations_have_the_enumerated_distribution(make: Callable[[Fraction], CurveMechanism]) -> None:
-    epsilon, size = EPSILON_AND_DRAWS[make.__name__]
+def test_simulated_choices_have_the_weights_of_the_exponential_mechanism() -> None:
+    """Twenty thousand segments with the same scores, at once."""
+    scores, counts = np.arange(8), np.array([1, 2, 1, 4, 1, 1, 3, 1])
+    size = 20_000
+    chosen = SimulatedChoices(np.random.default_rng(4)).segments(
+        np.tile(scores, size), np.arange(size + 1) * 8, [Fraction(1, 2)] * size, np.tile(counts, size)
+    )
+    draws = Counter(chosen.tolist())
+
+    def weights(rate: float) -> Law:
+        raw = counts * np.exp(-rate * scores)
+        return dict(enumerate((raw / raw.sum()).tolist()))
+
+    check(draws, weights(0.5), weights(0.55))
+
+
+def test_simulated_paths_have_their_weights() -> None:
+    epsilon, size = EPSILON_AND_DRAWS["baseline"]
     rng = np.random.default_rng(4)
     records = records_of(ROWS)
-    mechanism = make(epsilon)
+    mechanism = baseline(epsilon)
     draws = Counter(curve_key(mechanism.simulate(records, rng)) for _ in range(size))
-    check(draws, law(mechanism), law(make(epsilon * Fraction(11, 10))))
+    check(draws, law(mechanism), law(baseline(epsilon * Fraction(11, 10))))
 
 
 def test_draws_that_floats_leave_open_are_decided_with_the_right_probabilities(

@@ -78,6 +78,15 @@ def test_cuts_have_the_law_of_the_exponential_mechanism(case: str) -> None:
     assert chi_square_p(*observe(draws, wrong)) < FALSE_ALARM
 
 
+def test_weights_that_cancel_beyond_floats_are_decided_by_integers() -> None:
+    """The empty ideal and the full one weigh the same; the one between nothing. False-alarm rate below 1e-6."""
+    chain, weights = Poset.chain("ab"), np.array([10**17, -(10**17)])
+    choices = ExactPosetChoices()
+    draws = [len(cut_key(composed(chain).cut(weights, Fraction(1), choices))) for _ in range(1000)]
+    assert chi_square_p(*observe(draws, {0: 0.5, 2: 0.5})) > FALSE_ALARM
+    assert chi_square_p(*observe(draws, {0: 0.35, 2: 0.65})) < FALSE_ALARM
+
+
 def test_coupling_from_the_past_has_the_law_of_the_exponential_mechanism() -> None:
     rate = Fraction(7, 30)
     region = CoupledRegion(PRIME.linear_order, PRIME.cover_pairs)

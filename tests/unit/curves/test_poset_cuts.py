@@ -153,3 +153,14 @@ def test_an_order_out_of_reach_is_relaxed_to_one_with_fewer_relations() -> None:
     assert (values[poset.cover_pairs[:, 0]] <= values[poset.cover_pairs[:, 1]]).all()
     # every ideal of the whole order is one of the relaxed order: it is a down-set there too
     assert found.regions[0].log_ideals() > np.log(1e6)
+
+
+def test_components_that_are_grids_are_cut_as_grids() -> None:
+    grid = ProductOrder((12, 12))
+    pairs = [((side, a), (side, b)) for side in "xy" for a, b in grid.cover_pairs().tolist()]
+    names = [(side, k) for k in range(144) for side in "xy"]
+    found = arrange(Poset([*names, "p", "q"], [*pairs, ("p", "q")]))
+    assert found.way == "grids"
+    assert not found.relaxed
+    assert [region.members.size for region in found.regions] == [144, 144, 2]
+    assert sorted(np.concatenate([region.members for region in found.regions]).tolist()) == list(range(290))

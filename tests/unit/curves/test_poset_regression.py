@@ -142,6 +142,8 @@ def test_the_fit_of_a_wider_range_clipped_is_the_fit_of_the_range() -> None:
         ({"y_range": None}, "y_range"),
         ({"y_range": (1, 0)}, "y_range"),
         ({"epsilon": 0}, "epsilon"),
+        ({"epsilon": 10**12}, "promises nothing"),
+        ({"epsilon": "1e-9"}, "too small"),
         ({"method": "bins"}, "no method 'bins'"),
         ({"levels": 0}, "levels"),
         ({"levels": 9, "method": "threshold"}, "levels"),

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from isotone.curves import plan
+from isotone.curves.curve import Curve
+from isotone.curves.grids import FINE
+from isotone.curves.losses import Absolute, Huber, Pinball, Squared
+from isotone.curves.records import Records
+from isotone.curves.reference import Reference, least_risk, risk
+from isotone.errors import InputError
+
+
+def test_a_plan_ranks_methods_and_needs_no_data() -> None:
+    found = plan(1, 2000, methods=["additive", "bins"], repetitions=1)
+    assert found.best.excess == min(row.excess for row in found.rows)
+    for row in found.rows:
+        assert row.least <= row.excess <= row.most <= row.bound
+    assert "epsilon = 1, 2000 records" in str(found)
+    assert found == plan(1, 2000, methods=["additive", "bins"], repetitions=1)
+
+
+def test_more_budget_and_a_smaller_range_of_y_cost_less() -> None:
+    little, much = (plan(epsilon, 500, methods=["bins"], repetitions=1).best.excess for epsilon in (1, 10))
+    assert much < little
+    wide = plan(1, 500, methods=["bins"], y_range=(0, 10), repetitions=1).best.excess
+    assert wide == pytest.approx(100 * little)
+
+
+def test_large_data_are_simulated_by_smaller_ones_of_the_same_strength() -> None:
+    large = plan("1/10", 100_000, methods=["bins"], repetitions=1).best.excess
+    assert large == pytest.approx(plan(1, 10_000, methods=["bins"], repetitions=1).best.excess)
+
+
+@pytest.mark.parametrize("arguments", [{"n": 0}, {"epsilon": 0}, {"repetitions": 0}, {"methods": ["magic"]}])
+def test_unusable_questions_are_refused(arguments: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        settings: dict[str, Any] = {"epsilon": 1, "n": 100} | arguments
+        plan(**settings)
+
+
+@pytest.mark.parametrize("loss", [Squared(), Absolute(), Pinball(Fraction(3, 4)), Huber(Fraction(1, 8))])
+def test_the_least_risk_is_below_the_risk_of_every_curve(loss: Any) -> None:
+    rng = np.random.default_rng(0)
+    records = Reference("logistic", "uniform", labels=False).sample(300, 8, rng)
+    least = least_risk(records, loss)
+    for _ in range(30):
+        values = np.sort(rng.random(8))
+        assert risk(Curve(np.arange(8), values, 8), records, loss) >= least - 1e-6
+    perfect = Records(np.arange(8), np.arange(8) * (FINE // 8), np.ones(8, np.int64))
+    assert least_risk(perfect, loss) == pytest.approx(0, abs=1e-9)
