@@ -267,10 +267,10 @@ def _picture_of_shapes(out: Path, columns: dict[str, list[Any]]) -> None:
     for axis, kind in zip(axes, kinds, strict=True):
         for method, colour in (("draw", "C0"), ("tree", "C3"), ("no shape", "C7")):
             chosen = [row for row in table if row["shape"] == kind and row["method"] == method]
-            values = [max(row["excess"], 1e-6) for row in chosen]
-            axis.loglog([row["n"] for row in chosen], values, marker="o", ms=4, color=colour, label=method)
-        if kind.startswith("constant"):  # theory, section 7: the values that the method was proposed with
-            axis.plot([10_000], [0.00035], marker="x", color="black", ms=8, ls="", label="prototype: draw")
+            values = [float(row["excess"]) for row in chosen]
+            axis.plot([int(row["n"]) for row in chosen], values, marker="o", ms=4, color=colour, label=method)
+        axis.set_xscale("log")
+        axis.set_yscale("symlog", linthresh=1e-4)
         axis.set_title(kind, fontsize=9)
         axis.set_xlabel("records")
     axes[0].set_ylabel("risk above the true curve's")
