@@ -21,7 +21,7 @@ from isotone.curves.poset_grid import GridRegion
 from isotone.curves.poset_ideals import MOST_IDEALS, list_ideals
 from isotone.curves.poset_product import ProductOrder
 from isotone.curves.poset_regions import ListedRegion, Region
-from isotone.order import Poset
+from isotone.order import Parallel, Poset
 from isotone.order.projection import project_bottom_up
 
 __all__ = ["Arrangement", "Order", "arrange", "few_ideals", "listed"]
@@ -89,14 +89,31 @@ def arrange(order: Order) -> Arrangement:
     if cells is not None:
         return Arrangement(len(order), (GridRegion.whole(cells),), *whole, "grid")
     composition = compose(order.decomposition())
-    large = [k for k, part in enumerate(composition.parts) if part.less is not None and _many(part.less)]
-    if not large:
+    if not _large(composition):
         primes = any(part.less is not None for part in composition.parts)
         way = "small prime parts" if primes else "forest" if order.is_forest else "series-parallel"
         return Arrangement(len(order), (composition,), *whole, way)
     if few_ideals(order):
         return Arrangement(len(order), (listed(order),), *whole, "listed")
-    return Arrangement(len(order), (_relaxed(composition, large),), *whole, "relaxed", True)
+    grids, rest = _apart(order, composition)
+    large = [] if rest is None else _large(rest)
+    rests = () if rest is None else (_relaxed(rest, large),)
+    return Arrangement(len(order), (*grids, *rests), *whole, "relaxed" if large else "grids", bool(large))
+
+
+def _apart(order: Poset, composition: Composition) -> tuple[list[Region], Composition | None]:
+    """The unrelated components of an order that are products of two chains, and what is left without them."""
+    tree = order.decomposition()
+    grids: list[Region] = []
+    taken = np.zeros(len(order), np.bool_)
+    for child in tree.children if isinstance(tree, Parallel) else ():
+        component = order.induced([order.elements[x] for x in child.indices.tolist()])
+        cells = _as_grid(component)
+        if cells is not None:
+            number = np.array([order.index(name) for name in component.elements])
+            grids.append(GridRegion.whole(number[cells]))
+            taken[number] = True
+    return grids, composition.trimmed(~taken[composition.members])
 
 
 def listed(order: Order) -> ListedRegion:
@@ -165,6 +182,11 @@ def _as_grid(order: Poset) -> Ints | None:
     wanted = cells.ravel()[ProductOrder((rows, columns)).cover_pairs()]
     same = {tuple(pair) for pair in wanted.tolist()} == {tuple(pair) for pair in covers.tolist()}
     return cells if same else None
+
+
+def _large(composition: Composition) -> list[int]:
+    """The parts with too many ideals to spell out."""
+    return [k for k, part in enumerate(composition.parts) if part.less is not None and _many(part.less)]
 
 
 def _many(less: Bools) -> bool:

@@ -93,9 +93,9 @@ class Composition:
         inside = np.zeros(self.members.size, np.bool_)
         for node in selected.tolist():
             inside[speller.start[node] : speller.stop[node]] = True
-        return Cut(self._trimmed(inside), self._trimmed(~inside))
+        return Cut(self.trimmed(inside), self.trimmed(~inside))
 
-    def _trimmed(self, kept: Bools) -> Composition | None:
+    def trimmed(self, kept: Bools) -> Composition | None:
         """The same tree without the other elements; parts left with one child give way to it."""
         start, _ = self.places
         now: list[int] = []

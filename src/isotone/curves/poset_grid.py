@@ -54,17 +54,19 @@ class GridRegion:
 
     def log_ideals(self) -> float:
         """The logarithm of the number of staircases."""
-        circuit, _, _ = _staircases(self.low, self.high)
-        return CircuitTables(Circuit(*circuit), np.zeros(circuit[0].size, np.int64), Fraction(1)).log_total()
+        circuit = Circuit(*_staircases(self.low, self.high))
+        return CircuitTables(circuit, np.zeros(circuit.nodes, np.int64), Fraction(1)).log_total()
 
     def cut(self, weights: Ints, rate: Fraction, choices: PosetChoices) -> Cut:
         """Draw a staircase."""
-        circuit, row, height = _staircases(self.low, self.high)
-        costs = _row_costs(weights, self.cells, self.low, self.high, row.size)
-        selected = choices.select(Circuit(*circuit), costs, rate)
-        chosen = selected[row[selected] >= 0]
-        heights = self.low.copy()
-        heights[row[chosen]] = height[chosen]
+        circuit = Circuit(*_staircases(self.low, self.high))
+        costs = _row_costs(weights, self.cells, self.low, self.high, circuit.nodes)
+        selected = choices.select(circuit, costs, rate)
+        chosen = selected[~circuit.summed[selected]]  # one height for each row
+        starts = np.concatenate([[0], np.cumsum(2 * (self.high - self.low + 1))])
+        row = np.searchsorted(starts, chosen, side="right") - 1
+        heights = np.empty_like(self.low)
+        heights[row] = self.high[row] - (chosen - starts[row]) // 2
         return Cut(self._between(self.low, heights), self._between(heights, self.high))
 
     def _between(self, low: Ints, high: Ints) -> GridRegion | None:
@@ -76,20 +78,20 @@ class GridRegion:
 
 
 @njit(cache=True)
-def _staircases(low: Ints, high: Ints) -> tuple[tuple[NDArray[np.bool_], Ints, Ints], Ints, Ints]:
-    """The circuit of all staircases, and the row and height that a node stands for (row −1: none).
+def _staircases(low: Ints, high: Ints) -> tuple[NDArray[np.bool_], Ints, Ints]:
+    """The circuit of all staircases.
 
     For each row two nodes a height, from the highest down: "this height" (a product with the sum of the row before) and
     "this height or a higher one" (a sum).
     """
-    nodes = 0
+    nodes, edges = 0, 0
     for i in range(low.size):
-        nodes += 2 * (high[i] - low[i] + 1)
+        heights = high[i] - low[i] + 1
+        nodes += 2 * heights
+        edges += (3 if i > 0 else 2) * heights - 1
     summed = np.zeros(nodes, np.bool_)
     first = np.empty(nodes + 1, np.int64)
-    child = np.empty(2 * nodes, np.int64)
-    row = np.full(nodes, -1, np.int64)
-    height = np.zeros(nodes, np.int64)
+    child = np.empty(edges, np.int64)
     node, edge, before = 0, 0, 0
     for i in range(low.size):
         start = node
@@ -98,7 +100,6 @@ def _staircases(low: Ints, high: Ints) -> tuple[tuple[NDArray[np.bool_], Ints, I
             if i > 0:  # the sum over heights of at least h in the row before
                 child[edge] = before + 2 * (high[i - 1] - max(h, low[i - 1])) + 1
                 edge += 1
-            row[node], height[node] = i, h
             node += 1
             first[node] = edge
             summed[node] = True
@@ -110,7 +111,7 @@ def _staircases(low: Ints, high: Ints) -> tuple[tuple[NDArray[np.bool_], Ints, I
             node += 1
         before = start
     first[nodes] = edge
-    return (summed, first, child[:edge].copy()), row, height
+    return summed, first, child
 
 
 @njit(cache=True)

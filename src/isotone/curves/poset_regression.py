@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.curves.curve import refuse_small_rate
 from isotone.curves.estimator import PrivateEstimator, not_fitted
 from isotone.curves.grids import FINE, Grid, parse_interval
 from isotone.curves.losses import parse_loss
@@ -29,6 +30,9 @@ from isotone.order import Poset
 __all__ = ["PrivatePosetRegression"]
 
 Floats = NDArray[np.float64]
+
+LARGEST_EPSILON = 10**9
+"""Exponents of weights are 64-bit integers; up to here none can overflow."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +92,7 @@ class PrivatePosetRegression(PrivateEstimator):
     values_ : array
         The released value of each element.
     arrangement_ : str
-        How the order was cut: "grid", "forest", "series-parallel", "small prime parts", "listed", "relaxed" or
+        How the order was cut: "grid", "grids", "forest", "series-parallel", "small prime parts", "listed", "relaxed" or
         "coupled".
     epsilon_spent_ : Fraction
     guarantee_ : Guarantee
@@ -216,6 +220,12 @@ class PrivatePosetRegression(PrivateEstimator):
         """The same as ``predict``, for pipelines."""
         return self.predict(T)
 
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """One name, as scikit-learn gives it."""
+        if not hasattr(self, "values_"):
+            raise not_fitted(self)
+        return np.asarray([type(self).__name__.lower() + "0"], dtype=object)
+
     def __sklearn_tags__(self) -> Any:
         """Tags for scikit-learn: missing values allowed, random."""
         tags = super().__sklearn_tags__()  # pyright: ignore[reportAttributeAccessIssue] - scikit-learn's base has it
@@ -251,7 +261,11 @@ class PrivatePosetRegression(PrivateEstimator):
             self.unit,
         )
         _ = whole.guarantee  # refuses other neighbours
-        return _Public(blueprint, whole, 1 - self._counting_share(), self._max_weight(weighted))
+        if whole.epsilon > LARGEST_EPSILON:
+            raise InputError(f"epsilon={self.epsilon!r} promises nothing: take at most {LARGEST_EPSILON:,}.")
+        rest = 1 - self._counting_share()
+        refuse_small_rate(whole.rate(rest / 2, FINE), whole.epsilon)
+        return _Public(blueprint, whole, rest, self._max_weight(weighted))
 
     def _contributions(self, grouped: bool) -> int:
         k = self.contributions
@@ -303,7 +317,9 @@ def _numbers(order: Order, names: Any) -> Floats:
 
 
 def _number(order: Order, name: Any) -> float:
+    if isinstance(name, list):
+        name = tuple(name)
     try:
-        return float(order.index(tuple(name) if isinstance(name, list) else name))
-    except (TypeError, KeyError, ValueError, InputError):  # no element: a matter of contents
+        return float(order.index(name)) if name in order else math.nan
+    except TypeError:  # nothing that could be an element: a matter of contents
         return math.nan

@@ -1,0 +1,76 @@
+"""Mechanisms on orders have the one shape: guarantee, error without data, release, simulate."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.support.curve_outcomes import records_of
+
+from isotone.curves.grids import FINE
+from isotone.curves.losses import parse_loss
+from isotone.curves.poset_blueprint import PosetBlueprint
+from isotone.curves.poset_mechanisms import OrderMechanism, PosetTree
+from isotone.curves.poset_product import ProductOrder
+from isotone.curves.privacy import Setting
+from isotone.mechanism import Mechanism
+from isotone.noise import Simulated
+from isotone.order import Poset
+
+FOREST = Poset("abcd", [("a", "c"), ("b", "c"), ("c", "d")])
+ROWS = [(0, 0), (1, FINE // 4), (2, FINE // 2), (3, FINE)] * 20
+
+
+def made(method: str, loss: Any = "absolute", epsilon: int = 1, order: Any = FOREST) -> OrderMechanism:
+    plan = PosetBlueprint(order, parse_loss(loss), (Fraction(0), Fraction(1)), method, 3)
+    return plan.mechanism(80, Setting(Fraction(epsilon)))
+
+
+EVERY = [
+    ("additive", "absolute"),
+    ("additive", "squared"),
+    ("threshold", "squared"),
+    ("baseline", "logistic"),
+]
+EVERY += [("coupling", "absolute")]
+
+
+@pytest.mark.parametrize(("method", "loss"), EVERY)
+def test_every_mechanism_has_the_one_shape(method: str, loss: str) -> None:
+    mechanism = made(method, loss)
+    assert isinstance(mechanism, Mechanism)
+    assert mechanism.guarantee.epsilon == 1
+    released = mechanism.release(records_of(ROWS))
+    simulated = mechanism.simulate(records_of(ROWS), np.random.default_rng(0))
+    assert isinstance(simulated, Simulated)
+    assert not isinstance(released, Simulated)
+    for values in (released, np.asarray(simulated)):
+        assert (values[FOREST.cover_pairs[:, 0]] <= values[FOREST.cover_pairs[:, 1]]).all()
+
+
+@pytest.mark.parametrize(("method", "loss"), EVERY)
+def test_the_error_needs_no_data_and_falls_with_epsilon(method: str, loss: str) -> None:
+    assert made(method, loss, 1).error().mean(100) > made(method, loss, 8).error().mean(100) > 0
+
+
+def test_the_error_of_a_tree_counts_ideals() -> None:
+    """A grid of 2 × 3 has 10 ideals: L·T²·ln 10/(2ε) and 2^−T a record."""
+    bound = made("additive", order=ProductOrder((2, 3))).error()
+    assert bound.noise == pytest.approx(9 * math.log(10) / 2)
+    assert bound.per_record == pytest.approx(1 / 8)
+
+
+def test_the_measured_excess_stays_below_the_bound() -> None:
+    mechanism = made("additive", order=ProductOrder((3, 3)))
+    assert isinstance(mechanism, PosetTree)
+    rng = np.random.default_rng(4)
+    rows = [(int(x), int(x) * FINE // 8) for x in rng.integers(0, 9, 400)]
+    losses = []
+    for _ in range(20):
+        values = np.asarray(mechanism.simulate(records_of(rows), rng))
+        losses.append(sum(abs(values[x] - level / FINE) for x, level in rows))
+    # the best monotone function has no loss, as the data rise along the order's numbering
+    assert np.mean(losses) <= mechanism.error().noise + 400 * mechanism.error().per_record
