@@ -46,10 +46,10 @@ def run(out: Path, quick: bool, progress: Progress) -> None:
             spread, loss, how = math.log(law[-1] / law[0]), exact_loss(P), "linear programs"
         else:
             spread = _spread(P, 2_000 if quick else 200_000, rng)
-            moves = 20_000 if quick else 1_000_000
+            moves = 20_000 if quick else 400_000
             loss = max(search_loss(P, moves, rng)[0] for _ in range(1 if quick else 8))
             how = "search"
-        draws = 20_000 if quick else 4_000_000 if len(P) <= ENUMERABLE else 2_000_000
+        draws = 20_000 if quick else 1_000_000
         event = choose_event(P, draws, rng)
         theirs, ours = (audit(P, event, published, draws, rng) for published in (True, False))
         rows.append(
