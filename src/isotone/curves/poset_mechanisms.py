@@ -217,6 +217,7 @@ class MeasuredPosetTree(OrderMechanism):
         return values
 
     def error(self) -> RiskBound:
-        """The noise of the means for the squared loss; the width of the parts costs at most a quarter a record."""
+        """Section 7, for the squared loss and before the projection: ``4/ε' + 1/2`` a part, a quarter a record."""
         rest = float(self.setting.epsilon * (1 - self.share)) / self.setting.factor
-        return RiskBound(noise=2.0 * 2**self.levels * len(self.arrangement.regions) / rest, per_record=0.25)
+        parts = 2**self.levels * len(self.arrangement.regions)
+        return RiskBound(noise=parts * (4.0 / rest + 0.5), per_record=0.25)

@@ -34,8 +34,8 @@ EVERY = [
     ("additive", "squared"),
     ("threshold", "squared"),
     ("baseline", "logistic"),
+    ("coupling", "absolute"),
 ]
-EVERY += [("coupling", "absolute")]
 
 
 @pytest.mark.parametrize(("method", "loss"), EVERY)
