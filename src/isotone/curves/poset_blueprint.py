@@ -94,8 +94,8 @@ class PosetBlueprint:
                 MOST_THRESHOLD_LEVELS, max(1, math.ceil(math.log2(max(2.0, strength))))
             )
             values = 1 << max(levels, 4)
-            table, unit = self._table(values)
-            return PosetThresholdTree(setting, self.arrangement(), levels, table, unit)
+            table, _ = self._table(values)
+            return PosetThresholdTree(setting, self.arrangement(), levels, table, self._steepest)
         if self.method == "baseline":
             return self._baseline(strength, setting)
         return self._additive(strength, setting)

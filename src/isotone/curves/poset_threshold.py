@@ -42,7 +42,7 @@ class PosetThresholdTree(OrderMechanism):
 
     levels: int
     table: Ints = field(repr=False)
-    unit: float = 1.0
+    steepest: float = 1.0
 
     def draw(self, records: Records, choices: PosetChoices) -> Floats:
         """Step values, at most ``2**levels`` of them."""
@@ -71,11 +71,12 @@ class PosetThresholdTree(OrderMechanism):
         return max(1, int(lower), int(upper))
 
     def error(self) -> RiskBound:
-        """Section 1: ``R·ln N·T/ε`` a part and level, and half the last width (or all of it at the ends)."""
+        """Section 1, as for the additive score; ``steepest`` is the largest slope of the loss over the range."""
         ideals = sum(region.log_ideals() for region in self.arrangement.regions)
-        whole = self._range(slice(0, self.table.shape[1])) * self.unit
         cuts = self.levels**2 * ideals * self.setting.factor
-        return RiskBound(whole * cuts / float(self.setting.epsilon), whole * 2.0 ** (1 - self.levels))
+        return RiskBound(
+            self.steepest * cuts / (2 * float(self.setting.epsilon)), self.steepest * 2.0**-self.levels
+        )
 
 
 def ideal_losses(region: ListedRegion, costs: Ints) -> Ints:
