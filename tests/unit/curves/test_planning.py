@@ -38,8 +38,8 @@ def test_large_data_are_simulated_by_smaller_ones_of_the_same_strength() -> None
 
 @pytest.mark.parametrize("arguments", [{"n": 0}, {"epsilon": 0}, {"repetitions": 0}, {"methods": ["magic"]}])
 def test_unusable_questions_are_refused(arguments: dict[str, Any]) -> None:
+    settings: dict[str, Any] = {"epsilon": 1, "n": 100} | arguments
     with pytest.raises(InputError):
-        settings: dict[str, Any] = {"epsilon": 1, "n": 100} | arguments
         plan(**settings)
 
 
