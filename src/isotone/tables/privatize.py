@@ -147,6 +147,8 @@ class _Plan:
             cumulative = None if cumulative is None else Simulated.wrap(cumulative)
         else:
             probabilities.flags.writeable = False
+            if cumulative is not None:
+                cumulative.flags.writeable = False
         return Distribution(
             probabilities, self.epsilon, size, self.upper, self.method, self.post, self.guarantee, cumulative
         )
