@@ -1,10 +1,10 @@
-"""Independent references for isotonic regression, and the posets they are tried on."""
+"""Independent references for isotonic regression, and random orders to try them on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations
 
 import highspy
 import numpy as np
@@ -12,15 +12,6 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from isotone.order import Poset
-
-
-def small_posets(size: int) -> Iterator[Poset]:
-    """Every order on ``0 … size-1`` that the natural order extends: all shapes of that size, some twice."""
-    pairs = list(combinations(range(size), 2))
-    for chosen in product([False, True], repeat=len(pairs)):
-        relation = {pair for pair, taken in zip(pairs, chosen, strict=True) if taken}
-        if all((a, d) in relation for a, b in relation for c, d in relation if b == c):
-            yield Poset(range(size), relation)
 
 
 def sparse_poset(size: int, chance: float, rng: np.random.Generator) -> Poset:

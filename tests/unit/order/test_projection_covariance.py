@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.support.isotonic import optimality_gap, quadratic_program, small_posets, sparse_poset
+from tests.support.isotonic import optimality_gap, quadratic_program, sparse_poset
+from tests.support.posets import all_posets
 
 from isotone.errors import InputError
 from isotone.noise.simulated import Simulated
@@ -19,7 +20,7 @@ def random_covariance(size: int, rng: np.random.Generator) -> NDArray[np.float64
 
 def test_it_meets_the_optimality_conditions_on_every_small_order() -> None:
     rng = np.random.default_rng(0)
-    for P in [P for size in (1, 2, 3, 4) for P in small_posets(size)]:
+    for P in [P for size in (1, 2, 3, 4) for P in all_posets(size)]:
         covariance = random_covariance(len(P), rng)
         for values in (rng.normal(size=len(P)), rng.integers(0, 3, len(P)).astype(float)):
             fitted = project_covariance(P, values, covariance)

@@ -60,7 +60,7 @@ def fit_dense(
     best = descend(
         objective, begin, steps=steps, tolerance=tolerance, progress=progress, what="shaping the noise"
     )
-    return family.ellipse(best[:-1] / scale, float(best[-1]))
+    return family.best_ellipse(best[:-1] / scale, float(best[-1]))
 
 
 def fit_dense_nonnegative(
@@ -93,7 +93,11 @@ def fit_dense_nonnegative(
     best = descend(
         objective, begin, steps=steps, tolerance=tolerance, progress=progress, what="shaping the noise"
     )
-    return family.ellipse(np.square(best[:-1]) / scale, float(best[-1]))
+    return family.best_ellipse(np.square(best[:-1]) / scale, float(best[-1]))
+
+
+_NEARLY = 1 + 1e-4
+"""The number of records is given up as a coordinate where it helps by less than this."""
 
 
 class _Family:
@@ -118,18 +122,31 @@ class _Family:
         mass = np.ones(n + 1)
         for x in range(n):
             mass[parent[x]] += mass[x]
-        ties = np.where(self.upper == parent[self.lower], 0.5 * mass[self.lower] / mass[n], 0.0)
-        scale = np.sqrt(mass[n] / mass[self.lower])
-        share = 0.5 if self.max_size is None else min(0.9, (self.max_size / n) ** 0.5)
-        return ties, float(np.log(share / (1 - share))), scale
+        s = 1.0 if self.max_size is None else min(0.9, (self.max_size / n) ** 0.5)
+        # a mixture of independent noise for bounded records and of ties to one cover alone: surely inside
+        ties = np.where(self.upper == parent[self.lower], 0.5 * s * s * mass[self.lower] / mass[n], 0.0)
+        ties[self.to_root] /= s
+        about = s * s * mass / mass[n] + (0.0 if self.max_size is None else (1 - s * s) / self.max_size)
+        scale = 1 / np.sqrt(about[self.lower])  # about: the diagonal of M
+        return ties, float(np.log(s / (1 - s))) if s < 1 else 0.0, scale
 
-    def ellipse(self, ties: _Floats, logit: float) -> DenseEllipse:
-        """The ellipse at a point inside the set."""
+    def best_ellipse(self, ties: _Floats, logit: float) -> DenseEllipse:
+        """The ellipse at a point inside the set, without the root where that is as good."""
+        fitted = self._ellipse(ties, logit)
+        if fitted is None:
+            raise AssertionError("every iterate is positive definite")
+        if self.max_size is None:
+            return fitted
+        rootless = self._ellipse(np.where(self.to_root, 0.0, ties), -np.inf)
+        return rootless if rootless is not None and rootless.trace <= fitted.trace * _NEARLY else fitted
+
+    def _ellipse(self, ties: _Floats, logit: float) -> DenseEllipse | None:
         found = self.evaluate(ties, logit)
         if found is None:
-            raise AssertionError("every iterate is positive definite")
+            return None
         trace, _, _, weight = found
-        return DenseEllipse(self.matrix(ties, logit), self.root_scale(logit), trace, weight[:-1] / weight[-1])
+        presence = weight[:-1] / weight.max()
+        return DenseEllipse(self.matrix(ties, logit), self.root_scale(logit), trace, presence)
 
     def root_scale(self, logit: float) -> float:
         return 1.0 if self.max_size is None else float(1 / (1 + np.exp(-logit)))

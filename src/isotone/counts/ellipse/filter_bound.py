@@ -40,15 +40,16 @@ def filter_bound(
     rng = np.random.default_rng(0)
     gained = _draw(leq, presence, largest, size, rng)
     lost = np.zeros_like(gained)
-    if neighbours == "replace":
-        lost = gained[rng.permutation(len(gained))]
+    if neighbours == "replace":  # from nothing, and from another filter
+        lost = np.concatenate((lost, gained[rng.permutation(len(gained))]))
+        gained = np.concatenate((gained, gained))
     weights = np.full(len(gained), 1 / len(gained))
     best = 0.0
     for _ in range(rounds):
         weights, total = _reweigh(_difference(gained, lost), weights, updates)
         best = max(best, total**2)
         _, lengths, metric = _measure(_difference(gained, lost), weights)
-        longest = np.argsort(-lengths)[: 8 * n]
+        longest = np.argsort(-lengths)[: min(8 * n, 1000)]
         more, less = _climb(leq, gained[longest], lost[longest], metric, largest), lost[longest]
         if neighbours == "replace":
             less = _climb(leq, less, more, metric, largest)
@@ -98,21 +99,25 @@ def _draw(leq: _Bools, presence: _Floats, largest: int, size: int, rng: np.rando
 def _climb(leq: _Bools, filters: _Bools, others: _Bools, metric: _Floats, largest: int) -> _Bools:
     """Filters moved away from the ``others``: add or remove, one at a time, the element that helps most."""
     strict = (leq & ~np.eye(len(leq), dtype=np.bool_)).astype(np.float64)
-    needed = strict.sum(axis=1)
+    needed, diagonal = strict.sum(axis=1), np.diag(metric)
     current = filters.copy()
-    diagonal = np.diag(metric)
+    points = current.astype(np.float64)
+    slope, held, resting = 2 * (points - others) @ metric, points @ strict.T, points @ strict
+    every = np.arange(len(current))
     for _ in range(len(leq)):
-        points = current.astype(np.float64)
-        slope = 2 * (points - others) @ metric
-        room = points.sum(axis=1, keepdims=True) < largest
-        addable = ~current & (points @ strict.T == needed) & room
-        removable = current & (points @ strict == 0)
+        addable = ~current & (held == needed) & (current.sum(axis=1, keepdims=True) < largest)
+        removable = current & (resting == 0)
         gain = np.where(addable, diagonal + slope, np.where(removable, diagonal - slope, -np.inf))
         choice = np.argmax(gain, axis=1)
-        rows = np.flatnonzero(gain[np.arange(len(gain)), choice] > 1e-9)
+        rows = np.flatnonzero(gain[every, choice] > 1e-9)
         if rows.size == 0:
             break
-        current[rows, choice[rows]] ^= True
+        x = choice[rows]
+        sign = np.where(current[rows, x], -1.0, 1.0)[:, None]
+        current[rows, x] ^= True
+        slope[rows] += 2 * sign * metric[x]
+        held[rows] += sign * strict[:, x].T
+        resting[rows] += sign * strict[x]
     return current
 
 

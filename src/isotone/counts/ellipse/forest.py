@@ -23,12 +23,16 @@ __all__ = ["ForestEllipse", "fit_forest"]
 _Floats = NDArray[np.float64]
 _Ints = NDArray[np.int64]
 
+_NEARLY = 1 + 1e-4
+"""The number of records is given up as a coordinate where it helps by less than this."""
+
 
 @dataclass(frozen=True)
 class ForestEllipse:
     """The factor of a forest's precision matrix, ``M = Σ_x pivot_x (e_x − Σ_a share_xa e_a)²``.
 
-    ``root_scale`` is the number that the count of records is multiplied with (1 unless sizes are bounded);
+    ``root_scale`` is the number that the count of records is multiplied with: 1 unless sizes are bounded, and 0
+    where it is no coordinate at all;
     ``trace`` that of the covariance of all counts; ``presence`` the marginals of the random filter that the
     gradient defines, from which the lower bound is built (section 6).
     """
@@ -56,10 +60,10 @@ def fit_forest(
     if tolerance is None:
         tolerance = 1e-6 if grove.nodes <= 10_000 else 1e-5
     below = _elements_below(grove)
-    scale = np.repeat(np.sqrt(grove.copies * (below[0] / below)), grove.width)
-    ties = np.zeros(int(grove.start[-1]))
-    ties[grove.start[2:] - 1] = 0.5 * below[1:] / below[0]  # to the parent alone
     bound = 0.0 if max_size is None else 1.0 / max_size
+    s = 1.0 if max_size is None else min(0.9, (max_size / float(below[0])) ** 0.5)
+    mass = s * s * below / below[0] + (1 - s * s) * bound  # about the diagonal of M
+    scale = np.repeat(np.sqrt(grove.copies / mass), grove.width)
     shape = (grove.parent, grove.depth, grove.width, grove.start, grove.times, grove.copies)
 
     def unpack(x: _Floats) -> tuple[_Floats, float]:
@@ -73,14 +77,49 @@ def fit_forest(
         slope = 0.0 if max_size is None else by_scale * s * (1 - s)
         return float(np.log(trace)), np.append(gradient / scale, slope) / trace
 
-    share_of_root = 0.5 if max_size is None else min(0.9, (max_size / float(below[0])) ** 0.5)
-    begin = np.append(ties * scale, np.log(share_of_root / (1 - share_of_root)))
+    begin = np.append(_start(grove, below, s, bound) * scale, np.log(s / (1 - s)) if s < 1 else 0.0)
     best = descend(
         objective, begin, steps=steps, tolerance=tolerance, progress=progress, what="shaping the noise"
     )
     a, s = unpack(best)
-    trace, _, _, pivot, share, weight = _evaluate(*shape, a, s, bound)
-    return ForestEllipse(grove, pivot, share, s, float(trace), weight[1:] / weight[0])
+    fitted = _ellipse(grove, a, s, bound)
+    if max_size is None:
+        return fitted
+    a[grove.start[1:-1]] = 0.0
+    rootless = _ellipse(grove, a, 0.0, bound)
+    return rootless if rootless.trace <= fitted.trace * _NEARLY else fitted
+
+
+def _start(grove: Grove, below: _Floats, s: float, bound: float) -> _Floats:
+    """Ties to the parent alone that are surely inside the set.
+
+    A mixture, with weight s², of ties in proportion to the subtree, and of ties for bounded records that
+    leave every pivot at least half of the bound: siblings together take at most a quarter from their parent.
+    """
+    children = np.bincount(grove.parent[1:], grove.times[1:], grove.nodes)
+    ties = np.zeros(int(grove.start[-1]))
+    to_parent = grove.start[2:] - 1
+    ties[to_parent] = 0.5 * s * s * below[1:] / below[0]
+    ties[to_parent] += 0.5 * (1 - s * s) * bound / np.sqrt(children[grove.parent[1:]])
+    at_top = grove.depth[1:] == 1
+    ties[to_parent[at_top]] = 0.5 * s * below[1:][at_top] / below[0]  # the root's own scale is s
+    return ties
+
+
+def _ellipse(grove: Grove, ties: _Floats, root_scale: float, bound: float) -> ForestEllipse:
+    trace, _, _, pivot, share, weight = _evaluate(
+        grove.parent,
+        grove.depth,
+        grove.width,
+        grove.start,
+        grove.times,
+        grove.copies,
+        ties,
+        root_scale,
+        bound,
+    )
+    presence = weight[1:] / max(weight[0], weight.max())  # without ties to the root its own weight is zero
+    return ForestEllipse(grove, pivot, share, root_scale, float(trace) if trace > 0 else np.inf, presence)
 
 
 def _elements_below(grove: Grove) -> _Floats:

@@ -120,10 +120,11 @@ def dense_strategy(
         return None
     gram = exact_gram(Q)
     longest = _longest(gram, leq, max_size)
-    if neighbours == "add-remove":
+    if neighbours == "add-remove" and ellipse.root_scale > 0:
         return DenseStrategy(Q, bottom_up, True, longest)
-    apart = min(4 * longest, _longest_difference(gram, leq, max_size))
-    return DenseStrategy(np.ascontiguousarray(Q[:-1, :-1]), bottom_up, False, apart)
+    if neighbours == "replace":
+        longest = min(4 * longest, _longest_difference(gram, leq, max_size))
+    return DenseStrategy(np.ascontiguousarray(Q[:-1, :-1]), bottom_up, False, longest)
 
 
 def chain_strategy(
@@ -161,9 +162,10 @@ def _rounded_factor(precision: _Floats, root_scale: float, bits: int) -> NDArray
         return None
     factor = np.ascontiguousarray(factor)
     factor *= 2.0**bits
-    factor[:, -1] *= root_scale
+    factor[:, -1] *= root_scale  # 0: the number of records is no coordinate
     Q = np.rint(factor).astype(np.int32)
-    return None if np.diag(Q).min() <= 0 else Q
+    singular = np.diag(Q)[:-1].min(initial=1) <= 0 or (Q[-1, -1] <= 0 and root_scale > 0)
+    return None if singular else Q
 
 
 def exact_gram(Q: NDArray[np.integer]) -> _Ints:

@@ -104,20 +104,19 @@ def forest_strategy(
     """The ellipse on an integer scale of ``2**bits``, or None if that is too coarse to be invertible."""
     g = ellipse.grove
     scale = np.sqrt(ellipse.pivot) * 2.0**bits
-    pivot = np.rint(scale).astype(np.int64)
     real = -np.repeat(scale, g.width) * ellipse.share
     real[g.start[1:-1]] *= ellipse.root_scale  # the root stands for root_scale times the number of records
+    pivot, ties = np.rint(scale).astype(np.int64), np.rint(real).astype(np.int64)
     pivot[0] = round(float(scale[0]) * ellipse.root_scale)
-    if pivot.min() <= 0:
+    rootless = ellipse.root_scale == 0.0
+    if pivot[1:].min() <= 0 or (pivot[0] <= 0 and not rootless):
         return None
-    ties = np.rint(real).astype(np.int64)
-    terms = _filter_terms(g.parent, g.width, g.start, g.copies, pivot, ties)
-    longest = _longest(g, terms, max_size)
-    rooted = neighbours == "add-remove"
-    if not rooted:
+    longest = _longest(g, _filter_terms(g.parent, g.width, g.start, g.copies, pivot, ties), max_size)
+    if neighbours == "replace":
         apart = _longest_difference(g.parent, g.depth, g.width, g.start, g.times, g.copies, pivot, ties)
         longest = min(int(apart), 4 * longest)
-    return ForestStrategy(g, pivot, ties, rooted, longest)
+    pivot[0] = max(pivot[0], 1)  # unused if rootless
+    return ForestStrategy(g, pivot, ties, neighbours == "add-remove" and not rootless, longest)
 
 
 def plain_strategy(elements: int, bits: int, coordinates: int) -> ForestStrategy:
