@@ -14,7 +14,6 @@ from scipy.special import ndtri
 
 from isotone import noise
 from isotone.counts.additive import AdditiveMechanism, check_confidence, deviation
-from isotone.counts.consistency import consistent
 from isotone.counts.ellipse.certificate import Certificate
 from isotone.counts.ellipse.shape import Shape, shape_of
 from isotone.counts.ellipse.strategy import Strategy
@@ -35,7 +34,6 @@ __all__ = ["OrderGaussianMechanism"]
 
 _FINEST, _COARSEST = 28, 10
 _LARGEST_DEVIATION = 41  # the exact samplers take standard deviations below 2**43
-_LARGEST_DENSE_PROJECTION = 400
 _LARGEST_COVARIANCE = 5000
 _CHUNK = 1 << 22
 
@@ -173,24 +171,19 @@ class OrderGaussianMechanism(AdditiveMechanism):
         """For each count alone, the half-width that its noise stays within with the given probability."""
         return float(ndtri((1 + check_confidence(confidence)) / 2)) * self.error().sd
 
-    def consistent(
-        self, values: ArrayLike, upper: float | None = None, integers: bool = False
-    ) -> NDArray[np.float64] | NDArray[np.int64]:
-        """Released ``values`` made monotone and not negative, in the norm of their covariance.
+    def consistent_by_covariance(self, values: ArrayLike, upper: float | None = None) -> NDArray[np.float64]:
+        """Released ``values`` made monotone and not negative in the norm of their covariance.
 
-        Generalised least squares under the order: what one count says about the noise of another is used.
-        Above 400 elements each count is trusted by its variance alone.
+        Generalised least squares under the order: a count that is corrected takes its correlated neighbours
+        along. Better than ``consistent`` on small orders with few binding relations, worse on large ones
+        (docs/theory/consistency.md, section 2). For some hundreds of elements.
         """
-        active = self.shape.active
-        if not 0 < active.size == len(self.P) <= _LARGEST_DENSE_PROJECTION:
-            return super().consistent(values, upper, integers)
-        fitted = project_covariance(self.P, values, self.covariance(), lower=0.0, upper=upper)
-        return consistent(self.P, fitted, None, upper, integers)
-
-    @property
-    def has_total(self) -> bool:
-        """Whether the number of records can be released as well, for free."""
-        return self.strategy.rooted
+        if self.shape.active.size < len(self.P):
+            raise InputError(
+                "Some elements need more than max_size yeses and have no noise, so that the covariance has no "
+                "inverse. Use consistent(), which goes by the variances."
+            )
+        return project_covariance(self.P, values, self.covariance(), lower=0.0, upper=upper)
 
     def release_with_total(self, counts: Counts, records: int) -> tuple[NDArray[np.int64], int]:
         """The counts with noise, and the number of records with noise: together as private as the counts alone.

@@ -167,23 +167,21 @@ def test_quantiles_are_those_of_gaussian_noise() -> None:
         m.quantiles([0.0])
 
 
-def test_consistent_counts_use_the_covariance() -> None:
+def test_consistent_counts_can_use_the_covariance() -> None:
     m = OrderGaussianMechanism(DIAMOND, rho="0.05")
     truth = np.array([10, 12, 11, 30])
     noisy = truth + np.asarray(m.simulate(400, np.random.default_rng(3)))
-    fitted = np.array([m.consistent(row) for row in noisy])
+    fitted = np.array([m.consistent_by_covariance(row) for row in noisy])
     assert np.all(fitted >= 0)
     assert np.all(fitted[:, 0] <= fitted[:, 1:3].min(axis=1))
     precision = np.linalg.inv(m.covariance())
     lengths = [np.einsum("ij,jk,ik->i", x - truth, precision, x - truth) for x in (noisy, fitted)]
     assert np.all(lengths[1] <= lengths[0] * (1 + 1e-9))  # never further from a consistent truth
-    assert m.consistent(noisy[0], integers=True).dtype == np.int64
-    assert m.consistent(noisy[0], upper=20).max() <= 20
-
-
-def test_large_orders_are_made_consistent_by_their_variances() -> None:
-    m = OrderGaussianMechanism(Poset.antichain(range(500)), rho=1)
-    assert np.all(m.consistent(np.linspace(-3, 3, 500)) >= 0)
+    assert m.consistent_by_covariance(noisy[0], upper=20).max() <= 20
+    bounded = OrderGaussianMechanism(DIAMOND, rho=1, max_size=2)
+    with pytest.raises(InputError, match="have no noise"):
+        bounded.consistent_by_covariance([0, 1, 1, 2])
+    assert bounded.consistent([0, 5, 1, 2], integers=True).dtype == np.int64
 
 
 def test_equal_orders_with_other_sequences_of_elements_get_their_own_noise() -> None:
