@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from isotone.mechanism import Error
 from isotone.tables.distribution import DistributionLike
-from isotone.tables.losses import Loss, loss_matrix, loss_of_difference
+from isotone.tables.losses import Loss, loss_rows
 from isotone.tables.mechanism import CountMechanism
 
 __all__ = ["AdditiveMechanism"]
@@ -56,8 +56,7 @@ class AdditiveMechanism(CountMechanism):
     def count_error(self, z: DistributionLike, loss: Loss = "absolute") -> float:
         """The expected loss, over the dense rows one at a time."""
         p = self._checked(z)
-        cost = loss_of_difference(loss, self.n)
-        costs = loss_matrix(loss, self.n) if cost is None else sliding_window_view(cost[::-1], self.n)[::-1]
+        costs = loss_rows(loss, self.n)
         inner, tails = self._parts()
         if self.n == 1:
             return float(costs[0, 0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -25,8 +25,8 @@ class DiscreteGaussianMechanism(AdditiveMechanism):
     neighbouring rows all the same: finite, because outputs are clamped, and above ε.
     """
 
-    delta: Fraction = Fraction(0)
-    variance: Fraction = Fraction(1)
+    delta: Fraction = field(kw_only=True)
+    variance: Fraction = field(kw_only=True)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -74,4 +74,4 @@ def discrete_gaussian(
     """
     unit, total, share = Unit(contributions, neighbours), positive(epsilon, "epsilon"), exact(delta, "delta")
     variance = discrete_variance(total, share, unit.steps)
-    return DiscreteGaussianMechanism(natural(n, "n"), total, unit, False, share, variance)
+    return DiscreteGaussianMechanism(natural(n, "n"), total, unit, delta=share, variance=variance)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numba import njit
@@ -31,7 +31,7 @@ class FactoredMechanism(CountMechanism):
     Release: exact integer noise and one exact integer draw for each count.
     """
 
-    remap: Remap = None  # pyright: ignore[reportAssignmentType]  (dataclass fields after defaults need one)
+    remap: Remap = field(kw_only=True)
 
     def matrix(self) -> NDArray[np.float64]:
         """The transition matrix G·M, dense."""

@@ -85,7 +85,7 @@ def fixed_point(
     if price is not None:
         goal = soft_target(p, step, goal, price, loss)
     remap = comonotone(push_through(p, step), goal)
-    return FactoredMechanism(len(p), total, unit, simulated, remap)
+    return FactoredMechanism(len(p), total, unit, simulated, remap=remap)
 
 
 def truncated_geometric(
@@ -101,5 +101,5 @@ def truncated_geometric(
            [0.099, 0.17 , 0.731]])
     """
     size = natural(n, "n")
-    unit = Unit(contributions, neighbours)
-    return FactoredMechanism(size, positive(epsilon, "epsilon"), unit, False, deterministic(np.arange(size)))
+    total, unit = positive(epsilon, "epsilon"), Unit(contributions, neighbours)
+    return FactoredMechanism(size, total, unit, remap=deterministic(np.arange(size)))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from isotone.errors import InputError
 from isotone.tables.losses import Loss
 from isotone.tables.peeling import peel
-from isotone.tables.scale_mechanism import ScaleMechanism, scale_mechanism
+from isotone.tables.scale_mechanism import ScaleMechanism, require_scales, scale_mechanism
 from isotone.tables.steps import Unit
 from isotone.tables.terms import PeeledTerms
 
@@ -58,6 +58,7 @@ def heuristic(
     if selector not in get_args(Selector):
         raise InputError(f"selector must be one of {', '.join(get_args(Selector))}, not {selector!r}.")
     step = float(unit.per_step(epsilon))
+    require_scales(step)
 
     def build(chosen: Selector) -> ScaleMechanism:
         terms = PeeledTerms(len(z), *peel(z, target, fill_order(target, chosen), step))

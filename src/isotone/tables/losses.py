@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Literal, get_args
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
@@ -23,6 +24,7 @@ __all__ = [
     "is_monge",
     "loss_matrix",
     "loss_of_difference",
+    "loss_rows",
 ]
 
 LossName = Literal["absolute", "squared", "zero-one"]
@@ -45,6 +47,12 @@ def loss_of_difference(loss: Loss, n: int) -> NDArray[np.float64] | None:
     raise InputError(
         f"loss must be one of {', '.join(map(repr, get_args(LossName)))} or an n by n matrix, not {loss!r}."
     )
+
+
+def loss_rows(loss: Loss, n: int) -> NDArray[np.float64]:
+    """``loss`` as n rows to be read one at a time: for a named loss a view that takes no memory."""
+    values = loss_of_difference(loss, n)
+    return loss_matrix(loss, n) if values is None else sliding_window_view(values, n)[:, ::-1]
 
 
 def loss_matrix(loss: Loss, n: int) -> NDArray[np.float64]:

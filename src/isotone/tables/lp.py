@@ -21,7 +21,7 @@ from isotone.errors import InputError, IsotoneError
 from isotone.tables.coupling import comonotone
 from isotone.tables.geometric import push_through
 from isotone.tables.losses import Loss, loss_matrix
-from isotone.tables.scale_mechanism import ScaleMechanism, scale_mechanism
+from isotone.tables.scale_mechanism import ScaleMechanism, require_scales, scale_mechanism
 from isotone.tables.scale_program import ScaleProgram
 from isotone.tables.scales import decompose, single_peak
 from isotone.tables.steps import Unit
@@ -55,6 +55,7 @@ def linear_program(
         raise InputError(
             f"The linear program is for at most {_MOST} counts, not {n}: use constructor='optimal'."
         )
+    require_scales(step)
     program = ScaleProgram(z, target, z[:, None] * loss_matrix(loss, n), step)
     program.add_all(_closed_form(z, target, step))
     if solver in ("simplex", "interior-point"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -17,14 +17,15 @@ from isotone.noise.brackets import powers_of_exp
 from isotone.noise.lazy_choice import OPEN, locate
 from isotone.tables.coupling import Remap, draw_remap, single_row, weighted_sums
 from isotone.tables.distribution import DistributionLike
-from isotone.tables.losses import Loss, loss_matrix, loss_of_difference
+from isotone.tables.losses import Loss, loss_rows
 from isotone.tables.mechanism import CountMechanism
 from isotone.tables.steps import Unit
 from isotone.tables.terms import Terms, levels_by_row, row_sums, values_by_row
 
-__all__ = ["ScaleMechanism", "scale_mechanism"]
+__all__ = ["ScaleMechanism", "require_scales", "scale_mechanism"]
 
 _WORD = 64
+_STEEPEST = 200.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,9 +39,9 @@ class ScaleMechanism(CountMechanism):
     within their error bound of a boundary, and big integers decide these.
     """
 
-    terms: Terms = None  # pyright: ignore[reportAssignmentType]  (dataclass fields after defaults need one)
-    goal: Remap = None  # pyright: ignore[reportAssignmentType]
-    rest: Fraction = Fraction(0)
+    terms: Terms = field(kw_only=True)
+    goal: Remap = field(kw_only=True)
+    rest: Fraction = field(kw_only=True)
 
     def matrix(self) -> NDArray[np.float64]:
         """The transition matrix, dense."""
@@ -59,12 +60,10 @@ class ScaleMechanism(CountMechanism):
     def count_error(self, z: DistributionLike, loss: Loss = "absolute") -> float:
         """The expected loss, row by row."""
         p, goal = self._checked(z), self._goal()
-        cost = loss_of_difference(loss, self.n)
-        costs = loss_matrix(loss, self.n) if cost is None else None
+        costs = loss_rows(loss, self.n)
         total = 0.0
         for i, values, missing in self._rows():
-            row = cost[i : i + self.n][::-1] if cost is not None else costs[i]  # pyright: ignore[reportOptionalSubscript]
-            total += p[i] * float(values @ row[self.terms.columns] + missing * (goal @ row))
+            total += p[i] * float(values @ costs[i][self.terms.columns] + missing * (goal @ costs[i]))
         return total
 
     def privacy_loss(self) -> float:
@@ -190,6 +189,15 @@ def float_error(terms: int) -> float:
     return (terms + 4096) * 2.0**-52
 
 
+def require_scales(epsilon: float) -> None:
+    """Refuse an ε per step so large that one step of a scale leaves the range of floats."""
+    if epsilon > _STEEPEST:
+        raise InputError(
+            f"An epsilon of {epsilon:g} for each step is beyond what sums of scales can represent (at most "
+            f"{_STEEPEST:g}). Use constructor='optimal', which has no such limit."
+        )
+
+
 def scale_mechanism(
     terms: Terms, goal: NDArray[np.float64], epsilon: Fraction, unit: Unit, simulated: bool
 ) -> ScaleMechanism:
@@ -208,4 +216,4 @@ def scale_mechanism(
             "mechanism as a sum of scales. Use constructor='optimal', which has no such limit."
         )
     rest = Fraction(1, 1 << math.floor(-math.log2(bound)))
-    return ScaleMechanism(terms.n, epsilon, unit, simulated, terms, single_row(goal), rest)
+    return ScaleMechanism(terms.n, epsilon, unit, simulated, terms=terms, goal=single_row(goal), rest=rest)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,18 +25,19 @@ class StaircaseMechanism(AdditiveMechanism):
     (docs/theory/tables.md, section 9). Guarantee: ε-DP, as post-processing of the real-valued noise.
     """
 
-    def _move(self) -> float:
-        return np.exp(-self.step / 2) / 2
+    @property
+    def _log_move(self) -> float:
+        return -self.step / 2 - math.log(2)
 
     def _log_mass(self, distance: NDArray[np.int64]) -> NDArray[np.float64]:
-        b, move = np.exp(-self.step), self._move()
-        zero = np.log1p(-move)
-        others = np.log((b * (1 - move) + move) / 2) - self.step * (distance - 1.0)
-        return np.log1p(-b) + np.where(distance == 0, zero, others)
+        stays = math.log1p(-math.exp(self._log_move))
+        others = np.logaddexp(stays - self.step, self._log_move) - math.log(2) - self.step * (distance - 1.0)
+        return math.log(-math.expm1(-self.step)) + np.where(distance == 0, stays, others)
 
     def _log_tail(self, distance: NDArray[np.int64]) -> NDArray[np.float64]:
-        b, move = np.exp(-self.step), self._move()
-        beyond = np.log((b + (1 - b) * move) / 2) - self.step * (np.maximum(distance, 1) - 1.0)
+        just = math.log(-math.expm1(-self.step)) + self._log_move
+        first = np.logaddexp(-self.step, just) - math.log(2)
+        beyond = first - self.step * (np.maximum(distance, 1) - 1.0)
         return np.where(distance > 0, beyond, np.log1p(-np.exp(beyond)))
 
     def _noise(self, size: int) -> NDArray[np.int64]:
@@ -47,7 +49,7 @@ class StaircaseMechanism(AdditiveMechanism):
         return np.where((coins & 2) == 2, moved, -moved)
 
     def _simulated_noise(self, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        moved = rng.geometric(-np.expm1(-self.step), size) - 1 + (rng.random(size) < self._move())
+        moved = rng.geometric(-np.expm1(-self.step), size) - 1 + (rng.random(size) < math.exp(self._log_move))
         return np.where(rng.random(size) < 0.5, moved, -moved)
 
 

@@ -40,7 +40,7 @@ def unfixed_optimum(
     p = probabilities_of(z)
     unit, total = Unit(contributions, neighbours), positive(epsilon, "epsilon")
     columns = _best_columns(p, float(unit.per_step(total)), loss)
-    return FactoredMechanism(len(p), total, unit, is_simulated(z), deterministic(columns))
+    return FactoredMechanism(len(p), total, unit, is_simulated(z), remap=deterministic(columns))
 
 
 def _best_columns(z: NDArray[np.float64], epsilon: float, loss: Loss) -> NDArray[np.int64]:

@@ -99,6 +99,10 @@ def test_orders_are_as_described() -> None:
         fixed_point([0.5, 0.5], 1, constructor="heuristic", selector="middle")  # type: ignore[arg-type]
 
 
-def test_an_epsilon_below_what_rounding_allows_is_refused_with_the_way_out() -> None:
+def test_an_epsilon_beyond_what_floats_allow_is_refused_with_the_way_out() -> None:
     with pytest.raises(InputError, match="constructor='optimal'"):
         fixed_point(np.full(50, 0.02), "1e-10", constructor="heuristic", selector="max")
+    for constructor in ("heuristic", "lp"):
+        with pytest.raises(InputError, match="constructor='optimal'"):
+            fixed_point([0.5, 0.5], 1000, constructor=constructor)  # type: ignore[arg-type]
+    assert fixed_point([0.5, 0.5], 1000).count_error([0.5, 0.5]) == 0
