@@ -31,7 +31,7 @@ __all__ = ["REACH", "Tables", "tables", "within_reach"]
 Ints = NDArray[np.int64]
 
 REACH = 1 << 22
-"""The largest table of words that is built for a prime block unless more is asked for: 120 MB."""
+"""The largest table of words that is built for a prime block unless more is asked for: 140 MB."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,18 @@ class Tables:
     def arrays(self) -> tuple[Any, ...]:
         """Everything that the walk needs."""
         s, w = self.steps, self.words
-        parts = (s.tree, s.elements, s.blocks, s.modules, self.numbers, w.words, w.first, w.state, w.weight)
+        parts = (
+            s.tree,
+            s.elements,
+            s.blocks,
+            s.modules,
+            self.numbers,
+            w.words,
+            w.last,
+            w.first,
+            w.state,
+            w.weight,
+        )
         return (*parts, self.top, self.unit)
 
 

@@ -5,8 +5,8 @@ section 6), whether the words come from the operating system for a release or fr
 simulation. The walk
 
 * starts over when it lands in the excess of a rounded-up table;
-* *asks* when keeping a step depends on numbers too long for compiled code (factorials, binomials): with
-  probability 2^-27 for each. The caller answers by exact arithmetic and plays the words again;
+* *asks* when keeping a step depends on numbers too long for compiled code (factorials, binomials, long products): with
+  probability 2^-24 for each. The caller answers by exact arithmetic and plays the words again;
 * stops when the words run out: the caller adds some and plays the words again.
 
 Playing again from the same words is what keeps the last two free of bias.
@@ -33,7 +33,7 @@ from isotone.order.stream import (
     rewind,
     settle_walk,
 )
-from isotone.order.upward import EXACT_BINOMIALS, Int64, Numbers, exponent, mantissa, share, shift
+from isotone.order.upward import EXACT_BINOMIALS, LEAF, Int64, Numbers, exponent, mantissa, share, shift
 
 __all__ = ["kept", "walks"]
 
@@ -60,10 +60,10 @@ def walks(
     """
     n = orders.shape[1]
     assigned = np.empty((arrays[0].shape[0], 3), np.int64)
-    places, spare, modules = np.empty(n, np.int32), np.empty(n, np.int32), np.empty((64, 2), np.int64)
+    places, spare, ends = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(64, np.int64)
     filled, found = 0, np.empty(n, np.int32)
     while filled < sizes.size:
-        a = _walk(arrays, words, cursor, answers, assigned, places, spare, modules, found)
+        a = _walk(arrays, words, cursor, answers, assigned, places, spare, ends, found)
         if cursor[STATUS] != 0:
             rewind(cursor)
             break
@@ -85,7 +85,7 @@ def kept(orders: Places, sizes: Ints, dropped: Ints) -> NDArray[np.bool_]:
     return result
 
 
-@njit(cache=True)
+@njit(**LEAF)
 def _keeps(order: Places, a: Int64, dropped: Ints, place: Places) -> bool:
     """Whether each pair of ``dropped`` is on two sides, or in the right order on one."""
     if dropped.shape[0] > 0:
@@ -98,7 +98,7 @@ def _keeps(order: Places, a: Int64, dropped: Ints, place: Places) -> bool:
     return True
 
 
-@njit(cache=True)
+@njit(**LEAF)
 def _walk(
     arrays: Any,
     words: Stream,
@@ -107,7 +107,7 @@ def _walk(
     assigned: Ints,
     places: Places,
     spare: Places,
-    modules: Ints,
+    ends: Ints,
     out: Places,
 ) -> Int64:
     """One walk: the size of side A, or -1 if it ended in an excess or had to stop.
@@ -116,7 +116,7 @@ def _walk(
     for its other elements places of side B, listed from ``assigned[v, 2]`` on. Steps of counted tables get
     their places in ascending order, those of loose tables in random order.
     """
-    tree, elements, blocks, module, numbers, g, first, state, weight, top, unit = arrays
+    tree, elements, blocks, module, numbers, g, lasts, first, state, weight, top, unit = arrays
     last = tree.shape[0] - 1
     n_a = _first_size(words, cursor, top, unit, numbers, tree[last, 4])
     for k in range(out.size):
@@ -137,12 +137,15 @@ def _walk(
             continue
         if kind == PRIME:
             split = choose_split(words, cursor, tree, blocks, module, numbers, g, first, state, weight, v, a)
-            if split < 0 or not spell(
+            if split < 0 or not certain(words, cursor, answers, v, a, split):
+                return -1
+            if not spell(
                 words,
                 cursor,
                 blocks,
                 module,
                 g,
+                lasts,
                 left,
                 split,
                 a,
@@ -152,12 +155,12 @@ def _walk(
                 assigned,
                 places,
                 spare,
-                modules,
+                ends,
             ):
                 return -1
             continue
         exact = size <= EXACT_BINOMIALS and kind in (POINTS, CHAIN)
-        if not exact and not certain(words, cursor, answers, v, a):
+        if not exact and not certain(words, cursor, answers, v, a, 0):
             return -1
         if kind in (POINTS, CHAIN):
             _scatter(words, cursor, elements, left, size, a, places, pa, pb, out)
@@ -172,12 +175,12 @@ def _walk(
     return n_a if cursor[STATUS] == 0 else -1
 
 
-@njit(cache=True)
+@njit(**LEAF)
 def _assign(assigned: Ints, step: Int64, a: Int64, pa: Int64, pb: Int64) -> None:
     assigned[step, 0], assigned[step, 1], assigned[step, 2] = a, pa, pb
 
 
-@njit(cache=True)
+@njit(**LEAF)
 def _first_size(words: Stream, cursor: Ints, top: Ints, unit: Int64, numbers: Numbers, start: Int64) -> Int64:
     """The size of side A, by the last table, or -1."""
     width = 0
@@ -192,7 +195,7 @@ def _first_size(words: Stream, cursor: Ints, top: Ints, unit: Int64, numbers: Nu
     return a if last_unit_kept(words, cursor, r, mantissa(number), unit - exponent(number)) else -1
 
 
-@njit(cache=True)
+@njit(**LEAF)
 def _split(
     words: Stream,
     cursor: Ints,
@@ -219,7 +222,7 @@ def _split(
     return -1
 
 
-@njit(cache=True)
+@njit(**LEAF)
 def _scatter(
     words: Stream,
     cursor: Ints,
@@ -243,21 +246,24 @@ def _scatter(
             pb += 1
 
 
-@njit(cache=True)
+@njit(**LEAF)
 def _shuffle(words: Stream, cursor: Ints, places: Places, start: Int64, count: Int64) -> None:
     for k in range(count - 1, 0, -1):
         j = start + below(words, cursor, k + 1)
         places[start + k], places[j] = places[j], places[start + k]
 
 
-@njit(cache=True)
+@njit(**LEAF)
 def _sort(places: Places, start: Int64, count: Int64) -> None:
-    if count > 64:
-        places[start : start + count] = np.sort(places[start : start + count])
-        return
-    for k in range(start + 1, start + count):
-        place, j = places[k], k
-        while j > start and places[j - 1] > place:
-            places[j] = places[j - 1]
-            j -= 1
-        places[j] = place
+    """Shell's sort: it allocates nothing, and most parts are short."""
+    gap = 1
+    while 3 * gap < count:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for k in range(start + gap, start + count):
+            place, j = places[k], k
+            while j >= start + gap and places[j - gap] > place:
+                places[j] = places[j - gap]
+                j -= gap
+            places[j] = place
+        gap //= 3

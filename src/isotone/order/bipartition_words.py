@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from isotone.order.bipartition_tree import Steps
 from isotone.order.upward import (
+    LEAF,
     ONE,
     Int64,
     Numbers,
@@ -29,7 +30,7 @@ from isotone.order.upward import (
     terms_unit,
 )
 
-__all__ = ["Words", "last_letters", "word_unit", "words_of_blocks"]
+__all__ = ["Words", "last_letters", "split_weight", "words_of_blocks"]
 
 Ints = NDArray[np.int64]
 
@@ -38,12 +39,13 @@ Ints = NDArray[np.int64]
 class Words:
     """For all prime blocks the table ``g`` (rounded up), and the states sorted by size of side A.
 
-    In each block the states with a elements on side A are those from ``first[a]`` to ``first[a + 1]``;
-    ``weight`` is cumulative within them, in the unit of the block's entry a. ``Steps.blocks`` says where a
-    block starts in these arrays.
+    ``last`` has a bit for each letter that can be last in the words of a state. In each block the states with
+    a elements on side A are those from ``first[a]`` to ``first[a + 1]``; ``weight`` is cumulative within them,
+    in the unit of the block's entry a. ``Steps.blocks`` says where a block starts in these arrays.
     """
 
     words: Numbers = field(repr=False)
+    last: NDArray[np.int32] = field(repr=False)
     first: Ints = field(repr=False)
     state: NDArray[np.int32] = field(repr=False)
     weight: Ints = field(repr=False)
@@ -65,11 +67,13 @@ class Words:
 def words_of_blocks(steps: Steps) -> Words:
     """The words of all prime blocks; their splits are weighed later, when the modules have tables."""
     states, classes = steps.blocks[-1, 2:]
-    words = np.empty(states, np.int64)
+    words, last = np.empty(states, np.int64), np.empty(states, np.int32)
     for b in range(len(steps.blocks) - 1):
         first, count, at, _ = steps.blocks[b]
-        _count_words(steps.modules[first : steps.blocks[b + 1, 0]], words[at : at + count])
-    return Words(words, np.zeros(classes, np.int64), np.empty(states, np.int32), np.empty(states, np.int64))
+        here = slice(at, at + count)
+        _count_words(steps.modules[first : steps.blocks[b + 1, 0]], words[here], last[here])
+    first, state, weight = np.zeros(classes, np.int64), np.empty(states, np.int32), np.empty(states, np.int64)
+    return Words(words, last, first, state, weight)
 
 
 @njit(cache=True)
@@ -85,23 +89,11 @@ def last_letters(used: Int64, module: Ints, first: Int64) -> Int64:
 
 
 @njit(cache=True)
-def word_unit(state: Int64, letters: Int64, module: Ints, first: Int64, words: Numbers) -> Int64:
-    """The unit, as an exponent, in which the words of a state are added up over their last letters."""
-    highest, i = np.int64(-(2**40)), first
-    while letters > 0:
-        if letters & 1:
-            highest = max(highest, exponent(words[state - module[i, 3]]))
-        letters >>= 1
-        i += 1
-    return highest - 25
-
-
-@njit(cache=True)
-def _count_words(module: Ints, words: Numbers) -> None:
+def _count_words(module: Ints, words: Numbers, last: NDArray[np.int32]) -> None:
     """Fill ``g``: of each state the sum over the letters that can be last, rounded up."""
     count = np.zeros(module.shape[0], np.int64)
     used = np.int64(0)
-    words[0] = ONE
+    words[0], last[0] = ONE, 0
     for state in range(1, words.size):
         i = 0
         while count[i] == module[i, 1]:
@@ -111,15 +103,30 @@ def _count_words(module: Ints, words: Numbers) -> None:
         count[i] += 1
         used |= np.int64(1) << i
         letters = last_letters(used, module, 0)
-        unit = word_unit(state, letters, module, 0, words)
-        total, i = np.int64(0), 0
-        while letters > 0:
-            if letters & 1:
+        last[state] = letters
+        highest = np.int64(-(2**40))
+        for i in range(count.size):
+            if letters >> i & 1:
+                highest = max(highest, exponent(words[state - module[i, 3]]))
+        total = np.int64(0)
+        for i in range(count.size):
+            if letters >> i & 1:
                 fewer = words[state - module[i, 3]]
-                total += share(mantissa(fewer), unit - exponent(fewer))
-            letters >>= 1
-            i += 1
-        words[state] = sum_up(total, unit)
+                total += share(mantissa(fewer), highest - 25 - exponent(fewer))
+        words[state] = sum_up(total, highest - 25)
+
+
+@njit(**LEAF)
+def split_weight(
+    tree: Ints, blocks: Ints, b: Int64, module: Ints, numbers: Numbers, g: Numbers, state: Int64
+) -> Int64:
+    """The rounded-up weight of one split of block b, as :func:`_weights` has it."""
+    product, rest = np.int64(ONE), state
+    for i in range(blocks[b + 1, 0] - 1, blocks[b, 0] - 1, -1):
+        product = product_up(product, numbers[tree[module[i, 0], 4] + rest // module[i, 3]])
+        rest %= module[i, 3]
+    product = product_up(product, g[blocks[b, 2] + state])
+    return product_up(product, g[blocks[b, 2] + blocks[b, 1] - 1 - state])
 
 
 @njit(cache=True)
@@ -127,7 +134,7 @@ def _weights(size: Ints, starts: Ints, numbers: Numbers, words: Numbers) -> tupl
     """The weight of each split and its number of elements on side A.
 
     The factors are multiplied in a fixed order, rounding up each time: the modules' from the last to the
-    first, then the words of side A, then those of side B. The walk repeats that for the split it chooses.
+    first, then the words of side A, then those of side B.
     """
     k = size.size
     weights, sides = np.empty(words.size, np.int64), np.empty(words.size, np.int32)

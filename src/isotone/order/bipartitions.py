@@ -21,9 +21,10 @@ from isotone.errors import InputError
 from isotone.order.bipartition_residues import REACH as COUNTING_REACH
 from isotone.order.bipartition_residues import exact_total
 from isotone.order.bipartition_tables import REACH, Tables, tables, within_reach
-from isotone.order.bipartition_tree import CHAIN, LOOSEN, POINTS, steps
+from isotone.order.bipartition_tree import CHAIN, LOOSEN, POINTS, PRIME, steps
 from isotone.order.bipartition_walk import kept, walks
-from isotone.order.stream import NEEDS_ANSWER, QUESTION, SLICE, START, STATUS, new_cursor
+from isotone.order.bipartition_words import split_weight
+from isotone.order.stream import NEEDS_ANSWER, NEEDS_WORDS, QUESTION, SLICE, START, STATUS, new_cursor
 from isotone.order.upward import value
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 __all__ = ["REACH", "Tables", "count", "draw", "kept", "tables", "within_reach"]
 
 _NO_PAIRS = np.empty((0, 2), np.int64)
+_CHUNK = 1 << 18
+"""Random words that are asked for at once, at most."""
 
 
 def count(P: Poset) -> int:
@@ -76,35 +79,49 @@ def draw(
     n = made.steps.total
     orders, sizes = np.empty((size, n), np.int32), np.empty(size, np.int64)
     stream, answers, done = np.empty(0, np.uint64), np.empty(0, np.int8), 0
+    status = NEEDS_WORDS
     while done < size:
-        if stream.size < n + 64:
-            chunk = min((size - done) * (n + 16) + 64, max(1 << 18, 4 * n))
-            stream = np.concatenate((stream, words(chunk)))
+        if status == NEEDS_WORDS:
+            few = min((size - done) * (n + 16), _CHUNK) + 64
+            stream = np.concatenate((stream, words(max(few, stream.size))))
         cursor = new_cursor()
         done += walks(made.arrays, stream, cursor, answers, dropped, orders[done:], sizes[done:])
-        settled = int(cursor[START])
+        status, settled = int(cursor[STATUS]), int(cursor[START])
         if settled:  # the answers were about the first walk, which is over
             answers = answers[:0]
         stream = stream[settled:]
-        if cursor[STATUS] == NEEDS_ANSWER:
-            p = _answer_probability(made, int(cursor[QUESTION]), int(cursor[QUESTION + 1]))
+        if status == NEEDS_ANSWER:
+            p = _answer_probability(made, *cursor[QUESTION : QUESTION + 3].tolist())
             answers = np.append(answers, np.int8(settle(p)))
-        elif done < size:
-            stream = np.concatenate((stream, words(stream.size + n + 64)))
     return orders, sizes
 
 
-def _answer_probability(made: Tables, step: int, a: int) -> Fraction:
+def _answer_probability(made: Tables, step: int, a: int, state: int) -> Fraction:
     """With which probability a question of the walk is answered yes, given that it was asked.
 
     The step is kept with probability exact / rounded; it is asked with probability 2^-SLICE and kept
     without a question otherwise.
     """
     kind, size, left, _, start = made.steps.tree[step].tolist()
-    interleavings = math.factorial(a) * math.factorial(size - a)
+    rounded = made.numbers[start + a]
     if kind in (POINTS, CHAIN):
         exact = Fraction(math.comb(size, a))
+    elif kind == PRIME:
+        exact, rounded = _split_weights(made, left, state)
     else:
         source = value(made.numbers[made.steps.tree[left, 4] + a])
+        interleavings = math.factorial(a) * math.factorial(size - a)
         exact = source / interleavings if kind == LOOSEN else source * interleavings
-    return 1 - (1 - exact / value(made.numbers[start + a])) * 2**SLICE
+    return 1 - (1 - exact / value(rounded)) * 2**SLICE
+
+
+def _split_weights(made: Tables, b: int, state: int) -> tuple[Fraction, int]:
+    """The exact product of the numbers that make the weight of a split, and the rounded-up one."""
+    s, g = made.steps, made.words.words
+    (first, states, at, _), stop = s.blocks[b].tolist(), int(s.blocks[b + 1, 0])
+    rounded = split_weight(s.tree, s.blocks, b, s.modules, made.numbers, g, state)
+    exact, rest = value(g[at + state]) * value(g[at + states - 1 - state]), state
+    for step, _, _, stride in s.modules[first:stop][::-1].tolist():
+        exact *= value(made.numbers[s.tree[step, 4] + rest // stride])
+        rest %= stride
+    return exact, rounded

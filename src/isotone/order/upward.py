@@ -16,10 +16,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numba import njit
+from numba.core.options import DefaultOptions
 from numpy.typing import NDArray
 
 __all__ = [
     "EXACT_BINOMIALS",
+    "LEAF",
     "ONE",
     "Int64",
     "Numbers",
@@ -41,29 +43,34 @@ Numbers = NDArray[np.int64]
 Int64: TypeAlias = Any
 """An integer in compiled code, where Python's int and numpy's int64 are one type."""
 
+LEAF: dict[str, Any] = {"cache": True, "error_model": "numpy"}
+"""Options for compiled functions that allocate nothing, not even views."""
+if hasattr(DefaultOptions, "_nrt"):  # counting references to their arguments would take half of their time
+    LEAF["_nrt"] = False
+
 _MANTISSA = 2**31 - 1
 _LEAST = 2**30
 
 
-@njit(cache=True)
+@njit(**LEAF)
 def pack(m: Int64, e: Int64, shift: Int64) -> Int64:
     """The number ``m · 2^e`` whose terms were added in units of ``2^(e - shift)``."""
     return np.int64(m) | (np.int64(shift) << 31) | (np.int64(e) << 36)
 
 
-@njit(cache=True)
+@njit(**LEAF)
 def mantissa(number: Int64) -> Int64:
     """Its mantissa."""
     return np.int64(number) & _MANTISSA
 
 
-@njit(cache=True)
+@njit(**LEAF)
 def exponent(number: Int64) -> Int64:
     """Its exponent."""
     return np.int64(number) >> 36
 
 
-@njit(cache=True)
+@njit(**LEAF)
 def shift(number: Int64) -> Int64:
     """The shift with which it was packed."""
     return (np.int64(number) >> 31) & 31
@@ -73,7 +80,7 @@ ONE = (-30 << 36) | _LEAST
 """The number 1."""
 
 
-@njit(cache=True)
+@njit(**LEAF)
 def sum_up(total: Int64, unit: Int64) -> Int64:
     """``total · 2^unit`` as a rounded-up number, for a total from 2^30 up to 2^62 - 2^32."""
     shift, rest = 0, total >> 31
@@ -87,7 +94,7 @@ def sum_up(total: Int64, unit: Int64) -> Int64:
     return pack(m, unit + shift, shift)
 
 
-@njit(cache=True)
+@njit(**LEAF)
 def product_up(a: Int64, b: Int64) -> Int64:
     """The product of two rounded-up numbers, rounded up."""
     exact = mantissa(a) * mantissa(b)
@@ -99,7 +106,7 @@ def product_up(a: Int64, b: Int64) -> Int64:
     return pack(m, exponent(a) + exponent(b) + gap, 0)
 
 
-@njit(cache=True)
+@njit(**LEAF)
 def share(exact: Int64, gap: Int64) -> Int64:
     """How many units of ``2^gap`` cover ``exact``, a positive integer below 2^62."""
     if gap <= 0:
@@ -109,7 +116,7 @@ def share(exact: Int64, gap: Int64) -> Int64:
     return (np.int64(exact) + (np.int64(1) << gap) - 1) >> gap
 
 
-@njit(cache=True)
+@njit(**LEAF)
 def terms_unit(highest: Int64, width: Int64, terms: Int64) -> Int64:
     """A unit in which ``terms`` shares of at most ``2^(highest + width)`` add up to between 2^30 and 2^62."""
     unit = np.int64(highest) + width - 61
