@@ -27,13 +27,14 @@ def filter_bound(
     presence: _Floats,
     max_size: int | None = None,
     neighbours: Neighbours = "add-remove",
-    rounds: int = 6,
+    rounds: int | None = None,
 ) -> float:
     """The bound for filters of at most ``max_size`` elements; ``leq[i, j]`` says that i lies below j.
 
     The first filters are drawn from independent gates with about the given presence, by a fixed seed.
     """
     n = len(leq)
+    rounds = rounds or (15 if n <= 60 else 6)
     largest = n if max_size is None else min(max_size, n)
     size = int(np.clip(2e8 / n**2, 4 * n, 40 * n + 200))
     updates = int(np.clip(_WORK / (size * n**2), 6, 25))
