@@ -1,9 +1,9 @@
 """An attacker's black-box audit convicts the published sampler, and not ours. Confidence 99.9 % and more."""
 
 import numpy as np
-from experiments._published import PublishedSampler, insertion_order, log_probability, plain_noise
-from experiments._published_loss import audit, choose_event, exact_loss, search_loss
 
+from _published import PublishedSampler, insertion_order, log_probability, plain_noise
+from _published_loss import audit, choose_event, exact_loss, search_loss
 from isotone.counts import PosetMechanism
 from isotone.counts.norm import norms
 from isotone.order import Poset

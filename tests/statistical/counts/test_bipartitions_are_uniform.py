@@ -4,11 +4,11 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from experiments._published import PublishedSampler
 from tests.support.bipartitions import coarse_tables, extended_bipartitions
 from tests.support.chisquare import FALSE_ALARM, chi_square_p
 from tests.support.posets import all_posets
 
+from _published import PublishedSampler
 from isotone import noise
 from isotone.counts import Relaxation
 from isotone.counts.bipartition_sampler import Sampler, build_sampler
