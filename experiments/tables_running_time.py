@@ -119,7 +119,13 @@ def _draw(out: Path, lines: list[tuple[str, int, float]]) -> None:
         points = [(n, taken) for method, n, taken in lines if method == name]
         panel.plot(*zip(*points, strict=True), style, marker=".", color=colour, label=name)
     panel.plot(
-        [2000], [10], "*", markersize=12, color="#8c564b", mec="black", label="heuristic in the paper, at most"
+        [2000],
+        [10],
+        "*",
+        markersize=12,
+        color="#8c564b",
+        mec="black",
+        label="heuristic in the paper, at most",
     )
     panel.set(
         xscale="log",
