@@ -90,9 +90,9 @@ def _spread(P: Poset, draws: int, rng: np.random.Generator) -> float:
 def _picture(laws: dict[str, list[float]], rows: list[dict[str, Any]]) -> Figure:
     figure = Figure(figsize=(11, 4), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(2, 3))
-    for name, law in laws.items():
+    for (name, law), style in zip(laws.items(), ("-", "-", "--"), strict=True):
         rank = (np.arange(len(law)) + 0.5) / len(law)
-        left.step(rank, np.array(law) * len(law), where="mid", label=f"{name} ({len(law)})")
+        left.step(rank, np.array(law) * len(law), style, lw=2, where="mid", label=f"{name} ({len(law)})")
     left.axhline(1, color="black", lw=1)
     left.set(
         xlabel="extended bipartitions, by probability", ylabel="probability × their number", ylim=(0, None)

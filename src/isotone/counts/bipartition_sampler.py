@@ -43,7 +43,10 @@ KEPT = 20
 """… which it is if at least so many are kept: a release then takes a few thousand draws."""
 
 RARE = 0.01
-"""Below this acceptance simulations wander instead of rejecting."""
+"""Below this acceptance simulations wander instead of rejecting, and a longer search is worth while."""
+
+QUICK_STEPS = 30
+"""Steps of a first, short search."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,9 +132,17 @@ def simulated_squares(P: Poset, orders: Orders, sizes: Ints) -> Error:
 
 def build_sampler(P: Poset, relaxation: Relaxation | None, progress: Progress) -> Sampler:
     """Choose the method for ``P`` and build its tables."""
-    if relaxation is None and within_reach(P):
+    if relaxation is not None:
+        return _relaxed_sampler(P, relaxation)
+    if within_reach(P):
         return Sampler(P, tables(P), Method("exact"))
-    relaxation = relaxation or relax(P, progress=progress)
+    quick = relax(P, steps=QUICK_STEPS)
+    if _acceptance(tables(quick.order(P)), quick.dropped(P)) >= RARE:  # good enough: no need to search on
+        return _relaxed_sampler(P, quick)
+    return _relaxed_sampler(P, relax(P, progress=progress))
+
+
+def _relaxed_sampler(P: Poset, relaxation: Relaxation) -> Sampler:
     relaxed, dropped = relaxation.order(P), relaxation.dropped(P)
     made = tables(relaxed)
     if not len(dropped):

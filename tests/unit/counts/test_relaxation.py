@@ -103,7 +103,7 @@ def test_a_mechanism_that_keeps_too_few_uses_the_relaxed_ball_and_tells_its_cost
 
 def test_an_order_out_of_reach_is_relaxed_without_being_asked(monkeypatch):
     monkeypatch.setattr(bipartition_sampler, "within_reach", lambda P: False)
-    monkeypatch.setattr(bipartition_sampler, "relax", lambda P, progress: Relaxation(P.covers[1:]))
+    monkeypatch.setattr(bipartition_sampler, "relax", lambda P, **_: Relaxation(P.covers[1:]))
     P = crown(3).rename(lambda k: f"question {k}")  # a name of its own: samplers are kept by order
     assert PosetMechanism(P, 1).method.name == "rejection"
     A, B = sample_extended_bipartition(P)
