@@ -18,7 +18,7 @@ from isotone.tables.losses import loss_matrix
 from isotone.tables.lp import full_program
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "experiments"))
-from _tables import HELD_OUT, Errors, Table, as_published, average, errors, load
+from experiments._tables import HELD_OUT, Errors, Table, as_published, average, errors, load
 
 T = TypeVar("T")
 Publish = Callable[[Table, float, np.random.Generator], NDArray[np.int64]]
