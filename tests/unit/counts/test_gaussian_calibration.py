@@ -40,7 +40,7 @@ PROMISES = [
 def test_the_variance_is_enough_and_a_trillionth_less_is_not(epsilon: str, delta: str) -> None:
     with mpmath.workdps(120):
         variance = sigma_squared(epsilon, delta)
-        ratio = mpmath.sqrt(mpmath.mpf(variance.numerator) / variance.denominator)
+        ratio = mpmath.mpf(mpmath.sqrt(mpmath.mpf(variance.numerator) / variance.denominator))
         target = mpmath.mpf(Fraction(delta).numerator) / Fraction(delta).denominator
         assert true_delta(Fraction(epsilon), ratio) <= target
         assert true_delta(Fraction(epsilon), ratio * (1 - mpmath.mpf("1e-12"))) > target
