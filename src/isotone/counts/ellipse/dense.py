@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import get_blas_funcs, get_lapack_funcs
+from scipy.special import expit
 
 from isotone.counts.ellipse.descent import descend
 from isotone.mechanism import Progress, no_progress
@@ -149,7 +150,7 @@ class _Family:
         return DenseEllipse(self.matrix(ties, logit), self.root_scale(logit), trace, presence)
 
     def root_scale(self, logit: float) -> float:
-        return 1.0 if self.max_size is None else float(1 / (1 + np.exp(-logit)))
+        return 1.0 if self.max_size is None else float(expit(logit))
 
     def matrix(self, ties: _Floats, logit: float) -> _Floats:
         s = self.root_scale(logit)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from isotone.counts.ellipse.descent import descend
 from isotone.counts.ellipse.grove import Grove
@@ -32,9 +33,8 @@ class ForestEllipse:
     """The factor of a forest's precision matrix, ``M = Σ_x pivot_x (e_x − Σ_a share_xa e_a)²``.
 
     ``root_scale`` is the number that the count of records is multiplied with: 1 unless sizes are bounded, and 0
-    where it is no coordinate at all;
-    ``trace`` that of the covariance of all counts; ``presence`` the marginals of the random filter that the
-    gradient defines, from which the lower bound is built (section 6).
+    where it is no coordinate at all. ``trace`` is that of the covariance of all counts. ``presence`` are the
+    marginals of the random filter that the gradient defines, from which the lower bound is built (section 6).
     """
 
     grove: Grove
@@ -67,7 +67,7 @@ def fit_forest(
     shape = (grove.parent, grove.depth, grove.width, grove.start, grove.times, grove.copies)
 
     def unpack(x: _Floats) -> tuple[_Floats, float]:
-        return x[:-1] / scale, 1.0 if max_size is None else float(1 / (1 + np.exp(-x[-1])))
+        return x[:-1] / scale, 1.0 if max_size is None else float(expit(x[-1]))
 
     def objective(x: _Floats) -> tuple[float, _Floats] | None:
         a, s = unpack(x)

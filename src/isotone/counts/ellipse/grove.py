@@ -16,7 +16,7 @@ __all__ = ["Grove", "plant"]
 
 _Ints = NDArray[np.int64]
 
-_WORK = 3e8
+_WORK = 6e7
 """Above this many multiplications an evaluation is shortened by leaving out distant ancestors."""
 
 
