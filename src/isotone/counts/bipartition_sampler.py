@@ -183,12 +183,11 @@ _recent: OrderedDict[Hashable, Sampler] = OrderedDict()
 def sampler(P: Poset, relaxation: Relaxation | None = None, progress: Progress = no_progress) -> Sampler:
     """The sampler of ``P``; the last few are kept, because their tables take time."""
     key = (P.elements, P.covers, relaxation)
-    if key not in _recent:
-        _recent[key] = build_sampler(P, relaxation, progress)
-    _recent.move_to_end(key)
+    found = _recent.pop(key, None) or build_sampler(P, relaxation, progress)
+    _recent[key] = found
     while len(_recent) > 4:
         _recent.popitem(last=False)
-    return _recent[key]
+    return found
 
 
 def sample_extended_bipartition(P: Poset) -> tuple[tuple[Hashable, ...], tuple[Hashable, ...]]:

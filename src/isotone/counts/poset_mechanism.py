@@ -162,6 +162,8 @@ def check_records(records: int, values: NDArray[np.int64]) -> int:
         number = int(records.__index__())
     except (AttributeError, TypeError):
         raise InputError("The number of records must be a whole number.") from None
-    if not values.max() <= number < 2**62:
+    if number >= 2**62:
+        raise InputError("The number of records must be below 2**62.")
+    if number < values.max():
         raise InputError("There are fewer records than one of the counts: pass the number of all records.")
     return number
