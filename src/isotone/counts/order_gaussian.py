@@ -171,6 +171,15 @@ class OrderGaussianMechanism(AdditiveMechanism):
         """For each count alone, the half-width that its noise stays within with the given probability."""
         return float(ndtri((1 + check_confidence(confidence)) / 2)) * self.error().sd
 
+    def simultaneous_half_width(self, confidence: float = 0.95) -> float:
+        """The half-width that *all* noise stays within, at once, with the given probability (simulated)."""
+        level, rng = check_confidence(confidence), np.random.default_rng(0)
+        rows = min(50_000, max(2_000, 1_000_000 // len(self.P)))
+        step = max(1, _CHUNK // len(self.P))  # all draws of a large order would not fit into memory
+        sizes = [min(step, rows - start) for start in range(0, rows, step)]
+        largest = [np.max(np.abs(np.asarray(self.simulate(size, rng))), axis=1) for size in sizes]
+        return float(np.quantile(np.concatenate(largest), level))
+
     def consistent_by_covariance(self, values: ArrayLike, upper: float | None = None) -> NDArray[np.float64]:
         """Released ``values`` made monotone and not negative in the norm of their covariance.
 
