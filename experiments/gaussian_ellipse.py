@@ -22,6 +22,8 @@ from isotone.order import Poset
 
 EXPECTED = {"survey, 15": 0.3456, "chain, 50": 0.0820, "antichain, 50": 0.3257, "chain, 500": 0.0149}
 
+OFFSETS = {"survey, 15": (6, 6), "NAICS, 2125": (-30, 8), "Debian, 200": (-20, -14), "courses, 300": (2, 7)}
+
 FAMILIES: dict[str, Callable[[int], Poset]] = {
     "chain": lambda n: Poset.chain(range(n)),
     "antichain": lambda n: Poset.antichain(range(n)),
@@ -103,13 +105,21 @@ def traces(out: Path, orders: list[tuple[str, str, Poset]], progress: Progress) 
     for x in np.flatnonzero(family == ""):
         name = str(columns["order"][x])
         left.plot(n[x], ratio[x], "kD", markersize=4)
-        left.annotate(name, (n[x], ratio[x]), textcoords="offset points", xytext=(5, 3), fontsize="small")
+        left.annotate(
+            name, (n[x], ratio[x]), textcoords="offset points", xytext=OFFSETS[name], fontsize="small"
+        )
         right.plot(n[x], 100 * gap[x], "kD", markersize=4)
     given = np.isfinite(expected)
     left.plot(
         n[given], expected[given], "o", color="none", markeredgecolor="C3", markersize=11, label="expected"
     )
-    left.set(xscale="log", yscale="log", xlabel="n", ylabel="total variance at sensitivity 1, over n²")
+    left.set(
+        xscale="log",
+        yscale="log",
+        xlim=(0.8, 5000),
+        xlabel="n",
+        ylabel="total variance at sensitivity 1, over n²",
+    )
     right.set(xscale="log", xlabel="n", ylabel="above the bound on every Gaussian, in %")
     left.legend(fontsize="small")
     right.legend(fontsize="small")
@@ -146,7 +156,7 @@ def crossovers(out: Path, quick: bool, progress: Progress) -> None:
     axes.axhline(1, color="k", linewidth=0.8)
     for n_expected in (32, 84):
         axes.axvline(n_expected, color="C3", linewidth=0.8, linestyle=":")
-    axes.annotate("expected crossings: 32 (antichain), 84 (chain)", (32, 12), fontsize="small", color="C3")
+    axes.annotate("expected crossings: 32 (antichain), 84 (chain)", (9, 5.8), fontsize="small", color="C3")
     axes.set(xscale="log", yscale="log", xlabel="n", ylabel="error over that of the poset mechanism at ε = 1")
     axes.legend(fontsize="x-small", ncols=2)
     save_figure(figure, out, "crossovers")

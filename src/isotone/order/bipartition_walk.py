@@ -21,7 +21,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from isotone.order.bipartition_spelling import choose_split, spell
-from isotone.order.bipartition_tree import BESIDE, CHAIN, POINTS, PRIME, SHUFFLE, STACK
+from isotone.order.bipartition_tree import BESIDE, CHAIN, POINTS, PRIME, STACK
 from isotone.order.stream import (
     STATUS,
     Stream,
@@ -61,9 +61,9 @@ def walks(
     n = orders.shape[1]
     assigned = np.empty((arrays[0].shape[0], 3), np.int64)
     places, spare, ends = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(64, np.int64)
-    filled, found = 0, np.empty(n, np.int32)
+    filled, found, flags = 0, np.empty(n, np.int32), np.zeros(n, np.int8)
     while filled < sizes.size:
-        a = _walk(arrays, words, cursor, answers, assigned, places, spare, ends, found)
+        a = _walk(arrays, words, cursor, answers, assigned, places, spare, ends, flags, found)
         if cursor[STATUS] != 0:
             rewind(cursor)
             break
@@ -108,13 +108,13 @@ def _walk(
     places: Places,
     spare: Places,
     ends: Ints,
+    flags: NDArray[np.int8],
     out: Places,
 ) -> Int64:
     """One walk: the size of side A, or -1 if it ended in an excess or had to stop.
 
     Step v is given ``assigned[v, 0]`` places of side A, listed in ``places`` from ``assigned[v, 1]`` on, and
-    for its other elements places of side B, listed from ``assigned[v, 2]`` on. Steps of counted tables get
-    their places in ascending order, those of loose tables in random order.
+    for its other elements places of side B, listed from ``assigned[v, 2]`` on; both in ascending order.
     """
     tree, elements, blocks, module, numbers, g, lasts, first, state, weight, top, unit = arrays
     last = tree.shape[0] - 1
@@ -132,6 +132,9 @@ def _walk(
             k = _split(words, cursor, numbers, start + a, tree[left, 4], near, tree[right, 4], far, a)
             if k < 0:
                 return -1
+            if kind == BESIDE:
+                _deal(words, cursor, places, pa, a, k, spare, flags)
+                _deal(words, cursor, places, pb, size - a, near - k, spare, flags)
             _assign(assigned, left, k, pa, pb)
             _assign(assigned, right, a - k, pa + k, pb + near - k)
             continue
@@ -162,16 +165,12 @@ def _walk(
         exact = size <= EXACT_BINOMIALS and kind in (POINTS, CHAIN)
         if not exact and not certain(words, cursor, answers, v, a, 0):
             return -1
-        if kind in (POINTS, CHAIN):
+        if kind == POINTS:
+            _arrange(words, cursor, elements, left, size, a, places, pa, pb, spare, out)
+        elif kind == CHAIN:
             _scatter(words, cursor, elements, left, size, a, places, pa, pb, out)
-            continue
-        if kind == SHUFFLE:
-            _shuffle(words, cursor, places, pa, a)
-            _shuffle(words, cursor, places, pb, size - a)
         else:
-            _sort(places, pa, a)
-            _sort(places, pb, size - a)
-        _assign(assigned, left, a, pa, pb)
+            _assign(assigned, left, a, pa, pb)
     return n_a if cursor[STATUS] == 0 else -1
 
 
@@ -247,23 +246,62 @@ def _scatter(
 
 
 @njit(**LEAF)
-def _shuffle(words: Stream, cursor: Ints, places: Places, start: Int64, count: Int64) -> None:
-    for k in range(count - 1, 0, -1):
-        j = start + below(words, cursor, k + 1)
-        places[start + k], places[j] = places[j], places[start + k]
+def _arrange(
+    words: Stream,
+    cursor: Ints,
+    elements: Ints,
+    start: Int64,
+    count: Int64,
+    a: Int64,
+    places: Places,
+    pa: Int64,
+    pb: Int64,
+    spare: Places,
+    out: Places,
+) -> None:
+    """Put the elements in random order: the first ``a`` on side A, the others on side B."""
+    for k in range(count):
+        spare[k] = elements[start + k]
+    for k in range(count - 1, -1, -1):
+        j = below(words, cursor, k + 1) if k > 0 else 0
+        place = places[pa + k] if k < a else places[pb + k - a]
+        out[place] = spare[j]
+        spare[j] = spare[k]
 
 
 @njit(**LEAF)
-def _sort(places: Places, start: Int64, count: Int64) -> None:
-    """Shell's sort: it allocates nothing, and most parts are short."""
-    gap = 1
-    while 3 * gap < count:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for k in range(start + gap, start + count):
-            place, j = places[k], k
-            while j >= start + gap and places[j - gap] > place:
-                places[j] = places[j - gap]
-                j -= gap
-            places[j] = place
-        gap //= 3
+def _deal(
+    words: Stream,
+    cursor: Ints,
+    places: Places,
+    start: Int64,
+    count: Int64,
+    k: Int64,
+    spare: Places,
+    flags: NDArray[np.int8],
+) -> None:
+    """Move a random ``k`` of ``count`` places to the front, keeping the order of these and of the others.
+
+    The smaller part is drawn place by place, drawing again where a place is taken; ``flags`` are 0 before
+    and after.
+    """
+    few = min(k, count - k)
+    if few == 0:
+        return
+    for _ in range(few):
+        p = below(words, cursor, count)
+        while flags[p] == 1 and cursor[STATUS] == 0:
+            p = below(words, cursor, count)
+        flags[p] = 1
+    front = 1 if few == k else 0
+    i, j = start, 0
+    for p in range(count):
+        if flags[p] == front:
+            places[i] = places[start + p]
+            i += 1
+        else:
+            spare[j] = places[start + p]
+            j += 1
+        flags[p] = 0
+    for p in range(j):
+        places[i + p] = spare[p]
