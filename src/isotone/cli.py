@@ -188,7 +188,7 @@ def _release_table(made: Any) -> Table:
 # ---------------------------------------------------------------------------- ledger
 
 LedgerPath = Annotated[str, typer.Argument(metavar="LEDGER", help="The ledger's path or postgresql:// URL.")]
-Dataset = Annotated[str | None, typer.Option(help="The data set's name [default: the file's stem].")]
+Dataset = Annotated[str | None, typer.Option(help="The data set's name. Default: the file's stem.")]
 
 
 @ledger_app.command("create")
@@ -330,7 +330,7 @@ def load_experiment(path: Path) -> ModuleType:
 def reproduce(
     name: Annotated[str | None, typer.Argument(help="The experiment; without it, the list of all.")] = None,
     folder: Annotated[
-        Path | None, typer.Option("--out", help="Where data and pictures go [default: out/NAME].")
+        Path | None, typer.Option("--out", help="Where data and pictures go. Default: out/NAME.")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A small version that runs in seconds.")] = False,
 ) -> None:

@@ -42,25 +42,37 @@ Size = Annotated[int, Field(ge=1)]
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    # The text under an entry is its meaning in the documentation (docs/reference/spec.md).
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
 
 
 class Data(_Section):
     """``[data]``: where the records are and how one is read."""
 
     path: Text
+    """The data: .csv, .tsv, .parquet, .jsonl or .arrow; a pattern such as "part-*.parquet" means all that match."""
     unit: Text | None = None
+    """The column that says whose row it is. Without it every row is one unit; rows without a value are dropped."""
     element: Text | None = None
+    """Counts, long data: the column that names the element which the unit has. A row is one yes."""
     columns: dict[str, str] = {}
+    """Counts, wide data: the column of each element that is not called like the element."""
     yes: list[str] | None = None
+    """Counts: the words that mean yes, in any case. By default 1, true, t, yes, y."""
     no: list[str] | None = None
+    """Counts: the words that mean no; they matter with missing = "yes" only. By default 0, false, f, no, n."""
     missing: Literal["no", "yes"] = "no"
+    """Counts: what an answer counts as that is missing or cannot be read."""
     on_violation: Literal["close", "drop"] = "close"
+    """Counts: whether a record that breaks the order is completed upward, or left out."""
     contributions: Size = 1
+    """How many records one unit may give; the noise grows with it. 1 combines a unit's rows into one record."""
     by: Text | None = None
+    """Counts: a column of groups; one release for each, for the price of one."""
     groups: list[str] | None = None
-    types: dict[str, Literal["answer", "number", "integer", "text"]] = {}
+    """Counts: the public list of the groups. Rows of other groups are left out."""
     weights: Text | None = None
+    """Refused: a survey weight would multiply what one unit reveals. The error says what to do instead."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Data:
@@ -79,21 +91,32 @@ class Budget(_Section):
     """``budget = { … }`` in ``[privacy]``: the ledger's total, to create it on first use."""
 
     epsilon: Amount | None = None
+    """The total ε."""
     delta: Real | None = None
+    """The total δ, for an (ε, δ) budget."""
     rho: Amount | None = None
+    """The total ρ, for a zCDP budget, in place of ε."""
 
 
 class Privacy(_Section):
     """``[privacy]``: what is promised, and the ledger that pays for it."""
 
     epsilon: Amount | None = None
+    """What this release spends. Quoted numbers such as "0.1" or "1/3" are exact, and so is 0.1."""
     delta: Real | None = None
+    """Counts: with ε, for (ε, δ)-differential privacy."""
     rho: Amount | None = None
+    """Counts: zero-concentrated differential privacy, in place of ε."""
     ledger: Text
+    """The ledger that pays: a path, or postgresql://… for one that several machines share."""
     dataset: Text | None = None
+    """The steward's name for the data in the ledger. By default the ledger's file name without its ending."""
     unit: Text | None = None
+    """What is protected, in words: person, household, … By default the name of the unit's column, or "record"."""
     neighbours: Literal["add-remove", "replace"] = "add-remove"
+    """What one change of the data is: a unit more or less, or a unit with other answers."""
     budget: Budget | None = None
+    """The ledger's total, to create it on first use; afterwards it must be the same, or left out."""
 
     @model_validator(mode="after")
     def _one_kind(self) -> Privacy:
@@ -115,14 +138,23 @@ class Order(_Section):
     """``[order]``: counts over a partial order, given here or in a file."""
 
     elements: list[str] | None = None
+    """The names, with relations; their sequence is that of the release."""
     relations: list[tuple[str, str]] | None = None
+    """Pairs [lower, upper]: a yes to lower implies a yes to upper."""
     parents: dict[str, str | list[str]] | None = None
+    """The same as a table: name = "what it implies", or a list of them. Other names become elements too."""
     file: Text | None = None
+    """The same in a file: .csv with a line per relation, or .json or .toml with such a table."""
     lower: Text = "child"
+    """In a CSV file: the column of the lower element, the one that implies."""
     upper: Text = "parent"
+    """In a CSV file: the column of the upper element, the one that is implied."""
     mechanism: Text = "best"
+    """The name of a mechanism, or "best": the one that the plan puts first."""
     max_size: Size | None = None
+    """Records keep at most so many yeses, those nearest to the top; the noise may then be smaller."""
     total: bool = False
+    """Also release the number of records, where the mechanism gives it for free."""
 
     @model_validator(mode="before")
     @classmethod
@@ -146,13 +178,21 @@ class Table(_Section):
     """``[table]``: one count per category."""
 
     category: Text
+    """The column of the categories."""
     categories: list[str] | None = None
+    """The public list of the categories: others are ignored, absent ones count 0."""
     categories_file: Text | None = None
+    """A public CSV file that has the list, in a column called like category."""
     count: Text | None = None
+    """For rows that are already counts: the column of the count. Without it a row counts as one."""
     upper: Size
+    """The largest count that is told apart; larger ones are published as this at most. Not chosen by the data."""
     remap: Literal["auto", "rows", "table"] = "auto"
+    """Whether counts are published row by row or from an estimate for the whole table; "auto" decides in public."""
     split: Real | None = None
-    shape: Shape = "skewed"  # the plan's guess; a release does not use it
+    """The share of ε that goes to the distribution. By default a rule of thumb."""
+    shape: Shape = "skewed"
+    """Your guess at the distribution, for the plan alone: a release does not use it."""
 
     @model_validator(mode="after")
     def _one_list(self) -> Table:
@@ -165,15 +205,25 @@ class Curve(_Section):
     """``[curve]``: y as a monotone function of x."""
 
     x: Text
+    """The column of x."""
     y: Text
+    """The column of y."""
     bounds: tuple[Real, Real]
+    """Public limits [low, high] of x; values outside are moved to the ends. Not chosen by the data."""
     y_range: tuple[Real, Real]
+    """Public limits [low, high] of y, in the same way. The noise grows with their distance."""
     increasing: bool | Literal["auto"] = True
-    loss: Text = "squared"
+    """Whether y rises or falls with x; "auto" spends 5 % of ε on finding out."""
+    loss: str | tuple[str, Real] = "squared"
+    """What a fit minimises: "squared", "absolute", "logistic", ["huber", delta], ["pinball", q] or ["logistic", margin]."""
     method: Text = "additive"
+    """The mechanism: "additive", "threshold", "baseline", "bins" or "auto"."""
     shape: str | tuple[str, Real] | None = None
+    """Beyond rising: ["constant", pieces], ["linear", pieces], ["lipschitz", slope], "convex" or "concave"."""
     public_n: Size | None = None
-    x_grid: Size | None = None
+    """The number of records, if it is public. Otherwise a noisy one costs 2 % of ε."""
+    x_grid: Size | Literal["integers"] | None = None
+    """The public grid of x: so many even points, or "integers" for every whole number of bounds."""
 
     @model_validator(mode="before")
     @classmethod
@@ -188,9 +238,13 @@ class Output(_Section):
     """``[output]``: where the release goes."""
 
     folder: Text
+    """The folder to write: release.csv, manifest.json and report.html."""
     confidence: Annotated[float, Field(gt=0, lt=1)] = 0.95
+    """The confidence of the intervals."""
     title: str | None = None
+    """The title of the report."""
     report: bool = True
+    """Whether to write report.html."""
 
 
 class Spec(_Section):

@@ -52,7 +52,10 @@ def test_a_good_spec_is_read(tmp_path):
         (('unit = "person"', 'unit = "person"\nweights = "w"'), r"survey weights are refused"),
         (('unit = "person"', 'unit = "person"\nby = "region"'), r"by and groups go together"),
         (('unit = "person"', 'unit = "person"\ncontributions = 0'), r"data.contributions"),
-        (('unit = "person"', 'unit = "person"\ntypes = { hyp = "colour" }'), r"data.types.hyp"),
+        (
+            ('unit = "person"', 'unit = "person"\ntypes = { hyp = "number" }'),
+            r"data.types: there is no such entry",
+        ),
         (('epsilon = "0.5"', ""), r"give epsilon .* or rho"),
         (('epsilon = "0.5"', 'epsilon = "1"\nrho = "1"'), r"not both"),
     ],
