@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from scipy.optimize import root_scalar
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
     from isotone.order import Poset
 
-__all__ = ["Plan", "Row", "plan"]
+__all__ = ["Criterion", "Plan", "Row", "plan"]
+
+Criterion = Literal["total", "worst"]
 
 
 def plan(
@@ -36,13 +38,15 @@ def plan(
     neighbours: Neighbours = "add-remove",
     contributions: int = 1,
     relaxation: Relaxation | None = None,
+    by: Criterion = "total",
     progress: Progress = no_progress,
 ) -> Plan:
     """Compare every mechanism that keeps a promise for counts over ``P``.
 
     The promise is ``epsilon`` (pure), ``epsilon`` and ``delta``, or ``rho`` (zCDP; pure mechanisms then count
     as epsilon²/2). ``max_size`` promises that records are cut to at most so many yeses (:func:`cut`): where it
-    is far below the number of elements it matters more than the order. Only public things enter.
+    is far below the number of elements it matters more than the order. ``by`` says what best means: the least
+    ``total`` squared error, or the least error of the ``worst`` element. Only public things enter.
 
     An order beyond exact reach is relaxed for ``PosetMechanism``, which can take minutes; its row says so and
     what it costs, and the mechanism keeps the relaxed order. ``relaxation=relax(P, seconds=20)`` bounds the time.
@@ -52,6 +56,8 @@ def plan(
     >>> type(p.best).__name__
     'HierarchicalMechanism'
     """
+    if by not in get_args(Criterion):
+        raise InputError(f"by must be 'total' or 'worst', not {by!r}.")
     promise = _promise(epsilon, delta, rho, neighbours)
     setting = Setting(P, contributions, max_size, relaxation)
     builds = candidates(setting, promise)
@@ -61,7 +67,8 @@ def plan(
         progress((done + 1) / (len(builds) + 1), type(mechanism).__name__)
         rows.append(Row.of(mechanism, build))
     progress(1.0, "done")
-    return Plan(P, promise, tuple(sorted(rows, key=lambda row: row.rmse)))
+    rows.sort(key=lambda row: row.rmse if by == "total" else row.worst)
+    return Plan(P, promise, tuple(rows))
 
 
 def _part(progress: Progress, done: int, parts: int) -> Progress:
@@ -112,7 +119,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Plan:
-    """Mechanisms for one order and one promise, best (least root mean squared error) first.
+    """Mechanisms for one order and one promise, best first.
 
     ``best`` is ready to release. A plan prints as a table, in a terminal and in a notebook.
     """
@@ -123,7 +130,7 @@ class Plan:
 
     @property
     def best(self) -> AdditiveMechanism:
-        """The mechanism with the least root mean squared error."""
+        """The mechanism with the least error, by the plan's criterion."""
         return self.rows[0].mechanism
 
     def __iter__(self) -> Iterator[Row]:

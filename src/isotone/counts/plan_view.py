@@ -20,7 +20,7 @@ _FAR = 20
 
 
 def _cells(plan: Plan) -> list[tuple[str, ...]]:
-    least = plan.rows[0].rmse
+    least = min(row.rmse for row in plan.rows)
     return [
         (
             row.name,

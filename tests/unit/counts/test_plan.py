@@ -174,3 +174,15 @@ def test_a_promise_that_cannot_be_kept_is_refused(survey, promise, message):
 def test_an_error_that_is_no_error_is_refused(survey, error):
     with pytest.raises(InputError, match="error must be"):
         plan(survey, 1).epsilon_for(error)
+
+
+def test_a_plan_picks_by_the_worst_element_on_request() -> None:
+    star = Poset(range(6), [(leaf, 5) for leaf in range(5)])
+    by_total = plan(star, rho=0.5, max_size=3)
+    by_worst = plan(star, rho=0.5, max_size=3, by="worst")
+    assert type(by_total.best).__name__ == "OrderGaussianMechanism"
+    assert type(by_worst.best).__name__ == "GaussianMechanism"
+    assert by_worst.rows[0].worst == min(row.worst for row in by_total)
+    assert "× 0." not in str(by_worst)  # squared errors are given relative to the least
+    with pytest.raises(InputError, match="by must be 'total' or 'worst', not 'best'"):
+        plan(star, rho=0.5, by="best")  # pyright: ignore[reportArgumentType]
