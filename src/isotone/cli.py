@@ -72,7 +72,9 @@ def show(value: Any, *, as_json: bool, quiet: bool, plain: Any) -> None:
     elif out.is_terminal and not isinstance(plain, str):
         out.print(plain)
     elif isinstance(plain, Table):
-        plain.box = None
+        if plain.title:  # a title of its own is not wrapped to the width of the table
+            typer.echo(str(plain.title))
+        plain.title, plain.box = None, None
         Console(width=240, highlight=False).print(plain)  # as wide as the text: nothing is cut in a pipe
     else:
         typer.echo(str(plain))
@@ -249,7 +251,7 @@ def ledger_export(path: LedgerPath, dataset: Dataset = None) -> None:
 # ---------------------------------------------------------------------------- order
 
 OrderPath = Annotated[
-    Path, typer.Argument(metavar="FILE", help="A spec with [order], or an order file (.csv, .json, .toml).")
+    Path, typer.Argument(metavar="FILE", help="A spec for counts, or an order file (.csv, .json, .toml).")
 ]
 Lower = Annotated[str, typer.Option(help="For a CSV file: the column of the lower element.")]
 Upper = Annotated[str, typer.Option(help="For a CSV file: the column of the upper element.")]

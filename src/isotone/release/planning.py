@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from isotone import tables
@@ -52,6 +52,7 @@ def plan_spec(spec: Spec, progress: Progress = no_progress) -> SpecPlan:
             contributions=spec.data.contributions,
             progress=progress,
         )
+        made = replace(made, guarantee=promise)  # the plan does not know the unit, the spec does
         rows = [
             {
                 "mechanism": r.name,

@@ -188,7 +188,7 @@ class Table(_Section):
     upper: Size
     """The largest count that is told apart; larger ones are published as this at most. Not chosen by the data."""
     remap: Literal["auto", "rows", "table"] = "auto"
-    """Whether counts are published row by row or from an estimate for the whole table; "auto" decides in public."""
+    """Whether counts are published row by row or from an estimate for the whole table; "auto" decides by public numbers and by what is already private."""
     split: Real | None = None
     """The share of ε that goes to the distribution. By default a rule of thumb."""
     shape: Shape = "skewed"
