@@ -1,0 +1,59 @@
+"""OpenDP: isotone's mechanisms as measurements, in its compositors, odometers, filters and ``Context``.
+
+Tested with OpenDP 0.16; the extra asks for 0.14 or newer, without any of OpenDP's own extras. OpenDP calls
+measurements that are written in Python *honest-but-curious*, and its users say that they accept that:
+
+>>> import opendp.prelude as dp
+>>> dp.enable_features("contrib", "honest-but-curious")
+
+Data are rows of a table (pandas, polars, Arrow, DuckDB, a path …): the domain is :func:`table_domain`, and the
+distance between two tables is the number of rows, or of the units that own rows, in which they differ. The
+distance is *not* one between vectors of counts: what makes the noise of an order small is that a record moves
+the counts along the order, and no ℓp distance of counts knows that.
+
+>>> import pandas as pd
+>>> from isotone.interop import opendp as bridge
+>>> from isotone.order import Poset
+>>> bridge.register()
+>>> P = Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])
+>>> table = pd.DataFrame({"hyp": [1] * 120, "twice": [1] * 80 + [0] * 40, "meds": [0] * 120, "age": [50.0] * 120})
+>>> context = dp.Context.compositor(
+...     data=table,
+...     domain=bridge.table_domain(),
+...     privacy_unit=dp.unit_of(contributions=1),
+...     privacy_loss=dp.loss_of(epsilon=1.0),
+...     split_evenly_over=2,
+... )
+>>> context.query().isotone_counts(P).release().shape  # spends what the context has set aside for it
+(3,)
+>>> ages = context.query().isotone_column("age").impute_constant(0.0).clamp((0.0, 100.0)).resize(120, 50.0).mean()
+>>> isinstance(ages.laplace().release(), float)  # OpenDP's own mean, of the same rows, from the same budget
+True
+"""
+
+from isotone.interop.opendp.columns import make_column
+from isotone.interop.opendp.context import (
+    make_isotone_column,
+    make_isotone_counts,
+    make_isotone_curve,
+    make_isotone_table,
+    register,
+)
+from isotone.interop.opendp.counts import make_counts
+from isotone.interop.opendp.curves import make_curve
+from isotone.interop.opendp.spaces import table_domain
+from isotone.interop.opendp.tables import make_distribution, make_table
+
+__all__ = [
+    "make_column",
+    "make_counts",
+    "make_curve",
+    "make_distribution",
+    "make_isotone_column",
+    "make_isotone_counts",
+    "make_isotone_curve",
+    "make_isotone_table",
+    "make_table",
+    "register",
+    "table_domain",
+]

@@ -1,0 +1,192 @@
+"""OpenDP's ``Context``: constructors that take public parameters and leave the budget to the context.
+
+``context.query().isotone_counts(P)`` lacks one number, the budget, which OpenDP then finds by search. The privacy map
+needs no mechanism, so none is built until the query is released.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Literal
+
+from opendp import context as opendp_context
+
+from isotone.counts.additive import AdditiveMechanism
+from isotone.curves import PrivateIsotonicRegression
+from isotone.errors import InputError
+from isotone.guarantee import Guarantee, Neighbours, Number
+from isotone.interop.opendp.columns import make_column
+from isotone.interop.opendp.counts import counts_measurement
+from isotone.interop.opendp.curves import curve_measurement
+from isotone.interop.opendp.spaces import Adjacency
+from isotone.interop.opendp.tables import table_measurement
+from isotone.order import Poset
+from isotone.release.answers import Answers
+from isotone.release.recipes import count_mechanism
+from isotone.release.records import RecordSource
+from isotone.tables import TwoStageMechanism
+
+__all__ = [
+    "make_isotone_column",
+    "make_isotone_counts",
+    "make_isotone_curve",
+    "make_isotone_table",
+    "register",
+]
+
+
+def register() -> None:
+    """Make ``isotone_counts``, ``isotone_table``, ``isotone_curve`` and ``isotone_column`` known to ``Context``.
+
+    Safe to call more than once. A search for the budget tries about a thousand numbers, which takes a second or two;
+    ``release(bounds=(1e-3, 10.0))`` narrows it.
+    """
+    for make in (make_isotone_counts, make_isotone_table, make_isotone_curve, make_isotone_column):
+        if make.__name__.removeprefix("make_") not in opendp_context.constructors:
+            opendp_context.register(make)
+
+
+def make_isotone_column(input_domain: Any, input_metric: Any, column: str) -> Any:
+    """One column for OpenDP's own mechanisms; see :func:`make_column`."""
+    return make_column(input_domain, input_metric, column)
+
+
+def make_isotone_counts(
+    input_domain: Any,
+    input_metric: Any,
+    P: Poset,
+    budget: float,
+    *,
+    mechanism: str = "PosetMechanism",
+    delta: Number | None = None,
+    contributions: int = 1,
+    max_size: int | None = None,
+    element: str | None = None,
+    columns: Mapping[Hashable, str] | None = None,
+    answers: Answers | None = None,
+    on_violation: Literal["close", "drop"] = "close",
+) -> Any:
+    """Counts over ``P`` by the mechanism of this name, as :func:`make_counts`.
+
+    ``budget`` is epsilon for pure mechanisms and where ``delta`` is given, and rho for Gaussian ones without it; as
+    a float at its binary value.
+    """
+    amount, neighbours = _amount(budget), Adjacency.of(input_metric).neighbours
+    build = _builder(mechanism, P, delta, neighbours, contributions, max_size)
+    promise = _promise(build(Fraction(1)).guarantee, amount)
+    return counts_measurement(
+        input_domain,
+        input_metric,
+        promise,
+        P,
+        lambda counts: build(amount).release(counts),
+        contributions=contributions,
+        max_size=max_size,
+        source=RecordSource(None, element, columns or {}),
+        answers=answers or Answers(),
+        on_violation=on_violation,
+    )
+
+
+def make_isotone_table(
+    input_domain: Any,
+    input_metric: Any,
+    categories: Sequence[str],
+    budget: float,
+    *,
+    category: str,
+    upper: int,
+    contributions: int = 1,
+    split: Number | None = None,
+    remap: Literal["auto", "rows", "table"] = "auto",
+) -> Any:
+    """A table of counts by :class:`~isotone.tables.TwoStageMechanism`, as :func:`make_table`; ``budget`` is epsilon."""
+    neighbours = Adjacency.of(input_metric).neighbours
+    settings: dict[str, Any] = {"contributions": contributions, "neighbours": neighbours}
+    mechanism = TwoStageMechanism(upper, _amount(budget), split, remap, **settings)
+    return table_measurement(
+        input_domain,
+        input_metric,
+        mechanism.guarantee,
+        mechanism.release,
+        contributions=contributions,
+        upper=upper,
+        category=category,
+        categories=categories,
+    )
+
+
+def make_isotone_curve(
+    input_domain: Any,
+    input_metric: Any,
+    budget: float,
+    *,
+    x: str,
+    y: str,
+    bounds: Any,
+    y_range: Any,
+    contributions: int = 1,
+    **options: Any,
+) -> Any:
+    """A monotone curve by :class:`~isotone.curves.PrivateIsotonicRegression`, as :func:`make_curve`; ``budget`` is
+    epsilon, and ``options`` are the estimator's.
+    """
+    amount = _amount(budget)
+
+    def build(epsilon: Fraction) -> PrivateIsotonicRegression:
+        return PrivateIsotonicRegression(
+            epsilon,
+            bounds,
+            y_range,
+            contributions=contributions,
+            neighbours=Adjacency.of(input_metric).neighbours,
+            **options,
+        )
+
+    trial = build(Fraction(1))
+    return curve_measurement(
+        input_domain, input_metric, trial, lambda: build(amount), x=x, y=y, epsilon=amount
+    )
+
+
+def _amount(budget: float) -> Fraction:
+    """OpenDP's float at its binary value: what its compositors compare is then met exactly."""
+    try:
+        amount = Fraction(budget)
+    except (TypeError, ValueError, OverflowError):
+        amount = Fraction(0)
+    if amount <= 0:
+        raise InputError(f"The budget must be a number above 0, not {budget!r}.")
+    return amount
+
+
+@lru_cache(maxsize=32)
+def _builder(
+    name: str,
+    P: Poset,
+    delta: Number | None,
+    neighbours: Neighbours,
+    contributions: int,
+    max_size: int | None,
+) -> Callable[[Fraction], AdditiveMechanism]:
+    """From a budget to the mechanism; the last one is kept, so that a search over budgets builds hardly any."""
+    kind = count_mechanism(name)
+    common: dict[str, Any] = {"neighbours": neighbours, "contributions": contributions}
+    if max_size is not None:
+        common["max_size"] = max_size
+
+    @lru_cache(maxsize=2)
+    def build(budget: Fraction) -> AdditiveMechanism:
+        if delta is not None:
+            return kind(P, epsilon=budget, delta=delta, **common)
+        return kind(P, rho=budget, **common) if "Gaussian" in name else kind(P, epsilon=budget, **common)
+
+    return build
+
+
+def _promise(at_one: Guarantee, budget: Fraction) -> Guarantee:
+    """The promise of the same mechanism with another budget."""
+    return replace(at_one, rho=budget) if at_one.kind == "zcdp" else replace(at_one, epsilon=budget)

@@ -1,0 +1,100 @@
+"""Counts over an order as an OpenDP measurement: from rows to noisy counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from opendp.measurements import make_user_measurement
+
+from isotone.counts.additive import AdditiveMechanism
+from isotone.counts.lp_ball import LpMechanism
+from isotone.errors import InputError
+from isotone.guarantee import Guarantee
+from isotone.interop.opendp.maps import measure_and_map
+from isotone.interop.opendp.spaces import Adjacency, require_rows
+from isotone.order import Poset
+from isotone.release.answers import Answers
+from isotone.release.records import RecordRules, RecordSource, count_records
+
+__all__ = ["counts_measurement", "make_counts"]
+
+
+def make_counts(
+    input_domain: Any,
+    input_metric: Any,
+    mechanism: AdditiveMechanism,
+    *,
+    element: str | None = None,
+    columns: Mapping[Hashable, str] | None = None,
+    answers: Answers | None = None,
+    on_violation: Literal["close", "drop"] = "close",
+) -> Any:
+    """Any mechanism of ``isotone.counts`` as a measurement on the rows of a table.
+
+    Rows become records as in :func:`isotone.release_counts`: combined by unit if the metric has an identifier,
+    read as yes or no, closed upward (or dropped), cut to the mechanism's ``max_size``, and counted. All of that
+    looks at one unit at a time, so d units move the counts by d records, and the map is that of ``maps.py``.
+
+    Guarantee: that of ``mechanism``, for one unit of the metric; its neighbours must be those of the metric.
+    The output is an integer array in the order of ``P.elements``.
+
+    >>> import opendp.prelude as dp
+    >>> import pandas as pd
+    >>> from isotone.counts import PosetMechanism
+    >>> from isotone.interop.opendp import table_domain
+    >>> dp.enable_features("contrib", "honest-but-curious")
+    >>> P = Poset(["hyp", "twice"], [("twice", "hyp")])
+    >>> m = make_counts(table_domain(), dp.symmetric_distance(), PosetMechanism(P, epsilon="1/2"))
+    >>> m.map(1), m.map(4)
+    (0.5, 2.0)
+    >>> m(pd.DataFrame({"hyp": ["yes", "no"], "twice": ["", "yes"]})).shape
+    (2,)
+    """
+    if isinstance(mechanism, LpMechanism):
+        raise InputError(f"{type(mechanism).__name__} cannot release, so it cannot be a measurement.")
+    return counts_measurement(
+        input_domain,
+        input_metric,
+        mechanism.guarantee,
+        mechanism.P,
+        mechanism.release,
+        contributions=mechanism.contributions,
+        max_size=mechanism.max_size,
+        source=RecordSource(None, element, columns or {}),
+        answers=answers or Answers(),
+        on_violation=on_violation,
+    )
+
+
+def counts_measurement(
+    input_domain: Any,
+    input_metric: Any,
+    promise: Guarantee,
+    P: Poset,
+    release: Callable[[NDArray[np.int64]], Any],
+    *,
+    contributions: int,
+    max_size: int | None,
+    source: RecordSource,
+    answers: Answers,
+    on_violation: Literal["close", "drop"],
+) -> Any:
+    """A measurement that counts rows over ``P`` and releases the counts by a mechanism with this promise."""
+    require_rows(input_domain)
+    adjacency = Adjacency.of(input_metric)
+    adjacency.check(promise, contributions)
+    rules = RecordRules(adjacency.unit, contributions, on_violation, max_size, answers)
+    if source.element is not None and adjacency.unit is None:
+        raise InputError(
+            "Long data (element=) belongs to units: take a metric with an identifier, dp.symmetric_id_distance(...)."
+        )
+
+    def measure(data: Any) -> Any:
+        here = RecordSource(data, source.element, source.columns)
+        return release(count_records(here, here.open(P, rules, None), P, rules)[0][0])
+
+    measure_of_loss, privacy_map = measure_and_map(promise)
+    return make_user_measurement(input_domain, input_metric, measure_of_loss, measure, privacy_map)

@@ -1,0 +1,133 @@
+"""Monotone curves as OpenDP measurements: from rows to a fitted estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from opendp.measurements import make_user_measurement
+
+from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression
+from isotone.curves.poset_product import FeatureOrder
+from isotone.errors import InputError
+from isotone.guarantee import Guarantee
+from isotone.interop.opendp.columns import read_rows
+from isotone.interop.opendp.maps import measure_and_map
+from isotone.interop.opendp.spaces import Adjacency, require_rows
+from isotone.order import Poset
+from isotone.release.points import PointSource, count_points
+
+__all__ = ["curve_measurement", "make_curve"]
+
+_Y_STEPS = 1 << 16
+
+Estimator = PrivateIsotonicRegression | PrivatePosetRegression
+
+
+def make_curve(
+    input_domain: Any, input_metric: Any, estimator: Estimator, *, x: str | Sequence[str], y: str
+) -> Any:
+    """A regression of ``isotone.curves`` as a measurement on the rows of a table.
+
+    ``x`` is the column of x, of the elements, or the columns of the features; ``y`` that of the values. OpenDP keeps
+    the account, so the estimator must have no ledger. With an identifier in the metric the first
+    ``estimator.contributions`` rows of each unit count, in the order of their contents.
+
+    Guarantee: epsilon-DP for one unit of the metric; the estimator's neighbours must be those of the metric.
+    The output is a fitted copy of the estimator. It holds no data.
+
+    >>> import opendp.prelude as dp
+    >>> import pandas as pd
+    >>> from isotone.interop.opendp import table_domain
+    >>> dp.enable_features("contrib", "honest-but-curious")
+    >>> model = PrivateIsotonicRegression(epsilon=1, bounds=(0, 100), y_range=(0, 1))
+    >>> m = make_curve(table_domain(), dp.symmetric_distance(), model, x="age", y="risk")
+    >>> m.map(2)
+    2.0
+    >>> fitted = m(pd.DataFrame({"age": [20, 80] * 500, "risk": [0, 1] * 500}))
+    >>> bool(fitted.predict([20])[0] <= fitted.predict([80])[0])
+    True
+    """
+    return curve_measurement(input_domain, input_metric, estimator, lambda: estimator, x=x, y=y)
+
+
+def curve_measurement(
+    input_domain: Any,
+    input_metric: Any,
+    estimator: Estimator,
+    build: Callable[[], Estimator],
+    *,
+    x: str | Sequence[str],
+    y: str,
+    epsilon: Any = None,
+) -> Any:
+    """A measurement that fits ``build()``; ``estimator`` is like it, but for ``epsilon`` if that is given."""
+    require_rows(input_domain)
+    if estimator.ledger is not None:
+        raise InputError("OpenDP keeps the account here: leave out the estimator's ledger.")
+    _check_columns(estimator, x)
+    estimator.check()
+    promise = Guarantee.pure(
+        estimator.epsilon if epsilon is None else epsilon,
+        neighbours=estimator.neighbours,
+        unit=estimator.unit,
+    )
+    adjacency = Adjacency.of(input_metric)
+    adjacency.check(promise, estimator.contributions)
+
+    def measure(data: Any) -> Any:
+        copy = _copy(build())
+        if isinstance(copy, PrivateIsotonicRegression):
+            return _fit_chain(copy, data, x, y, adjacency.unit)
+        return _fit_order(copy, data, x, y, adjacency.unit)
+
+    measure_of_loss, privacy_map = measure_and_map(promise)
+    return make_user_measurement(input_domain, input_metric, measure_of_loss, measure, privacy_map)
+
+
+def _check_columns(estimator: Estimator, x: str | Sequence[str]) -> None:
+    """Refuse names of columns that do not fit what the estimator is about."""
+    if isinstance(estimator, PrivateIsotonicRegression) or isinstance(estimator.P, Poset):
+        if not isinstance(x, str):
+            raise InputError(f"x must name one column, not {x!r}. Several are for from_features().")
+    elif not isinstance(estimator.P, FeatureOrder):
+        raise InputError("A product of orders is not in a column: use from_features(), or a Poset.")
+    elif isinstance(x, str):
+        raise InputError(f"x must name the columns of the features, [...], not {x!r}.")
+
+
+def _copy(estimator: Estimator) -> Estimator:
+    """An estimator with the same parameters that was not fitted."""
+    return type(estimator)(**estimator.get_params(deep=False))
+
+
+def _fit_chain(
+    estimator: PrivateIsotonicRegression, data: Any, x: Any, y: str, unit: str | None
+) -> PrivateIsotonicRegression:
+    """Fit to the points of the public grid, bounded by unit where the data are."""
+    setup = estimator.check()
+    grid, (low, high) = setup.grid, setup.y_range
+    limits = (grid.low, grid.high), (low, high)
+    source = PointSource(data, x, y, *limits, grid.points - 1, _Y_STEPS, unit, estimator.contributions)
+    points = count_points(source, source.open())
+    xs = np.repeat(grid.positions(points.x), points.count)
+    ys = np.repeat(float(low) + float(high - low) * points.y / _Y_STEPS, points.count)
+    # Units are bounded already; rows of their own keep the noise for `contributions` rows.
+    return estimator.fit(xs, ys, groups=np.arange(len(xs)))
+
+
+def _fit_order(
+    estimator: PrivatePosetRegression, data: Any, x: str | Sequence[str], y: str, unit: str | None
+) -> PrivatePosetRegression:
+    """Fit to rows in the order of their contents, so that the order in which they came decides nothing."""
+    order, units = estimator.P, [] if unit is None else [unit]
+    if isinstance(x, str):
+        rows = sorted(read_rows(data, texts=[*units, x], numbers=[y]), key=repr)
+        known = {str(name): name for name in order.elements} if isinstance(order, Poset) else {}
+        places: Any = [known.get(row[-2]) for row in rows]
+    else:
+        rows = sorted(read_rows(data, texts=units, numbers=[*x, y]), key=repr)
+        places = np.array([row[len(units) : -1] for row in rows], dtype=float).reshape(len(rows), len(x))
+    groups = np.arange(len(rows)) if unit is None else np.array([row[0] for row in rows], dtype=object)
+    return estimator.fit(places, [row[-1] for row in rows], groups=groups)

@@ -1,0 +1,129 @@
+"""Tables of counts, and private distributions of counts, as OpenDP measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from opendp.measurements import make_user_measurement
+
+from isotone.errors import InputError
+from isotone.guarantee import Guarantee, Number
+from isotone.interop.opendp.maps import measure_and_map
+from isotone.interop.opendp.spaces import Adjacency, require_rows
+from isotone.release.categories import CategorySource, count_categories
+from isotone.tables import CountMechanism, TwoStageMechanism, privatize_distribution
+from isotone.tables.privatize import Method
+from isotone.tables.steps import Unit
+
+__all__ = ["make_distribution", "make_table", "table_measurement"]
+
+
+def make_table(
+    input_domain: Any,
+    input_metric: Any,
+    mechanism: TwoStageMechanism | CountMechanism,
+    *,
+    category: str,
+    categories: Sequence[str],
+) -> Any:
+    """Any mechanism of ``isotone.tables`` as a measurement on the rows of a table.
+
+    ``categories`` is the public list: rows of other categories are ignored, absent categories count 0. A row, or a
+    unit in up to ``contributions`` categories, moves as many counts by one, which is what the mechanism is built
+    for. A mechanism that was built on a private distribution covers the counts only: release the distribution by
+    :func:`make_distribution` from the same budget.
+
+    Guarantee: that of ``mechanism``, for one unit of the metric; its neighbours must be those of the metric.
+    The output is one integer for each category, in the order of ``categories``.
+
+    >>> import opendp.prelude as dp
+    >>> import pandas as pd
+    >>> from isotone.interop.opendp import table_domain
+    >>> dp.enable_features("contrib", "honest-but-curious")
+    >>> m = make_table(
+    ...     table_domain(), dp.symmetric_distance(), TwoStageMechanism(upper=9, epsilon=1),
+    ...     category="county", categories=["a", "b", "c"],
+    ... )
+    >>> m.map(1)
+    1.0
+    >>> m(pd.DataFrame({"county": ["a", "a", "b", "elsewhere"]})).shape
+    (3,)
+    """
+    if isinstance(mechanism, CountMechanism) and mechanism.simulated:
+        raise InputError("This mechanism was built on a simulated distribution, which is not private.")
+    return table_measurement(
+        input_domain,
+        input_metric,
+        mechanism.guarantee,
+        mechanism.release,
+        contributions=mechanism.unit.contributions,
+        upper=mechanism.upper,
+        category=category,
+        categories=categories,
+    )
+
+
+def make_distribution(
+    input_domain: Any,
+    input_metric: Any,
+    epsilon: Number,
+    *,
+    category: str,
+    categories: Sequence[str],
+    upper: int,
+    method: Method = "cumulative",
+    delta: Number | None = None,
+    contributions: int = 1,
+) -> Any:
+    """A private distribution of counts (:func:`isotone.tables.privatize_distribution`) as a measurement.
+
+    Guarantee: (epsilon, delta)-DP for ``cyclic-gaussian``, epsilon-DP otherwise (docs/theory/tables.md, section 2).
+    The output is a :class:`~isotone.tables.Distribution`, on which a mechanism can be built.
+    """
+    neighbours = Adjacency.of(input_metric).neighbours
+    unit = Unit(contributions, neighbours)
+    settings: dict[str, Any] = {"contributions": contributions, "neighbours": neighbours, "delta": delta}
+    trial = privatize_distribution([0], upper, epsilon, method, **settings)  # refuses what cannot be
+
+    def release(counts: NDArray[np.int64]) -> Any:
+        return privatize_distribution(counts, upper, epsilon, method, **settings)
+
+    return table_measurement(
+        input_domain,
+        input_metric,
+        trial.guarantee,
+        release,
+        contributions=unit.contributions,
+        upper=upper,
+        category=category,
+        categories=categories,
+    )
+
+
+def table_measurement(
+    input_domain: Any,
+    input_metric: Any,
+    promise: Guarantee,
+    release: Callable[[NDArray[np.int64]], Any],
+    *,
+    contributions: int,
+    upper: int,
+    category: str,
+    categories: Sequence[str],
+) -> Any:
+    """A measurement that counts rows by category and releases the counts by a mechanism with this promise."""
+    require_rows(input_domain)
+    adjacency = Adjacency.of(input_metric)
+    adjacency.check(promise, contributions)
+    names = tuple(str(name) for name in categories)
+    _ = CategorySource(None, category, names, upper)  # refuses what cannot be
+
+    def measure(data: Any) -> Any:
+        here = CategorySource(data, category, names, upper, None, adjacency.unit, contributions)
+        return release(count_categories(here, here.open()))
+
+    measure_of_loss, privacy_map = measure_and_map(promise)
+    return make_user_measurement(input_domain, input_metric, measure_of_loss, measure, privacy_map)
