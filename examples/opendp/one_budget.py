@@ -33,7 +33,7 @@ def main() -> list[float]:
     bridge.register()
     # The survey has no ages: give everybody one, for the sake of a mean.
     query = f"SELECT *, 18 + hash(person) % 68 AS age FROM '{SURVEY}'"
-    adults = duckdb.connect().execute(query).to_arrow_table()
+    adults: Any = duckdb.connect().sql(query)
     context: Any = dp.Context.compositor(
         data=adults,
         domain=bridge.table_domain(),
