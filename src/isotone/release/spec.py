@@ -321,7 +321,7 @@ def load_spec(path: str | Path) -> Spec:
 def _explain(error: ValidationError) -> list[str]:
     lines: list[str] = []
     for problem in error.errors():
-        where = [str(part) for part in problem["loc"]]
+        where = [str(part) for part in problem["loc"] if not _is_alternative(part)]
         key = ".".join(where) or "the spec"
         if problem["type"] == "extra_forbidden":
             lines.append(f"  {key}: there is no such entry{_nearest(where)}")
@@ -334,6 +334,11 @@ def _explain(error: ValidationError) -> list[str]:
             )
             lines.append(f"  {key}: {reason}{shown}")
     return lines
+
+
+def _is_alternative(part: int | str) -> bool:
+    """Whether a part of a place only says which of several types was tried there."""
+    return isinstance(part, str) and (part in ("str", "bool", "int") or "[" in part)
 
 
 _SECTIONS: dict[str, type[_Section]] = {
