@@ -152,7 +152,8 @@ class Ledger:
         The total budget: ``epsilon`` (pure), ``epsilon`` and ``delta`` (approximate), or ``rho`` (zCDP).
         Needed to create a ledger; an existing one is opened without, and refuses other numbers than its own.
     dataset
-        The steward's name for the data; the file's stem unless given. Must not be derived from the contents.
+        The steward's name for the data; the file's stem unless given, and what the file says when it is only opened.
+        Must not be derived from the contents.
     unit
         What is protected, in words ("person"); fixed at creation, or by the first charge when not given.
     neighbours
@@ -180,13 +181,13 @@ class Ledger:
         neighbours: Neighbours | None = None,
     ) -> None:
         self._store = open_store(where)
-        name = dataset if dataset is not None else self._store.default_dataset
+        wanted = _budget(epsilon, delta, rho)
+        name = dataset if dataset is not None else self._default_dataset(wanted)
         if not name:
             raise InputError(
                 "A ledger on a server needs dataset='…': a name for the data that the steward gives."
             )
         self.dataset: str = name
-        wanted = _budget(epsilon, delta, rho)
         if wanted is not None and not self._store.exists():
             self._store.create([*_SCHEMA, *_append_only(self._store)])
         elif not self._store.exists():
@@ -195,6 +196,14 @@ class Ledger:
                 "example Ledger(path, epsilon=1) or 'isotone ledger create PATH --epsilon 1'."
             )
         self._store.transact(lambda execute: self._open(execute, wanted, unit, neighbours))
+
+    def _default_dataset(self, wanted: Guarantee | None) -> str | None:
+        """The name when none is given: that in the file when it is only opened, the file's stem for a new ledger."""
+        if wanted is None and isinstance(self._store, SqliteStore) and self._store.exists():
+            names = self._store.transact(lambda execute: execute("SELECT dataset FROM isotone_ledger"))
+            if len(names) == 1:
+                return names[0][0]
+        return self._store.default_dataset
 
     def __enter__(self) -> Ledger:
         return self

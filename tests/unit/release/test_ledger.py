@@ -208,6 +208,13 @@ def test_a_ledger_of_another_data_set_is_refused(tmp_path):
         Ledger(tmp_path / "a.ledger", epsilon=1)
 
 
+def test_a_ledger_file_that_is_only_opened_knows_its_data_set(tmp_path):
+    Ledger(tmp_path / "a.ledger", epsilon=1, dataset="survey 2021")
+    assert Ledger(tmp_path / "a.ledger").dataset == "survey 2021"
+    with pytest.raises(LedgerError, match="belongs to the data set 'survey 2021'"):
+        Ledger(tmp_path / "a.ledger", dataset="a")
+
+
 @pytest.mark.parametrize("content", [b"not a database at all" * 100, b""])
 def test_a_file_that_is_no_ledger_is_refused_and_kept(tmp_path, content):
     path = tmp_path / "a.ledger"
