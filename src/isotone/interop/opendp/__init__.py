@@ -11,6 +11,9 @@ distance between two tables is the number of rows, or of the units that own rows
 distance is *not* one between vectors of counts: what makes the noise of an order small is that a record moves
 the counts along the order, and no ℓp distance of counts knows that.
 
+OpenDP's own Polars contexts work as well, with the version of polars that OpenDP asks for (1.36.1 for OpenDP 0.16, seen to
+work by hand): ``context(make_counts(*context.accountant.input_space, mechanism))``.
+
 >>> import pandas as pd
 >>> from isotone.interop import opendp as bridge
 >>> from isotone.order import Poset

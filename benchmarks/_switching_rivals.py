@@ -1,0 +1,199 @@
+"""Other libraries' ways for the comparison: OpenDP, diffprivlib and PipelineDP, each used as its own pages show.
+
+This file runs in an environment of its own, where isotone is not installed: diffprivlib needs an older scikit-learn.
+"""
+
+# OpenDP re-exports its names from the prelude without declaring them; the other two are not in this environment.
+# pyright: reportPrivateImportUsage=false, reportMissingImports=false
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks._switching_measure import Data, Release, Way, serve
+
+BINS = 10
+"""The usual number of bins of a reliability diagram."""
+
+
+def opendp_laplace(data: Data) -> Release:
+    """The Laplace mechanism on the vector of counts, calibrated in ℓ1."""
+    add_noise = _opendp_laplace(int(data["largest"]), float(data["epsilon"]))
+    return lambda: {"raw": add_noise(data["answers"].sum(axis=0).tolist())}
+
+
+def _opendp_laplace(sensitivity: int, epsilon: float) -> Any:
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
+
+    def make(scale: float) -> Any:
+        return dp.m.make_laplace(*space, scale=scale)
+
+    return make(dp.binary_search_param(make, d_in=sensitivity, d_out=epsilon))
+
+
+def opendp_gaussian(data: Data) -> Release:
+    """The Gaussian mechanism on the vector of counts, calibrated in ℓ2 and converted from zCDP to (ε, δ)."""
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T=int)), dp.l2_distance(T=float)
+    promise = float(data["epsilon"]), float(data["delta"])
+
+    def make(scale: float) -> Any:
+        gaussian = dp.m.make_gaussian(*space, scale=scale)
+        return dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(gaussian), promise[1])
+
+    add_noise = make(dp.binary_search_param(make, d_in=float(np.sqrt(data["largest"])), d_out=promise))
+    return lambda: {"raw": add_noise(data["answers"].sum(axis=0).tolist())}
+
+
+def diffprivlib_geometric(data: Data) -> Release:
+    from diffprivlib.mechanisms import Geometric
+
+    noise = Geometric(epsilon=float(data["epsilon"]), sensitivity=int(data["largest"]))
+    return lambda: {"raw": [noise.randomise(int(count)) for count in data["answers"].sum(axis=0)]}
+
+
+def diffprivlib_gaussian(data: Data) -> Release:
+    from diffprivlib.mechanisms import GaussianAnalytic
+
+    epsilon, delta = float(data["epsilon"]), float(data["delta"])
+    noise = GaussianAnalytic(epsilon=epsilon, delta=delta, sensitivity=float(np.sqrt(data["largest"])))
+    return lambda: {"raw": [noise.randomise(int(count)) for count in data["answers"].sum(axis=0)]}
+
+
+def _pipeline(
+    rows: Sequence[tuple[Any, ...]],
+    partitions: int,
+    each: int,
+    promise: tuple[float, float],
+    noise: str,
+    metric: str,
+) -> list[Any]:
+    """An aggregate for each of the public partitions, which one person may have ``each`` of, once."""
+    import pipeline_dp
+
+    accountant = pipeline_dp.NaiveBudgetAccountant(total_epsilon=promise[0], total_delta=promise[1])
+    engine = pipeline_dp.DPEngine(accountant, pipeline_dp.LocalBackend())
+    parameters = pipeline_dp.AggregateParams(
+        noise_kind=getattr(pipeline_dp.NoiseKind, noise),
+        metrics=[getattr(pipeline_dp.Metrics, metric)],
+        max_partitions_contributed=each,
+        max_contributions_per_partition=1,
+        min_value=0,
+        max_value=1,
+    )
+    extractors = pipeline_dp.DataExtractors(
+        privacy_id_extractor=lambda row: row[0],
+        partition_extractor=lambda row: row[1],
+        value_extractor=lambda row: row[2],
+    )
+    result = engine.aggregate(rows, parameters, extractors, public_partitions=list(range(partitions)))
+    accountant.compute_budgets()
+    found = dict(result)
+    return [getattr(found[i], metric.lower()) for i in range(partitions)]
+
+
+def _pipeline_counts(noise: str) -> Way:
+    def way(data: Data) -> Release:
+        answers = data["answers"]
+        rows = [(int(i), int(j), 1) for i, j in zip(*np.nonzero(answers), strict=True)]
+        promise = float(data["epsilon"]), float(data["delta"])
+        settings = answers.shape[1], int(data["largest"]), promise, noise, "COUNT"
+        return lambda: {"raw": _pipeline(rows, *settings)}
+
+    return way
+
+
+def _whole(values: Any, upper: int) -> NDArray[np.int64]:
+    return np.clip(np.rint(values), 0, upper).astype(np.int64)
+
+
+def opendp_table(data: Data) -> Release:
+    upper, add_noise = int(data["upper"]), _opendp_laplace(1, float(data["epsilon"]))
+    return lambda: {"raw": _whole(add_noise(np.minimum(data["counts"], upper).tolist()), upper)}
+
+
+def diffprivlib_table(data: Data) -> Release:
+    from diffprivlib.mechanisms import GeometricTruncated
+
+    upper = int(data["upper"])
+    noise = GeometricTruncated(epsilon=float(data["epsilon"]), sensitivity=1, lower=0, upper=upper)
+    return lambda: {"raw": [noise.randomise(int(count)) for count in np.minimum(data["counts"], upper)]}
+
+
+def pipeline_table(data: Data) -> Release:
+    counts, upper = data["counts"], int(data["upper"])
+    rows = [(i, int(county), 1) for i, county in enumerate(np.repeat(np.arange(counts.size), counts))]
+    promise = float(data["epsilon"]), float(data["delta"])
+    return lambda: {"raw": _whole(_pipeline(rows, counts.size, 1, promise, "LAPLACE", "COUNT"), upper)}
+
+
+def _bins(x: NDArray[np.float64]) -> NDArray[np.int64]:
+    return np.minimum((x * BINS).astype(np.int64), BINS - 1)
+
+
+def opendp_curve(data: Data) -> Release:
+    """Noisy counts and noisy sums of labels in equal bins, half of ε each."""
+    add_noise = _opendp_laplace(1, float(data["epsilon"]) / 2)
+
+    def release() -> dict[str, Any]:
+        bins, labels = _bins(data["x"]), data["y"].astype(np.int64)
+        sizes = np.array(add_noise(np.bincount(bins, minlength=BINS).tolist()))
+        sums = np.array(add_noise(np.bincount(bins, labels, BINS).astype(int).tolist()))
+        return {"means": np.clip(sums / np.maximum(sizes, 1), 0, 1), "sizes": np.maximum(sizes, 1)}
+
+    return release
+
+
+def pipeline_curve(data: Data) -> Release:
+    rows = [(i, int(b), int(y)) for i, (b, y) in enumerate(zip(_bins(data["x"]), data["y"], strict=True))]
+    promise = float(data["epsilon"]), float(data["delta"])
+
+    def release() -> dict[str, Any]:
+        means = _pipeline(rows, BINS, 1, promise, "LAPLACE", "MEAN")
+        return {"means": np.clip(means, 0, 1), "sizes": np.ones(BINS)}
+
+    return release
+
+
+def diffprivlib_curve(data: Data) -> Release:
+    """Platt's calibration: a private logistic regression on the score."""
+    from diffprivlib.models import LogisticRegression
+
+    x, y = data["x"][:, None], data["y"].astype(np.int64)
+
+    def release() -> dict[str, Any]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # scikit-learn's, about parameters that diffprivlib passes on
+            model = LogisticRegression(epsilon=float(data["epsilon"]), data_norm=1.0).fit(x, y)
+        return {"raw": model.predict_proba(x)[:, 1]}
+
+    return release
+
+
+WAYS: dict[str, Way] = {
+    "opendp_laplace": opendp_laplace,
+    "opendp_gaussian": opendp_gaussian,
+    "diffprivlib_geometric": diffprivlib_geometric,
+    "diffprivlib_gaussian": diffprivlib_gaussian,
+    "pipeline_laplace": _pipeline_counts("LAPLACE"),
+    "pipeline_gaussian": _pipeline_counts("GAUSSIAN"),
+    "opendp_table": opendp_table,
+    "diffprivlib_table": diffprivlib_table,
+    "pipeline_table": pipeline_table,
+    "opendp_curve": opendp_curve,
+    "diffprivlib_curve": diffprivlib_curve,
+    "pipeline_curve": pipeline_curve,
+}
+
+if __name__ == "__main__":
+    serve(WAYS)
