@@ -150,7 +150,7 @@ def check(spec: SpecPath) -> None:
 @app.command()
 def audit(
     what: Annotated[
-        str, typer.Argument(metavar="SPEC|NAME", help="A spec, or the name of a mechanism for counts.")
+        str, typer.Argument(metavar="SPEC|NAME", help="A spec, or the name of a mechanism's class.")
     ],
     trials: Annotated[int, typer.Option(help="How many draws of each side.")] = 30_000,
     as_json: AsJson = False,
@@ -163,7 +163,7 @@ def audit(
             found = audit_spec(load_spec(what), trials, progress)
         else:
             found = audit_name(what, 1, trials, progress)
-    show({**vars(found), "broken": found.broken}, as_json=as_json, quiet=False, plain=f"{what}: {found}")
+    show(found.plain(), as_json=as_json, quiet=False, plain=f"{what}\n{found}")
     if found.broken:
         raise typer.Exit(1)
 

@@ -1,13 +1,15 @@
 """A black-box audit: draw, learn an event that tells two neighbours apart, test it on fresh draws.
 
-Nothing is assumed about the mechanism but that it can be run. A third of the draws trains a score, a third picks the
-threshold, and the last third, untouched so far, tests it: the bound holds with the stated confidence whatever was
-learned. The audit can prove that a promise is broken; it can never prove that it is kept.
+Nothing is assumed about the mechanism but that it can be run. Half of the draws are for learning: a quarter trains
+scores, a quarter picks the best of them and its threshold. The other half, untouched so far, tests that one event: the
+bound holds with the stated confidence whatever was learned. The audit can prove that a promise is broken; it can never
+prove that it is kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,14 +17,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.audit.bounds import clopper_pearson, violates
+from isotone.audit.outputs import Sides, draw_both
 from isotone.audit.scores import Score, learn_scores
 from isotone.errors import InputError
 from isotone.guarantee import Guarantee
 from isotone.mechanism import Progress, no_progress
 
-__all__ = ["Finding", "audit"]
+__all__ = ["Finding", "audit", "promise_of"]
 
 Floats = NDArray[np.float64]
+
+_LEAST = 300
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,7 @@ class Finding:
     trials: int
     event: str
     measure: str = "ε"
+    delta: float = 0.0
 
     @property
     def broken(self) -> bool:
@@ -43,13 +49,14 @@ class Finding:
 
     def __str__(self) -> str:
         level = f"{100 * self.confidence:g} %"
+        claim = f"{self.measure} = {self.claimed:g}" + (f", δ = {self.delta:g}" if self.delta else "")
         if self.broken:
             return (
-                f"claims {self.measure} = {self.claimed:g}; BROKEN: the true value is at least {self.bound:.3f} "
-                f"({level} confidence, {self.trials:,} draws of each side; event: {self.event})"
+                f"claims {claim}; BROKEN: {self.measure} is at least {self.bound:.3f} "
+                f"({level} confidence, {self.trials:,} draws of each side; the event: {self.event})"
             )
         return (
-            f"claims {self.measure} = {self.claimed:g}; no evidence above it (lower bound {self.bound:.3f} at {level}, "
+            f"claims {claim}; no evidence above {self.claimed:g} (lower bound {self.bound:.2f} at {level}, "
             f"{self.trials:,} draws of each side)"
         )
 
@@ -62,104 +69,145 @@ def audit(
     *,
     claimed: Guarantee | None = None,
     confidence: float = 0.999,
-    seed: int = 0,
+    suspicions: Sequence[Callable[[Floats], ArrayLike]] = (),
+    batch: bool = False,
     progress: Progress = no_progress,
 ) -> Finding:
     """A lower bound on the privacy loss of ``mechanism`` between two neighbouring statistics.
 
-    ``mechanism`` has ``release(statistic)`` and a ``guarantee``, or is a plain callable (then give ``claimed``), so
-    that mechanisms of other libraries can be audited. Outputs are numbers or vectors of one length. ``seed`` only
-    drives the search for an event; the draws are the mechanism's own.
+    Parameters
+    ----------
+    mechanism
+        Anything with ``release(statistic)`` and a ``guarantee``, or a plain callable (then give ``claimed``), so that
+        mechanisms of other libraries can be audited. Outputs are numbers, vectors of one length, or labels.
+    statistic, neighbour
+        What the mechanism is run on: two inputs that the promise calls neighbours. Whether they are is not checked.
+    trials
+        Draws of each side. Half of them look for an event, half test it.
+    claimed
+        The promise to test: pure, approximate or zCDP. Default: the mechanism's own.
+    confidence
+        The probability with which the bound is true, whatever the mechanism does.
+    suspicions
+        Functions from outputs (one per row) to numbers that may tell the two sides apart, if you have an idea where the
+        mechanism fails. They compete with the scores that the audit learns by itself; a bad one costs nothing.
+    batch
+        The mechanism is a callable that gives ``size`` outputs at once: ``mechanism(statistic, size)``.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from isotone.guarantee import Guarantee
     >>> rng = np.random.default_rng(1)
     >>> weak = lambda x: x + rng.laplace(scale=0.5)            # claims ε = 1 and has ε = 2
     >>> audit(weak, 0, 1, 6000, claimed=Guarantee.pure(1)).broken
     True
+
+    Randomised response on words, at a right and at a wrong claim:
+
+    >>> def respond(truth, size):
+    ...     honest = rng.random(size) < 3 / 4                  # ln 3 = 1.0986…
+    ...     return np.where(honest, truth, "no" if truth == "yes" else "yes")
+    >>> print(audit(respond, "yes", "no", 20_000, claimed=Guarantee.pure("1.1"), batch=True))
+    claims ε = 1.1; no evidence above 1.1 (lower bound 1.0... at 99.9 %, 20,000 draws of each side)
+    >>> audit(respond, "yes", "no", 20_000, claimed=Guarantee.pure("0.9"), batch=True).broken
+    True
     """
-    promise = claimed or getattr(mechanism, "guarantee", None)
+    promise = promise_of(mechanism, claimed)
+    if trials < _LEAST:
+        raise InputError(f"An audit needs at least {_LEAST} trials, not {trials}.")
+    if not 0 < confidence < 1:
+        raise InputError(f"confidence must be strictly between 0 and 1, not {confidence!r}.")
+    release = mechanism.release if hasattr(mechanism, "release") and not batch else mechanism
+    if not callable(release):
+        raise InputError(
+            f"A {type(mechanism).__name__} cannot be run: give a callable, or an object with release(statistic)."
+        )
+    report: Callable[[float], None] = lambda done: progress(0.9 * done, "drawing from both sides")  # noqa: E731
+    sides = draw_both(release, statistic, neighbour, trials, batch, report)
+    quarter, half = trials // 4, trials // 2
+    progress(0.9, "learning an event")
+    scores = learn_scores(_part(sides, slice(quarter)))
+    scores += [_suspected(k, function) for k, function in enumerate(suspicions)]
+    event = _best_event(scores, _part(sides, slice(quarter, half)), promise, confidence)
+    progress(0.97, "testing the event on fresh draws")
+    bound, number = _test(event, _part(sides, slice(half, None)), promise, 1 - confidence)
+    progress(1.0, "done")
+    measure = "ρ" if promise.kind == "zcdp" else "ε"
+    return Finding(
+        number, max(bound, 0.0), confidence, trials, event.words, measure, delta=float(promise.delta)
+    )
+
+
+def promise_of(mechanism: Any, claimed: Guarantee | None) -> Guarantee:
+    """What is to be tested: ``claimed``, or what the mechanism says of itself."""
+    promise = claimed if claimed is not None else getattr(mechanism, "guarantee", None)
     if not isinstance(promise, Guarantee):
         raise InputError(
             "What is claimed? Give claimed=Guarantee.pure(…), or a mechanism that has a guarantee."
         )
-    if trials < 300:
-        raise InputError(f"An audit needs at least 300 trials, not {trials}.")
-    if not 0 < confidence < 1:
-        raise InputError(f"confidence must be strictly between 0 and 1, not {confidence!r}.")
-    release: Callable[[Any], Any] = mechanism.release if hasattr(mechanism, "release") else mechanism
-    first = _draws(release, statistic, trials, lambda done: progress(0.45 * done, "drawing from one side"))
-    second = _draws(
-        release, neighbour, trials, lambda done: progress(0.45 + 0.45 * done, "drawing from the other")
-    )
-    if first.shape[1] != second.shape[1]:
-        raise InputError("The two sides have outputs of different lengths: that alone tells them apart.")
-    thirds = [slice(0, trials // 3), slice(trials // 3, 2 * trials // 3), slice(2 * trials // 3, trials)]
-    scores = learn_scores(first[thirds[0]], second[thirds[0]], np.random.default_rng(seed))
-    event = _best_event(scores, first[thirds[1]], second[thirds[1]], promise, confidence)
-    progress(0.95, "testing the event on fresh draws")
-    bound, number = _test(event, first[thirds[2]], second[thirds[2]], promise, 1 - confidence)
-    progress(1.0, "done")
-    measure = "ρ" if promise.kind == "zcdp" else "ε"
-    return Finding(number, max(bound, 0.0), confidence, trials, event.words, measure)
+    return promise
+
+
+def _part(sides: Sides, part: slice) -> Sides:
+    return Sides(sides.first[part], sides.second[part], sides.labels)
+
+
+def _suspected(k: int, function: Callable[[Floats], ArrayLike]) -> Score:
+    def score(outputs: Floats) -> Floats:
+        values = np.asarray(function(outputs), dtype=float)
+        if values.shape != (len(outputs),):
+            raise InputError(
+                f"Suspicion {k} gave numbers of shape {values.shape} for {len(outputs)} outputs: it must give "
+                "one number for each."
+            )
+        return np.nan_to_num(values)
+
+    return Score(getattr(function, "__name__", f"suspicion {k}").replace("<lambda>", f"suspicion {k}"), score)
 
 
 @dataclass(frozen=True)
 class _Event:
+    """That a score is at least a threshold, or (``turned``) at most; it should happen on the first side, or the second."""
+
     score: Score
     threshold: float
+    turned: bool
     swapped: bool
 
     @property
     def words(self) -> str:
-        side = "second" if self.swapped else "first"
-        return f"{self.score.name} speaks for the {side} side by at least {self.threshold:.3g}"
+        side, bound = "second" if self.swapped else "first", "at most" if self.turned else "at least"
+        cut = -self.threshold if self.turned else self.threshold
+        return f"{self.score.name} is {bound} {cut:.3g}, which speaks for the {side} side"
 
     def hits(self, outputs: Floats) -> int:
         values = self.score(outputs)
-        return int(np.count_nonzero((-values if self.swapped else values) >= self.threshold))
+        return int(np.count_nonzero((-values if self.turned else values) >= self.threshold))
 
 
-def _best_event(
-    scores: list[Score], first: Floats, second: Floats, promise: Guarantee, confidence: float
-) -> _Event:
+def _best_event(scores: list[Score], sides: Sides, promise: Guarantee, confidence: float) -> _Event:
     """The event with the largest bound on these draws; they are not used again."""
-    best, found = -np.inf, _Event(scores[0], 0.0, False)
+    best, found = -np.inf, _Event(scores[0], 0.0, False, False)
     for score in scores:
-        a, b = score(first), score(second)
-        for swapped in (False, True):
-            p, q = (np.sort(-b), np.sort(-a)) if swapped else (np.sort(a), np.sort(b))
-            cuts = np.unique(np.quantile(p, np.linspace(0.0, 0.999, 120)))
-            for cut in cuts:
-                hits = [len(side) - int(np.searchsorted(side, cut)) for side in (p, q)]
-                low = clopper_pearson(hits[0], len(p), (1 - confidence) / 2)[0]
-                high = clopper_pearson(hits[1], len(q), (1 - confidence) / 2)[1]
-                bound = violates(promise, low, high)[0]
+        a, b = np.sort(score(sides.first)), np.sort(score(sides.second))
+        for turned, swapped in itertools.product((False, True), repeat=2):
+            p, q = (b, a) if swapped else (a, b)
+            if turned:
+                p, q = -p[::-1], -q[::-1]
+            cuts = np.unique(np.quantile(p, np.linspace(0.0, 0.999, 120), method="higher"))
+            hits = [len(side) - np.searchsorted(side, cuts) for side in (p, q)]
+            lows = clopper_pearson(hits[0], len(p), (1 - confidence) / 2)[0]
+            highs = clopper_pearson(hits[1], len(q), (1 - confidence) / 2)[1]
+            for cut, low, high in zip(cuts, lows, highs, strict=True):
+                bound = violates(promise, float(low), float(high))[0]
                 if bound > best:
-                    best, found = bound, _Event(score, float(cut), swapped)
+                    best, found = bound, _Event(score, float(cut), turned, swapped)
     return found
 
 
-def _test(
-    event: _Event, first: Floats, second: Floats, promise: Guarantee, failure: float
-) -> tuple[float, float]:
-    p, q = (second, first) if event.swapped else (first, second)
+def _test(event: _Event, sides: Sides, promise: Guarantee, failure: float) -> tuple[float, float]:
+    p, q = (sides.second, sides.first) if event.swapped else (sides.first, sides.second)
     low = clopper_pearson(event.hits(p), len(p), failure / 2)[0]
     high = clopper_pearson(event.hits(q), len(q), failure / 2)[1]
-    return violates(promise, low, high)
-
-
-def _draws(
-    release: Callable[[Any], Any], statistic: Any, trials: int, report: Callable[[float], None]
-) -> Floats:
-    rows: list[ArrayLike] = []
-    for i in range(trials):
-        rows.append(np.ravel(np.asarray(release(statistic), dtype=float)))
-        if i % 4096 == 0:
-            report(i / trials)
-    try:
-        return np.asarray(rows, dtype=float)
-    except ValueError:
-        raise InputError(
-            "The mechanism's outputs have different lengths; an audit needs vectors of one length."
-        ) from None
+    return violates(promise, float(low), float(high))

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import math
 
-from scipy.stats import beta
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaincinv
 
 from isotone.guarantee import Guarantee
 
 __all__ = ["clopper_pearson", "epsilon_bound", "rho_bound", "violates"]
 
+Floats = NDArray[np.float64]
+
 _ORDERS = (1.05, 1.2, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 
 
-def clopper_pearson(hits: int, trials: int, failure: float) -> tuple[float, float]:
+def clopper_pearson(hits: ArrayLike, trials: int, failure: float) -> tuple[Floats, Floats]:
     """Bounds on a probability, each of which is wrong with probability at most ``failure``.
 
     >>> low, high = clopper_pearson(50, 100, 0.025)
-    >>> round(low, 3), round(high, 3)
+    >>> round(float(low), 3), round(float(high), 3)
     (0.398, 0.602)
     """
-    low = 0.0 if hits == 0 else float(beta.ppf(failure, hits, trials - hits + 1))
-    high = 1.0 if hits == trials else float(beta.ppf(1 - failure, hits + 1, trials - hits))
+    seen = np.asarray(hits, dtype=float)
+    low = np.where(seen == 0, 0.0, betaincinv(np.maximum(seen, 1), trials - seen + 1, failure))
+    high = np.where(seen == trials, 1.0, betaincinv(seen + 1, np.maximum(trials - seen, 1), 1 - failure))
     return low, high
 
 

@@ -1,20 +1,23 @@
-"""An exact audit: where the density is explicit, search for the output that reveals most, and print it.
+"""An exact audit: where densities or probabilities are explicit, search for the output that reveals most, and print it.
 
-For a mechanism with ``log_density(output, statistic)`` the privacy loss at an output is the difference of two log
-densities. Its largest value over outputs is searched from many starts; whatever is found is a true loss at a stated
-witness, so it is a lower bound that needs no statistics. A search can miss; for the mechanisms here it finds the
-claimed value to many digits (tests/unit/audit).
+The privacy loss at an output is the difference of two log densities (or log probabilities). Its largest value over
+outputs is searched from many starts; whatever is found is a true loss at a stated witness, so it is a lower bound that
+needs no statistics. A search can miss; for the mechanisms here it finds the claimed value to many digits
+(tests/unit/audit). Transition matrices are gone through completely, and Gaussian noise is judged in closed form.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.audit.black_box import promise_of
+from isotone.audit.gaussians import gaussian_distance, gaussian_epsilon
+from isotone.audit.transitions import matrix_loss
 from isotone.errors import InputError
 from isotone.guarantee import Guarantee
 
@@ -25,12 +28,15 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ExactFinding:
-    """The largest privacy loss found, and where."""
+    """The largest privacy loss found, and where: two neighbours, and the output that tells most about them."""
 
     claimed: float
     loss: float
+    statistic: tuple[float, ...]
     neighbour: tuple[float, ...]
     output: tuple[float, ...]
+    measure: str = "ε"
+    delta: float = 0.0
 
     @property
     def broken(self) -> bool:
@@ -38,74 +44,155 @@ class ExactFinding:
         return self.loss > self.claimed * (1 + 1e-9) + 1e-9
 
     def __str__(self) -> str:
+        claim = f"{self.measure} = {self.claimed:g}" + (f", δ = {self.delta:g}" if self.delta else "")
         verdict = "BROKEN" if self.broken else "kept at every output searched"
-        shown = ", ".join(f"{x:.4g}" for x in self.output[:12]) + (" …" if len(self.output) > 12 else "")
-        return f"claims ε = {self.claimed:g}; {verdict}: the largest loss found is {self.loss:.6f}, at the output ({shown})"
+        where = f", at the output {_shown(self.output)}" if self.output else ""
+        return (
+            f"claims {claim}; {verdict}: the largest loss found is {self.loss:.6g}{where}, between "
+            f"{_shown(self.statistic)} and {_shown(self.neighbour)}"
+        )
 
 
 def audit_exact(
     mechanism: Any,
-    statistic: Any,
-    neighbours: Sequence[Any],
+    statistic: Any = None,
+    neighbours: Sequence[Any] = (),
     *,
     claimed: Guarantee | None = None,
     starts: int = 400,
     rounds: int = 60,
     seed: int = 0,
 ) -> ExactFinding:
-    """Search for the largest log ratio of densities between ``statistic`` and each neighbour.
+    """Search for the largest privacy loss between ``statistic`` and each of its ``neighbours``.
 
-    >>> from isotone.counts import LaplaceMechanism
+    Parameters
+    ----------
+    mechanism
+        Has ``log_density(output, statistic)``, or ``log_probability`` or ``probability`` for whole-number outputs: each
+        for many outputs at once, one per row. Or has ``matrix()``, or is a matrix of transition probabilities: then all
+        neighbouring rows and all outputs are compared, and no statistic is needed.
+    statistic, neighbours
+        An input of the mechanism, and inputs that the promise calls its neighbours.
+    claimed
+        The promise to test. Default: the mechanism's own. A promise with δ or ρ is tested if the noise is Gaussian.
+
+    Examples
+    --------
+    >>> from isotone.counts import LaplaceMechanism, OrderGaussianMechanism
     >>> from isotone.order import Poset
     >>> found = audit_exact(LaplaceMechanism(Poset.chain("ab"), 1), [5, 5], [[5, 6], [6, 6]])
     >>> round(found.loss, 6), found.broken
     (1.0, False)
+    >>> found = audit_exact(OrderGaussianMechanism(Poset.chain("ab"), rho="0.5"), [5, 5], [[5, 6], [6, 6]])
+    >>> round(found.loss, 3), found.broken
+    (0.5, False)
+    >>> from isotone.guarantee import Guarantee
+    >>> print(audit_exact([[0.75, 0.25], [0.25, 0.75]], claimed=Guarantee.pure(1)))
+    claims ε = 1; BROKEN: the largest loss found is 1.09861, at the output (0), between (0) and (1)
     """
-    promise = claimed or getattr(mechanism, "guarantee", None)
-    if not isinstance(promise, Guarantee) or promise.kind != "pure":
-        raise InputError("An exact audit is about pure ε: give claimed=Guarantee.pure(…).")
-    if not hasattr(mechanism, "log_density"):
-        raise InputError(
-            f"{type(mechanism).__name__} has no explicit density: use audit(), which only needs draws."
-        )
+    if isinstance(mechanism, (np.ndarray, list, tuple)) or hasattr(mechanism, "matrix"):
+        return _audit_matrix(mechanism, promise_of(mechanism, claimed))
+    promise = promise_of(mechanism, claimed)
+    if statistic is None or not len(neighbours):
+        raise InputError("Give a statistic and at least one neighbour of it.")
     rng = np.random.default_rng(seed)
-    best = ExactFinding(float(promise.epsilon), -np.inf, (), ())
-    base = np.asarray(statistic, dtype=float)
+    if promise.kind != "pure":
+        return _audit_gaussian(mechanism, statistic, neighbours, promise, rng)
+    density, whole = _explicit(mechanism)
+    best = ExactFinding(float(promise.epsilon), -np.inf, _numbers(statistic), (), ())
     for neighbour in neighbours:
-        loss, output = _search(mechanism, statistic, neighbour, base, rng, starts, rounds)
+        loss, output = _search(density, statistic, neighbour, rng, starts, rounds, whole)
         if loss > best.loss:
             best = ExactFinding(
-                float(promise.epsilon), loss, tuple(np.asarray(neighbour, dtype=float)), tuple(output)
+                best.claimed, loss, _numbers(statistic), _numbers(neighbour), tuple(map(float, output))
             )
     return best
 
 
+def _explicit(mechanism: Any) -> tuple[Callable[[Floats, Any], Floats], bool]:
+    """The logarithm of the density or of the probabilities, and whether outputs are whole numbers."""
+    if hasattr(mechanism, "log_density"):
+        return mechanism.log_density, False
+    if hasattr(mechanism, "log_probability"):
+        return mechanism.log_probability, True
+    if hasattr(mechanism, "probability"):
+
+        def logs(outputs: Floats, statistic: Any) -> Floats:
+            with np.errstate(divide="ignore"):
+                return np.log(np.asarray(mechanism.probability(outputs, statistic), dtype=float))
+
+        return logs, True
+    raise InputError(
+        f"{type(mechanism).__name__} has no explicit density: use audit(), which only needs draws."
+    )
+
+
 def _search(
-    mechanism: Any,
+    density: Callable[[Floats, Any], Floats],
     statistic: Any,
     neighbour: Any,
-    base: Floats,
     rng: np.random.Generator,
     starts: int,
     rounds: int,
+    whole: bool,
 ) -> tuple[float, Floats]:
     """Random starts, then random steps of shrinking size that are kept when they do not lose."""
+    base, other = np.asarray(statistic, dtype=float), np.asarray(neighbour, dtype=float)
+    if base.shape != other.shape or base.ndim != 1:
+        raise InputError(
+            f"Statistic and neighbour must be vectors of one length, not {base.shape} and {other.shape}."
+        )
 
     def losses(outputs: Floats) -> Floats:
-        return np.abs(mechanism.log_density(outputs, statistic) - mechanism.log_density(outputs, neighbour))
+        here, there = (np.asarray(density(outputs, given), dtype=float) for given in (statistic, neighbour))
+        with np.errstate(invalid="ignore"):  # impossible on both sides: nothing is learned
+            return np.nan_to_num(np.abs(here - there), nan=0.0, posinf=np.inf)
 
     n = len(base)
     # Near the statistic, near the neighbour, and far away along random signs: ratios are extreme in cones.
     scale = 10.0 ** rng.uniform(-3, 2, (starts, 1))
     points = base + scale * rng.standard_normal((starts, n))
-    points[: starts // 3] = np.asarray(neighbour, dtype=float) + 1e-6 * rng.standard_normal((starts // 3, n))
+    points[: starts // 3] = other + 1e-6 * rng.standard_normal((starts // 3, n))
+    points = np.rint(points) if whole else points
     values = losses(points)
-    for step in np.geomspace(2.0, 1e-3, rounds):
-        moved = points + step * rng.standard_normal(points.shape) * (
-            rng.random(points.shape) < max(0.2, 2 / n)
-        )
+    for step in np.geomspace(2.0, 1.0 if whole else 1e-3, rounds):
+        moves = step * rng.standard_normal(points.shape) * (rng.random(points.shape) < max(0.2, 2 / n))
+        moved = np.rint(points + moves) if whole else points + moves
         found = losses(moved)
         better = found >= values
         points[better], values[better] = moved[better], found[better]
     top = int(np.argmax(values))
     return float(values[top]), points[top]
+
+
+def _audit_matrix(mechanism: Any, promise: Guarantee) -> ExactFinding:
+    if promise.kind != "pure":
+        raise InputError("An exact audit of a matrix is about pure ε: give claimed=Guarantee.pure(…).")
+    built = hasattr(mechanism, "matrix")
+    loss, row, column = matrix_loss(mechanism.matrix() if built else mechanism, mechanism if built else None)
+    steps = mechanism.unit.steps if hasattr(mechanism, "unit") else 1  # a unit may be several steps
+    return ExactFinding(float(promise.epsilon), steps * loss, (row,), (row + 1,), (column,))
+
+
+def _audit_gaussian(
+    mechanism: Any, statistic: Any, neighbours: Sequence[Any], promise: Guarantee, rng: np.random.Generator
+) -> ExactFinding:
+    if not hasattr(mechanism, "log_density"):
+        raise InputError(
+            f"{type(mechanism).__name__} has no explicit density: use audit(), which only needs draws."
+        )
+    distances = [gaussian_distance(mechanism.log_density, statistic, other, rng) for other in neighbours]
+    top = int(np.argmax(distances))
+    between = _numbers(statistic), _numbers(neighbours[top])
+    if promise.kind == "zcdp":
+        return ExactFinding(float(promise.rho), distances[top] ** 2 / 2, *between, (), measure="ρ")
+    loss = gaussian_epsilon(distances[top], float(promise.delta))
+    return ExactFinding(float(promise.epsilon), loss, *between, (), delta=float(promise.delta))
+
+
+def _numbers(statistic: Any) -> tuple[float, ...]:
+    return tuple(np.asarray(statistic, dtype=float).ravel().tolist())
+
+
+def _shown(vector: tuple[float, ...]) -> str:
+    return "(" + ", ".join(f"{x:.4g}" for x in vector[:12]) + (", …)" if len(vector) > 12 else ")")

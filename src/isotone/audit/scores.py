@@ -1,9 +1,9 @@
 """Scores that tell the outputs of two neighbours apart, learned from draws.
 
 A score is any function of the output; the larger, the more it speaks for the first side. The best one is the log
-ratio of the two densities. It is approximated in two ways: by counting, where outputs repeat, and by a logistic
-regression on features in which the log ratio of most mechanisms is linear (distances to two centres, and what
-distances between coordinates change).
+ratio of the two densities. It is approximated by counting, where outputs repeat; by counting in the cells in which
+coordinates have one order and one sign, where densities shaped by an order jump; by a logistic regression on features
+in which the log ratio of most mechanisms is linear; and by the binary places that floating point leaves behind.
 """
 
 from __future__ import annotations
@@ -15,9 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from isotone.audit.outputs import Sides
+
 __all__ = ["Score", "learn_scores"]
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_FEW = 3  # so many coordinates can be counted jointly
+_SHAPED = 4  # and so many sorted into cells by signs and order
+_PAIRED = 8  # pairs of so many are features of the logistic score
+_ENOUGH = 20_000  # draws for its few numbers
+_HUGE = 1e100  # and numbers beyond are taken as this, so that squares stay finite
 
 
 @dataclass(frozen=True)
@@ -32,38 +41,31 @@ class Score:
         return self.function(outputs)
 
 
-def learn_scores(first: Floats, second: Floats, rng: np.random.Generator) -> list[Score]:
+def learn_scores(sides: Sides) -> list[Score]:
     """Scores learned from draws of both sides."""
-    scores = [_logistic(first, second)]
-    if first.shape[1] <= 3:
-        scores.append(_counting(first, second, rng))
+    first, second = sides.first, sides.second
+    if sides.labels:
+        return [_counted("how often each output was seen", lambda rows: rows[:, 0].astype(np.int64), sides)]
+    dimension = first.shape[1]
+    scores = [_logistic(first, second), _one_by_one(sides)]
+    if dimension <= _FEW:
+        scores.append(_counted("the ratio of cell counts", _boxes(np.concatenate([first, second])), sides))
+    if 1 < dimension <= _SHAPED:
+        scores.append(_counted("signs and order of the coordinates", _arrangement(first, second), sides))
     scores.append(Score("the lowest binary digit", _lowest_bits))
+    scores.append(Score("the finest binary place", _finest_place))
+    if not (np.isfinite(first).all() and np.isfinite(second).all()):
+        scores.append(
+            Score("numbers that are not finite", lambda rows: (~np.isfinite(rows)).sum(axis=1) * 1.0)
+        )
     return scores
 
 
-def _counting(first: Floats, second: Floats, rng: np.random.Generator) -> Score:
-    """Log ratio of how often each cell was seen; cells are single outputs where they repeat, else quantile boxes."""
-    both = np.concatenate([first, second])
-    edges: list[Floats | None] = []
-    cells = int(len(both) ** (1 / (2 * both.shape[1]))) + 2
-    for column in both.T:
-        values = np.unique(column)
-        edges.append(
-            None if len(values) <= 4 * cells else np.quantile(column, np.linspace(0, 1, 2 * cells)[1:-1])
-        )
-
-    def keys(outputs: Floats) -> NDArray[np.int64]:
-        parts = [
-            np.rint(column).astype(np.int64) if edge is None else np.searchsorted(edge, column)
-            for column, edge in zip(outputs.T, edges, strict=True)
-        ]
-        mixed = np.zeros(len(outputs), dtype=np.int64)
-        for part in parts:
-            mixed = mixed * 1_000_003 + part
-        return mixed
-
-    seen, where = np.unique(keys(both), return_inverse=True)
-    counts = [np.bincount(part, minlength=len(seen)) for part in (where[: len(first)], where[len(first) :])]
+def _counted(name: str, keys: Callable[[Floats], Ints], sides: Sides) -> Score:
+    """Log ratio of how often each key was seen."""
+    one, other = keys(sides.first), keys(sides.second)
+    seen, where = np.unique(np.concatenate([one, other]), return_inverse=True)
+    counts = [np.bincount(part, minlength=len(seen)) for part in (where[: len(one)], where[len(one) :])]
     ratio = np.log((counts[0] + 0.5) / (counts[1] + 0.5))
 
     def score(outputs: Floats) -> Floats:
@@ -71,11 +73,59 @@ def _counting(first: Floats, second: Floats, rng: np.random.Generator) -> Score:
         place = np.minimum(np.searchsorted(seen, found), len(seen) - 1)
         return np.where(seen[place] == found, ratio[place], 0.0)
 
-    return Score("the ratio of cell counts", score)
+    return Score(name, score)
+
+
+def _boxes(both: Floats) -> Callable[[Floats], Ints]:
+    """Keys of cells: single outputs where they repeat, else boxes between quantiles."""
+    cells = max(4, int((len(both) / 40) ** (1 / both.shape[1])))
+    edges: list[Floats] = []
+    for column in both.T:
+        values = np.unique(column)
+        quantiles = np.quantile(column, np.linspace(0, 1, 2 * cells)[1:-1])
+        edges.append(values if len(values) <= 4 * cells else quantiles)
+
+    def keys(outputs: Floats) -> Ints:
+        mixed = np.zeros(len(outputs), dtype=np.int64)
+        for column, edge in zip(outputs.T, edges, strict=True):
+            mixed = mixed * (len(edge) + 1) + np.searchsorted(edge, column, side="right")
+        return mixed
+
+    return keys
+
+
+def _arrangement(first: Floats, second: Floats) -> Callable[[Floats], Ints]:
+    """Keys of the cells that are cut out by signs, sums and differences of coordinates, seen from both centres."""
+    centres = np.median(first, axis=0), np.median(second, axis=0)
+    i, j = np.triu_indices(first.shape[1], 1)
+    codes = 3 ** np.arange(2 * (first.shape[1] + 2 * len(i)), dtype=np.int64)
+
+    def keys(outputs: Floats) -> Ints:
+        parts: list[Floats] = []
+        for centre in centres:
+            y = outputs - centre
+            parts += [y, y[:, i] - y[:, j], y[:, i] + y[:, j]]
+        return (np.sign(np.concatenate(parts, axis=1)).astype(np.int64) + 1) @ codes
+
+    return keys
+
+
+def _one_by_one(sides: Sides) -> Score:
+    """The sum of the counted scores of single coordinates: right where these are independent."""
+    parts: list[Score] = []
+    for k in range(sides.first.shape[1]):
+        column = Sides(sides.first[:, k : k + 1], sides.second[:, k : k + 1])
+        parts.append(_counted("", _boxes(np.concatenate([column.first, column.second])), column))
+
+    def score(outputs: Floats) -> Floats:
+        return np.sum([part(outputs[:, k : k + 1]) for k, part in enumerate(parts)], axis=0)
+
+    return Score("the ratio of counts, coordinate by coordinate", score)
 
 
 def _logistic(first: Floats, second: Floats) -> Score:
-    centres = np.median(first, axis=0), np.median(second, axis=0)
+    first, second = first[:_ENOUGH], second[:_ENOUGH]
+    centres = np.nan_to_num(np.median(first, axis=0)), np.nan_to_num(np.median(second, axis=0))
     raw = _features(np.concatenate([first, second]), *centres)
     mean, spread = raw.mean(axis=0), raw.std(axis=0) + 1e-12
     X = (raw - mean) / spread
@@ -95,10 +145,11 @@ def _logistic(first: Floats, second: Floats) -> Score:
 
 
 def _features(outputs: Floats, a: Floats, b: Floats) -> Floats:
+    outputs = np.clip(np.nan_to_num(outputs), -_HUGE, _HUGE)
     to_a, to_b = outputs - a, outputs - b
     parts = [outputs, np.abs(to_a), np.abs(to_b)]
     n = outputs.shape[1]
-    if 1 < n <= 16:
+    if 1 < n <= _PAIRED:
         i, j = np.triu_indices(n, 1)
         parts += [np.abs(to_a[:, i] - to_a[:, j]), np.abs(to_b[:, i] - to_b[:, j])]
     for shifted in (to_a, to_b):
@@ -111,3 +162,12 @@ def _lowest_bits(outputs: Floats) -> Floats:
     """The last bit of each number's significand: where floating point gives a mechanism away (Mironov 2012)."""
     bits = (np.ascontiguousarray(outputs).view(np.uint64) & np.uint64(1)).astype(float)
     return bits.sum(axis=1)
+
+
+def _finest_place(outputs: Floats) -> Floats:
+    """The exponent of the lowest nonzero bit of the coordinates: sums end where their terms do (Haney et al. 2022)."""
+    mantissa, exponent = np.frexp(np.nan_to_num(outputs))
+    digits = np.abs(mantissa * 2.0**53).astype(np.int64)
+    lowest = np.where(digits == 0, 1, digits & -digits)
+    place = np.where(digits == 0, 0.0, np.log2(lowest.astype(float)) + exponent - 53)
+    return place.min(axis=1)

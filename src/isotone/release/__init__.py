@@ -1,7 +1,7 @@
 """The steward's path: sources to statistics, mechanisms to releases; ledger, manifest, spec and report."""
 
 from isotone.release.answers import Answers
-from isotone.release.auditing import audit_name, audit_spec
+from isotone.release.auditing import AuditReport, audit_name, audit_spec
 from isotone.release.count_release import release_counts
 from isotone.release.curve_release import release_curve
 from isotone.release.desk import DeskReport, check_spec
@@ -17,6 +17,7 @@ from isotone.release.verify import Verdict, verify
 
 __all__ = [
     "Answers",
+    "AuditReport",
     "Charge",
     "Cost",
     "DeskReport",
