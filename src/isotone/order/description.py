@@ -129,7 +129,7 @@ def not_transitive(
     raise AssertionError("the matrix is closed")
 
 
-def read_mapping(parents: Mapping[Hashable, Any]) -> tuple[list[Hashable], list[tuple[Hashable, Hashable]]]:
+def read_mapping(parents: Mapping[Any, Any]) -> tuple[list[Hashable], list[tuple[Hashable, Hashable]]]:
     """Elements and relations of ``child: parent | [parents] | None``; parents that are no keys come last."""
     elements = dict.fromkeys(parents)
     relations: list[tuple[Hashable, Hashable]] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -57,8 +57,8 @@ class _Picture:
 def draw(
     poset: Poset,
     ax: Axes | None,
-    values: Mapping[Hashable, object] | Sequence[object] | None,
-    labels: Mapping[Hashable, str] | None,
+    values: Mapping[Any, object] | Sequence[object] | None,
+    labels: Mapping[Any, str] | None,
     direction: Direction | None,
 ) -> Axes:
     """Draw the diagram; see :meth:`isotone.order.Poset.plot`."""
@@ -81,13 +81,13 @@ def draw(
     return ax
 
 
-def _names(poset: Poset, labels: Mapping[Hashable, str] | None) -> list[str]:
+def _names(poset: Poset, labels: Mapping[Any, str] | None) -> list[str]:
     for name in labels or ():
         poset.index(name)
     return [str((labels or {}).get(name, name)) for name in poset.elements]
 
 
-def _notes(poset: Poset, values: Mapping[Hashable, object] | Sequence[object] | None) -> list[str]:
+def _notes(poset: Poset, values: Mapping[Any, object] | Sequence[object] | None) -> list[str]:
     if values is None:
         return [""] * len(poset)
     if isinstance(values, Mapping):

@@ -117,7 +117,7 @@ class Poset:
         return poset
 
     @classmethod
-    def from_mapping(cls, parents: Mapping[Hashable, Any]) -> Poset:
+    def from_mapping(cls, parents: Mapping[Any, Any]) -> Poset:
         """The order in which each key lies below its parents.
 
         A value is a parent, a list or set of parents, or None; text and tuples are single names. Parents
@@ -166,7 +166,7 @@ class Poset:
         leq = closure.unpack(self._closure[chosen], len(self))[:, chosen]
         return self._of([self.elements[x] for x in chosen], _strict_pairs(leq))
 
-    def rename(self, new: Mapping[Hashable, Hashable] | Callable[[Any], Hashable]) -> Poset:
+    def rename(self, new: Mapping[Any, Hashable] | Callable[[Any], Hashable]) -> Poset:
         """The same order with other names: ``new`` maps old names to new ones (absent ones stay).
 
         >>> Poset.chain("ab").rename({"a": "first"}).elements
@@ -380,8 +380,8 @@ class Poset:
         self,
         ax: Axes | None = None,
         *,
-        values: Mapping[Hashable, object] | Sequence[object] | None = None,
-        labels: Mapping[Hashable, str] | None = None,
+        values: Mapping[Any, object] | Sequence[object] | None = None,
+        labels: Mapping[Any, str] | None = None,
         direction: Direction | None = None,
     ) -> Axes:
         """Draw the Hasse diagram: levels by height, a line for each cover, text as large as fits.

@@ -18,7 +18,7 @@ from isotone.order.closure import Ints
 
 __all__ = ["Record", "are_filters", "close_all", "like", "read_matrix", "read_record"]
 
-Record = Mapping[Hashable, Any] | Set[Hashable] | Sequence[Any] | NDArray[Any]
+Record = Mapping[Any, Any] | Set[Hashable] | Sequence[Any] | NDArray[Any]
 Answers = NDArray[np.bool_]
 
 

@@ -7,7 +7,7 @@ charge is durable before the data is read; nothing that the data contains is eve
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -40,7 +40,7 @@ def release_counts(
     rho: Number | None = None,
     unit: str | None = None,
     element: str | None = None,
-    columns: Mapping[Hashable, str] | None = None,
+    columns: Mapping[Any, str] | None = None,
     answers: Answers | None = None,
     on_violation: Literal["close", "drop"] = "close",
     contributions: int = 1,

@@ -78,7 +78,7 @@ class RecordSource:
 
     data: Any
     element: str | None = None
-    columns: Mapping[Hashable, str] = field(default_factory=dict[Hashable, str])
+    columns: Mapping[Any, str] = field(default_factory=dict[Any, str])
 
     def column(self, element: Hashable) -> str:
         """The column of an element."""

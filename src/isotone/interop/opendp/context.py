@@ -6,7 +6,7 @@ needs no mechanism, so none is built until the query is released.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
@@ -65,7 +65,7 @@ def make_isotone_counts(
     contributions: int = 1,
     max_size: int | None = None,
     element: str | None = None,
-    columns: Mapping[Hashable, str] | None = None,
+    columns: Mapping[Any, str] | None = None,
     answers: Answers | None = None,
     on_violation: Literal["close", "drop"] = "close",
 ) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -28,7 +28,7 @@ def make_counts(
     mechanism: AdditiveMechanism,
     *,
     element: str | None = None,
-    columns: Mapping[Hashable, str] | None = None,
+    columns: Mapping[Any, str] | None = None,
     answers: Answers | None = None,
     on_violation: Literal["close", "drop"] = "close",
 ) -> Any:
