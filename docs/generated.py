@@ -1,0 +1,203 @@
+"""Pages that are written from the code, so that they cannot go stale: the spec, the command line, the benchmarks.
+
+The first two are kept in the repository, and a test compares them with the code; ``make docs`` writes them again.
+"""
+
+from __future__ import annotations
+
+import types
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin
+
+DOCS = Path(__file__).resolve().parent
+
+_SECTION_NOTES = {
+    "data": "Where the records are, and how one is read. Every rule looks at one unit at a time.",
+    "privacy": "What is promised, and the ledger that pays for it.",
+    "order": "Counts over a partial order, given here or in a file: in exactly one of the three ways.",
+    "table": "One count for each category of a public list.",
+    "curve": "y as a monotone function of x.",
+    "output": "Where the release goes.",
+}
+
+
+def write_pages() -> list[Path]:
+    """Write every generated page that is kept in the repository; returns those that changed."""
+    pages = {"reference/spec.md": spec_page(), "reference/command-line.md": command_line_page()}
+    changed: list[Path] = []
+    for name, text in pages.items():
+        path = DOCS / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+            changed.append(path)
+    return changed
+
+
+# ---------------------------------------------------------------------------- the spec
+
+
+def spec_page() -> str:
+    """Every entry of a spec with its type, default and meaning."""
+    from isotone.release import spec
+
+    lines = [
+        "# The spec",
+        "",
+        "One TOML file describes a release: `isotone plan`, `release`, `check` and `audit` read it. It has the sections",
+        "`[data]`, `[privacy]` and `[output]`, and exactly one of `[order]`, `[table]` and `[curve]`. Relative paths start",
+        "at the file's own folder. An entry that is unknown, missing or of the wrong type is refused with its name.",
+        "",
+        "!!! warning",
+        "    Everything in a spec is public. Nothing in it may be chosen by looking at the data: not the bounds, not",
+        "    `upper`, not the lists of categories and groups.",
+        "",
+        "Whole examples: [counts](../start.md), [a table](../how-to/tables.md), [a curve](../how-to/curves.md).",
+    ]
+    for name, note in _SECTION_NOTES.items():
+        section = getattr(spec, name.capitalize())
+        lines += ["", f"## [{name}]", "", note, "", *_entries(section, name)]
+        if name == "privacy":
+            lines += [
+                "",
+                "### budget",
+                "",
+                'A table in `[privacy]`, for example `budget = { epsilon = "2" }`.',
+                "",
+                *_entries(spec.Budget, "privacy.budget"),
+            ]
+    return "\n".join(lines) + "\n"
+
+
+def _entries(section: Any, name: str) -> list[str]:
+    rows = ["| entry | type | default | meaning |", "|---|---|---|---|"]
+    for key, field in section.model_fields.items():
+        if not field.description:
+            raise ValueError(f"{name}.{key} has no description: write one under it in release/spec.py.")
+        default = "**required**" if field.is_required() else _default(field.default)
+        meaning = _sentence(field.description)
+        rows.append(f"| `{key}` | {_type(section, key, field)} | {default} | {meaning} |")
+    return rows
+
+
+def _sentence(text: str) -> str:
+    """A description as one line of Markdown."""
+    return " ".join(text.split()).replace("|", "\\|").replace("*", "\\*")
+
+
+def _default(value: Any) -> str:
+    if value is None or value == {}:
+        return "–"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    return f'`"{value}"`' if isinstance(value, str) else f"`{value}`"
+
+
+def _type(section: Any, key: str, field: Any) -> str:
+    """The type of an entry in words; exact numbers are text in Python and numbers in TOML."""
+    written = str(section.__annotations__[key])
+    words = _words(field.annotation)
+    if "Real" in written or "Amount" in written:
+        words = (
+            words.replace("text", "number", 1)
+            if "str" not in written
+            else "text, or a pair of text and number"
+        )
+    return words
+
+
+def _words(kind: Any) -> str:
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin is Literal:
+        return " or ".join(f'`"{part}"`' if isinstance(part, str) else f"`{part}`" for part in parts)
+    if origin in (Union, types.UnionType):
+        return " or ".join(dict.fromkeys(_words(part) for part in parts if part is not type(None)))
+    if origin is list:
+        return "list of pairs" if get_origin(parts[0]) is tuple else "list of text"
+    if origin is tuple:
+        return "pair of numbers"
+    if origin is dict:
+        return "table"
+    if hasattr(kind, "__metadata__"):
+        return _words(kind.__origin__)
+    return {str: "text", int: "whole number", float: "number", bool: "`true` or `false`"}.get(kind, "table")
+
+
+# ---------------------------------------------------------------------------- the command line
+
+
+def command_line_page() -> str:
+    """Every command with its arguments and options."""
+    import typer.main
+
+    from isotone.cli import app
+
+    lines = [
+        "# Command line",
+        "",
+        "```text",
+        "isotone COMMAND [OPTIONS] …",
+        "```",
+        "",
+        "On a terminal there are tables and progress bars; in a pipe, plain text. `--json` prints one JSON value for programs.",
+        "An error is one sentence on stderr that says what to do. Exit codes:",
+        "",
+        "| code | meaning |",
+        "|---|---|",
+        "| 0 | done |",
+        "| 1 | refused or failed: the sentence says why. `verify` and `audit`: a check failed, a promise is broken |",
+        "| 2 | a mistake in the call itself |",
+        "| 130 | interrupted; a charge that was made stays spent |",
+    ]
+    for name, command in typer.main.get_command(app).commands.items():  # pyright: ignore[reportAttributeAccessIssue]
+        for path, leaf in _leaves(f"isotone {name}", command):
+            lines += ["", f"## {path}", "", *_command(path, leaf)]
+    return "\n".join(lines) + "\n"
+
+
+def _leaves(path: str, command: Any) -> list[tuple[str, Any]]:
+    if not hasattr(command, "commands"):
+        return [(path, command)]
+    return [leaf for name, part in command.commands.items() for leaf in _leaves(f"{path} {name}", part)]
+
+
+def _command(path: str, command: Any) -> list[str]:
+    arguments = [part for part in command.params if part.param_type_name == "argument"]
+    options = [part for part in command.params if part.param_type_name == "option" and part.name != "help"]
+    usage = " ".join([path, *(_placeholder(part) for part in arguments), *(["[OPTIONS]"] if options else [])])
+    lines = ["```text", usage, "```", "", " ".join((command.help or "").split())]
+    rows = [(f"`{_placeholder(part).strip('[]')}`".replace("|", "\\|"), _help(part)) for part in arguments]
+    rows += [(", ".join(f"`{name}`" for name in part.opts), _help(part)) for part in options]
+    return [*lines, "", "| | |", "|---|---|", *(f"| {left} | {right} |" for left, right in rows)]
+
+
+def _placeholder(argument: Any) -> str:
+    name = argument.metavar or argument.name.upper()
+    return name if argument.required else f"[{name}]"
+
+
+def _help(part: Any) -> str:
+    text = " ".join((part.help or "").split()).replace("|", "\\|")
+    flag = getattr(part, "is_flag", False)
+    default = part.default
+    if default is None or default is ... or flag or part.required or "Default:" in text:
+        return text
+    return f"{text} Default: `{default}`."
+
+
+# ---------------------------------------------------------------------------- benchmarks
+
+
+def benchmarks_page() -> str:
+    """An index of the benchmark reports, each with what its first paragraph says."""
+    lines = [
+        "# Benchmarks",
+        "",
+        "Ours and what one would pick instead, side by side: `make bench` runs them all and writes these pages. Every page is one",
+        "run on one machine, which it names; read the ratios, not the seconds.",
+        "",
+    ]
+    for path in sorted((DOCS / "benchmarks").glob("*.md")):
+        if path.stem != "index":
+            title = path.read_text(encoding="utf-8").splitlines()[0].lstrip("# ")
+            lines.append(f"- [{title}]({path.name})")
+    return "\n".join(lines) + "\n"

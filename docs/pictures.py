@@ -1,0 +1,404 @@
+"""Draw the pictures of the documentation: ``python docs/pictures.py [name …]`` writes them to docs/pictures.
+
+Each function here draws the picture that has its name. The data is public or made up. Simulations have a fixed seed; private curves
+and the picture of a report (taken in a browser, chromium) are true releases and change from run to run.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyBboxPatch
+
+import isotone as iso
+
+DOCS = Path(__file__).resolve().parent
+DATA = DOCS.parent / "data"
+OURS, OTHER, THIRD, GREY = "#3f51b5", "#c62828", "#ef8a17", "0.55"
+
+TRAVEL = {
+    "weekly": "bike",
+    "to_work": "weekly",
+    "helmet": "bike",
+    "accident": "bike",
+    "transit_daily": "transit_card",
+}
+SURVEY = {
+    "hypertension_two_visits": "hypertension",
+    "hypertension_this_year": "hypertension_two_visits",
+    "hypertension_medication": "hypertension",
+    "cholesterol_this_year": "cholesterol",
+    "cholesterol_medication": "cholesterol",
+    "asthma_still": "asthma",
+    "asthma_attack": "asthma",
+    "asthma_emergency": "asthma",
+}
+
+
+def noise_shapes() -> Figure:
+    """Noise of three mechanisms on two counts, one of which bounds the other."""
+    P = iso.Poset.chain(["told twice", "ever told"])
+    mechanisms: list[tuple[str, Any, list[tuple[float, float]]]] = [
+        ("Laplace: ignores the order", iso.counts.LaplaceMechanism(P, 1), [(2, 0), (0, 2), (-2, 0), (0, -2)]),
+        ("cube: every count by 1", iso.counts.LInfinityMechanism(P, 1), [(1, 1), (-1, 1), (-1, -1), (1, -1)]),
+        (
+            "isotone: shaped by the order",
+            iso.counts.PosetMechanism(P, 1),
+            [(1, 0), (1, 1), (-1, 0), (-1, -1)],
+        ),
+    ]
+    figure, axes = plt.subplots(1, 3, figsize=(9.6, 3.5), sharex=True, sharey=True, layout="constrained")
+    for ax, (title, mechanism, ball) in zip(axes, mechanisms, strict=True):
+        draws = np.asarray(mechanism.simulate(2500, np.random.default_rng(1)))
+        ours = mechanism is mechanisms[-1][1]
+        ax.plot(draws[:, 1], draws[:, 0], ".", ms=2, alpha=0.5, color=OURS if ours else GREY)
+        ax.fill(*zip(*ball, strict=True), facecolor="none", edgecolor="black", lw=1.5, zorder=3)
+        ax.plot([0, 1, 1], [0, 0, 1], "o", color=OTHER, ms=5, zorder=4)
+        ax.set(xlim=(-9, 9), ylim=(-9, 9), aspect="equal", xlabel="noise on “ever told”")
+        ax.set_title(f"{title}\nrms error {mechanism.error().rmse:.2f}", fontsize=10)
+    axes[0].set_ylabel("noise on “told twice”")
+    return figure
+
+
+def travel_order() -> Figure:
+    """The order of the survey on the first page."""
+    return _figure(iso.Poset.from_mapping(TRAVEL).plot())
+
+
+def survey_order() -> Figure:
+    """The order of the health survey."""
+    P = iso.Poset.from_mapping(SURVEY)
+    return _figure(P.plot(labels={name: str(name).replace("_", " ") for name in P.elements}))
+
+
+def choosing_epsilon() -> Figure:
+    """Error of the health survey against ε, and how to read it."""
+    P = iso.Poset.from_mapping(SURVEY)
+    epsilons = np.geomspace(0.1, 4, 60)
+    figure, ax = plt.subplots(figsize=(7.2, 4), layout="constrained")
+    kinds = [("Laplace", iso.counts.LaplaceMechanism, GREY), ("isotone", iso.counts.PosetMechanism, OURS)]
+    for name, kind, colour in kinds:
+        width = kind(P, epsilon=1).simultaneous_half_width(0.95)
+        ax.loglog(epsilons, width / epsilons, color=colour, lw=2.5, label=name)
+        at = width / 50
+        ax.plot([at, at], [1, 50], ":", color=colour)
+        ax.annotate(f"ε = {at:.2g}", (at, 2.2), xytext=(4, 0), textcoords="offset points", color=colour)
+    ax.axhline(50, color=OTHER, lw=1)
+    ax.text(3.9, 54, "what we can accept: ± 50", color=OTHER, fontsize=9, ha="right")
+    ax.set(xlabel="ε", ylabel="all counts within ± (95 %)", ylim=(2, 1000), xlim=(0.1, 4))
+    ax.set_xticks([0.1, 0.2, 0.5, 1, 2, 4], ["0.1", "0.2", "0.5", "1", "2", "4"])
+    ax.set_yticks([10, 100, 1000], ["10", "100", "1,000"])
+    ax.minorticks_off()
+    ax.legend(frameon=False)
+    ax.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def epsilon_odds() -> Figure:
+    """What ε does to what a reader may believe about one person."""
+    before = np.linspace(0.001, 0.999, 400)
+    figure, ax = plt.subplots(figsize=(5.2, 4), layout="constrained")
+    for epsilon, colour in ((0.1, "#9fa8da"), (0.5, "#5c6bc0"), (1, "#303f9f"), (3, "#1a237e")):
+        odds = before / (1 - before) * np.exp(epsilon)
+        ax.plot(100 * before, 100 * odds / (1 + odds), color=colour, lw=2, label=f"ε = {epsilon:g}")
+    ax.plot([0, 100], [0, 100], color=GREY, lw=1)
+    ax.set(
+        xlabel="what a reader believed before (%)",
+        ylabel="the most they may believe after (%)",
+        xlim=(0, 100),
+        ylim=(0, 100),
+    )
+    ax.set_title("“this person said yes”", fontsize=10)
+    ax.legend(frameon=False, loc="lower right")
+    ax.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def rows_to_records() -> Figure:
+    """Rows of one person become one record that follows the order."""
+    steps = [
+        ("rows of one person", ["weekly: yes", "helmet: yes", "weekly: (missing)"]),
+        ("combined: any yes is a yes", ["bike: no", "weekly: yes", "helmet: yes"]),
+        ("closed: yes to weekly\nmeans yes to bike", ["bike: YES", "weekly: yes", "helmet: yes"]),
+        ("cut (max_size = 2):\nnearest to the top", ["bike: yes", "weekly: yes", "helmet: no"]),
+        ("one record: every count\nchanges by 0 or 1", ["bike + 1", "weekly + 1", "helmet + 0"]),
+    ]
+    figure, ax = plt.subplots(figsize=(9.6, 2.1), layout="constrained")
+    for i, (title, lines) in enumerate(steps):
+        _box(ax, i * 2.1, 0, 1.75, 1.0, lines, OURS if i == len(steps) - 1 else "0.35")
+        ax.text(i * 2.1 + 0.87, 1.12, title, ha="center", va="bottom", fontsize=8.5)
+        if i:
+            ax.annotate("", (i * 2.1 - 0.04, 0.5), (i * 2.1 - 0.31, 0.5), arrowprops={"arrowstyle": "->"})
+    ax.set(xlim=(-0.1, 10.3), ylim=(-0.1, 1.75))
+    ax.axis("off")
+    return figure
+
+
+def ledger_steps() -> Figure:
+    """What a release does, in order, and what a crash costs at each place."""
+    steps = [
+        ("check what is public", "a crash here\ncosts nothing"),
+        ("charge the ledger", "durable before\nany data is read"),
+        ("read and count", "a crash here: the\ncharge stays spent"),
+        ("add noise", "nothing has\nbeen shown"),
+        ("write the release", "whole files only"),
+        ("mark it finished", "the same spec is\nnot charged again"),
+    ]
+    figure, ax = plt.subplots(figsize=(9.6, 1.9), layout="constrained")
+    for i, (title, note) in enumerate(steps):
+        _box(ax, i * 1.7, 0.75, 1.45, 0.7, [title], OURS if i == 1 else "0.35")
+        ax.text(i * 1.7 + 0.72, 0.62, note, ha="center", va="top", fontsize=8, color="0.35")
+        if i:
+            ax.annotate("", (i * 1.7 - 0.02, 1.1), (i * 1.7 - 0.24, 1.1), arrowprops={"arrowstyle": "->"})
+    ax.set(xlim=(-0.1, 10.1), ylim=(0.1, 1.6))
+    ax.axis("off")
+    return figure
+
+
+def table_distribution() -> Figure:
+    """Homicides by county: what noise does to the distribution, and what isotone keeps of it."""
+    counts = np.loadtxt(
+        DATA / "us_counties_homicides.csv", delimiter=",", skiprows=1, usecols=-1, dtype=int, quotechar='"'
+    )
+    upper, epsilon = 50, "0.2"
+    truth = np.minimum(counts, upper)
+    rng = np.random.default_rng(3)
+    plain = iso.tables.truncated_geometric(upper + 1, epsilon).simulate(truth, rng=rng)
+    ours = iso.tables.TwoStageMechanism(upper, epsilon).simulate(truth, rng=rng)
+    figure, ax = plt.subplots(figsize=(7.2, 3.8), layout="constrained")
+    at = np.arange(upper + 1)
+    ax.bar(at, np.bincount(truth, minlength=upper + 1), color="0.8", width=1.0, label="truth")
+    for values, name, colour in ((plain, "noise on each count", OTHER), (ours, "isotone", OURS)):
+        ax.step(
+            at,
+            np.bincount(np.asarray(values), minlength=upper + 1),
+            where="mid",
+            color=colour,
+            lw=1.8,
+            label=name,
+        )
+    ax.set(
+        yscale="symlog",
+        xlabel="homicides in a county",
+        ylabel="number of counties",
+        xlim=(-0.5, upper + 0.5),
+        ylim=(0, 3000),
+    )
+    ax.set_yticks([0, 1, 10, 100, 1000], ["0", "1", "10", "100", "1,000"])
+    ax.set_title(f"3,136 counties, ε = {epsilon}", fontsize=10, loc="left")
+    ax.legend(frameon=False)
+    ax.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def table_data() -> Figure:
+    """The tables of the paper about distributions of counts."""
+    homicides = np.loadtxt(
+        DATA / "us_counties_homicides.csv", delimiter=",", skiprows=1, usecols=-1, dtype=int, quotechar='"'
+    )
+    flu = np.loadtxt(
+        DATA / "bird_flu_by_state.csv", delimiter=",", skiprows=1, usecols=-1, dtype=int, quotechar='"'
+    )
+    schools = _histogram("schools_full_time_teachers")
+    panels = [
+        ("bird flu by state", np.bincount(flu)),
+        ("binomial", _histogram("binom")),
+        ("homicides by county, up to 50", np.bincount(np.minimum(homicides, 50))),
+        ("full-time teachers by school, up to 80", np.append(schools[:80], schools[80:].sum())),
+    ]
+    figure, axes = plt.subplots(1, 4, figsize=(11, 2.6), layout="constrained")
+    for ax, (title, counts) in zip(axes, panels, strict=True):
+        ax.bar(np.arange(len(counts)), counts, width=1.0, color=OURS)
+        ax.set_title(title, fontsize=9)
+        ax.set_xlabel("count")
+    axes[0].set_ylabel("categories")
+    return figure
+
+
+def _histogram(name: str) -> Any:
+    """A histogram that ships with the project: a line for each count and how many categories have it."""
+    lines = np.loadtxt(DATA / "hists" / f"{name}.csv", delimiter=",", skiprows=1, ndmin=2)
+    counts = np.zeros(int(lines[:, 0].max()) + 1)
+    counts[lines[:, 0].astype(int)] = lines[:, 1]
+    return counts
+
+
+def calibration_curve() -> Figure:
+    """Calibration of a classifier: the best monotone curve, and private ones at two budgets."""
+    x, y = np.loadtxt(DATA / "curves" / "calibration_breast_cancer.csv", delimiter=",", skiprows=1).T
+    return _curves(x, y, "score of the classifier", "share of malignant cases", (1, 5), (0.0, 1.0))
+
+
+def curve_shapes() -> Figure:
+    """The same data with and without a required shape."""
+    rng = np.random.default_rng(8)
+    x = rng.uniform(0, 100, 4000)
+    y = np.clip(0.9 * np.sqrt(x / 100) + rng.normal(0, 0.15, 4000), 0, 1)
+    figure, axes = plt.subplots(1, 3, figsize=(9.6, 3), sharey=True, layout="constrained")
+    shapes: list[tuple[str, Any]] = [
+        ("shape=None", None),
+        ('shape=("constant", 4)', ("constant", 4)),
+        ('shape="concave"', "concave"),
+    ]
+    at = np.linspace(0, 100, 801)
+    for ax, (title, shape) in zip(axes, shapes, strict=True):
+        model = iso.curves.PrivateIsotonicRegression(1, (0, 100), (0, 1), shape=shape, public_n=4000).fit(
+            x, y
+        )
+        ax.plot(x[::8], y[::8], ".", color="0.8", ms=2)
+        ax.plot(at, 0.9 * np.sqrt(at / 100), color="black", lw=1, ls="--")
+        ax.plot(at, model.predict(at), color=OURS, lw=2)
+        ax.set_title(title, fontsize=10, family="monospace")
+        ax.set_xlabel("x")
+    return figure
+
+
+def gaussian_crossover() -> Figure:
+    """Errors of pure and Gaussian noise by the number of questions in a chain."""
+    sizes = [2, 4, 8, 16, 32, 64, 128]
+    lines: dict[str, list[float]] = {
+        "Laplace, ε = 1": [],
+        "PosetMechanism, ε = 1": [],
+        "GaussianMechanism": [],
+        "OrderGaussianMechanism": [],
+    }
+    for n in sizes:
+        P = iso.Poset.chain(range(n))
+        found = [
+            iso.counts.LaplaceMechanism(P, 1),
+            iso.counts.PosetMechanism(P, 1),
+            iso.counts.GaussianMechanism(P, epsilon=1, delta="1e-6"),
+            iso.counts.OrderGaussianMechanism(P, epsilon=1, delta="1e-6"),
+        ]
+        for line, mechanism in zip(lines.values(), found, strict=True):
+            line.append(mechanism.error().rmse)
+    figure, ax = plt.subplots(figsize=(7.2, 3.8), layout="constrained")
+    styles = [(GREY, "-"), (OURS, "-"), (GREY, "--"), (OURS, "--")]
+    for (name, line), (colour, style) in zip(lines.items(), styles, strict=True):
+        words = name if "ε" in name else f"{name}, ε = 1, δ = 10⁻⁶"
+        ax.loglog(sizes, line, color=colour, ls=style, lw=2.2, marker="o", ms=4, label=words)
+    ax.set(xlabel="questions in a chain", ylabel="root mean squared error of a count")
+    ax.set_xticks(sizes, [str(n) for n in sizes])
+    ax.set_yticks([1, 10, 100], ["1", "10", "100"])
+    ax.minorticks_off()
+    ax.legend(frameon=False, fontsize=8.5)
+    ax.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def report() -> Path:
+    """The report of the health survey, as a browser shows it."""
+    browser = shutil.which("chromium")
+    if browser is None:
+        raise SystemExit("The picture of a report needs chromium.")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        example = DOCS.parent / "examples" / "health-survey"
+        for file in ("spec.toml", "adults.csv"):
+            shutil.copy(example / file, folder / file)
+        subprocess.run(
+            [sys.executable, "-m", "isotone", "release", "spec.toml", "-q"], cwd=folder, check=True
+        )
+        out = DOCS / "pictures" / "report.png"
+        flags = [
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+            f"--user-data-dir={folder}/profile",
+        ]
+        page = f"file://{folder}/out/report.html"
+        subprocess.run(
+            [browser, *flags, "--window-size=900,1150", f"--screenshot={out}", page],
+            check=True,
+            capture_output=True,
+        )
+    return out
+
+
+def _curves(
+    x: Any, y: Any, xlabel: str, ylabel: str, epsilons: tuple[float, ...], bounds: tuple[float, float]
+) -> Figure:
+    from scipy.optimize import isotonic_regression
+
+    order = np.argsort(x, kind="stable")
+    figure, ax = plt.subplots(figsize=(7.2, 3.8), layout="constrained")
+    ax.plot(x, y + np.random.default_rng(0).uniform(-0.02, 0.02, len(y)), "|", color="0.8", ms=5)
+    ax.step(
+        x[order],
+        isotonic_regression(y[order]).x,
+        where="post",
+        color="black",
+        lw=1.2,
+        label="best curve, not private",
+    )
+    at = np.linspace(*bounds, 1001)
+    for epsilon, colour in zip(epsilons, (THIRD, OURS), strict=True):
+        model = iso.curves.PrivateIsotonicRegression(epsilon, bounds, (0, 1)).fit(x, y)
+        ax.plot(at, model.predict(at), color=colour, lw=2, label=f"private, ε = {epsilon:g}")
+    ax.set(xlabel=xlabel, ylabel=ylabel, title=f"{len(x)} patients")
+    ax.legend(frameon=False)
+    ax.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def _box(ax: Any, x: float, y: float, width: float, height: float, lines: list[str], colour: str) -> None:
+    style = "round,pad=0.02,rounding_size=0.08"
+    box = FancyBboxPatch((x, y), width, height, boxstyle=style, facecolor="white", edgecolor=colour, lw=1.5)
+    ax.add_patch(box)
+    ax.text(
+        x + width / 2, y + height / 2, "\n".join(lines), ha="center", va="center", fontsize=9, color=colour
+    )
+
+
+def _figure(ax: Any) -> Figure:
+    figure = ax.get_figure(root=True)
+    assert isinstance(figure, Figure)
+    return figure
+
+
+PICTURES: list[Callable[[], Figure | Path]] = [
+    noise_shapes,
+    travel_order,
+    survey_order,
+    choosing_epsilon,
+    epsilon_odds,
+    rows_to_records,
+    ledger_steps,
+    table_distribution,
+    table_data,
+    calibration_curve,
+    curve_shapes,
+    gaussian_crossover,
+    report,
+]
+
+
+def main() -> None:
+    """Draw all pictures, or those named."""
+    wanted = set(sys.argv[1:])
+    for draw in PICTURES:
+        if not wanted or draw.__name__ in wanted:
+            made = draw()
+            if isinstance(made, Figure):
+                made.savefig(
+                    DOCS / "pictures" / f"{draw.__name__.replace('_', '-')}.png", dpi=130, bbox_inches="tight"
+                )
+            print(draw.__name__)
+
+
+if __name__ == "__main__":
+    main()
