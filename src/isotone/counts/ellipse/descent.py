@@ -6,10 +6,12 @@ clock is read: the result depends on the arguments alone.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from isotone.mechanism import Progress, no_progress
@@ -47,7 +49,7 @@ def descend(
     for step in range(steps):
         progress(step / steps, what)
         direction = _direction(gradient, moves)
-        slope = float(gradient @ direction)
+        slope = _dot(gradient, direction)
         if slope >= 0:
             if not moves:
                 break
@@ -61,8 +63,8 @@ def descend(
             continue
         point, value, new_gradient = found
         move, change = point - x, new_gradient - gradient
-        curvature = float(move @ change)
-        if curvature > 1e-14 * float(np.linalg.norm(move) * np.linalg.norm(change)):
+        curvature = _dot(move, change)
+        if curvature > 1e-14 * math.sqrt(_dot(move, move) * _dot(change, change)):
             moves.append((move, change, curvature))
         x, gradient = point, new_gradient
         history.append(value)
@@ -79,14 +81,29 @@ def _direction(gradient: _Floats, moves: deque[tuple[_Floats, _Floats, float]]) 
     q = gradient.copy()
     shares: list[float] = []
     for move, change, curvature in reversed(moves):
-        share = float(move @ q) / curvature
-        q -= share * change
+        share = _dot(move, q) / curvature
+        _add(q, -share, change)
         shares.append(share)
     _, change, curvature = moves[-1]
-    q *= curvature / float(change @ change)
+    q *= curvature / _dot(change, change)
     for (move, change, curvature), share in zip(moves, reversed(shares), strict=True):
-        q += (share - float(change @ q) / curvature) * move
-    return -q
+        _add(q, share - _dot(change, q) / curvature, move)
+    return np.negative(q, out=q)
+
+
+# Compiled, not numpy: products in fresh memory cost more than the sums, and BLAS would wake its threads each time.
+@njit(cache=True, fastmath=True)
+def _dot(a: _Floats, b: _Floats) -> float:
+    total = 0.0
+    for i in range(a.size):
+        total += a[i] * b[i]
+    return total
+
+
+@njit(cache=True)
+def _add(a: _Floats, factor: float, b: _Floats) -> None:
+    for i in range(a.size):
+        a[i] += factor * b[i]
 
 
 def _line_search(
