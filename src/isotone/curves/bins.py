@@ -31,6 +31,7 @@ class QuantileBins(CurveMechanism):
     record moves it up or down by at most its own derivative. A tenth of epsilon counts the records.
 
     Guarantee: epsilon-DP for one privacy unit (docs/theory/curves.md, section 8).
+    Error: ``error()`` is an estimate, not a bound.
     """
 
     slopes: Slopes
@@ -66,11 +67,10 @@ class QuantileBins(CurveMechanism):
         return np.maximum(choices.perturb(exact, rate) / self.setting.weight_steps, 1.0)
 
     def error(self) -> RiskBound:
-        """Section 8: the exponential mechanism's bound for each bin; the bins' width costs at most half a record."""
+        """An estimate: the exponential mechanism's bound for each bin, and half a record's loss; pooling has no bound."""
         rest = float(self.setting.epsilon * (1 - COUNTING)) / self.setting.factor
-        return RiskBound(
-            2 * self.steepest * self.bins * float(np.log(self.values + 1)) / rest, self.steepest / 2
-        )
+        noise = 2 * self.steepest * self.bins * float(np.log(self.values + 1)) / rest
+        return RiskBound(noise, self.steepest / 2, proved=False)
 
 
 @njit(cache=True)

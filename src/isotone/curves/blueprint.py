@@ -23,10 +23,11 @@ from isotone.curves.curve import Curve, CurveMechanism, RiskBound
 from isotone.curves.draws import CurveDraw, PieceDraw
 from isotone.curves.graphs import CurveGraph, constant_graph, convex_graph, lipschitz_graph, monotone_graph
 from isotone.curves.grids import FINE, LEVELS, Grid
+from isotone.curves.histogram_fit import HistogramFit
 from isotone.curves.linear_graph import LinearGraph, linear_graph, spread_knots
 from isotone.curves.linear_splits import LinearSplitter
 from isotone.curves.lipschitz_splits import LipschitzSplitter
-from isotone.curves.losses import Loss
+from isotone.curves.losses import Loss, Squared
 from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
 from isotone.curves.shape_tree import ShapeTree, Splitter
@@ -46,6 +47,12 @@ KNOT_INTERVALS = 16
 TREE_POINTS = 4096
 CUTTING = Fraction(1, 10)
 """The share of epsilon for cuts, when the values are measured as means."""
+GROWTH = Fraction(23, 20)
+"""How much more a level of the additive tree spends than the one before."""
+FEW = 30
+"""Below this product of epsilon and records, ``auto`` means bins for losses that are fitted by means."""
+MANY = 5_000
+"""From this product of epsilon and records on, losses without means are fitted by histograms instead of a tree."""
 
 
 @dataclass(frozen=True)
@@ -114,25 +121,28 @@ class Blueprint:
         """The lowest and the highest prediction."""
         return self.loss.values(self.y_range)
 
-    def method_used(self) -> str:
-        """The method that ``auto`` stands for, and the one that a shape allows."""
+    def method_used(self, n: int, setting: Setting) -> str:
+        """The method that ``auto`` stands for with about ``n`` records, and the one that a shape allows."""
         if self.shape is not None:
             return "threshold" if self.method == "threshold" else "baseline"
-        return "additive" if self.method == "auto" else self.method
+        if self.method != "auto":
+            return self.method
+        # cuts that find nothing but noise do harm
+        faint = self.loss.by_means and _strength(n, setting) < FEW
+        return "bins" if faint and self.levels is None else "additive"
 
     def mechanism(self, n: int, setting: Setting) -> CurveMechanism:
         """The mechanism for about ``n`` records."""
         concave = self.shape is not None and self.shape.kind == "concave"
         mirror = concave == self.increasing
         plan = replace(self, loss=self.loss.flipped()) if concave else self
-        inner = plan._upward(_strength(n, setting), setting)
+        inner = plan._upward(self.method_used(n, setting), _strength(n, setting), setting)
         if not mirror and not concave:
             return inner
         return Turned(setting, self.grid.points, inner, mirror, concave)
 
-    def _upward(self, strength: float, setting: Setting) -> CurveMechanism:
+    def _upward(self, method: str, strength: float, setting: Setting) -> CurveMechanism:
         """The mechanism for increasing curves; ``strength`` is epsilon times the number of units."""
-        method = self.method_used()
         if self.shape is None and method == "baseline":
             return self._draw(Shape("any"), setting, strength)
         if self.shape is not None:
@@ -147,18 +157,46 @@ class Blueprint:
         return self._additive(strength, setting)
 
     def _additive(self, strength: float, setting: Setting) -> CurveMechanism:
-        score = AdditiveScore(self.loss.slopes(FINE, self.span))
         if not self.loss.by_means:
+            if self.levels is None and strength >= MANY:
+                return self._histograms(strength, setting)
             levels = self.levels or max(2, round(math.log2(max(1.0, strength)) / 2))
-            return TreeMechanism(setting, self.grid.points, score, min(levels, LEVELS), self._steepest)
+            score = AdditiveScore(self.loss.slopes(FINE, self.span))
+            return TreeMechanism(
+                setting, self.grid.points, score, min(levels, LEVELS), self._steepest, growth=GROWTH
+            )
         levels = self.levels or (1 if strength < 2_000 else 2 if strength < 50_000 else 3)
         return self._measured(levels, CUTTING, strength, setting)
+
+    def _histograms(self, strength: float, setting: Setting) -> HistogramFit:
+        root, points = math.sqrt(strength), self.grid.points
+        values = 256 if strength < 10 * MANY else 512
+        return HistogramFit(
+            setting,
+            points,
+            self.loss.table(ROWS, values, self.span),
+            reach=self.loss.slopes(ROWS, self.span).cap,
+            halvings=3 if strength < 30_000 else 4,
+            coarse_bins=min(points, round(0.3 * root)),
+            fine_bins=min(points, round(root if strength < 30_000 else 1.2 * root)),
+            unit=self.loss.unit(ROWS, values, self.span),
+        )
 
     def _measured(self, levels: int, share: Fraction, strength: float, setting: Setting) -> MeasuredTree:
         bins = min(self.grid.points, max(2, round(1.4 * math.sqrt(float(1 - share) * strength))))
         low, high = (Fraction(end - self.y_range[0]) / self.span for end in self.predictions)
-        score = AdditiveScore(self.loss.slopes(FINE, self.span))
-        return MeasuredTree(setting, self.grid.points, score, levels, share, bins, low, high)
+        return MeasuredTree(
+            setting,
+            self.grid.points,
+            AdditiveScore(self.loss.slopes(FINE, self.span)),
+            levels,
+            share,
+            bins,
+            low,
+            high,
+            by_width=0.5 if strength < MANY else 0.0,
+            squared=isinstance(self.loss, Squared),
+        )
 
     def _bins(self, strength: float, setting: Setting) -> CurveMechanism:
         if self.loss.by_means:

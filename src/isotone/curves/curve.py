@@ -64,13 +64,17 @@ class Curve:
 
 @dataclass(frozen=True)
 class RiskBound:
-    """A proved bound on the expected excess of the summed loss: ``noise + n·per_record``, whatever the data."""
+    """The expected excess of the summed loss is at most ``noise + n·per_record``, whatever the data.
+
+    ``proved`` is False where this is no theorem but an estimate, for reasons that the mechanism states.
+    """
 
     noise: float
     per_record: float
+    proved: bool = True
 
     def mean(self, n: float) -> float:
-        """The bound on the expected excess of the mean loss over ``n`` records."""
+        """The same for the mean loss over ``n`` records."""
         return self.noise / n + self.per_record
 
 

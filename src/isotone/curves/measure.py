@@ -19,19 +19,22 @@ from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
 from isotone.order.projection_chain import pool_adjacent_violators
 
-__all__ = ["equal_bins", "noisy_means", "pooled"]
+__all__ = ["equal_bins", "faint", "noisy_means", "pooled"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-def equal_bins(low: Ints, high: Ints, bins: int) -> Ints:
-    """The first points of about ``bins`` bins, the same number in each of the parts ``low, …, high − 1``."""
-    each = max(1, round(bins / low.size))
+def equal_bins(low: Ints, high: Ints, bins: int, by_width: float = 0.0) -> Ints:
+    """The first points of about ``bins`` bins in the parts ``low, …, high − 1``.
+
+    Every part has the same number of them; or the share ``by_width`` of the bins goes to parts by their widths.
+    """
+    share = (1.0 - by_width) / low.size + by_width * (high - low) / float((high - low).sum())
+    counts = np.minimum(np.maximum(1, np.rint(bins * share)).astype(np.int64), high - low)
     starts = [
         a + np.arange(count) * (b - a) // count
-        for a, b in zip(low.tolist(), high.tolist(), strict=True)
-        for count in [min(each, b - a)]
+        for a, b, count in zip(low.tolist(), high.tolist(), counts.tolist(), strict=True)
     ]
     return np.concatenate(starts).astype(np.int64)
 
@@ -39,7 +42,10 @@ def equal_bins(low: Ints, high: Ints, bins: int) -> Ints:
 def noisy_means(
     records: Records, starts: Ints, setting: Setting, share: Fraction, choices: Choices
 ) -> tuple[Floats, Floats]:
-    """For every bin, a noisy mean between 0 and 1 and a noisy count of at least 1, both from two noisy sums."""
+    """For every bin, a noisy mean and a noisy count, both from two noisy sums.
+
+    A count below half the scale of the noise tells nothing: there the count is that, and the mean 1/2.
+    """
     rate = setting.rate(share, FINE)
     refuse_small_rate(rate, setting.epsilon)
     bins = np.searchsorted(starts, records.cells, side="right") - 1
@@ -50,9 +56,15 @@ def noisy_means(
     # from here on everything is made of noisy numbers: floats do no harm
     unit = float(FINE * setting.weight_steps)
     ones, zeros = sums[0] / unit, sums[1] / unit
-    count = np.maximum(ones + zeros, 1.0)
-    mean = np.where(ones + zeros > 1.0, ones / count, 0.5)
+    least = faint(setting, share)
+    count = np.maximum(ones + zeros, least)
+    mean = np.where(ones + zeros > least, ones / count, 0.5)
     return mean, count
+
+
+def faint(setting: Setting, share: Fraction) -> float:
+    """Half the scale of the noise of a sum, in records: smaller counts are not told from none."""
+    return setting.factor / (2.0 * setting.weight_steps * float(share * setting.epsilon))
 
 
 def pooled(values: Floats, weights: Floats) -> Floats:

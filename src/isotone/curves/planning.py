@@ -38,15 +38,17 @@ class MethodPlan:
     least: float
     most: float
     bound: float
+    proved: bool = True
 
     def __str__(self) -> str:
-        return f"{self.method:<10} {self.excess:>10.3g}   {self.least:.2g} to {self.most:.2g}   at most {self.bound:.3g}"
+        limit = f"at most {self.bound:.3g}" if self.proved else "no proved bound"
+        return f"{self.method:<10} {self.excess:>10.3g}   {self.least:.2g} to {self.most:.2g}   {limit}"
 
 
 @dataclass(frozen=True)
 class CurvePlan:
     """Methods, best first. ``excess`` is the average over reference data, ``least`` and ``most`` its range over them,
-    ``bound`` what is proved for all data (often far above)."""
+    ``bound`` what is proved for all data (often far above), or an estimate where ``proved`` is False."""
 
     epsilon: Fraction
     n: int
@@ -119,5 +121,7 @@ def _simulate(
                     risk(mechanism.simulate(records, rng), records, loss) - least_risk(records, loss)
                 )
             means.append(span * float(np.mean(found)))
-    bound = span * mechanism.error().mean(n)
-    return MethodPlan(method, float(np.mean(means)), min(means), max(means), bound)
+    bound = mechanism.error()
+    return MethodPlan(
+        method, float(np.mean(means)), min(means), max(means), span * bound.mean(n), bound.proved
+    )

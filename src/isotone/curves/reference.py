@@ -34,6 +34,7 @@ DESIGNS: dict[str, Callable[[Floats], Floats]] = {"uniform": lambda u: u, "skewe
 
 UNIT = (Fraction(0), Fraction(1))
 OPTIMUM_VALUES = 1024
+OPTIMUM_UNIT = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -81,11 +82,13 @@ def least_risk(records: Records, loss: Loss) -> float:
             heap[0], heap[1], out,
         )  # fmt: skip
         return int(out[-1]) * loss.unit(FINE, FINE, Fraction(1)) / n
-    table = loss.table(OPTIMUM_VALUES, OPTIMUM_VALUES, Fraction(1))
+    # the loss itself and not its integer table, whose parameters may be rounded: nothing private is here
+    grid = np.arange(OPTIMUM_VALUES + 1) / OPTIMUM_VALUES
+    table = np.rint(loss.evaluate(grid[None, :], grid[:, None]) * OPTIMUM_UNIT).astype(np.int64)
     least = np.empty(OPTIMUM_VALUES + 1, dtype=np.int64)
     coarse = FINE // OPTIMUM_VALUES
     add_table_losses(
         (records.levels + coarse // 2) // coarse, records.weights, runs.start, 0, runs.point.size, 1, 0,
         OPTIMUM_VALUES, table, least, out,
     )  # fmt: skip
-    return int(out[-1]) * loss.unit(OPTIMUM_VALUES, OPTIMUM_VALUES, Fraction(1)) / n
+    return int(out[-1]) / OPTIMUM_UNIT / n

@@ -170,9 +170,7 @@ class PrivateIsotonicRegression(PrivateEstimator):
         """
         public = self._public(weighted=sample_weight is not None, grouped=groups is not None)
         raw = check_shapes(X, y, sample_weight, groups, MOST_ROWS // public.whole.weight_steps)
-        receipt = self._charge(
-            public.whole.guarantee, f"isotonic regression, {public.blueprint.method_used()}"
-        )
+        receipt = self._charge(public.whole.guarantee, f"isotonic regression, {public.blueprint.method}")
         choices = ExactChoices()
         columns = raw.read(self.contributions)
         y_grid = Grid(*public.blueprint.y_range, FINE + 1)
@@ -181,6 +179,7 @@ class PrivateIsotonicRegression(PrivateEstimator):
         blueprint = self._directed(public, records, choices)
         rest = replace(public.whole, epsilon=public.whole.epsilon * public.rest)
         self._keep(blueprint.mechanism(n, rest).draw(records, choices), blueprint, public)
+        self.method_ = blueprint.method_used(n, rest)
         if hasattr(receipt, "finish"):
             receipt.finish()
         return self
@@ -303,6 +302,5 @@ class PrivateIsotonicRegression(PrivateEstimator):
         self.y_thresholds_ = low + (high - low) * values
         self.X_min_, self.X_max_ = float(blueprint.grid.low), float(blueprint.grid.high)
         self.increasing_ = blueprint.increasing
-        self.method_ = blueprint.method_used()
         self.guarantee_ = public.whole.guarantee
         self.epsilon_spent_ = public.whole.epsilon

@@ -23,7 +23,7 @@ from isotone.curves.grids import FINE
 from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
 
-__all__ = ["Parts", "Runs", "Score", "grow"]
+__all__ = ["Parts", "Runs", "Score", "draw_cuts", "grow"]
 
 Ints = NDArray[np.int64]
 
@@ -103,14 +103,20 @@ def grow(
 
 def _cut(runs: Runs, parts: Parts, score: Score, rates: list[Fraction], choices: Choices) -> Parts:
     """Cut every part once."""
+    return _children(parts, *draw_cuts(runs, parts, score, rates, choices))
+
+
+def draw_cuts(
+    runs: Runs, parts: Parts, score: Score, rates: Sequence[Fraction], choices: Choices
+) -> tuple[Ints, Ints]:
+    """In every part a cut: the first point above it, and the first run above it (which is private)."""
     sizes = parts.last - parts.first + 1
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     before, gaps = _gaps(runs, parts, offsets)
     chosen = choices.segments(score.scores(runs, parts, offsets), offsets, rates, gaps)
     place = offsets[:-1] + chosen
     # the score is the same on a whole gap between two runs: within it, the cut is uniform
-    cut = before[place] + choices.below(gaps[place]) + 1
-    return _children(parts, cut, parts.first + chosen)
+    return before[place] + choices.below(gaps[place]) + 1, parts.first + chosen
 
 
 def _gaps(runs: Runs, parts: Parts, offsets: Ints) -> tuple[Ints, Ints]:

@@ -24,6 +24,8 @@ from isotone.curves.blueprint import Blueprint
 from isotone.curves.curve import Curve, CurveMechanism
 from isotone.curves.draws import PieceDraw
 from isotone.curves.grids import FINE, Grid
+from isotone.curves.halving import HalvingScore
+from isotone.curves.histogram_fit import HistogramFit, Shares
 from isotone.curves.linear_graph import linear_graph, spread_knots
 from isotone.curves.linear_splits import LinearSplitter
 from isotone.curves.losses import Absolute, Huber, Logistic, Pinball, Squared, parse_loss
@@ -87,6 +89,9 @@ MECHANISMS: dict[str, Factory] = {
     "additive squared": additive(Squared()),
     "additive logistic": additive(Logistic()),
     "additive absolute, two levels": additive(Absolute(), levels=2, points=4),
+    "additive absolute, growing": lambda s: TreeMechanism(
+        s, 4, AdditiveScore(slopes(Absolute())), 2, growth=Fraction(23, 20)
+    ),
     "measured": lambda s: MeasuredTree(s, 3, AdditiveScore(slopes(Squared())), 1, Fraction(1, 2), 1),
     "threshold absolute": tree(LinearScore(1, 1), 1, 8),
     "threshold pinball": tree(LinearScore(1, 3), 1, 8),
@@ -162,6 +167,52 @@ def test_no_output_reveals_that_a_record_was_added(name: str) -> None:
     heavy = heavy_ratio(mechanism)
     assert max(small, heavy) <= 1 + ROUNDING
     assert max(small, heavy) >= FLOOR[name], "a bound this loose wastes budget"
+
+
+def histograms(halvings: int, *shares: int) -> HistogramFit:
+    """One coarse bin and two fine ones with a cell at each end, so that all outputs can be walked through."""
+    table = Absolute().table(COARSE, COARSE, Fraction(1))
+    parts = Shares(*(Fraction(share, 100) for share in shares))
+    return HistogramFit(ADD, 3, table, 1, halvings, 1, 2, 0, 0, 0.1, parts)
+
+
+def ratio_of_histograms(mechanism: HistogramFit, background: Any, added: list[tuple[int, int]]) -> float:
+    law, worst = law_of(mechanism, background), 0.0
+    for record in added:
+        other = law_of(mechanism, (*background, record))
+        assert law.keys() == other.keys()
+        worst = max(worst, *(abs(math.log(law[key] / other[key])) for key in law))
+    return worst
+
+
+APART = ((0, 0),) * 40 + ((2, FINE),) * 40
+UNEVEN = ((0, 0),) * 20 + ((1, 0),) * 22 + ((2, 0),)
+"""The cut after the first point is nearly even: one more record there helps it and harms all others."""
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "background", "added"),
+    [
+        (histograms(0, 0, 35, 35, 30), (), [(0, FINE), (1, 0), (2, FINE)]),
+        (histograms(0, 0, 35, 35, 30), APART, [(0, FINE), (1, 0)]),
+        (histograms(0, 0, 4, 4, 92), ((1, 0),) * 40, [(0, FINE), (1, FINE)]),
+        (histograms(1, 94, 2, 2, 2), UNEVEN, [(0, 0), (2, FINE)]),
+    ],
+    ids=["even, no data", "even", "mostly boundaries", "mostly halving"],
+)
+def test_no_output_of_histograms_and_boundaries_reveals_a_record(
+    mechanism: HistogramFit, background: Any, added: list[tuple[int, int]]
+) -> None:
+    worst = ratio_of_histograms(mechanism, background, added)
+    assert worst <= 1 + ROUNDING
+    # without data the boundary is drawn from equal scores, of which one record can change only some
+    assert worst >= (0.75 if background == () else 0.9)
+
+
+def test_halving_with_a_range_of_one_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The absolute difference may rise at one cut and fall at another."""
+    monkeypatch.setattr(HalvingScore, "ranges", lambda self, parts: [1] * parts.low.size)
+    assert ratio_of_histograms(histograms(1, 94, 2, 2, 2), UNEVEN, [(0, 0)]) > 1.7
 
 
 @pytest.mark.parametrize(

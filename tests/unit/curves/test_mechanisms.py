@@ -16,8 +16,9 @@ from isotone.curves.blueprint import METHODS, Blueprint
 from isotone.curves.curve import Curve
 from isotone.curves.direction import AUTO_SHARE, choose_direction, least_absolute_loss
 from isotone.curves.grids import FINE, Grid
+from isotone.curves.histogram_fit import HistogramFit
 from isotone.curves.losses import Absolute, Loss, Squared, parse_loss
-from isotone.curves.measure import equal_bins, noisy_means
+from isotone.curves.measure import equal_bins, faint, noisy_means
 from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
 from isotone.curves.shapes import parse_shape
@@ -86,9 +87,25 @@ def test_noisy_means_without_noise_are_the_means() -> None:
     assert counts.tolist() == [4.0, 4.0]
 
 
+def test_a_count_below_half_the_noise_tells_nothing() -> None:
+    records = records_of([(0, FINE), (1, FINE), (1, FINE)])
+    setting = Setting(Fraction(1, 3))
+    assert faint(setting, Fraction(1)) == 1.5
+    means, counts = noisy_means(records, np.array([0, 1]), setting, Fraction(1), Recorder())
+    assert means.tolist() == [0.5, 1.0]
+    assert counts.tolist() == [1.5, 2.0]
+
+
 def test_bins_divide_every_part_evenly() -> None:
     starts = equal_bins(np.array([0, 10, 11]), np.array([10, 11, 64]), 12)
     assert starts.tolist() == [0, 2, 5, 7, 10, 11, 24, 37, 50]
+
+
+def test_some_bins_may_go_to_parts_by_their_width() -> None:
+    low, high = np.array([0, 16]), np.array([16, 64])
+    assert equal_bins(low, high, 8, 1.0).tolist() == [0, 8, 16, 24, 32, 40, 48, 56]
+    assert equal_bins(low, high, 8, 0.5).size == 8
+    assert equal_bins(np.array([0, 1]), np.array([1, 64]), 8, 1.0).tolist()[:2] == [0, 1]
 
 
 def test_the_direction_has_its_law() -> None:
@@ -150,9 +167,33 @@ def test_the_bound_on_the_excess_loss_holds_on_average() -> None:
 
 
 def test_auto_is_decided_by_public_numbers() -> None:
-    assert blueprint("auto").method_used() == "additive"
-    assert blueprint("auto", shape=parse_shape("convex")).method_used() == "baseline"
-    assert blueprint("threshold", shape=parse_shape("convex")).method_used() == "threshold"
+    once = Setting(Fraction(1))
+    assert blueprint("auto").method_used(1000, once) == "additive"
+    assert blueprint("auto").method_used(20, once) == "bins"
+    assert blueprint("auto").method_used(200, Setting(Fraction(1), contributions=10)) == "bins"
+    assert blueprint("auto", levels=2).method_used(20, once) == "additive"
+    assert blueprint("auto", Absolute()).method_used(20, once) == "additive"
+    assert blueprint("auto", shape=parse_shape("convex")).method_used(1000, once) == "baseline"
+    assert blueprint("threshold", shape=parse_shape("convex")).method_used(1000, once) == "threshold"
+
+
+def test_losses_without_means_are_fitted_by_histograms_once_there_are_many_records() -> None:
+    plan, setting = blueprint("additive", Absolute(), points=4096), Setting(Fraction(1))
+    assert isinstance(plan.mechanism(4_000, setting), TreeMechanism)
+    assert isinstance(plan.mechanism(6_000, setting), HistogramFit)
+    assert isinstance(blueprint("additive", Absolute(), levels=3).mechanism(6_000, setting), TreeMechanism)
+    assert isinstance(blueprint("additive", Squared()).mechanism(6_000, setting), MeasuredTree)
+
+
+def test_later_levels_spend_more_where_that_was_asked_for() -> None:
+    score = AdditiveScore(Absolute().slopes(FINE, Fraction(1)))
+    tree = TreeMechanism(Setting(Fraction(7)), 4, score, 3, growth=Fraction(2))
+    assert tree.shares == [Fraction(1, 7), Fraction(2, 7), Fraction(4, 7)]
+    recorder = Recorder()
+    tree.draw(records_of([(2, 0)]), recorder)
+    assert sorted(set(recorder.rates)) == [1, 2, 4]
+    even = TreeMechanism(Setting(Fraction(7)), 4, score, 3)
+    assert even.error().noise < tree.error().noise
 
 
 def test_curves_turn_around() -> None:
