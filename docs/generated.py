@@ -196,7 +196,9 @@ def benchmarks_page() -> str:
         "run on one machine, which it names; read the ratios, not the seconds.",
         "",
     ]
-    for path in sorted((DOCS / "benchmarks").glob("*.md")):
+    for path in sorted(
+        (DOCS / "benchmarks").glob("*.md"), key=lambda path: (path.stem != "switching", path.stem)
+    ):
         if path.stem != "index":
             title = path.read_text(encoding="utf-8").splitlines()[0].lstrip("# ")
             lines.append(f"- [{title}]({path.name})")

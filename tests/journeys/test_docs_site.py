@@ -1,0 +1,117 @@
+"""The documentation as a site, and its code that needs a service: built, linked, fit for a phone, nothing from elsewhere."""
+
+import importlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.support.doc_blocks import Reader
+from tests.support.postgres import postgres_url
+from tests.support.spark import spark_session
+
+pytestmark = pytest.mark.services
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--allow-file-access-from-files",
+    "--virtual-time-budget=15000",
+]
+PAGES = [
+    "index",
+    "start",
+    "how-to/tables",
+    "reference/spec",
+    "reference/counts",
+    "notebooks/counts",
+    "reproduction/tables",
+]
+MEASURE = """
+<html><body><pre id=r></pre><script>
+const pages = %s, found = [];
+async function measure(page, width) {
+  const frame = document.createElement("iframe");
+  frame.style = `width:${width}px;height:900px;border:0`;
+  frame.src = page;
+  document.body.appendChild(frame);
+  await new Promise((done) => (frame.onload = done));
+  const asked = frame.contentWindow.performance.getEntriesByType("resource").map((entry) => entry.name);
+  found.push([page, width, frame.contentDocument.documentElement.scrollWidth, asked.filter((x) => !x.startsWith("file:"))]);
+  frame.remove();
+}
+(async () => {
+  for (const page of pages) for (const width of [390, 1280]) await measure(page, width);
+  document.getElementById("r").textContent = "found " + JSON.stringify(found) + " end";
+})();
+</script></body></html>
+"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("documentation") / "site"
+    sys.path.insert(0, str(DOCS))
+    try:
+        assert importlib.import_module("build").build(folder) == 0, (
+            "a link is dead, or something is loaded from elsewhere"
+        )
+    finally:
+        sys.path.remove(str(DOCS))
+    return folder
+
+
+def test_the_site_has_every_page(site):
+    missing = [
+        str(path.relative_to(DOCS))
+        for path in DOCS.rglob("*.md")
+        if not (site / path.relative_to(DOCS)).with_suffix(".html").exists() and path.name != "README.md"
+    ]
+    assert missing == []
+
+
+def test_pages_fit_a_phone_and_a_desk_and_load_nothing_from_elsewhere(site, tmp_path):
+    browser = shutil.which("chromium")
+    if browser is None:
+        pytest.skip("no Chromium could be installed on this machine")
+    wrapper = tmp_path / "wrapper.html"
+    wrapper.write_text(
+        MEASURE % json.dumps([f"file://{site}/{page}.html" for page in PAGES]), encoding="utf-8"
+    )
+    command = [browser, *FLAGS, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", f"file://{wrapper}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=180)
+    found = re.search(r"found (.*) end", done.stdout)
+    assert found, done.stdout[-500:]
+    measured = json.loads(found[1])
+    assert len(measured) == 2 * len(PAGES)
+    for page, width, content, foreign in measured:
+        assert content <= width, f"{page} at {width}"
+        assert foreign == []
+
+
+def test_the_code_that_needs_postgresql_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    url = postgres_url()
+    reader = Reader(
+        DOCS / "how-to" / "ledgers.md",
+        provided="a PostgreSQL server",
+        replace={"postgresql://steward@db.example.org/privacy": url},
+    )
+    reader.read()
+    assert reader.ran >= 4
+
+
+def test_the_code_that_needs_spark_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    spark_session()
+    Reader(DOCS / "how-to" / "warehouses.md", provided="Spark").read()
