@@ -20,7 +20,7 @@ from isotone.counts.ellipse.strategy import Strategy
 from isotone.counts.ellipse.strategy_forest import plain_strategy
 from isotone.counts.gaussian import gaussian_guarantee
 from isotone.counts.gaussian_calibration import sigma_squared, sigma_squared_zcdp
-from isotone.counts.statistic import Counts, check_counts
+from isotone.counts.statistic import Counts, check_counts, check_records
 from isotone.errors import InputError
 from isotone.guarantee import Guarantee, Neighbours, Number
 from isotone.mechanism import Error, Progress, no_progress
@@ -194,23 +194,25 @@ class OrderGaussianMechanism(AdditiveMechanism):
             )
         return project_covariance(self.P, values, self.covariance(), lower=0.0, upper=upper)
 
+    @property
+    def has_total(self) -> bool:
+        """Whether the number of records can be released as well, for free."""
+        return self.strategy.rooted
+
     def release_with_total(self, counts: Counts, records: int) -> tuple[NDArray[np.int64], int]:
         """The counts with noise, and the number of records with noise: together as private as the counts alone.
 
         The number of records is a further coordinate of the same noise (docs/theory/gaussian.md, section 2).
         """
         values = check_counts(self.P, counts)
-        if not self.strategy.rooted:
+        if not self.has_total:
             raise InputError(
                 "This noise does not cover the number of records: under 'replace' it is not protected, and "
                 "independent noise has no place for it."
             )
-        if records < values.max():
-            raise InputError(
-                "There are fewer records than one of the counts: pass the number of all records."
-            )
+        number = check_records(records, values)
         drawn = self._solved_noise()
-        return values + self._on_elements(drawn), int(records) + int(drawn[-1])
+        return values + self._on_elements(drawn), number + int(drawn[-1])
 
     def total_variance(self) -> float:
         """The variance of the released number of records, before rounding; infinite if it is not released."""

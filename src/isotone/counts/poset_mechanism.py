@@ -17,7 +17,7 @@ from isotone.counts.method import Method
 from isotone.counts.norm import norms
 from isotone.counts.relaxation import Relaxation
 from isotone.counts.simulation import noise_rows, places
-from isotone.counts.statistic import Counts, check_counts
+from isotone.counts.statistic import Counts, check_counts, check_records
 from isotone.errors import InputError
 from isotone.guarantee import Guarantee, Neighbours, Number
 from isotone.mechanism import Error, Progress, no_progress
@@ -154,16 +154,3 @@ class PosetMechanism(AdditiveMechanism):
     def total_variance(self) -> float:
         """The variance of the noise on the number of records (simulated if the method is ``rejection``)."""
         return self.sampler.total_square / float(self.rate) ** 2
-
-
-def check_records(records: int, values: NDArray[np.int64]) -> int:
-    """The number of records as an int; the message quotes neither it nor a count."""
-    try:
-        number = int(records.__index__())
-    except (AttributeError, TypeError):
-        raise InputError("The number of records must be a whole number.") from None
-    if number >= 2**62:
-        raise InputError("The number of records must be below 2**62.")
-    if number < values.max():
-        raise InputError("There are fewer records than one of the counts: pass the number of all records.")
-    return number

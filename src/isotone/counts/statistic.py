@@ -20,7 +20,7 @@ from isotone.noise.simulated import refuse_simulated
 if TYPE_CHECKING:
     from isotone.order import Poset
 
-__all__ = ["Counts", "check_counts"]
+__all__ = ["Counts", "check_counts", "check_records"]
 
 Counts = Any
 """Counts as a user gives them: a mapping (or a data-frame column) by name, or a sequence or array in the order
@@ -127,3 +127,16 @@ def _whole(item: Any) -> int | None:
     except (ValueError, OverflowError, TypeError):  # NaN and infinities
         return None
     return whole if whole == item and abs(whole) < _LARGEST else None
+
+
+def check_records(records: int, values: NDArray[np.int64]) -> int:
+    """The number of records as an int; the message quotes neither it nor a count."""
+    try:
+        number = int(records.__index__())
+    except (AttributeError, TypeError):
+        raise InputError("The number of records must be a whole number.") from None
+    if number >= 2**62:
+        raise InputError("The number of records must be below 2**62.")
+    if number < values.max():
+        raise InputError("There are fewer records than one of the counts: pass the number of all records.")
+    return number

@@ -133,7 +133,9 @@ def release_counts(
         else:
             noisy = noise.release(row)
         values.append(np.asarray(noisy))
-    extra: dict[str, Any] = {"total": totals if public else totals[0]} if total else {}
+    extra: dict[str, Any] = {}
+    if total:
+        extra = {"total": totals if public else totals[0], "total_sd": total_deviation(noise)}
     stamp = {"time": now(), "charge": charge.number, "dataset": ledger.dataset}
     release = seal(_columns(P, public, values, published), {**manifest, **extra, **stamp})
     charge.finish(release.manifest["content_hash"])
@@ -200,6 +202,11 @@ def count_columns(mechanism: Any, confidence: float) -> dict[str, NDArray[Any]]:
         "alone": alone,
         "together": np.full(len(alone), together),
     }
+
+
+def total_deviation(mechanism: Any) -> float:
+    """The standard deviation of the released number of records."""
+    return round(math.sqrt(mechanism.total_variance()), 4)
 
 
 def _columns(

@@ -141,7 +141,9 @@ def _facts(release: Release, level: str) -> str:
         errors = sorted(float(x) for x in release.columns["sd"])
         facts.append((f"± {errors[len(errors) // 2]:.3g}", "typical error of a value"))
     if release.total is not None and isinstance(release.total, int):
-        facts.append((f"{release.total:,}", "records in all (noisy too)"))
+        facts.append(
+            (f"{release.total:,} ± {release.manifest['total_sd']:.3g}", "records in all (noisy too)")
+        )
     return (
         '<div class="facts">'
         + "".join(f'<div class="fact"><b>{a}</b><span>{b}</span></div>' for a, b in facts)

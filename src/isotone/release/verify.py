@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from isotone.errors import IsotoneError
+from isotone.errors import InputError, IsotoneError
 from isotone.release.manifest import guarantee_from, order_from
 from isotone.release.recipes import rebuild_count_mechanism, rebuild_curve_mechanism, rebuild_table_mechanism
 from isotone.release.result import Release, load_release, sealing_hash
@@ -112,11 +112,13 @@ def _error(release: Release) -> Check:
         words = "the errors of tables and curves depend on noisy measurements that are not published: taken on trust"
         return Check("error", True, words)
     mechanism = rebuild_count_mechanism(order_from(release.manifest["order"]), release.manifest["mechanism"])
-    from isotone.release.count_release import count_columns
+    from isotone.release.count_release import count_columns, total_deviation
 
     known = count_columns(mechanism, float(release.manifest["confidence"]))
     repeat = len(release.columns["sd"]) // len(known["sd"])
     same = np.allclose(np.tile(known["sd"], repeat), release.columns["sd"], rtol=0.02)
+    if release.total is not None:
+        same = same and np.isclose(total_deviation(mechanism), release.manifest["total_sd"], rtol=0.02)
     words = (
         "the standard deviations published are the mechanism's own"
         if same
@@ -132,6 +134,8 @@ def derived_guarantee(release: Release):
         mechanism = rebuild_count_mechanism(
             order_from(release.manifest["order"]), release.manifest["mechanism"]
         )
+        if release.total is not None and not getattr(mechanism, "has_total", False):
+            raise InputError(f"the noise of {type(mechanism).__name__} does not cover the number of records")
         promise = replace(mechanism.guarantee, unit=stated.unit)
         if (
             release.manifest.get("groups")

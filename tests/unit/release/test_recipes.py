@@ -1,0 +1,126 @@
+"""Every mechanism for counts, through a whole release and back: what a stranger rebuilds is what was used."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import isotone as iso
+from isotone.errors import InputError
+from isotone.release import load_release, verify
+from isotone.release.manifest import order_from
+from isotone.release.recipes import count_mechanisms, rebuild_count_mechanism, recipe_of
+
+P = iso.Poset(["a", "b", "c", "d"], [("a", "b"), ("b", "d"), ("c", "d")])
+CHAIN = iso.Poset.chain(["a", "b", "c", "d"])
+ANSWERS = pd.DataFrame(
+    {
+        "person": [1, 1, 2, 3],
+        "region": ["x", "y", "y", "elsewhere"],
+        "a": [0, 1, 0, 1],
+        "b": [1, 1, 0, 1],
+        "c": [0, 0, 1, 1],
+        "d": [1, 1, 1, 1],
+    }
+)
+PURE: dict[str, Any] = {"epsilon": 1}
+APPROXIMATE: dict[str, Any] = {"epsilon": 1, "delta": "1e-6"}
+CONCENTRATED: dict[str, Any] = {"rho": "0.5"}
+PROMISES = {
+    "PosetMechanism": [PURE],
+    "LaplaceMechanism": [PURE],
+    "DiscreteLaplaceMechanism": [PURE],
+    "LInfinityMechanism": [PURE],
+    "HierarchicalMechanism": [PURE],
+    "BoundedPosetMechanism": [PURE],
+    "GaussianMechanism": [APPROXIMATE, CONCENTRATED],
+    "DiscreteGaussianMechanism": [APPROXIMATE, CONCENTRATED],
+    "OrderGaussianMechanism": [APPROXIMATE, CONCENTRATED],
+}
+SETTINGS: list[dict[str, Any]] = [
+    {},
+    {"max_size": 2},
+    {"neighbours": "replace"},
+    {"contributions": 2, "unit": "person"},
+    {"by": "region", "groups": ["x", "y"]},
+    {"by": "region", "groups": ["x", "y"], "neighbours": "replace"},
+    {"total": True},
+]
+NEEDS_BOUND = {"BoundedPosetMechanism"}
+REFUSES_BOUND = {"PosetMechanism", "LInfinityMechanism", "HierarchicalMechanism"}
+HAS_TOTAL = {"PosetMechanism", "OrderGaussianMechanism"}
+
+
+def settings_of(name: str) -> list[dict[str, Any]]:
+    if name in NEEDS_BOUND:
+        return [{"max_size": 2, **setting} for setting in SETTINGS if "total" not in setting]
+    return [
+        setting
+        for setting in SETTINGS
+        if not ("max_size" in setting and name in REFUSES_BOUND)
+        and not ("total" in setting and name not in HAS_TOTAL)
+    ]
+
+
+def released(folder, name: str, promise: dict[str, Any], setting: dict[str, Any]):
+    fixed = {key: setting[key] for key in ("neighbours", "unit") if key in setting}
+    order = CHAIN if name == "HierarchicalMechanism" else P
+    with iso.Ledger(folder / "answers.ledger", **promise, **fixed) as ledger:
+        return iso.release_counts(ANSWERS, order, ledger=ledger, mechanism=name, **promise, **setting)
+
+
+CASES = [
+    (name, promise, setting)
+    for name, promises in PROMISES.items()
+    for promise in promises
+    for setting in settings_of(name)
+]
+
+
+def test_no_mechanism_is_left_out():
+    simulated_only = {"L2Mechanism", "LpMechanism"}
+    assert set(count_mechanisms()) == set(PROMISES) | simulated_only
+
+
+@pytest.mark.parametrize(("name", "promise", "setting"), CASES)
+def test_a_release_by_any_mechanism_can_be_rebuilt_and_verified(tmp_path, name, promise, setting):
+    release = released(tmp_path, name, promise, setting)
+    release.save(tmp_path / "out", report=False)
+    verdict = verify(tmp_path / "out")
+    assert verdict.holds, str(verdict)
+    manifest = json.loads(json.dumps(load_release(tmp_path / "out").manifest))
+    rebuilt = rebuild_count_mechanism(order_from(manifest["order"]), manifest["mechanism"])
+    assert type(rebuilt).__name__ == name
+    assert recipe_of(rebuilt) == manifest["mechanism"]
+    repeat = len(setting.get("groups", [0]))
+    np.testing.assert_allclose(np.tile(rebuilt.error().sd, repeat), release.columns["sd"], rtol=0.02)
+
+
+@pytest.mark.parametrize("name", sorted(HAS_TOTAL))
+def test_the_number_of_records_comes_with_its_own_error(tmp_path, name):
+    release = released(tmp_path, name, PROMISES[name][0], {"total": True})
+    assert isinstance(release.total, int)
+    assert release.manifest["total_sd"] > 0
+    release.save(tmp_path / "out")
+    assert f"{release.total:,} ±" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", sorted(set(PROMISES) - HAS_TOTAL - NEEDS_BOUND))
+def test_the_number_of_records_is_refused_where_noise_does_not_cover_it(tmp_path, name):
+    with pytest.raises(InputError, match="does not give the number of records for free"):
+        released(tmp_path, name, PROMISES[name][0], {"total": True})
+
+
+def test_a_number_of_records_that_the_noise_does_not_cover_is_found_by_a_stranger(tmp_path):
+    """Sealed by its publisher, but not private: the promise does not follow from the mechanism."""
+    from isotone.release.result import seal
+
+    honest = released(tmp_path, "LaplaceMechanism", PURE, {})
+    manifest = {key: value for key, value in honest.manifest.items() if key != "content_hash"}
+    forged = seal(honest.columns, {**manifest, "total": 4, "total_sd": 1.0})
+    forged.save(tmp_path / "out", report=False)
+    failed = [check for check in verify(tmp_path / "out").checks if not check.holds]
+    assert "promise" in [check.name for check in failed]
+    assert "does not cover the number of records" in str(verify(tmp_path / "out"))
