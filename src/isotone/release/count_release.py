@@ -30,6 +30,10 @@ from isotone.release.result import Release, seal
 __all__ = ["count_columns", "prepare_mechanism", "release_counts"]
 
 
+_WIDEST = 2.0**40
+"""The largest standard deviation: far enough below 2**62 that a count and its noise never leave 64 bits."""
+
+
 def release_counts(
     data: Any,
     P: Poset,
@@ -118,6 +122,7 @@ def release_counts(
     manifest = _manifest(P, promise, noise, rules, source, public, confidence, spec, title)
     frame = source.open(P, rules, public)
     published = count_columns(noise, confidence)
+    _rehearse(noise, total)
     ledger.check(promise)
     progress(0.1, "charging the ledger")
     charge = ledger.charge(promise, f"counts of {len(P)} elements", mechanism=type(noise).__name__, spec=spec)
@@ -190,15 +195,31 @@ def prepare_mechanism(
         raise InputError(f"{mechanism} cannot promise {promise}. Leave the choice to the plan.") from None
 
 
+def _rehearse(mechanism: Any, total: bool) -> None:
+    """One draw for nobody, thrown away: what the public parameters make impossible fails before the charge."""
+    nobody = np.zeros(len(mechanism.P), dtype=np.int64)
+    try:
+        _ = mechanism.release_with_total(nobody, 0) if total else mechanism.release(nobody)
+    except OverflowError:
+        raise InputError(
+            "The noise would be too wide for 64-bit numbers. Take a larger epsilon or rho, or fewer contributions."
+        ) from None
+
+
 def count_columns(mechanism: Any, confidence: float) -> dict[str, NDArray[Any]]:
     """What is known about each value before any data is read: standard deviation and half-widths.
 
     A half-width is about noise before rounding; rounding moves a value by half at most, and values are whole.
     """
+    sd = mechanism.error().sd
+    if not np.all(sd <= _WIDEST):
+        raise InputError(
+            "The noise would be too wide for 64-bit numbers. Take a larger epsilon or rho, or fewer contributions."
+        )
     alone = np.floor(mechanism.half_widths(confidence) + 0.5).astype(np.int64)
     together = math.floor(mechanism.simultaneous_half_width(confidence) + 0.5)
     return {
-        "sd": np.round(mechanism.error().sd, 4),
+        "sd": np.round(sd, 4),
         "alone": alone,
         "together": np.full(len(alone), together),
     }
