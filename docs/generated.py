@@ -1,6 +1,7 @@
-"""Pages that are written from the code, so that they cannot go stale: the spec, the command line, the benchmarks.
+"""Pages that are written from the code, so that they cannot go stale.
 
-The first two are kept in the repository, and a test compares them with the code; ``make docs`` writes them again.
+Those of the spec and of the command line are kept in the repository, and a test compares them with the code. ``make docs``
+writes them again, and the indexes of benchmarks and experiments.
 """
 
 from __future__ import annotations
@@ -202,4 +203,27 @@ def benchmarks_page() -> str:
         if path.stem != "index":
             title = path.read_text(encoding="utf-8").splitlines()[0].lstrip("# ")
             lines.append(f"- [{title}]({path.name})")
+    return "\n".join(lines) + "\n"
+
+
+# ---------------------------------------------------------------------------- experiments
+
+
+def gallery_page() -> str:
+    """Every experiment with its pictures and its data."""
+    from isotone.cli import experiments, load_experiment
+
+    lines = [
+        "# All experiments",
+        "",
+        "Every experiment of the repository, with its pictures and its data: `isotone reproduce NAME` runs one again. What was",
+        "published, and why we differ, is on the pages about [counts](counts.md), [tables](tables.md) and [curves](curves.md).",
+    ]
+    for name, path in experiments().items():
+        folder = DOCS / "reproduction" / path.stem
+        lines += ["", f"## {name}", "", (load_experiment(path).__doc__ or "").strip().split("\n\n")[0], ""]
+        for picture in sorted(folder.glob("*.png")):
+            lines += [f"![{name}: {picture.stem}]({path.stem}/{picture.name})", ""]
+        tables = [f"[{table.name}]({path.stem}/{table.name})" for table in sorted(folder.glob("*.csv"))]
+        lines += [f"Data: {', '.join(tables)}."] if tables else []
     return "\n".join(lines) + "\n"
