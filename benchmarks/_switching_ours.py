@@ -17,13 +17,8 @@ def _order(data: Data) -> Poset:
 
 
 def _counts(mechanism: AdditiveMechanism, data: Data) -> Release:
-    P, answers = mechanism.P, data["answers"]
-
-    def release() -> dict[str, object]:
-        values = mechanism.release(P.close_all(answers).sum(axis=0))
-        return {"raw": values, "consistent": mechanism.consistent(values)}
-
-    return release
+    P, answers, variance = mechanism.P, data["answers"], mechanism.error().variance
+    return lambda: {"raw": mechanism.release(P.close_all(answers).sum(axis=0)), "variance": variance}
 
 
 def poset(data: Data) -> Release:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from benchmarks._switching_cases import Case
+from benchmarks._switching_cases import Case, rising
 
 if TYPE_CHECKING:
     from benchmarks.switching import Row
@@ -24,12 +24,12 @@ def errors_picture(measured: Measured, path: Path) -> None:
     axes = figure.subplots()
     place, ticks, labels = 0.0, [], []
     for case, rows in measured:
-        axes.text(0.52, place, case.title, fontsize=9, fontweight="bold", va="center")
+        axes.text(0.05, place, case.title, fontsize=9, fontweight="bold", va="center")
         place += 1
         for row in rows:
             ratio = row.errors["rmse"] / rows[0].errors["rmse"]
             colour = COLOURS[row.name.split()[0].rstrip(",")]
-            axes.barh(place, ratio - 0.5, left=0.5, color=colour, height=0.75)
+            axes.barh(place, ratio, color=colour, height=0.75)
             told = f" {ratio:.2f} ×"
             if "distribution" in row.errors:
                 other = row.errors["distribution"] / rows[0].errors["distribution"]
@@ -39,27 +39,29 @@ def errors_picture(measured: Measured, path: Path) -> None:
             labels.append(row.name)
             place += 1
         place += 0.4
-    axes.axvline(1, color=OURS, lw=1)
-    axes.set_xscale("log")
-    axes.set_xlim(0.5, 12)
-    axes.set_xticks([0.5, 1, 2, 5, 10], ["0.5", "1", "2", "5", "10"])
-    axes.minorticks_off()
+    axes.axvline(1, color=OURS, lw=1, zorder=0)
+    axes.set_xlim(0, 8)
+    axes.grid(False)
     axes.set_yticks(ticks, labels, fontsize=8)
     axes.set_ylim(place, -0.8)
-    axes.set_xlabel("root mean squared error, as a multiple of isotone's at the same promise (logarithmic)")
+    axes.set_xlabel("root mean squared error, as a multiple of isotone's at the same promise")
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=110, metadata={"Software": None})
 
 
 def first_picture(measured: Measured, path: Path) -> None:
     """Counts, a table and a curve at ε = 1: the truth, isotone, and OpenDP's Laplace mechanism."""
-    figure = Figure(figsize=(12, 3.7), layout="constrained")
+    figure = Figure(figsize=(12, 4.0), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
     by_kind = {_kind(case): (case, rows) for case, rows in reversed(measured)}
     _draw_counts(left, *by_kind["counts"])
     _draw_table(middle, *by_kind["table"])
     _draw_curve(right, *by_kind["curve"])
+    figure.suptitle(
+        "Releases at ε = 1 of the same data: isotone, and OpenDP's Laplace mechanism", fontsize=12
+    )
     for axes in (left, middle, right):
+        axes.grid(False)
         axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=120, metadata={"Software": None})
 
@@ -80,7 +82,7 @@ def _draw_counts(axes: Any, case: Case, rows: list[Row]) -> None:
         axes.plot(across.ravel(), errors.ravel(), ".", ms=3, color=colour, alpha=0.7, label=name)
     axes.axhline(0, color=TRUTH, lw=1)
     axes.set(
-        title="Counts: 11 survey questions, one implying another",
+        title="Counts: 11 survey questions, nested",
         ylabel="error of a released count",
         xlabel="question",
         ylim=(-62, 62),
@@ -111,12 +113,19 @@ def _draw_table(axes: Any, case: Case, rows: list[Row]) -> None:
 def _draw_curve(axes: Any, case: Case, rows: list[Row]) -> None:
     order = np.argsort(case.truth["x"])
     grid, bins = np.linspace(0, 1, 201), np.linspace(0, 1, rows[1].values["means"].shape[1] + 1)
-    for k in range(12):
-        label = {"label": "OpenDP Laplace, 10 bins"} if k == 0 else {}
-        axes.stairs(rows[1].values["means"][k], bins, color=THEIRS, lw=1, baseline=None, **label)
-    for k in range(12):
-        label = {"label": "isotone"} if k == 0 else {}
-        axes.step(grid, rows[0].values["shown"][k], color=OURS, lw=1, alpha=0.6, where="post", **label)
+    theirs = [rising(*row) for row in zip(rows[1].values["means"], rows[1].values["sizes"], strict=True)]
+    low, high = np.quantile(theirs, [0.1, 0.9], axis=0)
+    axes.stairs(
+        high,
+        bins,
+        baseline=low,
+        color=THEIRS,
+        fill=True,
+        alpha=0.6,
+        label="OpenDP Laplace, bins",
+    )
+    low, high = np.quantile(rows[0].values["shown"], [0.1, 0.9], axis=0)
+    axes.fill_between(grid, low, high, color=OURS, alpha=0.55, lw=0, label="isotone")
     axes.step(
         case.truth["x"][order],
         case.truth["fit"][order],
@@ -126,6 +135,8 @@ def _draw_curve(axes: Any, case: Case, rows: list[Row]) -> None:
         label="no privacy",
     )
     axes.set(
-        title="Curve: calibration from 569 scores", xlabel="classifier's score", ylabel="share malignant"
+        title="Curve: calibration (8 of 10 releases)",
+        xlabel="classifier's score",
+        ylabel="share malignant",
     )
-    axes.legend(frameon=False, loc="lower right")
+    axes.legend(frameon=False, loc="upper left")

@@ -126,22 +126,29 @@ def _section(case: Case, rows: list[Row]) -> str:
             f"{row.errors[kind]:.3g} (**{row.errors[kind] / base.errors[kind]:.2f} ×**)" for kind in kinds
         ]
         cells += [
-            f"{row.seconds * 1e3:.3g} ({row.seconds / base.seconds:.2g} ×)",
-            f"{row.prepared:.2g}",
-            f"{row.memory:.0f} ({row.memory / base.memory:.2g} ×)",
+            f"{_short(row.seconds * 1e3)} ({_short(row.seconds / base.seconds)} ×)",
+            f"{row.prepared:.1f}",
+            f"{row.memory:.0f} ({row.memory / base.memory:.2f} ×)",
         ]
         lines.append(f"| {row.name} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
+def _short(number: float) -> str:
+    return f"{number:,.0f}" if number >= 100 else f"{number:.2g}"
+
+
 def _introduction(note: str) -> str:
     return (
         f"Same data, same promise, one run; the other libraries are {note}. In brackets: multiples of isotone's first row.\n\n"
-        "Every row is a process of its own, which draws real releases from answers (or counts, or points) in memory, and whose peak memory "
-        "includes its imports. *Consistency* makes counts follow the order (and curves rise): isotone's own projection for everybody, "
-        "with each mechanism's variances as weights. *Once* is the time from the start of the process to its first release, imports included. Errors are against the counts of all records as they are, so cutting records (`max_size`) costs what it "
-        "leaves out. Vectors of counts are given to OpenDP with their joint ℓ1 or ℓ2 sensitivity, which is the best that its "
-        "Laplace and Gaussian mechanisms can do; to diffprivlib likewise. PipelineDP counts from rows by itself, hence its time. "
-        "The distance of distributions is Wasserstein-1, between the tables' sorted counts. The curve's error is the distance to the "
-        "isotonic fit without privacy, at the data."
+        "- Every row is a process of its own that draws real releases from answers (or counts, or points) in memory: 40 to "
+        "200 of them, 2 to 20 where a row is slow (PipelineDP, which counts from rows by itself). Its peak memory includes its "
+        "imports. *Once* is the time from the start of the process to its first release; numba's compiled code is cached.\n"
+        "- *Consistency* makes counts follow the order, and curves rise: isotone's projection for everybody, weighted by each "
+        "mechanism's variances.\n"
+        "- Errors are against the counts of all records as they are, so cutting records (`max_size`) costs what it leaves out.\n"
+        "- OpenDP and diffprivlib are given the joint ℓ1 or ℓ2 sensitivity of all counts, the best that their Laplace and "
+        "Gaussian mechanisms can do.\n"
+        "- The distance of distributions is Wasserstein-1, between the sorted counts of the tables. A curve's error is its distance "
+        "from the isotonic fit without privacy, at the data."
     )

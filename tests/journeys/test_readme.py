@@ -35,3 +35,18 @@ def test_every_link_leads_somewhere():
     links = re.findall(r"\]\(([^)#]+)", README.read_text(encoding="utf-8"))
     missing = [link for link in links if "://" not in link and not (README.parent / link).exists()]
     assert missing == []
+
+
+def test_the_numbers_of_the_comparison_stand_on_the_benchmark_page():
+    text = README.read_text(encoding="utf-8")
+    page = (README.parent / "docs" / "benchmarks" / "switching.md").read_text(encoding="utf-8")
+    sections = dict(part.split("\n", 1) for part in page.split("\n## ")[1:])
+    compared = [line.split(" | ") for line in text.splitlines() if " × |" in line]
+    assert len(compared) >= 5
+    for line in compared:
+        title = line[0].strip("| *")
+        section = sections[max((head for head in sections if title.startswith(head)), key=len)]
+        numbers = re.findall(r"([0-9.]+) ×", " | ".join(line))
+        assert numbers
+        for number in numbers:
+            assert f"**{number} ×**" in section, (title, number)

@@ -3,5 +3,7 @@
 * ``isotone.interop.opendp``: every mechanism as an OpenDP measurement (``pip install 'isotone[opendp]'``).
 * ``isotone.interop.accounting``: every promise for Google's dp_accounting (``pip install 'isotone[accounting]'``).
 
-scikit-learn needs no bridge: the estimators of ``isotone.curves`` are its estimators wherever it is installed.
+scikit-learn needs no bridge: the estimators of ``isotone.curves`` are its estimators wherever it is installed, in pipelines
+and searches too. Only ``fit`` is private. Scores (``score``, cross-validation) are computed without noise, and a model
+chosen by them (grid search) reveals what they reveal; every fit of a search spends its own epsilon.
 """
