@@ -1,8 +1,8 @@
 """Excess risk of every method of private isotonic regression, over sizes, budgets, curves, designs and losses.
 
-Writes ``cells.csv`` (synthetic data), ``shapes.csv`` (shape constraints), ``calibration.csv`` (a real set: the calibration of a
-classifier) and three pictures. Excess is over the best curve without privacy, whose own risk is in the column ``optimum``.
-Simulated draws; the released ones have the same distribution.
+Writes ``cells.csv`` (synthetic data), ``goals.csv`` (how often the stated goals are reached), ``plans.csv`` (what the plan
+predicts and what was measured), ``calibration.csv`` (a real set) and pictures. Excess is over the best curve without privacy
+on the same records, whose own risk is in the column ``optimum``. Simulated draws; released ones have the same distribution.
 """
 
 from __future__ import annotations
@@ -18,196 +18,215 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from common import DATA, read_table, save_figure, write_table
+from isotone.curves import plan
 from isotone.curves.blueprint import TREE_POINTS, Blueprint
 from isotone.curves.curve import CurveMechanism
 from isotone.curves.grids import FINE, Grid
-from isotone.curves.losses import Loss, parse_loss
+from isotone.curves.losses import parse_loss
 from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
 from isotone.curves.reference import CURVES, DESIGNS, Reference, least_risk, risk
-from isotone.curves.shapes import parse_shape
 from isotone.mechanism import Progress
 
 UNIT = (Fraction(0), Fraction(1))
 METHODS = ("additive", "threshold", "baseline", "bins")
-COLOURS = {"additive": "C0", "threshold": "C3", "baseline": "C2", "bins": "C1", "draw": "C0", "tree": "C3"}
+COLOURS = {"additive": "C0", "threshold": "C3", "baseline": "C2", "bins": "C1"}
 BASELINE_POINTS = 256
-LOSSES: list[tuple[str, bool]] = [
-    ("squared", True),
-    ("squared", False),
-    ("logistic", True),
-    ("absolute", False),
-]
-REPETITIONS = {100: 5, 1_000: 3, 10_000: 2, 100_000: 1}
+KINDS: dict[bool, tuple[str, ...]] = {
+    True: ("squared", "logistic"),
+    False: ("squared", "absolute", "huber", "pinball(0.9)"),
+}
+"""Losses for labels (y is 0 or 1), and for values (y is the curve with noise)."""
+BUDGETS = ("1/10", "1", "5")
+REPETITIONS = {100: 60, 1_000: 20, 10_000: 8, 100_000: 3}
+Row = dict[str, Any]
+
+
+def points_of(method: str) -> int:
+    return BASELINE_POINTS if method == "baseline" else TREE_POINTS
+
+
+def blueprint(method: str, loss: str) -> Blueprint:
+    return Blueprint(parse_loss(loss), UNIT, Grid(*UNIT, points_of(method)), method)
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One situation: a loss, a population, a size and a budget."""
+class Sample:
+    """One data set on the grids of the methods, and the seed it came from."""
 
-    loss: str
     population: Reference
     n: int
-    epsilon: Fraction
+    repetition: int
+
+    def on(self, points: int) -> Records:
+        return self.population.sample(self.n, points, np.random.default_rng([self.repetition, self.n]))
 
 
-def cells(quick: bool) -> list[Cell]:
-    sizes = (100,) if quick else (100, 1_000, 10_000, 100_000)
-    budgets = ("1",) if quick else ("1/10", "1", "5")
-    losses = LOSSES[:2] if quick else LOSSES
-    return [
-        Cell(loss, Reference(curve, design, labels), n, Fraction(epsilon))
-        for n, (loss, labels), epsilon, curve, design in itertools.product(
-            sizes, losses, budgets, CURVES, DESIGNS
+def excesses(population: Reference, n: int, repetitions: int, budgets: tuple[str, ...]) -> Iterator[Row]:
+    """A row for every loss, budget and method; all methods see the same data."""
+    found: dict[tuple[str, str, str], list[float]] = {}
+    optima: dict[str, list[float]] = {}
+    built: dict[tuple[str, str, str], CurveMechanism] = {
+        (loss, budget, method): blueprint(method, loss).mechanism(n, Setting(Fraction(budget)))
+        for loss, budget, method in itertools.product(KINDS[population.labels], budgets, METHODS)
+    }
+    for repetition in range(repetitions):
+        sample = Sample(population, n, repetition)
+        records = {points: sample.on(points) for points in (TREE_POINTS, BASELINE_POINTS)}
+        for loss in KINDS[population.labels]:
+            optimum = least_risk(records[TREE_POINTS], parse_loss(loss))
+            optima.setdefault(loss, []).append(optimum)
+            for budget, method in itertools.product(budgets, METHODS):
+                rng = np.random.default_rng([repetition, n, METHODS.index(method)])
+                data = records[points_of(method)]
+                curve = built[loss, budget, method].simulate(data, rng)
+                excess = risk(curve, data, parse_loss(loss)) - optimum
+                found.setdefault((loss, budget, method), []).append(excess)
+    for (loss, budget, method), values in found.items():
+        yield {
+            "loss": loss,
+            "y": "labels" if population.labels else "values",
+            "curve": population.curve,
+            "design": population.design,
+            "n": n,
+            "epsilon": float(Fraction(budget)),
+            "method": method,
+            "excess": float(np.mean(values)),
+            "standard_error": float(np.std(values, ddof=1) / np.sqrt(len(values))),
+            "optimum": float(np.mean(optima[loss])),
+        }
+
+
+def synthetic(quick: bool, progress: Progress) -> list[Row]:
+    sizes = (100,) if quick else tuple(REPETITIONS)
+    populations = [Reference(*key) for key in itertools.product(CURVES, DESIGNS, KINDS)]
+    rows: list[Row] = []
+    for n, population in itertools.product(sizes, populations[::3] if quick else populations):
+        progress(0.9 * len(rows) / (len(METHODS) * 432), f"n = {n}, {population}")
+        repetitions, budgets = (2, ("1",)) if quick else (REPETITIONS[n], BUDGETS)
+        rows += list(excesses(population, n, repetitions, budgets))
+    return rows
+
+
+def by_cell(rows: list[Row]) -> dict[tuple[Any, ...], dict[str, Row]]:
+    cells: dict[tuple[Any, ...], dict[str, Row]] = {}
+    for row in rows:
+        key = tuple(row[name] for name in ("loss", "y", "n", "epsilon", "curve", "design"))
+        cells.setdefault(key, {})[row["method"]] = row
+    return cells
+
+
+def ratio(above: Row, below: Row) -> tuple[float, float]:
+    """A ratio of two excesses and its standard error, to first order."""
+    a, b = above["excess"], max(below["excess"], 1e-12)
+    relative = np.hypot(above["standard_error"] / max(a, 1e-12), below["standard_error"] / b)
+    return a / b, float(a / b * relative)
+
+
+def goals(rows: list[Row]) -> list[Row]:
+    """For every loss, size and budget: threshold over additive, auto over the best, and how many cells reach the goals."""
+    groups: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
+    for key, methods in by_cell(rows).items():
+        used = blueprint("auto", key[0]).method_used(key[2], Setting(Fraction(key[3]).limit_denominator(100)))
+        best = min(methods.values(), key=lambda row: row["excess"])
+        gain, gain_error = ratio(methods["threshold"], methods["additive"])
+        loss, loss_error = ratio(methods[used], best)
+        groups.setdefault(key[:4], []).append((gain, gain_error, loss, loss_error, used))
+    table: list[Row] = []
+    for (loss, y, n, epsilon), cells in groups.items():
+        gains, gain_errors, losses, loss_errors = (np.array([cell[k] for cell in cells]) for k in range(4))
+        table.append(
+            {
+                "loss": loss,
+                "y": y,
+                "n": n,
+                "epsilon": epsilon,
+                "auto": cells[0][4],
+                "cells": len(cells),
+                "threshold_over_additive": float(np.exp(np.mean(np.log(np.maximum(gains, 1e-9))))),
+                "least_gain": float(gains.min()),
+                "five_times": int((gains >= 5).sum()),
+                "surely_less_than_five": int((gains + 2 * gain_errors < 5).sum()),
+                "worst_auto_over_best": float(losses.max()),
+                "auto_within_1.2": int((losses <= 1.2).sum()),
+                "surely_beyond_1.2": int((losses - 2 * loss_errors > 1.2).sum()),
+            }
         )
-        if _measured(n, loss, labels, epsilon)
-    ]
+    return table
 
 
-def _measured(n: int, loss: str, labels: bool, epsilon: str) -> bool:
-    """Every loss at ε = 1 up to 10,000 records; other budgets for the squared loss of labels; the largest size for two losses."""
-    if n == 100_000:
-        return epsilon == "1" and (loss, labels) in (("squared", True), ("absolute", False))
-    return epsilon == "1" or (loss, labels) == ("squared", True)
-
-
-def mechanism(method: str, loss: Loss, n: int, epsilon: Fraction, points: int, **more: Any) -> CurveMechanism:
-    plan = Blueprint(loss, UNIT, Grid(*UNIT, points), method, **more)
-    return plan.mechanism(n, Setting(epsilon))
-
-
-def excesses(cell: Cell, repetitions: int) -> Iterator[tuple[str, float, float, float]]:
-    """For every method: its name, mean excess, standard error and the risk without privacy."""
-    loss = parse_loss(cell.loss)
-    for method in METHODS:
-        points = BASELINE_POINTS if method == "baseline" else TREE_POINTS
-        built = mechanism(method, loss, cell.n, cell.epsilon, points)
-        optima, found = [], []
-        for repetition in range(repetitions):
-            rng = np.random.default_rng([repetition, cell.n])
-            records = cell.population.sample(cell.n, points, rng)
-            optima.append(least_risk(records, loss))
-            found.append(risk(built.simulate(records, rng), records, loss) - optima[-1])
-        yield (
-            method,
-            float(np.mean(found)),
-            float(np.std(found) / np.sqrt(len(found))),
-            float(np.mean(optima)),
+def plans(rows: list[Row], quick: bool) -> list[Row]:
+    """What the plan predicts for ``additive``, and the measured average over the same populations."""
+    table: list[Row] = []
+    for (loss, y, n, epsilon), group in itertools.groupby(
+        sorted(
+            (row for row in rows if row["method"] == "additive"),
+            key=lambda row: tuple(row[k] for k in ("loss", "y", "n", "epsilon")),
+        ),
+        key=lambda row: tuple(row[k] for k in ("loss", "y", "n", "epsilon")),
+    ):
+        if epsilon != 1.0 or (quick and (loss, y) != ("squared", "labels")):
+            continue
+        predicted = plan(1, n, loss=loss, labels=y == "labels", methods=["additive"], repetitions=3).best
+        measured = float(np.mean([row["excess"] for row in group]))
+        table.append(
+            {
+                "loss": loss,
+                "y": y,
+                "n": n,
+                "predicted": predicted.excess,
+                "measured": measured,
+                "predicted_over_measured": predicted.excess / measured,
+            }
         )
+    return table
 
 
-def synthetic(quick: bool, progress: Progress) -> dict[str, list[Any]]:
-    names = [
-        "loss",
-        "y",
-        "curve",
-        "design",
-        "n",
-        "epsilon",
-        "method",
-        "excess",
-        "standard_error",
-        "optimum",
-        "ratio_to_best",
-    ]
-    columns: dict[str, list[Any]] = {name: [] for name in names}
-    everything = cells(quick)
-    for done, cell in enumerate(everything):
-        progress(0.8 * done / len(everything), f"{cell.loss}, n = {cell.n}")
-        rows = list(excesses(cell, 2 if quick else REPETITIONS[cell.n]))
-        best = min(max(row[1], 0.0) for row in rows)
-        for method, excess, error, optimum in rows:
-            kind = "labels" if cell.population.labels else "values"
-            ratio = excess / best if best > 0 else float("nan")
-            row = [
-                cell.loss,
-                kind,
-                cell.population.curve,
-                cell.population.design,
-                cell.n,
-                float(cell.epsilon),
-            ]
-            for name, value in zip(names, [*row, method, excess, error, optimum, ratio], strict=True):
-                columns[name].append(round(value, 8) if isinstance(value, float) else value)
-    return columns
-
-
-SHAPES: list[tuple[Any, str, Any]] = [
-    (("constant", 4), "four steps", lambda u: 0.1 + 0.2 * (u > 0.2) + 0.3 * (u > 0.45) + 0.3 * (u > 0.7)),
-    (("linear", 3), "two bends", lambda u: np.interp(u, [0, 0.3, 0.6, 1], [0.1, 0.2, 0.8, 0.9])),
-    (("lipschitz", 1), "line", lambda u: 0.1 + 0.8 * u),
-    ("convex", "cube", lambda u: u**3),
-    ("concave", "root", np.sqrt),
-]
-
-
-def shapes(quick: bool, progress: Progress) -> dict[str, list[Any]]:
-    """One draw from the whole class, the published tree, and the method without a shape."""
-    names = ["shape", "curve", "n", "epsilon", "method", "excess", "standard_error"]
-    columns: dict[str, list[Any]] = {name: [] for name in names}
-    loss = parse_loss("squared")
-    sizes = (100,) if quick else (1_000, 10_000)
-    for done, (spec, curve, truth) in enumerate(SHAPES):
-        progress(0.8 + 0.15 * done / len(SHAPES), f"shape {spec}")
-        shape = parse_shape(spec)
-        assert shape is not None
-        for n, (method, name) in itertools.product(
-            sizes, [("auto", "draw"), ("threshold", "tree"), ("additive", "no shape")]
-        ):
-            kept = None if name == "no shape" else shape
-            points = TREE_POINTS if kept is None else shape.points
-            built = mechanism(method, loss, n, Fraction(1), points, shape=kept)
-            found = []
-            for repetition in range(1 if quick else 3):
-                rng = np.random.default_rng([repetition, n])
-                u = rng.random(n)
-                y = np.clip(truth(u) + rng.normal(0, 0.15, n), 0, 1)
-                cells_of = Grid(*UNIT, points).snap(u)
-                levels = Grid(*UNIT, FINE + 1).snap(y)
-                records = Records(cells_of, levels, np.ones(n, np.int64)).sorted()
-                released = built.simulate(records, rng)
-                found.append(risk(released, records, loss) - float(np.mean((truth(u) - y) ** 2)))
-            row = [str(shape), curve, n, 1, name, round(float(np.mean(found)), 8)]
-            for key, value in zip(
-                names, [*row, round(float(np.std(found)) / len(found) ** 0.5, 8)], strict=True
-            ):
-                columns[key].append(value)
-    return columns
+def columns_of(rows: list[Row]) -> dict[str, list[Any]]:
+    return {
+        name: [float(f"{row[name]:.5g}") if isinstance(row[name], float) else row[name] for row in rows]
+        for name in rows[0]
+    }
 
 
 def calibration(quick: bool, out: Path) -> None:
     """A real set: 569 scores of a classifier and the true labels. How well is the classifier calibrated?"""
-    rows = read_table(DATA / "curves" / "calibration_breast_cancer.csv")
-    x = np.array([float(row["score"]) for row in rows])
-    y = np.array([float(row["label"]) for row in rows])
-    names = ["loss", "epsilon", "method", "excess", "standard_error", "optimum"]
-    columns: dict[str, list[Any]] = {name: [] for name in names}
+    table = read_table(DATA / "curves" / "calibration_breast_cancer.csv")
+    x = np.array([float(row["score"]) for row in table])
+    y = np.array([float(row["label"]) for row in table])
+    rows: list[Row] = []
     drawn: dict[float, list[np.ndarray]] = {}
     at = np.linspace(0, 1, 301)
     rng = np.random.default_rng(0)
-    for loss_name, epsilon, method in itertools.product(
-        ("squared", "logistic"), ("1/2", "1", "2", "5"), METHODS
-    ):
-        loss = parse_loss(loss_name)
-        points = BASELINE_POINTS if method == "baseline" else TREE_POINTS
-        records = Records(
-            Grid(*UNIT, points).snap(x), Grid(*UNIT, FINE + 1).snap(y), np.ones(x.size, np.int64)
-        ).sorted()
-        built = mechanism(method, loss, x.size, Fraction(epsilon), points)
-        optimum = least_risk(records, loss)
-        found = []
-        for _ in range(3 if quick else 12):
-            curve = built.simulate(records, rng)
-            found.append(risk(curve, records, loss) - optimum)
-            if method == "additive" and loss_name == "squared":
-                values = np.asarray(curve.at(Grid(*UNIT, points).snap(at)))
-                drawn.setdefault(float(Fraction(epsilon)), []).append(values)
-        row = [loss_name, float(Fraction(epsilon)), method, round(float(np.mean(found)), 6)]
-        for key, value in zip(
-            names, [*row, round(float(np.std(found)) / len(found) ** 0.5, 6), round(optimum, 6)], strict=True
-        ):
-            columns[key].append(value)
-    write_table(out, "calibration", columns)
+    levels, weights = Grid(*UNIT, FINE + 1).snap(y), np.ones(x.size, np.int64)
+    losses, guided = (("squared",), METHODS[:1]) if quick else (("squared", "logistic"), METHODS)
+    for loss, budget in itertools.product(losses, ("1/2", "1", "2", "5")):
+        fine = Records(Grid(*UNIT, TREE_POINTS).snap(x), levels, weights).sorted()
+        optimum = least_risk(fine, parse_loss(loss))
+        planned = plan(Fraction(budget), x.size, loss=loss, labels=True, methods=guided, repetitions=1)
+        expected = {row.method: row.excess for row in planned.rows}
+        for method in METHODS:
+            grid = Grid(*UNIT, points_of(method))
+            records = Records(grid.snap(x), levels, weights).sorted()
+            built = blueprint(method, loss).mechanism(x.size, Setting(Fraction(budget)))
+            found: list[float] = []
+            for _ in range(3 if quick else 40):
+                curve = built.simulate(records, rng)
+                found.append(risk(curve, records, parse_loss(loss)) - optimum)
+                if method == "additive" and loss == "squared":
+                    drawn.setdefault(float(Fraction(budget)), []).append(np.asarray(curve.at(grid.snap(at))))
+            rows.append(
+                {
+                    "loss": loss,
+                    "epsilon": float(Fraction(budget)),
+                    "method": method,
+                    "excess": float(np.mean(found)),
+                    "standard_error": float(np.std(found, ddof=1) / len(found) ** 0.5),
+                    "optimum": optimum,
+                    "plan": expected.get(method, float("nan")),
+                }
+            )
+    write_table(out, "calibration", columns_of(rows))
     _picture_of_calibration(out, x, y, at, drawn)
 
 
@@ -231,60 +250,40 @@ def _picture_of_calibration(out: Path, x: Any, y: Any, at: Any, drawn: dict[floa
     save_figure(figure, out, "calibration")
 
 
-def _picture_of_cells(out: Path, columns: dict[str, list[Any]]) -> None:
-    table = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    kinds = list(dict.fromkeys((row["loss"], row["y"]) for row in table))
-    figure = Figure(figsize=(8, 6))
-    axes = figure.subplots(2, 2, sharex=True).ravel()
-    for axis, (loss, kind) in zip(axes, kinds, strict=False):
+def _picture_of_cells(out: Path, rows: list[Row]) -> None:
+    kinds = list(dict.fromkeys((row["loss"], row["y"]) for row in rows))
+    sizes = sorted({row["n"] for row in rows})
+    figure = Figure(figsize=(10, 6))
+    axes = figure.subplots(2, 3, sharex=True).ravel()
+    for axis, (loss, y) in zip(axes, kinds, strict=False):
         for method in METHODS:
-            sizes = sorted({row["n"] for row in table})
-            means = []
+            means: list[float] = []
             for n in sizes:
+                wanted = (loss, y, n, method, 1.0)
                 chosen = [
                     max(row["excess"], 1e-9)
-                    for row in table
-                    if (row["loss"], row["y"], row["n"], row["method"], row["epsilon"])
-                    == (loss, kind, n, method, 1.0)
+                    for row in rows
+                    if (row["loss"], row["y"], row["n"], row["method"], row["epsilon"]) == wanted
                 ]
-                means.append(np.exp(np.mean(np.log(chosen))))
+                means.append(float(np.exp(np.mean(np.log(chosen)))))
             axis.loglog(sizes, means, marker="o", ms=4, color=COLOURS[method], label=method)
-        axis.set_title(f"{loss} loss, y: {kind}", fontsize=10)
-    for axis in axes[2:]:
+        axis.set_title(f"{loss} loss, y: {y}", fontsize=10)
+    for axis in axes[3:]:
         axis.set_xlabel("records")
     axes[0].set_ylabel("excess risk")
-    axes[2].set_ylabel("excess risk")
+    axes[3].set_ylabel("excess risk")
     axes[0].legend(fontsize=8)
     figure.suptitle("Excess risk at ε = 1 (geometric mean over three curves and two designs)")
     save_figure(figure, out, "cells")
 
 
-def _picture_of_shapes(out: Path, columns: dict[str, list[Any]]) -> None:
-    table = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    kinds = list(dict.fromkeys(row["shape"] for row in table))
-    figure = Figure(figsize=(12, 2.8))
-    axes = figure.subplots(1, len(kinds), sharey=True)
-    for axis, kind in zip(axes, kinds, strict=True):
-        for method, colour in (("draw", "C0"), ("tree", "C3"), ("no shape", "C7")):
-            chosen = [row for row in table if row["shape"] == kind and row["method"] == method]
-            values = [float(row["excess"]) for row in chosen]
-            axis.plot([int(row["n"]) for row in chosen], values, marker="o", ms=4, color=colour, label=method)
-        axis.set_xscale("log")
-        axis.set_yscale("symlog", linthresh=1e-4)
-        axis.set_title(kind, fontsize=9)
-        axis.set_xlabel("records")
-    axes[0].set_ylabel("risk above the true curve's")
-    axes[0].legend(fontsize=7)
-    save_figure(figure, out, "shapes")
-
-
 def run(out: Path, quick: bool, progress: Progress) -> None:
-    columns = synthetic(quick, progress)
-    write_table(out, "cells", columns)
-    _picture_of_cells(out, columns)
-    shaped = shapes(quick, progress)
-    write_table(out, "shapes", shaped)
-    _picture_of_shapes(out, shaped)
+    rows = synthetic(quick, progress)
+    write_table(out, "cells", columns_of(rows))
+    write_table(out, "goals", columns_of(goals(rows)))
+    _picture_of_cells(out, rows)
+    progress(0.9, "plans")
+    write_table(out, "plans", columns_of(plans(rows, quick)))
     progress(0.95, "calibration of a classifier")
     calibration(quick, out)
     progress(1.0, "done")

@@ -12,11 +12,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isotone.curves.choices import Choices
 from isotone.curves.privacy import Setting
 from isotone.errors import InputError, LedgerError
-from isotone.guarantee import Guarantee
+from isotone.guarantee import Guarantee, positive
 
 __all__ = ["COUNTING_SHARE", "PrivacyWarning", "PrivateEstimator", "not_fitted"]
 
@@ -93,6 +94,8 @@ class PrivateEstimator(_Base):
     epsilon: Any
     ledger: Any
     public_n: Any
+    contributions: Any
+    max_weight: Any
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)
@@ -114,6 +117,33 @@ class PrivateEstimator(_Base):
                 f"ledger must have a method charge(guarantee, description), not {self.ledger!r}."
             )
         return self.ledger.charge(guarantee, description)
+
+    def _contributions(self, grouped: bool) -> int:
+        k = self.contributions
+        if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+            raise InputError(f"contributions must be a whole number of at least 1, not {k!r}.")
+        if k > 1 and not grouped:
+            raise InputError(
+                f"contributions={k} needs groups, the privacy unit of each record: fit(X, y, groups=...). Without "
+                "them nothing could keep a unit from having more."
+            )
+        return k
+
+    def _max_weight(self, weighted: bool) -> float:
+        if not weighted:
+            return 1.0
+        if self.max_weight is None:
+            raise InputError(
+                "sample_weight needs max_weight: the largest weight that a record may have, known without the data. A "
+                "record of unlimited weight cannot be hidden."
+            )
+        return float(positive(self.max_weight, "max_weight"))
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """One name, as scikit-learn gives it."""
+        if not hasattr(self, "guarantee_"):
+            raise not_fitted(self)
+        return np.asarray([type(self).__name__.lower() + "0"], dtype=object)
 
     def _counting_share(self) -> Fraction:
         if self.public_n is None:

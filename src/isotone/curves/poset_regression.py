@@ -31,9 +31,6 @@ __all__ = ["PrivatePosetRegression"]
 
 Floats = NDArray[np.float64]
 
-LARGEST_EPSILON = 10**9
-"""Exponents of weights are 64-bit integers; up to here none can overflow."""
-
 
 @dataclass(frozen=True)
 class _Public:
@@ -119,7 +116,7 @@ class PrivatePosetRegression(PrivateEstimator):
         epsilon: Number = 1,
         y_range: Any = None,
         *,
-        increasing: bool = True,
+        increasing: Any = True,
         loss: Any = "squared",
         method: str = "additive",
         levels: int | None = None,
@@ -220,12 +217,6 @@ class PrivatePosetRegression(PrivateEstimator):
         """The same as ``predict``, for pipelines."""
         return self.predict(T)
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """One name, as scikit-learn gives it."""
-        if not hasattr(self, "values_"):
-            raise not_fitted(self)
-        return np.asarray([type(self).__name__.lower() + "0"], dtype=object)
-
     def __sklearn_tags__(self) -> Any:
         """Tags for scikit-learn: missing values allowed, random."""
         tags = super().__sklearn_tags__()  # pyright: ignore[reportAttributeAccessIssue] - scikit-learn's base has it
@@ -242,7 +233,13 @@ class PrivatePosetRegression(PrivateEstimator):
             raise InputError(
                 f"P must be a Poset or a ProductOrder with at least one element, not {self.P!r}."
             )
-        if not isinstance(self.increasing, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - what users pass
+        if self.increasing == "auto":
+            raise InputError(
+                "increasing='auto' is for curves on a line. To compare both directions on a partial order, the least losses of "
+                "both would be needed, which on many orders cannot be computed in reasonable time. Say True or False: what the "
+                "order means is public."
+            )
+        if not isinstance(self.increasing, bool):
             raise InputError(f"increasing must be True or False, not {self.increasing!r}.")
         loss = parse_loss(self.loss)
         blueprint = PosetBlueprint(
@@ -261,32 +258,9 @@ class PrivatePosetRegression(PrivateEstimator):
             self.unit,
         )
         _ = whole.guarantee  # refuses other neighbours
-        if whole.epsilon > LARGEST_EPSILON:
-            raise InputError(f"epsilon={self.epsilon!r} promises nothing: take at most {LARGEST_EPSILON:,}.")
         rest = 1 - self._counting_share()
         refuse_small_rate(whole.rate(rest / 2, FINE), whole.epsilon)
         return _Public(blueprint, whole, rest, self._max_weight(weighted))
-
-    def _contributions(self, grouped: bool) -> int:
-        k = self.contributions
-        if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-            raise InputError(f"contributions must be a whole number of at least 1, not {k!r}.")
-        if k > 1 and not grouped:
-            raise InputError(
-                f"contributions={k} needs groups, the privacy unit of each record: fit(elements, y, groups=...). Without "
-                "them nothing could keep a unit from having more."
-            )
-        return k
-
-    def _max_weight(self, weighted: bool) -> float:
-        if not weighted:
-            return 1.0
-        if self.max_weight is None:
-            raise InputError(
-                "sample_weight needs max_weight: the largest weight that a record may have, known without the data. A "
-                "record of unlimited weight cannot be hidden."
-            )
-        return float(positive(self.max_weight, "max_weight"))
 
     def _keep(self, values: Floats, public: _Public) -> None:
         """Store what was released, and public numbers."""

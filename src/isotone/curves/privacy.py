@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from isotone.errors import InputError
 from isotone.guarantee import Guarantee, Neighbours
 
 __all__ = ["Setting"]
+
+LARGEST_EPSILON = 10**9
+"""Exponents of weights are 64-bit integers; up to here none can overflow."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,12 @@ class Setting:
     contributions: int = 1
     weight_steps: int = 1
     unit: str = "record"
+
+    def __post_init__(self) -> None:
+        if self.epsilon > LARGEST_EPSILON:
+            raise InputError(
+                f"epsilon={float(self.epsilon):g} promises nothing: take at most {LARGEST_EPSILON:,}."
+            )
 
     @property
     def guarantee(self) -> Guarantee:

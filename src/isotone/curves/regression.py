@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from isotone.curves.blueprint import TREE_POINTS, Blueprint
 from isotone.curves.choices import Choices, ExactChoices
-from isotone.curves.curve import Curve
+from isotone.curves.curve import Curve, refuse_small_rate
 from isotone.curves.direction import AUTO_SHARE, choose_direction
-from isotone.curves.estimator import PrivateEstimator, not_fitted
+from isotone.curves.estimator import COUNTING_SHARE, PrivateEstimator, not_fitted
 from isotone.curves.grids import FINE, Grid, GridSpec, make_grid, parse_interval
 from isotone.curves.losses import parse_loss
 from isotone.curves.privacy import Setting
@@ -69,7 +69,8 @@ class PrivateIsotonicRegression(PrivateEstimator):
     loss : "squared", "absolute", ("huber", delta), ("pinball", q), "logistic" or ("logistic", margin)
         Logistic predictions lie in ``[margin, 1 − margin]`` (default 1/64).
     method : "additive", "threshold", "baseline", "bins" or "auto"
-        "additive": cuts by the additive score, and for squared and logistic loss noisy means between them.
+        "additive": cuts by the additive score, and for squared and logistic loss noisy means between them; for other
+        losses with many records (epsilon·n of 5,000 or more) noisy histograms and private boundaries.
         "threshold": the algorithm of Ghazi, Kamath, Kumar and Manurangsi 2022. "baseline": the exponential mechanism over
         all monotone curves on a grid. "bins": equal bins and pooling. "auto": by a public rule.
     shape : None, ("constant", pieces), ("linear", pieces), ("lipschitz", slope), "convex" or "concave"
@@ -213,12 +214,6 @@ class PrivateIsotonicRegression(PrivateEstimator):
         """The same as ``predict``, for pipelines."""
         return self.predict(T)
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """One name, as scikit-learn gives it."""
-        if not hasattr(self, "curve_"):
-            raise not_fitted(self)
-        return np.asarray([type(self).__name__.lower() + "0"], dtype=object)
-
     def __sklearn_tags__(self) -> Any:
         """Tags for scikit-learn: one-dimensional input, missing values allowed, random."""
         tags = super().__sklearn_tags__()  # pyright: ignore[reportAttributeAccessIssue] - scikit-learn's base has it
@@ -253,6 +248,8 @@ class PrivateIsotonicRegression(PrivateEstimator):
             WEIGHT_STEPS if weighted else 1,
             self.unit,
         )
+        _ = whole.guarantee  # refuses other neighbours
+        refuse_small_rate(whole.rate(COUNTING_SHARE, FINE), whole.epsilon)
         choosing = AUTO_SHARE if self.increasing == "auto" else Fraction(0)
         rest = 1 - choosing - self._counting_share()
         return _Public(blueprint, whole, rest, choosing, self._max_weight(weighted))
@@ -261,27 +258,6 @@ class PrivateIsotonicRegression(PrivateEstimator):
         if shape is not None:
             return shape.points
         return Shape("any").points if self.method == "baseline" else TREE_POINTS
-
-    def _contributions(self, grouped: bool) -> int:
-        k = self.contributions
-        if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-            raise InputError(f"contributions must be a whole number of at least 1, not {k!r}.")
-        if k > 1 and not grouped:
-            raise InputError(
-                f"contributions={k} needs groups, the privacy unit of each record: fit(X, y, groups=...). Without "
-                "them nothing could keep a unit from having more."
-            )
-        return k
-
-    def _max_weight(self, weighted: bool) -> float:
-        if not weighted:
-            return 1.0
-        if self.max_weight is None:
-            raise InputError(
-                "sample_weight needs max_weight: the largest weight that a record may have, known without the data. A "
-                "record of unlimited weight cannot be hidden."
-            )
-        return float(positive(self.max_weight, "max_weight"))
 
     def _directed(self, public: _Public, records: Any, choices: Choices) -> Blueprint:
         """The blueprint with its direction, found privately if that was asked for."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numba import njit
@@ -114,15 +115,22 @@ class TableScore:
             self.table,
         )
 
+    @cached_property
+    def _valleys(self) -> Ints:
+        """Where each row is least."""
+        return self.table.argmin(axis=1)
+
+    def _range(self, low: int, high: int) -> int:
+        """The largest range of a row over an interval of values; rows are convex, so it is reached at an end."""
+        least = np.take_along_axis(self.table, np.clip(self._valleys, low, high)[:, None], axis=1)[:, 0]
+        return int((np.maximum(self.table[:, low], self.table[:, high]) - least).max())
+
     def ranges(self, parts: Parts) -> list[int]:
         """The largest range of a row of the table over a half of the interval."""
         coarse = FINE // (self.table.shape[1] - 1)
         half = parts.width // coarse // 2
-        ranges: list[int] = []
-        for low in (parts.floor // coarse).tolist():
-            halves = [self.table[:, low : low + half + 1], self.table[:, low + half : low + 2 * half + 1]]
-            ranges.append(max(int(np.ptp(rows, axis=1).max()) for rows in halves))
-        return ranges
+        lows = (parts.floor // coarse).tolist()
+        return [max(self._range(low, low + half), self._range(low + half, low + 2 * half)) for low in lows]
 
 
 @njit(cache=True)

@@ -38,6 +38,8 @@ EVERY_METHOD = [
     {"loss": "absolute", "method": "bins"},
     {"loss": ("huber", 0.1)},
     {"loss": ("pinball", 0.5)},
+    {"loss": "absolute", "public_n": 20_000},
+    {"loss": ("huber", 0.1), "public_n": 20_000},
     {"loss": "logistic"},
     {"increasing": "auto"},
     {"shape": ("constant", 8)},
@@ -126,6 +128,7 @@ def test_odd_data_are_fitted_like_any_other(changes: dict[str, Any]) -> None:
         {"loss": "logistic", "y_range": (0, 2)},
         {"shape": "convex", "x_grid": 3000},
         {"epsilon": "1e-12", "method": "bins"},
+        {"epsilon": 10**12},
     ],
 )
 def test_unusable_parameters_are_refused_with_a_reason(changes: dict[str, Any]) -> None:
