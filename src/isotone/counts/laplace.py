@@ -14,12 +14,15 @@ from isotone import noise
 from isotone.counts.additive import deviation
 from isotone.counts.independent import IndependentMechanism
 from isotone.counts.statistic import Counts
+from isotone.errors import InputError
 from isotone.guarantee import Guarantee, Neighbours, Number
 
 if TYPE_CHECKING:
     from isotone.order import Poset
 
 __all__ = ["LaplaceMechanism"]
+
+_SMALLEST_RATE = Fraction(1, 2**44)
 
 
 @dataclass(frozen=True, init=False)
@@ -75,6 +78,11 @@ class LaplaceMechanism(IndependentMechanism):
         return -math.log(2 * tail) / float(self.rate)
 
     def _integer_noise(self) -> NDArray[np.int64]:
+        if self.rate < _SMALLEST_RATE:
+            raise InputError(
+                f"Laplace noise on counts needs a rate of at least 2**-44, not {self.rate}: below that, sums may not "
+                "fit 64 bits."
+            )
         return np.array([self._rounded_laplace() for _ in range(len(self.P))], dtype=np.int64)
 
     def _rounded_laplace(self) -> int:

@@ -30,6 +30,7 @@ __all__ = ["Remapping", "Stages", "TwoStageMechanism"]
 
 Remapping = Literal["auto", "rows", "table"]
 _SHORT = 8  # fewer counts than that have little to smooth over: the first measurement matters more
+_LARGEST = 1_000_000  # time and memory for the estimate grow with the largest count
 _SCARCE = 4.0  # categories times ε below which a whole-table estimate has nothing to go by
 
 
@@ -102,6 +103,10 @@ class TwoStageMechanism:
         contributions: int = 1,
         neighbours: Neighbours = "add-remove",
     ) -> None:
+        if natural(upper, "upper", least=0) > _LARGEST:
+            raise InputError(
+                f"upper must be at most {_LARGEST:,}, not {upper}: the whole distribution of counts is estimated."
+            )
         if remap not in get_args(Remapping):
             raise InputError(f"remap must be 'auto', 'rows' or 'table', not {remap!r}.")
         values = {

@@ -1,5 +1,7 @@
 """The public audit convicts the published sampler of poset noise, and not ours, on the same number of draws."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from tests.support.published import CASES, exact_mechanism, published_mechanism, suspicion, telling_record
@@ -23,7 +25,8 @@ def test_the_published_sampler_is_caught_and_the_exact_one_is_not(name):
     P, elements = CASES[name]
     rng, record = np.random.default_rng(1), telling_record(P, elements)
     sides = np.zeros(len(P)), record
-    options = {"claimed": Guarantee.pure(1), "batch": True, "suspicions": [suspicion(P, record)]}
+    options: dict[str, Any] = {"claimed": Guarantee.pure(1), "batch": True}
+    options["suspicions"] = [suspicion(P, record)]
     theirs = audit(published_mechanism(P, rng), *sides, DRAWS, **options)
     assert theirs.bound > 1.05
     ours = audit(exact_mechanism(P, rng), *sides, DRAWS, confidence=1 - 1e-6, **options)
