@@ -226,6 +226,18 @@ def test_units_with_several_rows_are_one_record_under_a_metric_with_an_identifie
     assert made(pd.DataFrame(rows)).tolist() == [3, 1, 1]
 
 
+def test_the_number_of_records_comes_along_where_the_mechanism_has_it():
+    exact = counts.PosetMechanism(P, 10**6)
+    made = bridge.make_counts(bridge.table_domain(), dp.symmetric_distance(), exact, total=True)
+    values, records = made(answers(P, 40))
+    assert records == 40
+    assert values.tolist() == P.close_all(answers(P, 40).to_numpy(dtype=bool)).sum(axis=0).tolist()
+    assert made.map(1) == 10.0**6
+    plain = counts.LaplaceMechanism(P, 1)
+    with pytest.raises(InputError, match="number of records for free"):
+        bridge.make_counts(bridge.table_domain(), dp.symmetric_distance(), plain, total=True)
+
+
 def test_regressions_bound_each_unit_whatever_the_order_of_its_rows():
     table = pd.DataFrame({"person": ["a"] * 400, "x": [0, 10] * 200, "y": [0, 1] * 200})
     for estimator, x in [

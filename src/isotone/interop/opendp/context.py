@@ -82,7 +82,7 @@ def make_isotone_counts(
         input_metric,
         promise,
         P,
-        lambda counts: build(amount).release(counts),
+        lambda counts, _: build(amount).release(counts),
         contributions=contributions,
         max_size=max_size,
         source=RecordSource(None, element, columns or {}),

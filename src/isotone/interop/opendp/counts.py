@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from opendp.measurements import make_user_measurement
 
 from isotone.counts.additive import AdditiveMechanism
-from isotone.counts.lp_ball import LpMechanism
 from isotone.errors import InputError
 from isotone.guarantee import Guarantee
 from isotone.interop.opendp.maps import measure_and_map
@@ -31,6 +30,7 @@ def make_counts(
     columns: Mapping[Any, str] | None = None,
     answers: Answers | None = None,
     on_violation: Literal["close", "drop"] = "close",
+    total: bool = False,
 ) -> Any:
     """Any mechanism of ``isotone.counts`` as a measurement on the rows of a table.
 
@@ -39,7 +39,8 @@ def make_counts(
     looks at one unit at a time, so d units move the counts by d records, and the map is that of ``maps.py``.
 
     Guarantee: that of ``mechanism``, for one unit of the metric; its neighbours must be those of the metric.
-    The output is an integer array in the order of ``P.elements``.
+    The output is an integer array in the order of ``P.elements``; with ``total``, where the mechanism has it, a pair of that
+    and the noisy number of records.
 
     >>> import opendp.prelude as dp
     >>> import pandas as pd
@@ -53,14 +54,13 @@ def make_counts(
     >>> m(pd.DataFrame({"hyp": ["yes", "no"], "twice": ["", "yes"]})).shape
     (2,)
     """
-    if isinstance(mechanism, LpMechanism):
-        raise InputError(f"{type(mechanism).__name__} cannot release, so it cannot be a measurement.")
+    mechanism.release(np.zeros(len(mechanism.P), dtype=np.int64))  # refuses here what could never be drawn
     return counts_measurement(
         input_domain,
         input_metric,
         mechanism.guarantee,
         mechanism.P,
-        mechanism.release,
+        _with_total(mechanism) if total else lambda counts, _: mechanism.release(counts),
         contributions=mechanism.contributions,
         max_size=mechanism.max_size,
         source=RecordSource(None, element, columns or {}),
@@ -69,12 +69,20 @@ def make_counts(
     )
 
 
+def _with_total(mechanism: Any) -> Callable[[NDArray[np.int64], int], Any]:
+    if not getattr(mechanism, "has_total", False):
+        raise InputError(
+            f"{type(mechanism).__name__} does not give the number of records for free. Leave out total=True."
+        )
+    return mechanism.release_with_total
+
+
 def counts_measurement(
     input_domain: Any,
     input_metric: Any,
     promise: Guarantee,
     P: Poset,
-    release: Callable[[NDArray[np.int64]], Any],
+    release: Callable[[NDArray[np.int64], int], Any],
     *,
     contributions: int,
     max_size: int | None,
@@ -94,7 +102,8 @@ def counts_measurement(
 
     def measure(data: Any) -> Any:
         here = RecordSource(data, source.element, source.columns)
-        return release(count_records(here, here.open(P, rules, None), P, rules)[0][0])
+        counts, records = count_records(here, here.open(P, rules, None), P, rules)
+        return release(counts[0], int(records[0]))
 
     measure_of_loss, privacy_map = measure_and_map(promise)
     return make_user_measurement(input_domain, input_metric, measure_of_loss, measure, privacy_map)
