@@ -97,7 +97,10 @@ def _measure(case: Case, python: str) -> list[Row]:
                 str(source),
                 str(target),
             ]
-            if subprocess.run(command, cwd=ROOT, check=False, stderr=subprocess.PIPE).returncode:
+            done = subprocess.run(command, cwd=ROOT, check=False, stderr=subprocess.PIPE, text=True)
+            if done.returncode and way in OURS:
+                raise RuntimeError(done.stderr)
+            if done.returncode:
                 continue  # not to be had here: the row is left out
             with np.load(target) as stored:
                 values = {key: stored[key] for key in stored.files}
