@@ -21,7 +21,7 @@ from isotone.guarantee import Guarantee, Neighbours, Number
 from isotone.mechanism import Progress, no_progress
 from isotone.order import Poset
 from isotone.release.answers import Answers
-from isotone.release.ledger import Ledger
+from isotone.release.ledger import Ledger, require_ledger
 from isotone.release.manifest import guarantee_to, now, order_to, versions
 from isotone.release.recipes import count_mechanism, recipe_of
 from isotone.release.records import Groups, RecordRules, RecordSource, count_records
@@ -105,6 +105,11 @@ def release_counts(
         raise InputError(
             "Survey weights are refused: a weight multiplies what one person reveals, and weights are computed from the "
             "data. Release unweighted counts, and weight them afterwards with public totals."
+        )
+    require_ledger(ledger)
+    if not isinstance(P, Poset):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
+        raise InputError(
+            f"P must be a Poset, not a {type(P).__name__}: Poset(elements, relations) makes one."
         )
     public = Groups(by, tuple(map(str, groups or ()))) if by is not None else None
     if by is None and groups is not None:

@@ -9,7 +9,7 @@ import numpy as np
 from isotone.curves import PrivateIsotonicRegression
 from isotone.guarantee import Guarantee, Neighbours, Number
 from isotone.mechanism import Progress, no_progress
-from isotone.release.ledger import Ledger
+from isotone.release.ledger import Ledger, require_ledger
 from isotone.release.manifest import guarantee_to, now, versions
 from isotone.release.points import PointSource, count_points
 from isotone.release.result import Release, seal
@@ -57,6 +57,7 @@ def release_curve(
     Release
         The corners of the curve: columns ``x`` and ``value``.
     """
+    require_ledger(ledger)
     name = unit_name or unit or "record"
     settings: dict[str, Any] = {
         "epsilon": epsilon,

@@ -19,7 +19,7 @@ from isotone.errors import BudgetError, InputError, LedgerError
 from isotone.guarantee import Guarantee, Kind, Neighbours, Number
 from isotone.release.stores import Execute, SqliteStore, Store, open_store
 
-__all__ = ["Charge", "Cost", "Ledger"]
+__all__ = ["Charge", "Cost", "Ledger", "require_ledger"]
 
 _SCHEMA = (
     """CREATE TABLE IF NOT EXISTS isotone_ledger (
@@ -139,6 +139,15 @@ class Charge:
     def finish(self, release: str = "") -> None:
         """Note that the release under this charge is complete; ``release`` is its public content hash."""
         self.ledger._finish(self.number, release)  # pyright: ignore[reportPrivateUsage]  # same module
+
+
+def require_ledger(ledger: Any) -> None:
+    """Refuse what is not a ledger before anything else happens."""
+    if not isinstance(ledger, Ledger):
+        raise InputError(
+            f"ledger must be a Ledger, not a {type(ledger).__name__}. Open or create one first: "
+            "Ledger('survey.ledger', epsilon=2)."
+        )
 
 
 class Ledger:

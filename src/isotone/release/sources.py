@@ -74,7 +74,7 @@ def _open_path(path: str) -> Frame:
 
     files = sorted(glob.glob(path)) if glob.has_magic(path) else [path]  # noqa: PTH207 (absolute patterns)
     if not files or not all(Path(file).is_file() for file in files):
-        raise SourceError(f"There is no file {path!r}{_similar_files(path)}.")
+        raise SourceError(f"There is no file {path!r}{_similar_files(path) or '.'}")
     endings = {Path(file).suffix.lower() for file in files}
     if len(endings) > 1:
         raise SourceError(f"{path!r} matches files of several kinds: {', '.join(sorted(endings))}.")
@@ -152,7 +152,7 @@ def _csv_header(file: str, delimiter: str) -> list[str]:
 def _similar_files(path: str) -> str:
     folder = Path(path).parent
     if not folder.is_dir():
-        return f", and no folder {str(folder)!r}"
+        return f", and no folder {str(folder)!r}."
     return did_you_mean(Path(path).name, [entry.name for entry in folder.iterdir()])
 
 
@@ -172,7 +172,8 @@ def require_columns(frame: Frame | nw.DataFrame[Any], names: Iterable[str]) -> N
     for name in names:
         if name not in known:
             shown = ", ".join(known[:20]) + (" …" if len(known) > 20 else "")
-            raise InputError(f"The data has no column {name!r}{did_you_mean(name, known)} It has: {shown}.")
+            near = did_you_mean(name, known) or "."
+            raise InputError(f"The data has no column {name!r}{near} It has: {shown}.")
 
 
 def collect(frame: Frame) -> dict[str, list[Any]]:

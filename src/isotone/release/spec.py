@@ -305,7 +305,7 @@ def load_spec(path: str | Path) -> Spec:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         near = did_you_mean(path.name, [p.name for p in path.parent.glob("*.toml")])
-        raise SpecError(f"There is no spec {str(path)!r}{near}.") from None
+        raise SpecError(f"There is no spec {str(path)!r}{near or '.'}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise SpecError(f"The spec {str(path)!r} cannot be read: {error}.") from None
     try:

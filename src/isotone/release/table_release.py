@@ -12,7 +12,7 @@ from isotone.errors import InputError
 from isotone.guarantee import Guarantee, Neighbours, Number
 from isotone.mechanism import Progress, no_progress
 from isotone.release.categories import CategorySource, count_categories
-from isotone.release.ledger import Ledger
+from isotone.release.ledger import Ledger, require_ledger
 from isotone.release.manifest import guarantee_to, now, versions
 from isotone.release.recipes import recipe_of
 from isotone.release.result import Release, seal
@@ -65,6 +65,7 @@ def release_table(
     Release
         One value per category with a typical error and an interval, and the private distribution.
     """
+    require_ledger(ledger)
     mechanism = TwoStageMechanism(
         upper, epsilon, split, remap, contributions=contributions, neighbours=neighbours
     )

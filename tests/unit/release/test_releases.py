@@ -353,3 +353,13 @@ def test_replacing_records_costs_what_the_ledger_says(tmp_path):
     assert ledger.remaining().rho == Fraction(1, 2)
     release.save(tmp_path / "out")
     assert verify(tmp_path / "out").holds
+
+
+def test_what_is_no_ledger_or_no_order_is_named(ledger):
+    with pytest.raises(InputError, match="ledger must be a Ledger, not a str"):
+        counts("survey.ledger")
+    with pytest.raises(InputError, match="P must be a Poset, not a list"):
+        iso.release_counts(TABLE, ["hyp"], epsilon=1, ledger=ledger, unit="person")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InputError, match=r"no column 'twice'\. It has: person, hyp"):
+        counts(ledger, TABLE.drop(columns=["twice", "meds"]))
+    assert ledger.charges() == []
