@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from isotone.curves.circuits import Circuit, CircuitTables, descend
 from isotone.curves.curve import Curve
-from isotone.curves.paths import PathGraph, PathTables, walk
 from isotone.curves.records import Records
 
 __all__ = ["Outcomes", "curve_key", "datasets", "distribution", "neighbours_of", "records_of", "worst_ratio"]
@@ -69,14 +69,14 @@ class Outcomes:
         self.noisy.append(tuple(out))
         return np.array(out, dtype=np.int64).reshape(values.shape)
 
-    def path(self, graph: PathGraph, costs: Any, rate: Fraction) -> list[int]:
-        tables = PathTables(graph, costs, rate)
+    def select(self, circuit: Circuit, costs: Any, rate: Fraction) -> Any:
+        tables = CircuitTables(circuit, costs, rate)
 
         def choose(node: int) -> int:
             weights = tables.weights(node)
             return self.decide([math.log(weight) if weight > 0 else -math.inf for weight in weights])
 
-        return walk(graph, choose)
+        return descend(circuit, choose)
 
 
 def scripts(run: Callable[[Outcomes], Any]) -> Iterator[tuple[Any, Outcomes]]:

@@ -10,35 +10,26 @@ from typing import Any
 
 import numpy as np
 
-from isotone.curves.poset_circuit import Circuit, CircuitTables, descend
 from isotone.curves.poset_composition import compose
 from isotone.curves.poset_regions import Cut, ListedRegion, Region
 from isotone.order import Poset
 from tests.support.curve_outcomes import Outcomes
 
-__all__ = ["PosetOutcomes", "brute_law", "composed", "cut_key", "ideals_of", "law", "listed_whole", "runs"]
+__all__ = ["brute_law", "composed", "cut_key", "ideals_of", "law", "listed_whole", "runs"]
 
 
-class PosetOutcomes(Outcomes):
-    """Choices that follow a script, with selections from circuits."""
-
-    def select(self, circuit: Circuit, costs: Any, rate: Fraction) -> Any:
-        tables = CircuitTables(circuit, costs, rate)
-        return descend(circuit, lambda node: self.decide([math.log(w) for w in tables.weights(node)]))
-
-
-def runs(run: Callable[[PosetOutcomes], Any]) -> Iterator[tuple[Any, PosetOutcomes]]:
+def runs(run: Callable[[Outcomes], Any]) -> Iterator[tuple[Any, Outcomes]]:
     """Run once for every possible sequence of choices."""
     stack: list[list[int]] = [[]]
     while stack:
         script = stack.pop()
-        outcomes = PosetOutcomes(script)
+        outcomes = Outcomes(script)
         yield run(outcomes), outcomes
         for place in range(len(script), len(outcomes.taken)):
             stack += [[*outcomes.taken[:place], other] for other in range(1, outcomes.options[place])]
 
 
-def law(run: Callable[[PosetOutcomes], Any], key: Callable[[Any], Any]) -> dict[Any, float]:
+def law(run: Callable[[Outcomes], Any], key: Callable[[Any], Any]) -> dict[Any, float]:
     """The probability of every output; noisy sums are part of it."""
     table: dict[Any, float] = {}
     for output, outcomes in runs(run):

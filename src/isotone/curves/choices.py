@@ -1,4 +1,4 @@
-"""The random choices that mechanisms on curves make, in three forms with one interface.
+"""The random choices that mechanisms on curves and orders make, in three forms with one interface.
 
 :class:`ExactChoices` is for releases: cryptographic bits, exact probabilities (``isotone.noise``).
 :class:`SimulatedChoices` is for planning: a seeded generator and floats. Tests add a third, which walks through
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone import noise
-from isotone.curves.paths import PathGraph, PathTables, walk
+from isotone.curves.circuits import Circuit, CircuitTables, descend
 
 __all__ = ["Choices", "ExactChoices", "SimulatedChoices"]
 
@@ -38,8 +38,8 @@ class Choices(Protocol):
         """The values plus two-sided geometric noise: ``k`` with weight ``exp(−rate·|k|)``."""
         ...
 
-    def path(self, graph: PathGraph, costs: Ints, rate: Fraction) -> list[int]:
-        """A path through ``graph`` with weight ``exp(−rate·cost)``, as its nodes from source to sink."""
+    def select(self, circuit: Circuit, costs: Ints, rate: Fraction) -> Ints:
+        """The nodes of a selection from ``circuit``, root first, with weight ``exp(−rate·cost)``."""
         ...
 
 
@@ -58,10 +58,10 @@ class ExactChoices:
         """The values plus two-sided geometric noise."""
         return values + noise.two_sided_geometrics(rate, values.size).reshape(values.shape)
 
-    def path(self, graph: PathGraph, costs: Ints, rate: Fraction) -> list[int]:
-        """A path through ``graph`` with weight ``exp(−rate·cost)``."""
-        tables = PathTables(graph, costs, rate)
-        return walk(graph, lambda node: noise.choose_lazily(lambda bits: tables.brackets(node, bits)))
+    def select(self, circuit: Circuit, costs: Ints, rate: Fraction) -> Ints:
+        """The nodes of a selection from ``circuit``."""
+        tables = CircuitTables(circuit, costs, rate)
+        return descend(circuit, lambda node: noise.choose_lazily(lambda bits: tables.brackets(node, bits)))
 
 
 class SimulatedChoices:
@@ -91,12 +91,12 @@ class SimulatedChoices:
         """The values plus two-sided geometric noise."""
         return values + np.asarray(noise.simulate.two_sided_geometrics(self.rng, rate, values.shape))
 
-    def path(self, graph: PathGraph, costs: Ints, rate: Fraction) -> list[int]:
-        """A path through ``graph`` with weight ``exp(−rate·cost)``."""
-        tables = PathTables(graph, costs, rate)
+    def select(self, circuit: Circuit, costs: Ints, rate: Fraction) -> Ints:
+        """The nodes of a selection from ``circuit``."""
+        tables = CircuitTables(circuit, costs, rate)
 
         def choose(node: int) -> int:
             weights = np.cumsum(tables.weights(node))
             return int(np.searchsorted(weights, self.rng.random() * weights[-1], side="right"))
 
-        return walk(graph, choose)
+        return descend(circuit, choose)

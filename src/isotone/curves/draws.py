@@ -16,11 +16,11 @@ from numba import njit
 from numpy.typing import NDArray
 
 from isotone.curves.choices import Choices
+from isotone.curves.circuits import CircuitTables
 from isotone.curves.curve import Curve, CurveMechanism, RiskBound
 from isotone.curves.graphs import CurveGraph
 from isotone.curves.grids import FINE
 from isotone.curves.linear_graph import LinearGraph, piece_costs
-from isotone.curves.paths import PathTables
 from isotone.curves.records import Records
 
 __all__ = ["CurveDraw", "PieceDraw", "point_costs"]
@@ -68,7 +68,7 @@ class CurveDraw(CurveMechanism):
         """A curve of the class."""
         costs = self.curves.costs(point_costs(records, self.points, self.table))
         rate = self.setting.rate(Fraction(1), self._range)
-        values = self.curves.curve(choices.path(self.curves.graph, costs, rate)) / (self.table.shape[1] - 1)
+        values = self.curves.curve(choices.select(self.curves.graph, costs, rate)) / (self.table.shape[1] - 1)
         if self.interpolated:
             return Curve(np.arange(self.points), values, self.points, interpolated=True)
         starts = np.flatnonzero(np.r_[True, values[1:] != values[:-1]])
@@ -77,7 +77,7 @@ class CurveDraw(CurveMechanism):
     def error(self) -> RiskBound:
         """Section 7: ``R·ln(number of curves)/ε`` and half a step of the values' grid."""
         graph = self.curves.graph
-        count = PathTables(graph, np.zeros(graph.nodes, np.int64), Fraction(1)).log_total()
+        count = CircuitTables(graph, np.zeros(graph.nodes, np.int64), Fraction(1)).log_total()
         noise = self.unit * self._range * count * self.setting.factor / float(self.setting.epsilon)
         return RiskBound(noise, self.steepest / (2 * (self.table.shape[1] - 1)))
 
@@ -101,12 +101,12 @@ class PieceDraw(CurveMechanism):
         losses = point_costs(records, self.points, self.table)
         costs = self.pieces.costs(piece_costs(losses, self.knots, self.pieces.ends, self.values))
         rate = self.setting.rate(Fraction(1), int(np.ptp(self.table, axis=1).max()))
-        knots, values = self.pieces.curve(choices.path(self.pieces.graph, costs, rate))
+        knots, values = self.pieces.curve(choices.select(self.pieces.graph, costs, rate))
         return Curve(self.knots[knots], values / (self.values - 1), self.points, interpolated=True)
 
     def error(self) -> RiskBound:
         """Section 7: as for all draws, with half a step of the values at the knots."""
         graph = self.pieces.graph
-        count = PathTables(graph, np.zeros(graph.nodes, np.int64), Fraction(1)).log_total()
+        count = CircuitTables(graph, np.zeros(graph.nodes, np.int64), Fraction(1)).log_total()
         scale = self.unit * int(np.ptp(self.table, axis=1).max()) * self.setting.factor
         return RiskBound(scale * count / float(self.setting.epsilon), self.steepest / (2 * (self.values - 1)))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.curves.paths import MOST_EDGES, PathGraph
+from isotone.curves.circuits import MOST_EDGES, Circuit
 from isotone.errors import InputError
 
 __all__ = ["CurveGraph", "constant_graph", "convex_graph", "lipschitz_graph", "monotone_graph"]
@@ -24,7 +24,7 @@ Ints = NDArray[np.int64]
 class CurveGraph:
     """A path graph with, for every node, its point and its value (−1 for nodes that carry no loss)."""
 
-    graph: PathGraph
+    graph: Circuit
     point: Ints = field(repr=False)
     value: Ints = field(repr=False)
 
@@ -35,10 +35,9 @@ class CurveGraph:
         costs[loaded] = table[self.point[loaded], self.value[loaded]]
         return costs
 
-    def curve(self, path: list[int]) -> Ints:
-        """The value at every point, from a path."""
-        nodes = np.array(path, dtype=np.int64)
-        loaded = nodes[self.value[nodes] >= 0]
+    def curve(self, path: Ints) -> Ints:
+        """The value at every point, from the nodes of a path."""
+        loaded = path[self.value[path] >= 0]
         return self.value[loaded[np.argsort(self.point[loaded])]]
 
 
@@ -55,7 +54,7 @@ def _build(nodes: int, edges: list[tuple[Ints, Ints]], source: Ints, point: Ints
     upper = np.concatenate([pair[1].ravel() for pair in edges])
     marks = np.zeros(nodes, dtype=np.bool_)
     marks[source.ravel()] = True
-    return CurveGraph(PathGraph.from_edges(nodes, lower, upper, marks), point, value)
+    return CurveGraph(Circuit.of_paths(nodes, lower, upper, marks), point, value)
 
 
 def _labels(nodes: int, loaded: Ints, points: int, values: int) -> tuple[Ints, Ints]:
@@ -71,9 +70,9 @@ def monotone_graph(points: int, values: int) -> CurveGraph:
     """All increasing curves.
 
     >>> from fractions import Fraction
-    >>> from isotone.curves.paths import PathTables
+    >>> from isotone.curves.circuits import CircuitTables
     >>> g = monotone_graph(3, 2)  # 000, 001, 011, 111
-    >>> round(np.exp(PathTables(g.graph, np.zeros(g.graph.nodes, np.int64), Fraction(1)).log_total()))
+    >>> round(np.exp(CircuitTables(g.graph, np.zeros(g.graph.nodes, np.int64), Fraction(1)).log_total()))
     4
     """
     _check_size(3 * points * values, points, values)

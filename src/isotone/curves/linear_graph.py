@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from isotone.curves.paths import MOST_EDGES, PathGraph
+from isotone.curves.circuits import MOST_EDGES, Circuit
 from isotone.errors import InputError
 
 __all__ = ["LinearGraph", "Piece", "linear_graph", "piece_costs", "spread_knots"]
@@ -32,7 +32,7 @@ def spread_knots(points: int, intervals: int) -> Ints:
 class LinearGraph:
     """A path graph; ``pieces[node]`` is the index of a piece, or −1."""
 
-    graph: PathGraph
+    graph: Circuit
     pieces: Ints = field(repr=False)
     ends: Ints = field(repr=False)
 
@@ -43,9 +43,9 @@ class LinearGraph:
         costs[loaded] = table[self.pieces[loaded]]
         return costs
 
-    def curve(self, path: list[int]) -> tuple[Ints, Ints]:
-        """The knots that a path uses, and the values there."""
-        used = [int(self.pieces[node]) for node in path if self.pieces[node] >= 0]
+    def curve(self, path: Ints) -> tuple[Ints, Ints]:
+        """The knots that a path uses, and the values there; the path comes from its end."""
+        used = [int(self.pieces[node]) for node in path[::-1].tolist() if self.pieces[node] >= 0]
         knots = [int(self.ends[used[0], 0])] + [int(self.ends[piece, 1]) for piece in used]
         values = [int(self.ends[used[0], 2])] + [int(self.ends[piece, 3]) for piece in used]
         return np.array(knots), np.array(values)
@@ -94,7 +94,7 @@ def linear_graph(knots: int, values: int, most: int) -> LinearGraph:
     labels = np.full(sink + 1, -1, dtype=np.int64)
     for nodes in pieces:
         labels[nodes] = np.arange(count)
-    graph = PathGraph.from_edges(sink + 1, np.concatenate(lower), np.concatenate(upper), source)
+    graph = Circuit.of_paths(sink + 1, np.concatenate(lower), np.concatenate(upper), source)
     return LinearGraph(graph, labels, ends)
 
 

@@ -15,10 +15,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.curves.choices import Choices
+from isotone.curves.circuits import Circuit, CircuitTables
 from isotone.curves.curve import RiskBound
 from isotone.curves.draws import point_costs
-from isotone.curves.poset_choices import PosetChoices
-from isotone.curves.poset_circuit import Circuit, CircuitTables
 from isotone.curves.poset_mechanisms import OrderMechanism
 from isotone.curves.records import Records
 from isotone.errors import InputError
@@ -76,7 +76,7 @@ class PosetBaseline(OrderMechanism):
                 "method='additive', or fewer values (value_levels)."
             )
 
-    def draw(self, records: Records, choices: PosetChoices) -> Floats:
+    def draw(self, records: Records, choices: Choices) -> Floats:
         """A monotone function."""
         size, values = self.arrangement.size, self.table.shape[1]
         losses = point_costs(records, size, self.table)[self.forest.order]

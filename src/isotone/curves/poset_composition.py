@@ -15,8 +15,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.curves.poset_choices import PosetChoices
-from isotone.curves.poset_circuit import Circuit, CircuitTables
+from isotone.curves.choices import Choices
+from isotone.curves.circuits import Circuit, CircuitTables
 from isotone.curves.poset_ideals import list_ideals
 from isotone.curves.poset_regions import Cut
 from isotone.errors import InputError
@@ -85,7 +85,7 @@ class Composition:
         circuit = self.spelled.circuit
         return CircuitTables(circuit, np.zeros(circuit.nodes, np.int64), Fraction(1)).log_total()
 
-    def cut(self, weights: Ints, rate: Fraction, choices: PosetChoices) -> Cut:
+    def cut(self, weights: Ints, rate: Fraction, choices: Choices) -> Cut:
         """Draw an ideal."""
         speller = self.spelled
         before = np.concatenate([[0], np.cumsum(weights[self.members])])

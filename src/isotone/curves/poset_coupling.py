@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from isotone.curves.poset_choices import PosetChoices
+from isotone.curves.choices import Choices
 from isotone.curves.poset_regions import Cut
 
 __all__ = ["CoupledRegion"]
@@ -41,7 +41,7 @@ class CoupledRegion:
         """A bound: no order has more ideals than subsets."""
         return self.elements.size * math.log(2.0)
 
-    def cut(self, weights: Ints, rate: Fraction, choices: PosetChoices) -> Cut:
+    def cut(self, weights: Ints, rate: Fraction, choices: Choices) -> Cut:
         """Draw an ideal."""
         size = self.elements.size
         place = np.full(weights.size, -1, np.int64)

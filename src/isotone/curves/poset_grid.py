@@ -15,8 +15,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from isotone.curves.poset_choices import PosetChoices
-from isotone.curves.poset_circuit import Circuit, CircuitTables
+from isotone.curves.choices import Choices
+from isotone.curves.circuits import Circuit, CircuitTables
 from isotone.curves.poset_regions import Cut
 
 __all__ = ["GridRegion"]
@@ -57,7 +57,7 @@ class GridRegion:
         circuit = Circuit(*_staircases(self.low, self.high))
         return CircuitTables(circuit, np.zeros(circuit.nodes, np.int64), Fraction(1)).log_total()
 
-    def cut(self, weights: Ints, rate: Fraction, choices: PosetChoices) -> Cut:
+    def cut(self, weights: Ints, rate: Fraction, choices: Choices) -> Cut:
         """Draw a staircase."""
         circuit = Circuit(*_staircases(self.low, self.high))
         costs = _row_costs(weights, self.cells, self.low, self.high, circuit.nodes)

@@ -16,12 +16,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from isotone.curves.choices import Choices, ExactChoices, SimulatedChoices
 from isotone.curves.curve import RiskBound
 from isotone.curves.grids import FINE
 from isotone.curves.losses import Slopes
 from isotone.curves.measure import noisy_means
 from isotone.curves.poset_arrangement import Arrangement
-from isotone.curves.poset_choices import ExactPosetChoices, PosetChoices, SimulatedPosetChoices
 from isotone.curves.poset_regions import Cut, Region
 from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
@@ -47,7 +47,7 @@ class OrderMechanism:
         """What a release promises."""
         return self.setting.guarantee
 
-    def draw(self, records: Records, choices: PosetChoices) -> Floats:
+    def draw(self, records: Records, choices: Choices) -> Floats:
         """Monotone values, with the choices given."""
         raise NotImplementedError
 
@@ -57,11 +57,11 @@ class OrderMechanism:
 
     def release(self, statistic: Records) -> Floats:
         """An exact private draw, from cryptographic bits."""
-        return self.draw(statistic, ExactPosetChoices())
+        return self.draw(statistic, ExactChoices())
 
     def simulate(self, statistic: Records, rng: np.random.Generator) -> Floats:
         """A float draw from a seeded generator, for planning only; its values are simulated."""
-        return Simulated.wrap(self.draw(statistic, SimulatedPosetChoices(rng)))
+        return Simulated.wrap(self.draw(statistic, SimulatedChoices(rng)))
 
 
 @dataclass(frozen=True)
@@ -127,12 +127,12 @@ class PosetTree(OrderMechanism):
     levels: int
     steepest: float = 1.0
 
-    def draw(self, records: Records, choices: PosetChoices) -> Floats:
+    def draw(self, records: Records, choices: Choices) -> Floats:
         """Step values, at most ``2**levels`` of them in each region of the arrangement."""
         shares = [Fraction(1, self.levels)] * self.levels
         return self.arrangement.monotone(self.leaves(records, shares, choices).middles())
 
-    def leaves(self, records: Records, shares: Sequence[Fraction], choices: PosetChoices) -> Leaves:
+    def leaves(self, records: Records, shares: Sequence[Fraction], choices: Choices) -> Leaves:
         """The tree of cuts."""
 
         def level(floor: Ints, width: int) -> CutRule:
@@ -192,7 +192,7 @@ class MeasuredPosetTree(OrderMechanism):
     lowest: Fraction = Fraction(0)
     highest: Fraction = Fraction(1)
 
-    def draw(self, records: Records, choices: PosetChoices) -> Floats:
+    def draw(self, records: Records, choices: Choices) -> Floats:
         """Values that are constant on each part."""
         shares = [self.share / self.levels] * self.levels
         tree = PosetTree(self.setting, self.arrangement, self.slopes, self.levels)

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.curves.choices import ExactChoices
 from isotone.curves.curve import refuse_small_rate
 from isotone.curves.estimator import PrivateEstimator, not_fitted
 from isotone.curves.grids import FINE, Grid, parse_interval
 from isotone.curves.losses import parse_loss
 from isotone.curves.poset_arrangement import Order
 from isotone.curves.poset_blueprint import PosetBlueprint
-from isotone.curves.poset_choices import ExactPosetChoices
 from isotone.curves.poset_product import FeatureOrder, ProductOrder
 from isotone.curves.privacy import Setting
 from isotone.curves.records import MOST_ROWS, Records, check_shapes
@@ -188,7 +188,7 @@ class PrivatePosetRegression(PrivateEstimator):
         return self
 
     def _draw(self, public: _Public, records: Records) -> Floats:
-        choices = ExactPosetChoices()
+        choices = ExactChoices()
         n = self._size(records.cells.size, public.whole, choices)
         rest = replace(public.whole, epsilon=public.whole.epsilon * public.rest)
         mechanism = public.blueprint.mechanism(n, rest)

@@ -16,10 +16,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from isotone.curves.choices import Choices
 from isotone.curves.curve import RiskBound
 from isotone.curves.draws import point_costs
 from isotone.curves.grids import FINE
-from isotone.curves.poset_choices import PosetChoices
 from isotone.curves.poset_mechanisms import CutRule, OrderMechanism, grow
 from isotone.curves.poset_regions import Cut, ListedRegion, Region
 from isotone.curves.records import Records
@@ -44,7 +44,7 @@ class PosetThresholdTree(OrderMechanism):
     table: Ints = field(repr=False)
     steepest: float = 1.0
 
-    def draw(self, records: Records, choices: PosetChoices) -> Floats:
+    def draw(self, records: Records, choices: Choices) -> Floats:
         """Step values, at most ``2**levels`` of them."""
         costs = point_costs(records, self.arrangement.size, self.table)
         step = FINE // (self.table.shape[1] - 1)

@@ -19,15 +19,15 @@ from tests.support.chisquare import FALSE_ALARM, chi_square_p
 from tests.support.curve_outcomes import curve_key, distribution, records_of
 
 from isotone import noise
-from isotone.curves import paths
+from isotone.curves import circuits
 from isotone.curves.additive import AdditiveScore
 from isotone.curves.blueprint import Blueprint
 from isotone.curves.choices import SimulatedChoices
+from isotone.curves.circuits import CircuitTables, descend
 from isotone.curves.curve import CurveMechanism
 from isotone.curves.graphs import monotone_graph
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses import Absolute
-from isotone.curves.paths import PathTables, walk
 from isotone.curves.privacy import Setting
 from isotone.curves.tree_mechanisms import TreeMechanism
 
@@ -108,13 +108,17 @@ def test_draws_that_floats_leave_open_are_decided_with_the_right_probabilities(
     graph = monotone_graph(5, 3)
     table = np.array([[0, 1, 2], [2, 0, 1], [1, 1, 0], [0, 1, 1], [2, 1, 0]])
     asked: list[int] = []
-    wide = paths.WideSums.brackets
-    monkeypatch.setattr(paths.WideSums, "brackets", lambda self, *rest: asked.append(1) or wide(self, *rest))
-    tables = PathTables(graph.graph, graph.costs(table), Fraction(1))
+    wide = circuits.WideTotals.brackets
+    monkeypatch.setattr(
+        circuits.WideTotals, "brackets", lambda self, *rest: asked.append(1) or wide(self, *rest)
+    )
+    tables = CircuitTables(graph.graph, graph.costs(table), Fraction(1))
     tables._error[:] = 0.2
 
     def drawn() -> tuple[int, ...]:
-        path = walk(graph.graph, lambda node: noise.choose_lazily(lambda bits: tables.brackets(node, bits)))
+        path = descend(
+            graph.graph, lambda node: noise.choose_lazily(lambda bits: tables.brackets(node, bits))
+        )
         return tuple(graph.curve(path).tolist())
 
     def expected(rate: float) -> Law:

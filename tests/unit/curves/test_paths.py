@@ -13,9 +13,9 @@ import pytest
 from tests.support.curve_outcomes import scripts
 from tests.support.isotonic_brute import shaped
 
+from isotone.curves.circuits import CircuitTables
 from isotone.curves.graphs import constant_graph, convex_graph, lipschitz_graph, monotone_graph
 from isotone.curves.linear_graph import linear_graph, piece_costs, spread_knots
-from isotone.curves.paths import PathTables
 from isotone.errors import InputError
 
 SIZES = [(1, 2), (3, 2), (4, 4), (5, 3)]
@@ -26,7 +26,7 @@ def all_curves(graph: Any) -> list[tuple[int, ...]]:
     costs = np.zeros(graph.graph.nodes, np.int64)
     return [
         tuple(graph.curve(path).tolist())
-        for path, _ in scripts(lambda outcomes: outcomes.path(graph.graph, costs, Fraction(1)))
+        for path, _ in scripts(lambda outcomes: outcomes.select(graph.graph, costs, Fraction(1)))
     ]
 
 
@@ -48,7 +48,7 @@ def test_linear_paths_are_sequences_of_pieces() -> None:
     costs = np.zeros(graph.graph.nodes, np.int64)
     drawn = [
         tuple(map(tuple, np.stack(graph.curve(path), axis=1).tolist()))
-        for path, _ in scripts(lambda outcomes: outcomes.path(graph.graph, costs, Fraction(1)))
+        for path, _ in scripts(lambda outcomes: outcomes.select(graph.graph, costs, Fraction(1)))
     ]
     one = [((0, u), (3, v)) for u, v in itertools.combinations_with_replacement(range(3), 2)]
     two = [
@@ -91,7 +91,7 @@ def test_totals_are_right_to_within_their_stated_error(scale: int) -> None:
     rng = np.random.default_rng(scale)
     graph = constant_graph(5, 4, 3)
     table = rng.integers(0, scale, (5, 4))
-    tables = PathTables(graph.graph, graph.costs(table), Fraction(1, 7))
+    tables = CircuitTables(graph.graph, graph.costs(table), Fraction(1, 7))
     with mpmath.workdps(60):
         truth = mpmath.log(exact_total(graph, table, Fraction(1, 7)))
         found = mpmath.log(mpmath.mpf(float(tables._mantissa[-1]))) + int(tables._exponent[-1]) * mpmath.log(
@@ -105,7 +105,7 @@ def test_totals_are_right_to_within_their_stated_error(scale: int) -> None:
 def test_brackets_hold_the_true_totals_and_shrink(scale: int) -> None:
     rng = np.random.default_rng(scale)
     graph = monotone_graph(4, 4)
-    tables = PathTables(graph.graph, graph.costs(rng.integers(0, scale, (4, 4))), Fraction(1, 3))
+    tables = CircuitTables(graph.graph, graph.costs(rng.integers(0, scale, (4, 4))), Fraction(1, 3))
     sink = graph.graph.nodes - 1
     coarse, fine, finest = (tables.brackets(sink, bits) for bits in (64, 128, 256))
     for (low, high), (lower, upper), (least, most) in zip(
@@ -118,7 +118,7 @@ def test_brackets_hold_the_true_totals_and_shrink(scale: int) -> None:
 
 def test_large_errors_are_left_to_the_wide_sums(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = monotone_graph(3, 3)
-    tables = PathTables(graph.graph, graph.costs(np.arange(9).reshape(3, 3)), Fraction(1))
+    tables = CircuitTables(graph.graph, graph.costs(np.arange(9).reshape(3, 3)), Fraction(1))
     sink = graph.graph.nodes - 1
     narrow = tables.brackets(sink, 64)
     monkeypatch.setattr(tables, "_error", np.full(graph.graph.nodes, 0.3))
@@ -129,7 +129,7 @@ def test_large_errors_are_left_to_the_wide_sums(monkeypatch: pytest.MonkeyPatch)
 
 def test_nodes_that_no_path_reaches_have_no_weight() -> None:
     graph = constant_graph(2, 2, 2)  # at the first point no second piece can have begun
-    tables = PathTables(graph.graph, np.zeros(graph.graph.nodes, np.int64), Fraction(1))
+    tables = CircuitTables(graph.graph, np.zeros(graph.graph.nodes, np.int64), Fraction(1))
     assert round(math.exp(tables.log_total())) == 3
 
 

@@ -11,8 +11,8 @@ import pytest
 from tests.support.poset_outcomes import brute_law, composed, cut_key, ideals_of, law, listed_whole, runs
 from tests.support.posets import all_posets
 
+from isotone.curves.circuits import CircuitTables
 from isotone.curves.poset_arrangement import arrange
-from isotone.curves.poset_circuit import CircuitTables
 from isotone.curves.poset_grid import GridRegion
 from isotone.curves.poset_product import ProductOrder
 from isotone.curves.poset_regions import Region

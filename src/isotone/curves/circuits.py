@@ -1,4 +1,4 @@
-"""Sums of products, and exact draws from them: how ideals and functions on an order are chosen.
+"""Sums of products, and exact draws from them: how whole curves, and ideals and functions on an order, are chosen.
 
 A circuit has one root. A *sum* node chooses one of its children, a *product* node takes them all; and a node of cost
 ``c`` multiplies by ``exp(−rate·c)``. A draw from the root picks a selection of nodes with weight
@@ -20,14 +20,16 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from isotone.curves.poset_wide import WideTotals
+from isotone.curves.wide_totals import WideTotals
+from isotone.errors import InputError
 
-__all__ = ["Circuit", "CircuitTables", "descend"]
+__all__ = ["MOST_EDGES", "Circuit", "CircuitTables", "descend"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
+MOST_EDGES = 20_000_000
 UNIT = 2.0**-53
 """The largest relative error of one rounded floating-point operation."""
 SERIES = np.array([1.0 / math.factorial(order) for order in range(16, -1, -1)])
@@ -37,7 +39,7 @@ SERIES = np.array([1.0 / math.factorial(order) for order in range(16, -1, -1)])
 class Circuit:
     """A public circuit: children before their parents, the root last, ``child[first[i]:first[i + 1]]`` those of ``i``.
 
-    A node without children is a product.
+    A product without children has the total 1, and a sum without children the total 0: it is never chosen.
     """
 
     summed: Bools = field(repr=False)
@@ -48,6 +50,18 @@ class Circuit:
     def nodes(self) -> int:
         """The number of nodes."""
         return self.summed.size
+
+    @classmethod
+    def of_paths(cls, nodes: int, lower: Ints, upper: Ints, source: Bools) -> Circuit:
+        """All paths from a source to the last node along the edges from ``lower`` to ``upper``, which only go up."""
+        if lower.size > MOST_EDGES:
+            raise InputError(
+                f"This grid needs a graph of {lower.size:,} edges, and {MOST_EDGES:,} is the limit: take fewer points of "
+                "x (x_grid) or fewer values (value_levels)."
+            )
+        order = np.argsort(upper, kind="stable")
+        first = np.searchsorted(upper[order], np.arange(nodes + 1))
+        return cls(~source, first.astype(np.int64), lower[order].astype(np.int64))
 
     def children(self, node: int) -> Ints:
         """The children of a node."""
@@ -85,8 +99,12 @@ class CircuitTables:
     def weights(self, node: int) -> Floats:
         """Floats proportional to the totals of a node's children (for simulation)."""
         children = self._circuit.children(node)
-        exponents = self._exponent[children]
-        return np.ldexp(self._mantissa[children], np.maximum(exponents - exponents.max(), -1000))
+        shift = self._exponent[children] - self._scale(children)
+        return np.ldexp(self._mantissa[children], np.clip(shift, -1000, 0))
+
+    def _scale(self, children: Ints) -> int:
+        """The largest exponent of a child that can be chosen."""
+        return int(self._exponent[children][self._mantissa[children] > 0].max())
 
     def log_total(self) -> float:
         """The natural logarithm of the total weight of all selections."""
@@ -97,7 +115,7 @@ class CircuitTables:
         children = self._circuit.children(node)
         exponents = self._exponent[children].tolist()
         errors = self._error[children].tolist()
-        scale = max(exponents)
+        scale = self._scale(children)
         if bits > 64 or max(errors) > 0.25:
             return self._wide.brackets(children.tolist(), bits, scale)
         lower: list[int] = []
@@ -106,7 +124,7 @@ class CircuitTables:
             self._mantissa[children].tolist(), exponents, errors, strict=True
         ):
             whole = int(mantissa * 2.0**60)  # exact: a mantissa has 53 bits and is below 1
-            slack = int(whole * (2.0 * error)) + 1  # e^±error is within 1 ± 2·error up to 1/2
+            slack = int(whole * (2.0 * error)) + 1 if whole else 0  # e^±error is within 1 ± 2·error up to 1/2
             shift = bits - 60 + exponent - scale
             lower.append(_shifted(max(0, whole - slack), shift))
             upper.append(-_shifted(-(whole + slack), shift))
@@ -168,12 +186,18 @@ def _add(
     mantissa: Floats, exponent: Ints, error: Floats, child: Ints, start: int, stop: int
 ) -> tuple[float, int, float]:
     """The sum of the children's totals; errors are averaged with the totals as weights (section 3)."""
-    power = int(exponent[child[start]])
-    for edge in range(start + 1, stop):
-        power = max(power, int(exponent[child[edge]]))
+    power, alive = 0, False
+    for edge in range(start, stop):
+        if mantissa[child[edge]] > 0.0:
+            power = max(power, int(exponent[child[edge]])) if alive else int(exponent[child[edge]])
+            alive = True
+    if not alive:
+        return 0.0, 0, 0.0
     total, spread, worst = 0.0, 0.0, 0.0
     for edge in range(start, stop):
         other = child[edge]
+        if mantissa[other] == 0.0:
+            continue
         part = math.ldexp(float(mantissa[other]), max(-1000, int(exponent[other]) - power))
         total += part
         spread += part * float(error[other])

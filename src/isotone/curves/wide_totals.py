@@ -1,4 +1,4 @@
-"""The totals of :mod:`isotone.curves.poset_circuit` in integers of any size, for the rare draw that floats leave open."""
+"""The totals of :mod:`isotone.curves.circuits` in integers of any size, for the rare draw that floats leave open."""
 
 from __future__ import annotations
 
@@ -81,6 +81,9 @@ def _times(a: Bracket, b: Bracket) -> Bracket:
 
 
 def _add(parts: list[Bracket], precision: int) -> Bracket:
+    parts = [part for part in parts if part[1]]
+    if not parts:
+        return 0, 0, 0
     # digits far below the largest part are rounded away, outward
     lowest = max(part[1].bit_length() + part[2] for part in parts) - 2 * precision
     exponent = max(min(part[2] for part in parts), lowest)
