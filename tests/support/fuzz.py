@@ -64,23 +64,35 @@ values = st.recursive(
 )
 
 
-def _maybe(good: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Mostly what belongs there, sometimes anything."""
-    return st.integers(0, 11).flatmap(lambda roll: values if roll == 0 else good)
+@st.composite
+def _section(draw: Any, required: dict[str, Any], optional: dict[str, Any]) -> dict[str, Any]:
+    """What belongs there, with a few of the optional entries."""
+    chosen = draw(st.sets(st.sampled_from(sorted(optional)), max_size=2)) if optional else set()
+    return {key: draw(good) for key, good in {**required, **{k: optional[k] for k in sorted(chosen)}}.items()}
 
 
-def _section(required: dict[str, Any], optional: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
-    return st.fixed_dictionaries(
-        {key: _maybe(good) for key, good in required.items()},
-        optional={key: _maybe(good) for key, good in optional.items()},
-    )
+@st.composite
+def _spoiled(draw: Any, good: st.SearchStrategy[dict[str, Any]]) -> dict[str, Any]:
+    """Half of the time a spec as it is, else with entries replaced by anything, taken away or added."""
+    spec = draw(good)
+    for _ in range(draw(st.sampled_from([0, 0, 0, 1, 1, 2]))):
+        section = spec[draw(st.sampled_from(sorted(spec)))]
+        if isinstance(section, dict) and section and draw(st.integers(0, 4)):
+            key = draw(st.sampled_from(sorted(section)))
+            if draw(st.integers(0, 3)):
+                section[key] = draw(values)
+            else:
+                del section[key]
+        else:
+            spec[draw(texts)] = draw(values)
+    return spec
 
 
 _size = st.integers(1, 4)
 _words = st.lists(names, min_size=1, max_size=4)
 _amount = st.sampled_from(["1", "0.5", 1, 0.25, "1/3", "20"])
 _data = _section(
-    {"path": st.sampled_from(["people.csv", "people.csv", "none.csv", "people.*"])},
+    {"path": st.sampled_from(["people.csv", "people.csv", "people.csv", "none.csv", "people.*"])},
     {
         "unit": st.just("person"),
         "element": st.just("county"),
@@ -158,7 +170,7 @@ _output = _section(
 
 
 def _whole(release: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
-    return _section({"data": _data, "privacy": _privacy, **release, "output": _output}, {})
+    return _spoiled(st.fixed_dictionaries({"data": _data, "privacy": _privacy, **release, "output": _output}))
 
 
 specs: st.SearchStrategy[dict[str, Any]] = st.one_of(
