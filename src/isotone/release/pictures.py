@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,11 +36,12 @@ def svg(release: Release) -> str:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=_size(release), layout="constrained")
-    FigureCanvasSVG(figure)
-    draw(release, figure.subplots())
     out = io.StringIO()
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "isotone", "font.family": "sans-serif"}):
+    style: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "isotone", "font.family": "sans-serif"}
+    with mpl.rc_context({**style, "text.parse_math": False}):  # a dollar sign in a name is a dollar sign
+        figure = Figure(figsize=_size(release), layout="constrained")
+        FigureCanvasSVG(figure)
+        draw(release, figure.subplots())
         figure.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     text = re.sub(r"<metadata>.*?</metadata>", "", out.getvalue(), flags=re.DOTALL)
     return text[text.index("<svg") :]
@@ -98,5 +100,5 @@ def _curve(release: Release, ax: Axes) -> None:
     ax.plot(release.columns["x"], release.columns["value"], color=_INK, linewidth=2)
     ax.set_xlabel(str(release.manifest["x"]))
     ax.set_ylabel(str(release.manifest["y"]))
-    ax.set_ylim(*map(float, release.manifest["y_range"]))
+    ax.set_ylim(*(float(Fraction(end)) for end in release.manifest["y_range"]))
     ax.grid(alpha=0.3)

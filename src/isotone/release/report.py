@@ -57,6 +57,9 @@ _NAMES = {
 }
 
 
+_BEYOND = 700  # e to this power is the largest float, nearly
+
+
 def report_html(release: Release) -> str:
     """The whole page."""
     manifest = release.manifest
@@ -103,9 +106,9 @@ def promise_in_words(promise: Guarantee) -> str:
         return text + (
             f"the page would look almost the same: it is ρ-zero-concentrated differentially private with ρ = "
             f"{_short(promise.rho)}, which means that, except with a chance of one in a million, no reader's odds "
-            f"about anyone move by more than a factor of {math.exp(float(shown)):.3g}."
+            f"about anyone move by more than a factor of {_factor(shown)}."
         )
-    factor = f"{math.exp(float(promise.epsilon)):.3g}"
+    factor = _factor(promise.epsilon)
     text += (
         f"anything one could read off it would have been about as likely: no probability changes by more than a "
         f"factor of {factor} (differential privacy with ε = {_short(promise.epsilon)})."
@@ -113,6 +116,10 @@ def promise_in_words(promise: Guarantee) -> str:
     if promise.delta:
         text += f" This holds but for a chance of δ = {float(promise.delta):.2g}."
     return text
+
+
+def _factor(epsilon: Fraction) -> str:
+    return f"{math.exp(float(epsilon)):.3g}" if epsilon < _BEYOND else "more than can be written down"
 
 
 def _short(number: Fraction) -> str:

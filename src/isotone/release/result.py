@@ -118,13 +118,27 @@ class Release:
         return out.getvalue()
 
     def save(self, folder: str | os.PathLike[str], *, report: bool = True) -> Path:
-        """Write ``release.csv``, ``report.html`` and, last, ``manifest.json`` with their hashes."""
+        """Write ``release.csv``, ``report.html`` and, last, ``manifest.json`` with their hashes.
+
+        What was paid for is not lost to a picture: if the report cannot be made, the rest is saved, and the error
+        says so.
+        """
         from isotone.release.report import report_html
 
         folder = Path(folder)
+        if report:
+            try:
+                page = {_REPORT: report_html(self)}
+            except Exception as error:
+                self.save(folder, report=False)
+                raise IsotoneError(
+                    f"The release is saved in {str(folder)!r}, but its report could not be made: {error}"
+                ) from error
+        else:
+            page = {}
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            files = {_CSV: self.csv(), **({_REPORT: report_html(self)} if report else {})}
+            files = {_CSV: self.csv(), **page}
             for name, text in files.items():
                 write_file(folder / name, text)
             digests = {
