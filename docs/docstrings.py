@@ -8,6 +8,7 @@ from typing import Any
 from griffe import Extension, Object
 
 _ROLE = re.compile(r":(?:func|class|meth|mod|attr|data):`~?([^`]+)`")
+_STATEMENT = re.compile(r"^( *)(Guarantee|Error|Cost|Complexity|Definition|Reference): ", flags=re.MULTILINE)
 _SECTIONS = re.compile(r"^ *Examples\n *-+$", flags=re.MULTILINE)
 
 
@@ -23,6 +24,7 @@ class Docstrings(Extension):
 def prepared(text: str) -> str:
     """The text with doctests fenced (an "Examples" section is left to the parser) and roles replaced."""
     text = _ROLE.sub(lambda match: f"`{match[1].lstrip('.').rsplit('.', 1)[-1]}`", text).replace("``", "`")
+    text = _STATEMENT.sub(r"\n\1**\2:** ", text)  # each a paragraph of its own
     if _SECTIONS.search(text):
         return text
     lines: list[str] = []
