@@ -21,6 +21,7 @@ from isotone.guarantee import Guarantee, Neighbours, Number
 from isotone.mechanism import Progress, no_progress
 from isotone.order import Poset
 from isotone.release.answers import Answers
+from isotone.release.engine import watching
 from isotone.release.ledger import Ledger, require_ledger
 from isotone.release.manifest import guarantee_to, now, order_to, versions
 from isotone.release.recipes import count_mechanism, recipe_of
@@ -131,8 +132,8 @@ def release_counts(
     ledger.check(promise)
     progress(0.1, "charging the ledger")
     charge = ledger.charge(promise, f"counts of {len(P)} elements", mechanism=type(noise).__name__, spec=spec)
-    progress(0.2, "counting where the data is")
-    counts, records = count_records(source, frame, P, rules, public)
+    with watching(progress, 0.2, 0.9, "counting where the data is"):
+        counts, records = count_records(source, frame, P, rules, public)
     progress(0.9, "adding noise")
     values: list[NDArray[np.int64]] = []
     totals: list[int] = []

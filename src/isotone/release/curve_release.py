@@ -9,6 +9,7 @@ import numpy as np
 from isotone.curves import PrivateIsotonicRegression
 from isotone.guarantee import Guarantee, Neighbours, Number
 from isotone.mechanism import Progress, no_progress
+from isotone.release.engine import watching
 from isotone.release.ledger import Ledger, require_ledger
 from isotone.release.manifest import guarantee_to, now, versions
 from isotone.release.points import PointSource, count_points
@@ -77,8 +78,8 @@ def release_curve(
     ledger.check(promise)
     progress(0.1, "charging the ledger")
     charge = ledger.charge(promise, f"curve of {y} over {x}", mechanism=type(estimator).__name__, spec=spec)
-    progress(0.2, "reading where the data is")
-    points = count_points(source, frame)
+    with watching(progress, 0.2, 0.6, "reading where the data is"):
+        points = count_points(source, frame)
     progress(0.6, "fitting")
     low, high = map(float, public.y_range)
     xs = np.repeat(grid.positions(points.x), points.count)

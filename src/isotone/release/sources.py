@@ -21,6 +21,7 @@ import narwhals as nw
 import pyarrow as pa
 
 from isotone.errors import InputError, IsotoneError
+from isotone.release.engine import connect, forget
 
 __all__ = ["SourceError", "collect", "did_you_mean", "open_source", "require_columns"]
 
@@ -40,6 +41,7 @@ def open_source(data: Any, columns: Sequence[str]) -> Frame:
     if isinstance(data, (str, os.PathLike)):
         frame = _open_path(os.fspath(data))
     else:
+        forget()
         try:
             frame = nw.from_native(data)
         except TypeError:
@@ -51,9 +53,7 @@ def open_source(data: Any, columns: Sequence[str]) -> Frame:
     chosen = list(dict.fromkeys(columns))
     if isinstance(frame, nw.LazyFrame):
         return frame.select(chosen)
-    import duckdb
-
-    return nw.from_native(duckdb.connect().from_arrow(_to_arrow(frame, chosen)))
+    return nw.from_native(connect().from_arrow(_to_arrow(frame, chosen)))
 
 
 def _to_arrow(frame: nw.DataFrame[Any], columns: Sequence[str]) -> pa.Table:
@@ -79,8 +79,7 @@ def _open_path(path: str) -> Frame:
     if len(endings) > 1:
         raise SourceError(f"{path!r} matches files of several kinds: {', '.join(sorted(endings))}.")
     (ending,) = endings
-    # A connection of its own: releases neither see nor disturb what else the process does with DuckDB.
-    connection: Any = duckdb.connect()
+    connection = connect()
     try:
         if ending in (".csv", ".tsv", ".txt"):
             relation = _read_csv(connection, files, "\t" if ending == ".tsv" else ",")

@@ -12,6 +12,7 @@ from isotone.errors import InputError
 from isotone.guarantee import Guarantee, Neighbours, Number
 from isotone.mechanism import Progress, no_progress
 from isotone.release.categories import CategorySource, count_categories
+from isotone.release.engine import watching
 from isotone.release.ledger import Ledger, require_ledger
 from isotone.release.manifest import guarantee_to, now, versions
 from isotone.release.recipes import recipe_of
@@ -81,8 +82,8 @@ def release_table(
     charge = ledger.charge(
         promise, f"table of {len(names)} categories", mechanism=type(mechanism).__name__, spec=spec
     )
-    progress(0.2, "counting where the data is")
-    counts = count_categories(source, frame)
+    with watching(progress, 0.2, 0.7, "counting where the data is"):
+        counts = count_categories(source, frame)
     progress(0.7, "adding noise")
     published = mechanism.release_in_full(counts)
     low, high = published.interval(level)

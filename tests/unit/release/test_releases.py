@@ -363,3 +363,20 @@ def test_what_is_no_ledger_or_no_order_is_named(ledger):
     with pytest.raises(InputError, match=r"no column 'twice'\. It has: person, hyp"):
         counts(ledger, TABLE.drop(columns=["twice", "meds"]))
     assert ledger.charges() == []
+
+
+def test_progress_of_a_long_count_comes_from_the_engine_and_never_goes_back(ledger, tmp_path, monkeypatch):
+    import duckdb
+
+    monkeypatch.setattr("isotone.release.engine._EVERY_SECONDS", 1e-4)
+    path = tmp_path / "long.parquet"
+    rows = "i % 3 = 0 AS hyp, i % 5 = 0 AS twice, i % 7 = 0 AS meds, hash(i) % 1000000 AS person"
+    duckdb.sql(f"COPY (SELECT {rows} FROM range(1000000) t(i)) TO '{path}' (FORMAT parquet)")
+    seen: list[tuple[float, str]] = []
+    counts(ledger, str(path), progress=lambda fraction, what: seen.append((fraction, what)))
+    counting = [fraction for fraction, what in seen if what == "counting where the data is"]
+    assert counting[0] == 0.2
+    assert len(counting) > 1
+    assert max(counting) <= 0.9
+    assert [fraction for fraction, _ in seen] == sorted(fraction for fraction, _ in seen)
+    assert seen[-1] == (1.0, "done")

@@ -1,0 +1,57 @@
+"""The embedded engine: connections of our own, and how far a query on them is."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+from isotone.mechanism import Progress, no_progress
+
+__all__ = ["connect", "forget", "watching"]
+
+_EVERY_SECONDS = 0.2
+_opened = threading.local()  # the connection that this thread opened last: the one it is about to query
+
+
+def connect() -> Any:
+    """A connection of its own: releases neither see nor disturb what else the process does with DuckDB."""
+    import duckdb
+
+    connection: Any = duckdb.connect()
+    connection.execute(
+        "SET enable_progress_bar = true; SET enable_progress_bar_print = false; SET progress_bar_time = 0"
+    )
+    _opened.connection = connection
+    return connection
+
+
+def forget() -> None:
+    """The next query runs in an engine that is not ours, and cannot be watched."""
+    _opened.connection = None
+
+
+@contextmanager
+def watching(progress: Progress, begin: float, end: float, what: str) -> Generator[None]:
+    """Report how far the engine's query is, as progress from ``begin`` to ``end``, while the body runs."""
+    progress(begin, what)
+    connection = getattr(_opened, "connection", None)
+    if connection is None or progress is no_progress:
+        yield
+        return
+    done = threading.Event()
+
+    def watch() -> None:
+        furthest = 0.0  # a query has several passes, each counted from zero
+        while not done.wait(_EVERY_SECONDS):
+            furthest = max(furthest, min(connection.query_progress() / 100, 1.0))
+            progress(begin + furthest * (end - begin), what)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
