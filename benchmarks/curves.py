@@ -48,9 +48,16 @@ def run(quick: bool, progress: Progress) -> str:
         "| loss | records | additive | threshold | baseline | bins | seconds: additive | threshold | baseline | bins |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
-    for loss, labels in (("squared", True), ("absolute", False)):
+    losses = (
+        ("squared", True),
+        ("logistic", True),
+        ("absolute", False),
+        ("huber", False),
+        ("pinball(0.9)", False),
+    )
+    for done, (loss, labels) in enumerate(losses[:1] + losses[2:3] if quick else losses):
         for n in sizes:
-            progress(0.5 * (loss == "absolute"), f"{loss} loss, {n} records")
+            progress(done / len(losses), f"{loss} loss, {n} records")
             repetitions = 1 if quick else 3
             ours, ours_time = _measure("additive", loss, labels, n, repetitions)
             others = [_measure(method, loss, labels, n, repetitions) for method in ALTERNATIVES]

@@ -56,6 +56,26 @@ MANY = 5_000
 
 
 @dataclass(frozen=True)
+class HistogramSize:
+    """Sizes of histograms while epsilon times the number of records is ``below`` a limit; ``bins`` is for its root."""
+
+    below: float
+    values: int
+    halvings: int
+    bins: float
+    coarse_cells: int
+    fine_cells: int
+    margin: float
+
+
+HISTOGRAMS = (
+    HistogramSize(30_000, 256, 3, 1.0, 12, 4, 0.05),
+    HistogramSize(200_000, 512, 4, 1.2, 16, 5, 0.03),
+    HistogramSize(math.inf, 1024, 5, 1.2, 24, 8, 0.02),
+)
+
+
+@dataclass(frozen=True)
 class Turned(CurveMechanism):
     """A mechanism for increasing curves, applied with ``x`` or ``y`` or both running the other way."""
 
@@ -170,16 +190,19 @@ class Blueprint:
 
     def _histograms(self, strength: float, setting: Setting) -> HistogramFit:
         root, points = math.sqrt(strength), self.grid.points
-        values = 256 if strength < 10 * MANY else 512
+        size = next(size for size in HISTOGRAMS if strength < size.below)
         return HistogramFit(
             setting,
             points,
-            self.loss.table(ROWS, values, self.span),
+            self.loss.table(ROWS, size.values, self.span),
             reach=self.loss.slopes(ROWS, self.span).cap,
-            halvings=3 if strength < 30_000 else 4,
+            halvings=size.halvings,
             coarse_bins=min(points, round(0.3 * root)),
-            fine_bins=min(points, round(root if strength < 30_000 else 1.2 * root)),
-            unit=self.loss.unit(ROWS, values, self.span),
+            fine_bins=min(points, round(size.bins * root)),
+            coarse_cells=size.coarse_cells,
+            fine_cells=size.fine_cells,
+            margin=size.margin,
+            unit=self.loss.unit(ROWS, size.values, self.span),
         )
 
     def _measured(self, levels: int, share: Fraction, strength: float, setting: Setting) -> MeasuredTree:

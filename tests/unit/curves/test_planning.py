@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 from typing import Any
 
@@ -7,12 +8,16 @@ import numpy as np
 import pytest
 
 from isotone.curves import plan
+from isotone.curves.blueprint import Blueprint
 from isotone.curves.curve import Curve
-from isotone.curves.grids import FINE
-from isotone.curves.losses import Absolute, Huber, Pinball, Squared
+from isotone.curves.grids import FINE, Grid
+from isotone.curves.losses import Absolute, Huber, Pinball, Squared, parse_loss
+from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
-from isotone.curves.reference import Reference, least_risk, risk
+from isotone.curves.reference import CURVES, DESIGNS, Reference, least_risk, risk
 from isotone.errors import InputError
+
+ONE = (Fraction(0), Fraction(1))
 
 
 def test_a_plan_ranks_methods_and_needs_no_data() -> None:
@@ -32,8 +37,32 @@ def test_more_budget_and_a_smaller_range_of_y_cost_less() -> None:
 
 
 def test_large_data_are_simulated_by_smaller_ones_of_the_same_strength() -> None:
-    large = plan("1/10", 100_000, methods=["bins"], repetitions=1).best.excess
-    assert large == pytest.approx(plan(1, 10_000, methods=["bins"], repetitions=1).best.excess)
+    large = plan("1/10", 1_000_000, methods=["bins"]).best.excess
+    assert large == pytest.approx(plan(1, 100_000, methods=["bins"]).best.excess)
+
+
+def test_a_plan_says_where_no_bound_is_proved() -> None:
+    means, quantiles = (
+        plan(1, 200, loss=loss, methods=["bins"], repetitions=1) for loss in ("squared", "absolute")
+    )
+    assert "at most" in str(means)
+    assert "no proved bound" in str(quantiles)
+
+
+def test_a_plan_predicts_what_is_then_measured() -> None:
+    """Against other records of the reference populations; a plan off by a factor of two would fail."""
+    for loss, n in (("squared", 2_000), ("absolute", 20_000)):
+        predicted = plan(1, n, loss=loss, methods=["additive"]).best.excess
+        built = Blueprint(parse_loss(loss), ONE, Grid(*ONE, 4096), "additive").mechanism(
+            n, Setting(Fraction(1))
+        )
+        found: list[float] = []
+        for seed, (curve, design) in enumerate(itertools.product(CURVES, DESIGNS)):
+            rng = np.random.default_rng([seed, 77])
+            records = Reference(curve, design, labels=False).sample(n, 4096, rng)
+            drawn = [risk(built.simulate(records, rng), records, parse_loss(loss)) for _ in range(5)]
+            found.append(float(np.mean(drawn)) - least_risk(records, parse_loss(loss)))
+        assert 0.6 < predicted / np.mean(found) < 1.7
 
 
 @pytest.mark.parametrize("arguments", [{"n": 0}, {"epsilon": 0}, {"repetitions": 0}, {"methods": ["magic"]}])
