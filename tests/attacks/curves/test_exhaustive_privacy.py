@@ -209,6 +209,16 @@ def test_no_output_of_histograms_and_boundaries_reveals_a_record(
     assert worst >= (0.75 if background == () else 0.9)
 
 
+def test_no_output_of_histograms_reveals_a_replaced_record_or_a_heavy_unit() -> None:
+    swapped = replace(histograms(0, 0, 35, 35, 30), setting=REPLACE)
+    one, other = (law_of(swapped, (*APART, record)) for record in ((1, 0), (1, FINE)))
+    assert 0.7 <= max(abs(math.log(one[key] / other[key])) for key in one) <= 1 + ROUNDING
+    heavy = replace(swapped, setting=Setting(Fraction(1), contributions=2, weight_steps=3))
+    law = law_of(heavy, APART)
+    unit = law_of(heavy, (*APART, (0, FINE), (1, FINE)), [1] * 80 + [3, 3])
+    assert 0.7 <= max(abs(math.log(law[key] / unit[key])) for key in law) <= 1 + ROUNDING
+
+
 def test_halving_with_a_range_of_one_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """The absolute difference may rise at one cut and fall at another."""
     monkeypatch.setattr(HalvingScore, "ranges", lambda self, parts: [1] * parts.low.size)
