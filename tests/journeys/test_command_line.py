@@ -164,6 +164,26 @@ def test_the_desk_tool_looks_and_says_that_it_must_not_be_published(desk, isoton
     assert not (desk / "survey.ledger").exists()
 
 
+def test_declared_types_read_values_that_words_miss_and_the_desk_tool_counts_what_they_lose(
+    desk, isotone, monkeypatch
+):
+    monkeypatch.setattr("isotone.noise.rounded_exponential_sums", lambda rate, plus, minus: 0 * plus)
+    (desk / "adults.csv").write_text("person,hyp,twice,meds\n1,1.0,+1,01\n2,1.5,x,0\n3,1,1,1\n")
+    declared = SURVEY.replace(
+        'unit = "person"', 'unit = "person"\ntypes = { hyp = "number", twice = "integer", meds = "integer" }'
+    )
+    for spec, expected in ((SURVEY, [1, 1, 1]), (declared, [2, 2, 2])):
+        (desk / "spec.toml").write_text(spec.replace('folder = "out"', f'folder = "{expected[0]}"'))
+        assert isotone("release", "spec.toml", "--quiet")[0] == 0
+        values = [
+            line.split(",")[1] for line in (desk / f"{expected[0]}" / "release.csv").read_text().split()[1:]
+        ]
+        assert values == [str(x) for x in expected]
+    code, out, _ = isotone("check", "spec.toml")
+    assert code == 0
+    assert "twice: 1 values cannot be read as integer" in " ".join(out.split())
+
+
 def test_odd_contents_are_released_without_a_word(desk, isotone):
     (desk / "adults.csv").write_bytes(b'person,hyp,twice,meds\n\xff,\x00,yes,maybe\n,,,,,,\n"\n')
     code, out, err = isotone("release", "spec.toml")
@@ -180,6 +200,8 @@ def test_odd_contents_are_released_without_a_word(desk, isotone):
         (('epsilon = "1"', 'epsilon = "one"'), "epsilon"),
         (('epsilon = "1"', 'epsilon = "3"'), "too short"),
         (('folder = "out"', 'folder = "adults.csv/out"'), "cannot be written"),
+        (('unit = "person"', 'unit = "person"\ntypes = { hyp = "numbr" }'), "'text', 'number' or 'integer'"),
+        (('unit = "person"', 'unit = "person"\ntypes = { hpy = "number" }'), "did you mean 'hyp'"),
         (('title = "A small survey"', 'titel = "x"'), "did you mean 'title'"),
         (('ledger = "survey.ledger"', 'ledger = "adults.csv"'), "not a"),
     ],

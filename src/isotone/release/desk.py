@@ -6,6 +6,7 @@ this is the place: it releases nothing, charges nothing, and says that its outpu
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ import narwhals as nw
 from isotone.release.answers import Answers
 from isotone.release.numbers import as_integer, as_real
 from isotone.release.records import RecordRules, RecordSource, count_records
-from isotone.release.sources import collect, open_source
+from isotone.release.sources import ColumnType, collect, declared, open_source
 from isotone.release.spec import Spec
 from isotone.release.steward import order_of
 
@@ -36,17 +37,33 @@ class DeskReport:
 def check_spec(spec: Spec) -> DeskReport:
     """Look at the data of a spec: rows, missing and odd values, records that break the order."""
     path = str(spec.resolve(spec.data.path))
+    source = declared(path, spec.data.types)
     unit = [spec.data.unit] if spec.data.unit else []
+    begin = [*_rows(source, unit), *_odd_types(path, spec.data.types)]
     if spec.order is not None:
-        return DeskReport((*_rows(path, unit), *_check_counts(spec, path)))
+        return DeskReport((*begin, *_check_counts(spec, source)))
     if spec.table is not None:
-        return DeskReport((*_rows(path, unit), *_check_table(spec, path)))
+        return DeskReport((*begin, *_check_table(spec, source)))
     assert spec.curve is not None
-    return DeskReport((*_rows(path, unit), *_check_numbers(path, [spec.curve.x, spec.curve.y], real=True)))
+    return DeskReport((*begin, *_check_numbers(source, [spec.curve.x, spec.curve.y], real=True)))
 
 
-def _rows(path: str, unit: list[str]) -> list[str]:
-    frame = open_source(path, unit) if unit else None
+def _odd_types(path: str, types: Mapping[str, ColumnType]) -> list[str]:
+    lines: list[str] = []
+    for name, kind in types.items():
+        there = [
+            int(collect(frame.select((~nw.col(name).is_null()).cast(nw.Int64).sum().alias("n")))["n"][0] or 0)
+            for frame in (open_source(path, [name]), open_source(declared(path, {name: kind}), [name]))
+        ]
+        if there[0] > there[1]:
+            lines.append(
+                f"{name}: {there[0] - there[1]:,} values cannot be read as {kind} and count as missing"
+            )
+    return lines
+
+
+def _rows(source: Any, unit: list[str]) -> list[str]:
+    frame = open_source(source, unit) if unit else None
     if frame is None:
         return []
     name = unit[0]
@@ -61,12 +78,12 @@ def _rows(path: str, unit: list[str]) -> list[str]:
     return [f"{rows:,} rows, {units:,} different values of the unit {name!r}, {missing:,} rows without one"]
 
 
-def _check_counts(spec: Spec, path: str) -> list[str]:
+def _check_counts(spec: Spec, data_source: Any) -> list[str]:
     P = order_of(spec)
     data = spec.data
     words = {key: tuple(value) for key, value in (("yes", data.yes), ("no", data.no)) if value}
     answers = Answers(missing=data.missing, **words)
-    source = RecordSource(path, data.element, {**data.columns})
+    source = RecordSource(data_source, data.element, {**data.columns})
     totals: dict[str, int] = {}
     for rule in ("close", "drop"):
         rules = RecordRules(data.unit, data.contributions, rule, None, answers)
@@ -80,10 +97,10 @@ def _check_counts(spec: Spec, path: str) -> list[str]:
         known = [str(x) for x in P.elements]
         text = nw.col(data.element).cast(nw.String).str.strip_chars()
         odd = collect(
-            open_source(path, [data.element]).filter(~text.is_in(known)).select(nw.len().alias("odd"))
+            open_source(data_source, [data.element]).filter(~text.is_in(known)).select(nw.len().alias("odd"))
         )
         return [*lines, f"{int(odd['odd'][0]):,} rows name an element that is not in the order (ignored)"]
-    frame = open_source(path, [source.column(x) for x in P.elements])
+    frame = open_source(data_source, [source.column(x) for x in P.elements])
     schema = frame.collect_schema()
     for x in P.elements:
         column = source.column(x)
@@ -106,17 +123,17 @@ def _odd_answers(frame: Any, column: str, dtype: Any, answers: Answers) -> list[
     )
 
 
-def _check_table(spec: Spec, path: str) -> list[str]:
+def _check_table(spec: Spec, source: Any) -> list[str]:
     assert spec.table is not None
     text = nw.col(spec.table.category).cast(nw.String).str.strip_chars()
-    frame = open_source(path, [spec.table.category])
+    frame = open_source(source, [spec.table.category])
     odd = collect(frame.filter(~text.is_in(list(spec.categories))).select(nw.len().alias("odd")))
     lines = [f"{int(odd['odd'][0]):,} rows have a category that is not in the list (ignored)"]
-    return lines + (_check_numbers(path, [spec.table.count], real=False) if spec.table.count else [])
+    return lines + (_check_numbers(source, [spec.table.count], real=False) if spec.table.count else [])
 
 
-def _check_numbers(path: str, columns: list[str], *, real: bool) -> list[str]:
-    frame = open_source(path, columns)
+def _check_numbers(source: Any, columns: list[str], *, real: bool) -> list[str]:
+    frame = open_source(source, columns)
     schema = frame.collect_schema()
     lines: list[str] = []
     for column in columns:

@@ -8,6 +8,7 @@ from typing import Any
 from isotone import tables
 from isotone.counts import plan as plan_counts
 from isotone.curves import PrivateIsotonicRegression
+from isotone.curves import plan as plan_curves
 from isotone.mechanism import Progress, no_progress
 from isotone.order import Poset
 from isotone.release.spec import Spec
@@ -34,8 +35,12 @@ class SpecPlan:
         return str(self.view)
 
 
-def plan_spec(spec: Spec, progress: Progress = no_progress) -> SpecPlan:
-    """Plan a spec from what is public."""
+def plan_spec(spec: Spec, progress: Progress = no_progress, *, records: int | None = None) -> SpecPlan:
+    """Plan a spec from what is public.
+
+    ``records`` is a guess at how many records there are, which must not come from the data: the error of a curve depends
+    on it. Counts and tables need none.
+    """
     promise = spec.privacy.guarantee(spec.unit)
     head = {"guarantee": str(promise), "spec": spec.hash}
     if spec.order is not None:
@@ -89,7 +94,21 @@ def plan_spec(spec: Spec, progress: Progress = no_progress) -> SpecPlan:
         f"A monotone curve of {spec.curve.y} over {spec.curve.x}: {estimator.method} method, {estimator.loss} loss, "
         f"{promise}. No data was read and no budget was spent."
     )
-    return SpecPlan(text, {**head, "kind": "curve", "text": text})
+    size = records or spec.curve.public_n
+    if size is None:
+        text += " About how many records are there? With --records the plan tells the expected error."
+        return SpecPlan(text, {**head, "kind": "curve", "text": text})
+    expected = plan_curves(
+        promise.epsilon,
+        size,
+        loss=spec.curve.loss,
+        y_range=spec.curve.y_range,
+        neighbours=promise.neighbours,
+        contributions=spec.data.contributions,
+    )
+    rows = [{"method": r.method, "excess": r.excess, "least": r.least, "most": r.most} for r in expected.rows]
+    text += f"\n{expected}"
+    return SpecPlan(text, {**head, "kind": "curve", "text": text, "rows": rows})
 
 
 def describe_order(P: Poset) -> dict[str, Any]:

@@ -13,19 +13,29 @@ import difflib
 import glob
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import narwhals as nw
 import pyarrow as pa
 
 from isotone.errors import InputError, IsotoneError
 from isotone.release.engine import connect, forget
+from isotone.release.numbers import as_integer, as_real
 
-__all__ = ["SourceError", "collect", "did_you_mean", "open_source", "require_columns"]
+__all__ = [
+    "ColumnType",
+    "SourceError",
+    "collect",
+    "declared",
+    "did_you_mean",
+    "open_source",
+    "require_columns",
+]
 
 Frame = nw.LazyFrame[Any]
+ColumnType = Literal["text", "number", "integer"]
 
 
 class SourceError(IsotoneError):
@@ -41,7 +51,8 @@ def open_source(data: Any, columns: Sequence[str]) -> Frame:
     if isinstance(data, (str, os.PathLike)):
         frame = _open_path(os.fspath(data))
     else:
-        forget()
+        if not isinstance(data, nw.LazyFrame):
+            forget()
         try:
             frame = nw.from_native(data)
         except TypeError:
@@ -54,6 +65,28 @@ def open_source(data: Any, columns: Sequence[str]) -> Frame:
     if isinstance(frame, nw.LazyFrame):
         return frame.select(chosen)
     return nw.from_native(connect().from_arrow(_to_arrow(frame, chosen)))
+
+
+def declared(path: str, types: Mapping[str, ColumnType]) -> str | Frame:
+    """The data at ``path`` with columns read as the types declared for them; a source like any other.
+
+    A value that does not parse as its column's type is missing. Where the file itself gives a column a type
+    that cannot be read so, that is public, and refused.
+    """
+    if not types:
+        return path
+    frame = _open_path(path)
+    require_columns(frame, types)
+    schema = frame.collect_schema()
+    return frame.with_columns(*(_as(kind, name, schema[name]).alias(name) for name, kind in types.items()))
+
+
+def _as(kind: ColumnType, name: str, dtype: Any) -> nw.Expr:
+    if kind == "text":
+        return nw.col(name).cast(nw.String)
+    if not (dtype.is_numeric() or dtype in (nw.Boolean, nw.String)):
+        raise InputError(f"The column {name!r} holds values of type {dtype}, which cannot be read as {kind}.")
+    return as_real(name, dtype) if kind == "number" else as_integer(name, dtype)
 
 
 def _to_arrow(frame: nw.DataFrame[Any], columns: Sequence[str]) -> pa.Table:

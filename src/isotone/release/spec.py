@@ -18,7 +18,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from isotone.errors import SpecError
 from isotone.guarantee import Guarantee, exact, positive
 from isotone.release.order_files import read_categories, read_order
-from isotone.release.sources import did_you_mean
+from isotone.release.sources import ColumnType, did_you_mean
 from isotone.tables.shapes import Shape
 
 __all__ = ["Curve", "Data", "Order", "Output", "Privacy", "Spec", "Table", "load_spec"]
@@ -61,6 +61,8 @@ class Data(_Section):
     """Counts: the words that mean yes, in any case. By default 1, true, t, yes, y."""
     no: list[str] | None = None
     """Counts: the words that mean no; they matter with missing = "yes" only. By default 0, false, f, no, n."""
+    types: dict[str, ColumnType] = {}
+    """What a column is read as: "text", "number" or "integer". A value that does not parse so counts as missing."""
     missing: Literal["no", "yes"] = "no"
     """Counts: what an answer counts as that is missing or cannot be read."""
     on_violation: Literal["close", "drop"] = "close"

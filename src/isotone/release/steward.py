@@ -16,6 +16,7 @@ from isotone.release.curve_release import release_curve
 from isotone.release.ledger import Ledger
 from isotone.release.order_files import read_order
 from isotone.release.result import Release, load_release
+from isotone.release.sources import declared
 from isotone.release.spec import Spec
 from isotone.release.table_release import release_table
 
@@ -78,7 +79,7 @@ def release_spec(
 
 def _release(spec: Spec, ledger: Ledger, progress: Progress) -> Release:
     data, privacy, output = spec.data, spec.privacy, spec.output
-    path = str(spec.resolve(data.path))
+    source = declared(str(spec.resolve(data.path)), data.types)
     common: dict[str, Any] = {
         "ledger": ledger,
         "unit": data.unit,
@@ -95,7 +96,7 @@ def _release(spec: Spec, ledger: Ledger, progress: Progress) -> Release:
             missing=data.missing, **{key: tuple(value) for key, value in words.items() if value}
         )
         return release_counts(
-            path,
+            source,
             order_of(spec),
             epsilon=privacy.epsilon,
             delta=privacy.delta,
@@ -117,7 +118,7 @@ def _release(spec: Spec, ledger: Ledger, progress: Progress) -> Release:
     common["epsilon"] = privacy.epsilon
     if spec.table is not None:
         return release_table(
-            path,
+            source,
             category=spec.table.category,
             categories=spec.categories,
             upper=spec.table.upper,
@@ -129,7 +130,7 @@ def _release(spec: Spec, ledger: Ledger, progress: Progress) -> Release:
         )
     assert spec.curve is not None
     options = spec.curve.model_dump(exclude={"x", "y"}, exclude_none=True)
-    return release_curve(path, x=spec.curve.x, y=spec.curve.y, **options, **common)
+    return release_curve(source, x=spec.curve.x, y=spec.curve.y, **options, **common)
 
 
 def _require_writable(folder: Path) -> None:

@@ -53,8 +53,8 @@ def test_a_good_spec_is_read(tmp_path):
         (('unit = "person"', 'unit = "person"\nby = "region"'), r"by and groups go together"),
         (('unit = "person"', 'unit = "person"\ncontributions = 0'), r"data.contributions"),
         (
-            ('unit = "person"', 'unit = "person"\ntypes = { hyp = "number" }'),
-            r"data.types: there is no such entry",
+            ('unit = "person"', 'unit = "person"\ntypes = { hyp = "date" }'),
+            r"data.types.hyp.*'text', 'number' or 'integer'",
         ),
         (('epsilon = "0.5"', ""), r"give epsilon .* or rho"),
         (('epsilon = "0.5"', 'epsilon = "1"\nrho = "1"'), r"not both"),
