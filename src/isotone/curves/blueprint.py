@@ -53,6 +53,9 @@ FEW = 30
 """Below this product of epsilon and records, ``auto`` means bins for losses that are fitted by means."""
 MANY = 5_000
 """From this product of epsilon and records on, losses without means are fitted by histograms instead of a tree."""
+MOST_HISTOGRAMS = 4096
+MOST_BINS = 1 << 20
+"""Limits of memory, which only an epsilon without meaning can reach."""
 
 
 @dataclass(frozen=True)
@@ -197,8 +200,8 @@ class Blueprint:
             self.loss.table(ROWS, size.values, self.span),
             reach=self.loss.slopes(ROWS, self.span).cap,
             halvings=size.halvings,
-            coarse_bins=min(points, round(0.3 * root)),
-            fine_bins=min(points, round(size.bins * root)),
+            coarse_bins=min(points, MOST_HISTOGRAMS, round(0.3 * root)),
+            fine_bins=min(points, MOST_HISTOGRAMS, round(size.bins * root)),
             coarse_cells=size.coarse_cells,
             fine_cells=size.fine_cells,
             margin=size.margin,
@@ -206,7 +209,7 @@ class Blueprint:
         )
 
     def _measured(self, levels: int, share: Fraction, strength: float, setting: Setting) -> MeasuredTree:
-        bins = min(self.grid.points, max(2, round(1.4 * math.sqrt(float(1 - share) * strength))))
+        bins = min(self.grid.points, MOST_BINS, max(2, round(1.4 * math.sqrt(float(1 - share) * strength))))
         low, high = (Fraction(end - self.y_range[0]) / self.span for end in self.predictions)
         return MeasuredTree(
             setting,
@@ -224,7 +227,7 @@ class Blueprint:
     def _bins(self, strength: float, setting: Setting) -> CurveMechanism:
         if self.loss.by_means:
             return self._measured(0, Fraction(0), strength, setting)
-        bins = min(self.grid.points, max(2, round(0.6 * math.sqrt(strength))))
+        bins = min(self.grid.points, MOST_HISTOGRAMS, max(2, round(0.6 * math.sqrt(strength))))
         return QuantileBins(
             setting, self.grid.points, self.loss.slopes(FINE, self.span), bins, self._steepest
         )
