@@ -84,12 +84,20 @@ def show(value: Any, *, as_json: bool, quiet: bool, plain: Any) -> None:
 
 
 @app.command()
-def plan(spec: SpecPath, as_json: AsJson = False, quiet: Quiet = False) -> None:
+def plan(
+    spec: SpecPath,
+    records: Annotated[
+        int | None,
+        typer.Option(min=1, help="For a curve: about how many records there are, guessed without the data."),
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
     """Compare mechanisms for a spec. No data is read and no budget is spent."""
     from isotone.release import load_spec, plan_spec
 
     with progress_bar("planning", quiet=quiet or as_json) as progress:
-        made = plan_spec(load_spec(spec), progress)
+        made = plan_spec(load_spec(spec), progress, records=records)
     show(made.plain(), as_json=as_json, quiet=quiet, plain=made)
 
 
