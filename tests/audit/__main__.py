@@ -42,7 +42,12 @@ def main() -> int:
 
 def _audits(name: str) -> list[tuple[str, Callable[[], str]]]:
     module = importlib.import_module(f"tests.audit.{name}")
-    return sorted((label, audit) for label, audit in vars(module).items() if label.startswith("audit_"))
+    own = {
+        label: audit
+        for label, audit in vars(module).items()
+        if label.startswith("audit_") and getattr(audit, "__module__", "") == module.__name__
+    }
+    return sorted(own.items())
 
 
 def _passes(name: str, audit: Callable[[], str]) -> bool:

@@ -87,16 +87,15 @@ def audit_a_scale_wrong_by_five_percent_is_caught_exactly_in_fifty_dimensions() 
     return "poset, Laplace and order-shaped Gaussian noise, with a witness each"
 
 
-def audit_ten_million_records_have_one_statistic_in_every_order() -> str:
+def audit_ten_million_records_have_one_statistic_in_another_order() -> str:
     rng = np.random.default_rng(0)
     table = people(10_000_000, rng)
     risk = table["risk"].to_numpy()
     naive = {float(np.add.accumulate(risk[rng.permutation(len(risk))])[-1]) for _ in range(3)}
     assert len(naive) > 1, "the attack does not work on a sum of floats"
     first = {unit: statistics(table, unit) for unit in (None, "person")}
-    for _ in range(2):
-        other = shuffled(table, rng)
-        for unit, expected in first.items():
-            for one, again in zip(expected, statistics(other, unit), strict=True):
-                assert np.array_equal(one, again)
+    table = shuffled(table, rng)
+    for unit, expected in first.items():
+        for one, again in zip(expected, statistics(table, unit), strict=True):
+            assert np.array_equal(one, again)
     return f"counts, tables and curves are the same; {len(naive)} different sums of floats in three orders"
