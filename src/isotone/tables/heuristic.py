@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from typing import Literal, get_args
 
@@ -9,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
-from isotone.tables.losses import Loss
-from isotone.tables.peeling import peel
+from isotone.tables.losses import Loss, loss_rows
+from isotone.tables.peeling import Peeled, peel
 from isotone.tables.scale_mechanism import ScaleMechanism, require_scales, scale_mechanism
 from isotone.tables.steps import Unit
 from isotone.tables.terms import PeeledTerms
@@ -18,7 +19,7 @@ from isotone.tables.terms import PeeledTerms
 __all__ = ["Selector", "fill_order", "heuristic"]
 
 Selector = Literal["best", "max", "min", "sandwich"]
-_ORDERS = ("max", "min", "sandwich")
+_ORDERS: tuple[Selector, ...] = ("max", "min", "sandwich")
 _NEGLIGIBLE = 1e-40
 
 
@@ -60,10 +61,14 @@ def heuristic(
     step = float(unit.per_step(epsilon))
     require_scales(step)
 
-    def build(chosen: Selector) -> ScaleMechanism:
-        terms = PeeledTerms(len(z), *peel(z, target, fill_order(target, chosen), step))
-        return scale_mechanism(terms, target, epsilon, unit, simulated)
+    costs = loss_rows(loss, len(z))
 
-    if selector != "best":
-        return build(selector)
-    return min(map(build, _ORDERS), key=lambda mechanism: mechanism.count_error(z, loss))
+    def peeled(chosen: Selector) -> tuple[Peeled, float]:
+        return peel(z, target, fill_order(target, chosen), step, costs)
+
+    if selector == "best":
+        with ThreadPoolExecutor() as pool:  # compiled, without the interpreter's lock
+            terms, _ = min(pool.map(peeled, _ORDERS), key=lambda found: found[1])
+    else:
+        terms, _ = peeled(selector)
+    return scale_mechanism(PeeledTerms(len(z), *terms), target, epsilon, unit, simulated)

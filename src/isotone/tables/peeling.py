@@ -31,14 +31,25 @@ _SPENT = 1e-15
 _EMPTY = 1e-140
 
 
-@njit(cache=True)
+Peeled = tuple[
+    NDArray[np.int64], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]
+]
+"""Column, value at the highest row and level at row 0 of each term; for each step from which term on it is bound, and
+in which direction (1 up, -1 down)."""
+
+
+@njit(cache=True, nogil=True)
 def peel(
-    z: NDArray[np.float64], target: NDArray[np.float64], order: NDArray[np.int64], epsilon: float
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    z: NDArray[np.float64],
+    target: NDArray[np.float64],
+    order: NDArray[np.int64],
+    epsilon: float,
+    costs: NDArray[np.float64],
+) -> tuple[Peeled, float]:
     """Fill the columns in ``order`` so that rows sum to 1 and ``z`` becomes ``target``.
 
-    Returns column, value at the highest row and level at row 0 of each term, and for each step from which
-    term on it is bound, and in which direction (1 up, -1 down). There are at most ``2n - 1`` terms.
+    There are at most ``2n - 1`` terms. Also the expected cost under ``z``, where publishing j for i costs
+    ``costs[i, j]``.
     """
     n, count = z.shape[0], order.shape[0]
     residual, scale = np.ones(n), np.zeros(n, np.int64)
@@ -46,7 +57,7 @@ def peel(
     leftward = np.full(n - 1, -1)  # whether scales rise or fall over a step to the left of their column
     share, lost = np.zeros(n), np.ones(n)  # of the scale at hand: s/r and 1 - s/r
     columns, values, levels = np.empty(2 * n, np.int64), np.empty(2 * n), np.empty(2 * n, np.int64)
-    used = 0
+    used, expected = 0, 0.0
     waiting = np.zeros(count + 1)  # what this column and the later ones still need
     for c in range(count - 1, -1, -1):
         waiting[c] = waiting[c + 1] + target[order[c]]
@@ -58,10 +69,12 @@ def peel(
         last = c == count - 1 or mass < _EMPTY
         while need > _SPENT * whole or last:
             keep, step, low, high, top, height = _sweep(j, epsilon, residual, scale, bound, share, lost)
-            holds = 0.0
+            holds, cost = 0.0, 0.0
             for i in range(low, high + 1):
                 if scale[i] == 0:
-                    holds += z[i] * residual[i] * share[i]
+                    held = z[i] * residual[i] * share[i]
+                    holds += held
+                    cost += held * costs[i, j]
             spared = 0.0 if last or holds <= need else 1.0 - need / holds
             binds = step >= 0 and keep > spared
             keep = min(keep, 1.0) if binds else spared
@@ -72,6 +85,7 @@ def peel(
                 columns[used], values[used], levels[used] = j, value, height - np.sum(leftward[:j])
                 used += 1
             need -= (1.0 - keep) * holds
+            expected += (1.0 - keep) * cost
             _shrink(residual, scale, share, lost, keep, low, high)
             if not binds:
                 break
@@ -80,7 +94,7 @@ def peel(
             _tie(step, j, epsilon, residual, scale, bound)
         if last:
             break
-    return columns[:used].copy(), values[:used].copy(), levels[:used].copy(), bound_from, bound
+    return (columns[:used].copy(), values[:used].copy(), levels[:used].copy(), bound_from, bound), expected
 
 
 @njit(cache=True)
