@@ -76,7 +76,7 @@ def release_curve(
     source = PointSource(data, x, y, *limits, grid.points - 1, _Y_STEPS, unit, contributions)
     frame = source.open()
     # A fit to nobody, thrown away: what only a fit finds impossible fails before the charge.
-    PrivateIsotonicRegression(unit=name, **settings).fit(np.zeros(0), np.zeros(0))
+    PrivateIsotonicRegression(unit=name, **settings).fit(np.zeros(0), np.zeros(0), groups=np.arange(0))
     ledger.check(promise)
     progress(0.1, "charging the ledger")
     charge = ledger.charge(promise, f"curve of {y} over {x}", mechanism=type(estimator).__name__, spec=spec)
