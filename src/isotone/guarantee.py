@@ -7,6 +7,7 @@ neighbouring relation it holds for, and the privacy unit in words. All numbers a
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -19,6 +20,7 @@ __all__ = ["Guarantee", "Kind", "Neighbours", "Number", "exact", "positive"]
 Number = int | float | str | Fraction | Decimal
 Neighbours = Literal["add-remove", "replace"]
 Kind = Literal["pure", "approximate", "zcdp"]
+_LONGEST = 2_000
 
 
 def exact(value: Number, name: str = "value") -> Fraction:
@@ -32,6 +34,8 @@ def exact(value: Number, name: str = "value") -> Fraction:
     try:
         if isinstance(value, float):  # numpy's floats too: their repr names the type, float's does not
             return Fraction(repr(float(value)))
+        if isinstance(value, (str, Decimal)) and _too_long(str(value)):
+            raise ValueError
         if isinstance(value, (str, Decimal, Fraction)):
             return Fraction(value)
         return Fraction(int(value.__index__()))
@@ -40,6 +44,11 @@ def exact(value: Number, name: str = "value") -> Fraction:
             f"{name} must be a finite number (an int, a float, a Fraction, a Decimal, or text such as "
             f"'0.5' or '1/3'), not {value!r}."
         ) from None
+
+
+def _too_long(text: str) -> bool:
+    """Whether a number takes minutes to read: ``1e999999999`` has a thousand million digits."""
+    return len(text) > _LONGEST or re.search(r"[eE][-+]?[0-9_]{5,}", text) is not None
 
 
 def positive(value: Number, name: str) -> Fraction:

@@ -11,12 +11,11 @@ import json
 import platform
 from collections.abc import Hashable, Mapping
 from datetime import UTC, datetime
-from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from isotone.errors import InputError
-from isotone.guarantee import Guarantee
+from isotone.guarantee import Guarantee, exact
 from isotone.order import Poset
 
 __all__ = [
@@ -70,9 +69,9 @@ def guarantee_from(plain: Mapping[str, Any]) -> Guarantee:
     """The promise that :func:`guarantee_to` wrote."""
     return Guarantee(
         plain["kind"],
-        Fraction(plain["epsilon"]),
-        Fraction(plain["delta"]),
-        Fraction(plain["rho"]),
+        exact(plain["epsilon"], "epsilon"),
+        exact(plain["delta"], "delta"),
+        exact(plain["rho"], "rho"),
         plain["neighbours"],
         plain["unit"],
     )
