@@ -1,0 +1,80 @@
+"""Auditing specs and names: no data, no ledger, a verdict in words."""
+
+import pytest
+from tests.support import fuzz
+
+from isotone import counts
+from isotone.errors import InputError, SpecError
+from isotone.release import audit_name, audit_spec, load_spec, sources
+
+SPECS = {
+    "counts": fuzz.COUNTS,
+    "counts, replace": {**fuzz.COUNTS, "privacy": {**fuzz.COUNTS["privacy"], "neighbours": "replace"}},
+    "counts, several records": {**fuzz.COUNTS, "data": {**fuzz.COUNTS["data"], "contributions": 3}},
+    "counts, short records": {
+        **fuzz.COUNTS,
+        "order": {**fuzz.COUNTS["order"], "max_size": 2, "mechanism": "LaplaceMechanism"},
+    },
+    "counts by groups": {
+        **fuzz.COUNTS,
+        "data": {**fuzz.COUNTS["data"], "by": "county", "groups": ["A", "B"]},
+    },
+    "counts, zCDP": {
+        **fuzz.COUNTS,
+        "privacy": {"rho": "0.5", "ledger": "x.ledger"},
+        "order": {"parents": {"twice": "hyp", "meds": "hyp"}, "mechanism": "OrderGaussianMechanism"},
+    },
+    "table": fuzz.TABLE,
+    "table, replace, several counts": {
+        **fuzz.TABLE,
+        "privacy": {**fuzz.TABLE["privacy"], "neighbours": "replace"},
+        "data": {**fuzz.TABLE["data"], "contributions": 5},
+    },
+    "curve": fuzz.CURVE,
+    "curve, replace, several records": {
+        **fuzz.CURVE,
+        "privacy": {**fuzz.CURVE["privacy"], "neighbours": "replace"},
+        "data": {**fuzz.CURVE["data"], "contributions": 2},
+    },
+}
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_a_spec_is_audited_without_data_and_without_a_ledger(tmp_path, monkeypatch, name):
+    def never(*_):
+        raise AssertionError("the data was opened")
+
+    monkeypatch.setattr(sources, "_open_path", never)
+    (tmp_path / "spec.toml").write_text(fuzz.toml(SPECS[name]), encoding="utf-8")
+    done: list[float] = []
+    report = audit_spec(
+        load_spec(tmp_path / "spec.toml"), trials=300, progress=lambda share, _: done.append(share)
+    )
+    assert not report.broken
+    assert "no evidence above" in str(report)
+    assert done == sorted(done)
+    assert done[-1] == 1.0
+    assert [path.name for path in tmp_path.iterdir()] == ["spec.toml"]
+    assert len(report.plain()["findings"]) == (2 if name.startswith("counts") else 1)
+
+
+def test_a_search_of_the_density_comes_first_and_chooses_the_neighbours():
+    report = audit_name("PosetMechanism", trials=300)
+    exact, drawn = report.findings
+    assert str(report).startswith("by its density: claims ε = 1; kept at every output searched")
+    assert "by draws: claims ε = 1; no evidence above 1 (lower bound " in str(report)
+    assert exact.claimed == drawn.claimed == 1
+
+
+@pytest.mark.parametrize("name", [name for name in counts.__all__ if name.endswith("Mechanism")])
+def test_every_mechanism_can_be_audited_by_its_name(name):
+    assert not audit_name(name, trials=300).broken
+
+
+def test_what_is_not_there_or_not_promised_is_refused(tmp_path):
+    with pytest.raises(InputError, match="did you mean"):
+        audit_name("PosetMechanisms")
+    spec = {**fuzz.TABLE, "privacy": {"rho": "1", "ledger": "x.ledger"}}
+    (tmp_path / "spec.toml").write_text(fuzz.toml(spec), encoding="utf-8")
+    with pytest.raises(SpecError, match="pure"):
+        audit_spec(load_spec(tmp_path / "spec.toml"), trials=300)
