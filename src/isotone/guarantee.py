@@ -21,6 +21,7 @@ Number = int | float | str | Fraction | Decimal
 Neighbours = Literal["add-remove", "replace"]
 Kind = Literal["pure", "approximate", "zcdp"]
 _LONGEST = 2_000
+_LEAST, _MOST = Fraction(1, 10**100), Fraction(10**100)
 
 
 def exact(value: Number, name: str = "value") -> Fraction:
@@ -52,12 +53,14 @@ def _too_long(text: str) -> bool:
 
 
 def positive(value: Number, name: str) -> Fraction:
-    """``exact(value)``, refused unless it is above zero."""
+    """``exact(value)``, refused unless it is above zero and of a size that can be computed with."""
     number = exact(value, name)
     if number <= 0:
         raise InputError(
             f"{name} must be above 0, not {value!r}: without privacy loss nothing can be learned."
         )
+    if not _LEAST <= number <= _MOST:
+        raise InputError(f"{name} must be between 1e-100 and 1e100, not {value!r}.")
     return number
 
 

@@ -71,7 +71,7 @@ def verify(folder: str | os.PathLike[str]) -> Verdict:
     for name, step in steps:
         try:
             checks.append(step())
-        except (IsotoneError, KeyError, TypeError, ValueError, ZeroDivisionError, AttributeError) as error:
+        except (IsotoneError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
             checks.append(Check(name, False, f"the manifest is not usable ({type(error).__name__}: {error})"))
     return Verdict(str(folder), tuple(checks))
 
