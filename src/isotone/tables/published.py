@@ -12,6 +12,10 @@ from isotone.guarantee import Guarantee
 
 __all__ = ["PublishedTable"]
 
+_DOUBT = 20
+"""Categories spread evenly over all counts that are added to those believed in, before intervals are read off. Without
+them intervals of 95 % held for 12 % to 86 % of tables of 2 to 20 categories; with them for 93 % to 97 %. Large tables do not notice."""
+
 
 @dataclass(frozen=True, eq=False)
 class PublishedTable:
@@ -35,8 +39,8 @@ class PublishedTable:
     def interval(self, confidence: float = 0.95) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """For each category, bounds between which its top-coded true count lies with this probability.
 
-        The probability is that of a count drawn from ``probabilities`` and seen as its noisy count: right on
-        average over the categories, if the distribution believed in is.
+        The probability is that of a count drawn from ``probabilities`` (doubted where categories are few) and seen as
+        its noisy count: right on average over the categories, if the distribution believed in is.
         """
         if not 0 < confidence < 1:
             raise InputError(f"confidence must be strictly between 0 and 1, not {confidence!r}.")
@@ -58,9 +62,14 @@ class PublishedTable:
             mean[position], square[position] = posterior @ counts, posterior @ counts**2
         return np.sqrt(np.maximum(square[where] - 2 * self.values * mean[where] + self.values**2.0, 0.0))
 
+    def _prior(self) -> NDArray[np.float64]:
+        """``probabilities``, doubted as if it had been seen in ``_DOUBT`` categories fewer: a few say little about others."""
+        size = len(self.noisy_counts)
+        return (size * self.probabilities + _DOUBT / (self.upper + 1)) / (size + _DOUBT)
+
     def _posterior(self, k: int) -> NDArray[np.float64]:
         """The probabilities of the true count of a category that reads ``k``."""
         with np.errstate(divide="ignore"):
-            logs = np.log(self.probabilities) - self.step * np.abs(np.arange(self.upper + 1) - k)
+            logs = np.log(self._prior()) - self.step * np.abs(np.arange(self.upper + 1) - k)
         weights = np.exp(logs - np.max(logs))
         return weights / np.sum(weights)
