@@ -20,10 +20,14 @@ def connect() -> Any:
     import duckdb
 
     connection: Any = duckdb.connect()
-    connection.execute(
-        "SET enable_progress_bar = true; SET enable_progress_bar_print = false; SET progress_bar_time = 0"
-    )
-    _opened.connection = connection
+    try:
+        connection.execute(
+            "SET enable_progress_bar = true; SET enable_progress_bar_print = false; SET progress_bar_time = 0"
+        )
+    except duckdb.Error:  # in a notebook without ipywidgets the engine refuses: then it is not watched
+        forget()
+    else:
+        _opened.connection = connection
     return connection
 
 
