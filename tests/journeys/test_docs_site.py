@@ -99,6 +99,14 @@ def test_pages_fit_a_phone_and_a_desk_and_load_nothing_from_elsewhere(site, tmp_
         assert foreign == []
 
 
+@pytest.mark.parametrize("name", ["counts", "curve"])
+def test_a_notebook_runs_in_a_real_kernel(name):
+    nbformat, nbclient = importlib.import_module("nbformat"), importlib.import_module("nbclient")
+    notebook = nbformat.read(DOCS / "notebooks" / f"{name}.ipynb", as_version=4)
+    place = {"metadata": {"path": str(DOCS / "notebooks")}}
+    nbclient.NotebookClient(notebook, timeout=300, resources=place).execute()
+
+
 def test_the_code_that_needs_postgresql_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     url = postgres_url()
