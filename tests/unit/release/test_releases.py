@@ -33,7 +33,7 @@ def silent(monkeypatch):
     monkeypatch.setattr(PosetMechanism, "_integer_noise", lambda self: np.zeros(len(self.P), dtype=np.int64))
 
 
-def counts(ledger, data=TABLE, **options):
+def counts(ledger, data: Any = TABLE, **options):
     settings: dict[str, Any] = {"epsilon": 1, "unit": "person", "mechanism": "PosetMechanism", **options}
     return iso.release_counts(data, P, ledger=ledger, **settings)
 
