@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +13,7 @@ from isotone.audit import audit, audit_exact
 from isotone.counts import LaplaceMechanism, OrderGaussianMechanism, PosetMechanism
 from isotone.guarantee import Guarantee
 from isotone.order import Poset
+from tests.support.composition import spend_with_kills
 from tests.support.published import (
     CASES,
     FINE,
@@ -85,6 +89,15 @@ def audit_a_scale_wrong_by_five_percent_is_caught_exactly_in_fifty_dimensions() 
     assert audit_exact(gaussian, nothing, records, claimed=Guarantee.zcdp(1)).broken
     assert not audit_exact(gaussian, nothing, records).broken
     return "poset, Laplace and order-shaped Gaussian noise, with a witness each"
+
+
+def audit_two_processes_with_kills_cannot_overspend() -> str:
+    kills = finished = 0
+    for seed in range(20):
+        with tempfile.TemporaryDirectory() as folder:
+            codes = spend_with_kills(Path(folder), seed)
+        kills, finished = kills + codes.count(-signal.SIGKILL), finished + codes.count(0)
+    return f"20 budgets, {kills} processes killed, {finished} finished; never more released than charged"
 
 
 def audit_ten_million_records_have_one_statistic_in_another_order() -> str:
