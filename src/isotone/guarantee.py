@@ -64,6 +64,13 @@ def positive(value: Number, name: str) -> Fraction:
     return number
 
 
+def _exp_above(x: Fraction) -> Fraction:
+    """A rational above ``exp(x)``, by less than one part in 2^39."""
+    if x > 700:
+        raise InputError("An (ε, δ) promise with so large an ε says nothing about replacing: promise pure ε.")
+    return Fraction(math.exp(float(x))) * (1 + Fraction(1, 2**40))  # float errors: below 700 parts in 2^52
+
+
 @dataclass(frozen=True)
 class Guarantee:
     """A differential-privacy promise.
@@ -131,14 +138,17 @@ class Guarantee:
         return replace(self, kind=kind, epsilon=self.epsilon + other.epsilon, delta=delta)
 
     def parallel(self, other: Guarantee) -> Guarantee:
-        """The promise of two releases from disjoint sets of units.
+        """The promise of two releases from disjoint sets of units: one unit is in one of them, so the larger.
 
-        Under add-remove neighbours one unit is in one of the two parts, so the larger promise holds. Under
-        replace a unit may move from one part to the other and both see a change: that is the sum.
+        Refused under replace neighbours: a unit may move from one part to the other, and a promise about replacing
+        a unit says nothing about one that disappears. Promise add-remove for the parts, and use :meth:`replacing`.
         """
         self._require_same_setting(other)
         if self.neighbours == "replace":
-            return self + other
+            raise InputError(
+                "Under 'replace' a unit may move from one part to the other, which neither promise covers. "
+                "Promise 'add-remove' for each part; replacing() says what follows."
+            )
         if self.kind == other.kind == "zcdp":
             return replace(self, rho=max(self.rho, other.rho))
         if "zcdp" in (self.kind, other.kind):
@@ -146,6 +156,32 @@ class Guarantee:
         delta = max(self.delta, other.delta)
         kind: Kind = "pure" if delta == 0 else "approximate"
         return replace(self, kind=kind, epsilon=max(self.epsilon, other.epsilon), delta=delta)
+
+    def replacing(self) -> Guarantee:
+        """What an add-remove promise says about replacing a unit: a removal and an addition, a group of two.
+
+        2ε; (2ε, δ(1 + e^ε)), rounded up; 4ρ (Bun and Steinke 2016, Proposition 1.9).
+
+        >>> Guarantee.zcdp("1/4").replacing()
+        Guarantee(ρ = 1, replace one record)
+        """
+        self._require_adding()
+        delta = self.delta * (1 + _exp_above(self.epsilon)) if self.delta else self.delta
+        if delta >= 1:
+            raise InputError(f"Replacing a unit would have δ above 1: {self} promises too little for that.")
+        return replace(self, neighbours="replace", epsilon=2 * self.epsilon, delta=delta, rho=4 * self.rho)
+
+    def for_replacing(self) -> Guarantee:
+        """The add-remove promise from which this replace promise follows by :meth:`replacing`.
+
+        >>> Guarantee.zcdp(1, neighbours="replace").for_replacing()
+        Guarantee(ρ = 1/4, add-remove one record)
+        """
+        if self.neighbours != "replace":
+            raise InputError("for_replacing() starts from a promise about replacing a unit.")
+        epsilon = self.epsilon / 2
+        delta = self.delta / (1 + _exp_above(epsilon)) if self.delta else self.delta
+        return replace(self, neighbours="add-remove", epsilon=epsilon, delta=delta, rho=self.rho / 4)
 
     def to_approximate(self, delta: Number) -> Guarantee:
         """An (ε, δ) promise that follows from this one.
@@ -175,6 +211,10 @@ class Guarantee:
             rho = self.rho if self.kind == "zcdp" else self.epsilon**2 / 2
             return rho <= budget.rho
         return self.kind != "zcdp" and self.epsilon <= budget.epsilon and self.delta <= budget.delta
+
+    def _require_adding(self) -> None:
+        if self.neighbours != "add-remove":
+            raise InputError("replacing() starts from a promise about adding or removing a unit.")
 
     def _require_same_setting(self, other: Guarantee) -> None:
         if (self.neighbours, self.unit) != (other.neighbours, other.unit):

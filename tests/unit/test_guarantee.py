@@ -52,10 +52,41 @@ def test_pure_promises_add_exactly(a, b):
 
 
 @given(epsilons, epsilons)
-def test_parallel_takes_the_larger_under_add_remove_and_the_sum_under_replace(a, b):
+def test_parallel_takes_the_larger_and_is_refused_where_a_unit_may_move(a, b):
     assert Guarantee.pure(a).parallel(Guarantee.pure(b)).epsilon == max(a, b)
-    swap = Guarantee.pure(a, neighbours="replace").parallel(Guarantee.pure(b, neighbours="replace"))
-    assert swap.epsilon == a + b
+    with pytest.raises(InputError, match="may move from one part to the other"):
+        Guarantee.pure(a, neighbours="replace").parallel(Guarantee.pure(b, neighbours="replace"))
+
+
+@pytest.mark.parametrize(
+    "promise",
+    [
+        Guarantee.pure("0.7", neighbours="replace"),
+        Guarantee.zcdp("0.3", neighbours="replace", unit="person"),
+        Guarantee.approximate(3, "1e-6", neighbours="replace"),
+        Guarantee.approximate(100, "1e-6", neighbours="replace"),
+    ],
+)
+def test_replacing_undoes_what_was_taken_for_it(promise):
+    part = promise.for_replacing()
+    assert part.neighbours == "add-remove"
+    assert part.replacing() == promise
+    with pytest.raises(InputError):
+        promise.replacing()
+    with pytest.raises(InputError):
+        part.for_replacing()
+
+
+def test_replacing_is_a_group_of_two():
+    assert Guarantee.pure(1).replacing().epsilon == 2
+    assert Guarantee.zcdp(1).replacing().rho == 4
+    both = Guarantee.approximate(2, "1e-6").replacing()
+    assert both.epsilon == 4
+    assert 1e-6 * (1 + math.exp(2)) < both.delta < 1e-6 * (1 + math.exp(2)) * (1 + 1e-11)
+    with pytest.raises(InputError, match="above 1"):
+        Guarantee.approximate(20, "1e-6").replacing()
+    with pytest.raises(InputError, match="promise pure"):
+        Guarantee.approximate(1000, "1e-6").replacing()
 
 
 def test_zero_concentrated_promises_add_and_absorb_pure_ones():

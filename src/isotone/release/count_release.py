@@ -167,7 +167,7 @@ def prepare_mechanism(
 
     Groups are released in parallel. Adding or removing a unit changes one group. Replacing one may take it out of
     a group and put another into a second group, which no replace-calibrated noise on one group covers; so each
-    group then gets half the promise for adding or removing, and the halves add up.
+    group is then promised so much about adding or removing that what is asked for about replacing follows.
     """
     if isinstance(mechanism, AdditiveMechanism):
         if mechanism.P != P or mechanism.P.elements != P.elements:
@@ -183,8 +183,7 @@ def prepare_mechanism(
         return mechanism
     part = promise
     if grouped and promise.neighbours == "replace":
-        halves = {"epsilon": promise.epsilon / 2, "delta": promise.delta / 2, "rho": promise.rho / 2}
-        part = replace(promise, neighbours="add-remove", **halves)
+        part = promise.for_replacing()
     budget: dict[str, Any] = {"rho": part.rho} if part.kind == "zcdp" else {"epsilon": part.epsilon}
     setting: dict[str, Any] = {
         "neighbours": part.neighbours,

@@ -143,8 +143,7 @@ def derived_guarantee(release: Release):
             and stated.neighbours == "replace"
             and promise.neighbours == "add-remove"
         ):
-            # Two groups may change at once: the promises for adding and removing add up to that for replacing.
-            promise = replace(promise + promise, neighbours="replace")
+            promise = promise.replacing()  # one unit may leave a group and another enter a second one
         return promise
     recipe = release.manifest["mechanism"]
     mechanism = (

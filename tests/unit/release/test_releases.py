@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import ndtr
 
 import isotone as iso
-from isotone.counts import PosetMechanism
+from isotone.counts import OrderGaussianMechanism, PosetMechanism
 from isotone.errors import BudgetError, InputError, IsotoneError
 from isotone.release import SourceError, count_release, load_release, verify
 from isotone.release.result import Release
@@ -161,6 +162,34 @@ def test_groups_under_replace_share_the_promise(tmp_path):
     assert release.guarantee == iso.Guarantee.pure(1, neighbours="replace", unit="person")
     release.save(tmp_path / "out")
     assert verify(tmp_path / "out").holds
+
+
+@pytest.mark.parametrize("mechanism", ["OrderGaussianMechanism", "GaussianMechanism", None])
+def test_a_unit_replaced_inside_its_group_is_covered_by_gaussian_noise_too(mechanism):
+    """The farthest replacement: ten yeses become ten others. Half of rho for each group would not be enough."""
+    wide = iso.Poset.antichain([f"q{i}" for i in range(20)])
+    promise = iso.Guarantee.zcdp(1, neighbours="replace")
+    change = np.r_[np.ones(10), -np.ones(10)]
+
+    def rho(noise) -> float:
+        if isinstance(noise, OrderGaussianMechanism):
+            return float(change @ np.linalg.solve(noise.covariance(), change)) / 2
+        return float(change @ (change / noise.error().variance)) / 2
+
+    for_groups = count_release.prepare_mechanism(wide, promise, 1, None, mechanism, grouped=True)
+    assert rho(for_groups) <= 1
+    assert rho(OrderGaussianMechanism(wide, rho="1/2")) > 1
+
+
+def test_groups_under_replace_split_delta_by_the_rule_for_two_units():
+    promise = iso.Guarantee.approximate(16, "1e-6", neighbours="replace")
+    wide = iso.Poset.antichain([f"q{i}" for i in range(60)])
+    noise = count_release.prepare_mechanism(wide, promise, 1, None, "OrderGaussianMechanism", grouped=True)
+    assert noise.guarantee.epsilon == 8
+    assert noise.guarantee.delta < 1e-6 / np.exp(8)
+    change = np.r_[np.ones(30), -np.ones(30)]
+    mu = float(change @ np.linalg.solve(noise.covariance(), change)) ** 0.5
+    assert ndtr(mu / 2 - 16 / mu) - np.exp(16) * ndtr(-mu / 2 - 16 / mu) <= 1e-6
 
 
 def test_the_total_is_noisy_and_free(ledger):
