@@ -65,7 +65,11 @@ def audit_order_files() -> str:
 
 
 def audit_manifests() -> str:
-    folder = fuzz.saved_release(Path(tempfile.mkdtemp(prefix="isotone-fuzz-")))
+    with tempfile.TemporaryDirectory() as place:
+        return _change_manifests(fuzz.saved_release(Path(place)))
+
+
+def _change_manifests(folder: Path) -> str:
     paths = list(_paths(json.loads((folder / "manifest.json").read_text())))
     plain = st.one_of(
         fuzz.texts, st.none(), st.integers(), st.booleans(), st.sampled_from(["1e400", "1/0", "-1", "1e99999999"]),

@@ -4,7 +4,6 @@ The same examples every time; ``make audit`` looks for new ones (tests/audit/fuz
 """
 
 import json
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -121,13 +120,11 @@ def test_relations_in_any_order_and_with_any_circle_are_an_order_or_an_error_of_
     fuzz.check_order_file(content.encode("utf-8", "replace"), ending)
 
 
-@cache
-def _saved() -> tuple[Path, list[list[Any]]]:
-    import tempfile
-
-    folder = fuzz.saved_release(Path(tempfile.mkdtemp(prefix="isotone-fuzz-")))
-    manifest = json.loads((folder / "manifest.json").read_text())
-    return folder, list(_paths(manifest))
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory) -> tuple[Path, list[list[Any]]]:
+    """A release on disk, and where each entry of its manifest is."""
+    folder = fuzz.saved_release(tmp_path_factory.mktemp("saved"))
+    return folder, list(_paths(json.loads((folder / "manifest.json").read_text())))
 
 
 def _paths(value, before=()):
@@ -144,16 +141,16 @@ json_values = st.one_of(
 
 
 @many
-@given(st.data())
-def test_a_manifest_with_anything_changed_is_noticed(data):
-    folder, paths = _saved()
+@given(data=st.data())
+def test_a_manifest_with_anything_changed_is_noticed(saved, data):
+    folder, paths = saved
     fuzz.check_manifest(folder, data.draw(st.sampled_from(paths)), data.draw(json_values))
 
 
 @many
-@given(st.text(max_size=80))
-def test_a_table_of_any_text_is_read_or_refused(text):
-    folder, _ = _saved()
+@given(text=st.text(max_size=80))
+def test_a_table_of_any_text_is_read_or_refused(saved, text):
+    folder, _ = saved
     with fuzz.desk() as copy:
         (copy / "manifest.json").write_bytes((folder / "manifest.json").read_bytes())
         (copy / "release.csv").write_text(text, encoding="utf-8", errors="replace")
