@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -79,9 +80,14 @@ def _envelopes(rising: Ints, falling: Ints, values: Floats) -> Floats:
     return (upper + lower) / 2
 
 
-@lru_cache(maxsize=16)
 def arrange(order: Order) -> Arrangement:
-    """The way to cut an order."""
+    """The way to cut an order; kept for the next fit on the same order with its elements in the same sequence."""
+    return _arrange(order, () if isinstance(order, ProductOrder) else order.elements)
+
+
+@lru_cache(maxsize=16)
+def _arrange(order: Order, elements: tuple[Any, ...]) -> Arrangement:
+    # `elements` is part of the key only: equal orders may list their elements in another sequence
     if isinstance(order, ProductOrder):
         return _arrange_product(order)
     whole = (order.cover_pairs, order.linear_order)

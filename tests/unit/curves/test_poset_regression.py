@@ -289,3 +289,15 @@ def test_one_three_and_four_columns_work() -> None:
             X, X[:, 0]
         )
         assert fitted.predict(X).shape == (60,)
+
+
+def test_equal_orders_with_other_sequences_of_elements_are_cut_each_in_its_own():
+    relations = [("severe", "any"), ("mild", "any"), ("any", "all")]
+    values = {"severe": 0.0, "mild": 0.3, "any": 0.6, "all": 1.0}
+    for elements in (["severe", "mild", "any", "all"], ["all", "any", "severe", "mild"]):
+        order = Poset(elements, relations)
+        names = np.repeat(list(values), 500)
+        fit = PrivatePosetRegression(order, epsilon=10**6, y_range=(0, 1)).fit(
+            names.tolist(), np.repeat(list(values.values()), 500)
+        )
+        np.testing.assert_allclose(fit.predict(list(values)), list(values.values()), atol=0.02)

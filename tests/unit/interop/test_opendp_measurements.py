@@ -318,3 +318,14 @@ def test_tables_are_members_of_the_domain_and_lists_are_not():
     assert bridge.table_domain().member(pd.DataFrame({"a": [1]}))
     assert bridge.table_domain().member("data.csv")
     assert not bridge.table_domain().member([1, 2, 3])
+
+
+def test_equal_orders_with_other_sequences_of_elements_get_their_own_mechanism():
+    """Counts come in the sequence of the order's elements: a mechanism kept for another would refuse or blur them."""
+    relations = [("a", "b"), ("b", "c")]
+    answers = pd.DataFrame({"a": [1, 0], "b": [1, 0], "c": [1, 1]})
+    for elements in (["c", "b", "a"], ["a", "b", "c"]):
+        measure = bridge.make_isotone_counts(
+            bridge.table_domain(), dp.symmetric_distance(), Poset(elements, relations), 1e6
+        )
+        assert dict(zip(elements, measure(answers).tolist(), strict=True)) == {"a": 1, "b": 1, "c": 2}

@@ -75,7 +75,7 @@ def make_isotone_counts(
     a float at its binary value.
     """
     amount, neighbours = _amount(budget), Adjacency.of(input_metric).neighbours
-    build = _builder(mechanism, P, delta, neighbours, contributions, max_size)
+    build = _builder(mechanism, P, P.elements, delta, neighbours, contributions, max_size)
     promise = _promise(build(Fraction(1)).guarantee, amount)
     return counts_measurement(
         input_domain,
@@ -167,12 +167,16 @@ def _amount(budget: float) -> Fraction:
 def _builder(
     name: str,
     P: Poset,
+    elements: tuple[Any, ...],
     delta: Number | None,
     neighbours: Neighbours,
     contributions: int,
     max_size: int | None,
 ) -> Callable[[Fraction], AdditiveMechanism]:
-    """From a budget to the mechanism; the last one is kept, so that a search over budgets builds hardly any."""
+    """From a budget to the mechanism; the last one is kept, so that a search over budgets builds hardly any.
+
+    ``elements`` is part of the key: equal orders may list their elements in another sequence, and counts come in it.
+    """
     kind = count_mechanism(name)
     common: dict[str, Any] = {"neighbours": neighbours, "contributions": contributions}
     if max_size is not None:
