@@ -164,24 +164,26 @@ def test_the_desk_tool_looks_and_says_that_it_must_not_be_published(desk, isoton
     assert not (desk / "survey.ledger").exists()
 
 
-def test_declared_types_read_values_that_words_miss_and_the_desk_tool_counts_what_they_lose(
-    desk, isotone, monkeypatch
-):
-    monkeypatch.setattr("isotone.noise.rounded_exponential_sums", lambda rate, plus, minus: 0 * plus)
-    (desk / "adults.csv").write_text("person,hyp,twice,meds\n1,1.0,+1,01\n2,1.5,x,0\n3,1,1,1\n")
-    declared = SURVEY.replace(
-        'unit = "person"', 'unit = "person"\ntypes = { hyp = "number", twice = "integer", meds = "integer" }'
+def test_declared_types_change_how_values_are_read_and_the_desk_tool_counts_what_they_lose(desk, isotone):
+    (desk / "adults.csv").write_text("person,hyp\n" + "".join(f"{i},007\n" for i in range(2000)) + "x,x7\n")
+    table = (
+        SURVEY.replace(
+            '[order.parents]\ntwice = "hyp"\nmeds = "hyp"\n',
+            '[table]\ncategory = "hyp"\nupper = 5000\ncategories = ["7", "007"]\n',
+        )
+        .replace('epsilon = "1"', 'epsilon = "100"')
+        .replace('"2.5"', '"250"')
     )
-    for spec, expected in ((SURVEY, [1, 1, 1]), (declared, [2, 2, 2])):
-        (desk / "spec.toml").write_text(spec.replace('folder = "out"', f'folder = "{expected[0]}"'))
+    for types, expected in (("", [0, 2000]), ('types = { hyp = "integer" }', [2000, 0])):
+        folder = f"out{len(types)}"
+        spec = table.replace('unit = "person"', f'unit = "person"\n{types}').replace('"out"', f'"{folder}"')
+        (desk / "spec.toml").write_text(spec)
         assert isotone("release", "spec.toml", "--quiet")[0] == 0
-        values = [
-            line.split(",")[1] for line in (desk / f"{expected[0]}" / "release.csv").read_text().split()[1:]
-        ]
-        assert values == [str(x) for x in expected]
+        lines = (desk / folder / "release.csv").read_text().split()[1:]
+        assert [round(int(line.split(",")[1]), -2) for line in lines] == expected
     code, out, _ = isotone("check", "spec.toml")
     assert code == 0
-    assert "twice: 1 values cannot be read as integer" in " ".join(out.split())
+    assert "hyp: 1 values cannot be read as integer" in " ".join(out.split())
 
 
 def test_odd_contents_are_released_without_a_word(desk, isotone):

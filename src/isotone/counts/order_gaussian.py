@@ -199,6 +199,16 @@ class OrderGaussianMechanism(AdditiveMechanism):
         """Whether the number of records can be released as well, for free."""
         return self.strategy.rooted
 
+    def release(self, counts: Counts) -> NDArray[np.int64]:
+        """The counts with noise, as integers: exactly private, from cryptographic bits."""
+        return self._reachable(check_counts(self.P, counts)) + self._integer_noise()
+
+    def _reachable(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The counts; zero for elements above which there is more than ``max_size``: no record has them."""
+        result = np.zeros_like(values)
+        result[self.shape.active] = values[self.shape.active]
+        return result
+
     def release_with_total(self, counts: Counts, records: int) -> tuple[NDArray[np.int64], int]:
         """The counts with noise, and the number of records with noise: together as private as the counts alone.
 
@@ -212,7 +222,7 @@ class OrderGaussianMechanism(AdditiveMechanism):
             )
         number = check_records(records, values)
         drawn = self._solved_noise()
-        return values + self._on_elements(drawn), number + int(drawn[-1])
+        return self._reachable(values) + self._on_elements(drawn), number + int(drawn[-1])
 
     def total_variance(self) -> float:
         """The variance of the released number of records, before rounding; infinite if it is not released."""

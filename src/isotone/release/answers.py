@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import narwhals as nw
 
 from isotone.errors import InputError
+from isotone.release.numbers import REAL, as_real
+from isotone.release.texts import as_text
 
 __all__ = ["Answers"]
 
@@ -21,8 +24,8 @@ class Answers:
     Parameters
     ----------
     yes
-        The words and numbers that mean yes, compared as text without regard to case and outer blanks. By
-        default 1, true, t, yes and y; booleans and the number 1 need no words.
+        The words and numbers that mean yes: words without regard to case and outer blanks, numbers as numbers
+        (1.0 is 1). By default 1, true, t, yes and y. A boolean true is always a yes, unless "true" means no.
     no
         The words that mean no, when they are to be told from the unparsable (needed only with
         ``missing="yes"``; by default 0, false, f, no and n).
@@ -38,22 +41,29 @@ class Answers:
     def __post_init__(self) -> None:
         if self.missing not in ("no", "yes"):
             raise InputError(f"missing must be 'no' or 'yes', not {self.missing!r}.")
-        object.__setattr__(self, "yes", _normal(self.yes, "yes"))
-        object.__setattr__(self, "no", _normal(self.no, "no"))
+        yes, no = _normal(self.yes, "yes"), _normal(self.no, "no")
+        # Booleans need no words: true is a yes and false a no, unless the words say otherwise.
+        object.__setattr__(self, "yes", yes if {"true"} & {*yes, *no} else (*yes, "true"))
+        object.__setattr__(self, "no", no if {"false"} & {*yes, *no} else (*no, "false"))
         both = set(self.yes) & set(self.no)
         if both:
             raise InputError(f"{sorted(both)[0]!r} cannot mean both yes and no.")
 
     def read(self, column: str, dtype: Any) -> nw.Expr:
-        """The answer in ``column`` as a boolean, never null."""
+        """The answer in ``column`` as a boolean, never null.
+
+        The same value is the same answer whatever type its column has: that may depend on what others answered.
+        """
         counted = self.no if self.missing == "yes" else self.yes
-        value = nw.col(column)
+        numbers = _numbers(counted)
         if dtype == nw.Boolean:
-            matched = ~value if self.missing == "yes" else value
+            true, false = (nw.lit(word in counted) for word in ("true", "false"))
+            matched = nw.when(nw.col(column)).then(true).when(~nw.col(column)).then(false)
         elif dtype.is_numeric():
-            matched = value.is_in(_numbers(counted))
+            matched = as_real(column, dtype).is_in(numbers)
         else:
-            matched = value.cast(nw.String).str.strip_chars().str.to_lowercase().is_in(list(counted))
+            word = as_text(column, dtype).str.to_lowercase().is_in(list(counted)).fill_null(False)
+            matched = word | as_real(column, dtype).is_in(numbers).fill_null(False)
         known = matched.fill_null(False)
         return ~known if self.missing == "yes" else known
 
@@ -64,11 +74,6 @@ def _normal(words: tuple[str, ...] | list[str], name: str) -> tuple[str, ...]:
     return tuple(str(word).strip().lower() for word in words)
 
 
-def _numbers(words: tuple[str, ...]) -> list[int]:
-    """The whole numbers among the words, for a column of numbers."""
-    numbers = [int(word) for word in words if word.lstrip("-").isdigit()]
-    if not numbers:
-        raise InputError(
-            f"The column holds numbers, and none of the words {list(words)} is one. Declare which count."
-        )
-    return numbers
+def _numbers(words: tuple[str, ...]) -> list[float]:
+    """The numbers among the words, which count however a column writes them."""
+    return [float(word) for word in words if re.fullmatch(REAL, word)]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from isotone.errors import InputError
 from isotone.release.numbers import as_integer
 from isotone.release.sources import Frame, collect, open_source
+from isotone.release.texts import as_text, as_unit, name_text
 
 __all__ = ["CategorySource", "count_categories"]
 
@@ -38,11 +39,17 @@ class CategorySource:
     contributions: int = 1
 
     def __post_init__(self) -> None:
-        if len(set(self.categories)) < len(self.categories):
-            twice = sorted({name for name in self.categories if self.categories.count(name) > 1})
+        texts = self.texts
+        if len(set(texts)) < len(texts):
+            twice = sorted({name for name in texts if texts.count(name) > 1})
             raise InputError(f"categories must be distinct; {twice[0]!r} is there twice.")
         if self.count is not None and self.unit is not None:
             raise InputError("Rows that are already counts (count=) have no unit: leave out unit= or count=.")
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The categories as a column of any type would have them."""
+        return tuple(map(name_text, self.categories))
 
     def open(self) -> Frame:
         """The columns that are needed, lazily."""
@@ -52,22 +59,23 @@ class CategorySource:
 
 def count_categories(source: CategorySource, frame: Frame) -> NDArray[np.int64]:
     """One count per category, in the order of the public list; ``frame`` is what ``source.open`` returned."""
-    category = nw.col(source.category).cast(nw.String).str.strip_chars().alias(_CATEGORY)
-    known = nw.col(_CATEGORY).is_in(list(source.categories)).fill_null(False)
+    schema = frame.collect_schema()
+    category = as_text(source.category, schema[source.category]).alias(_CATEGORY)
+    known = nw.col(_CATEGORY).is_in(list(source.texts)).fill_null(False)
     if source.count is not None:
-        number = as_integer(source.count, frame.collect_schema()[source.count]).alias(_COUNT)
+        number = as_integer(source.count, schema[source.count]).alias(_COUNT)
         clamped = nw.col(_COUNT).fill_null(0).clip(0, source.upper)
         rows = frame.select(category, number).filter(known).with_columns(clamped)
         counted = rows.group_by(_CATEGORY).agg(nw.col(_COUNT).sum())
     elif source.unit is None:
         counted = frame.select(category).filter(known).group_by(_CATEGORY).agg(nw.len().alias(_COUNT))
     else:
-        rows = frame.select(category, nw.col(source.unit).alias(_UNIT)).filter(known)
+        rows = frame.select(category, as_unit(source.unit, schema[source.unit]).alias(_UNIT)).filter(known)
         pairs = rows.filter(~nw.col(_UNIT).is_null()).unique([_UNIT, _CATEGORY])
         rank = nw.col(_CATEGORY).cum_count().over(_UNIT, order_by=_CATEGORY)
         bounded = pairs.with_columns(rank.alias(_RANK)).filter(nw.col(_RANK) <= source.contributions)
         counted = bounded.group_by(_CATEGORY).agg(nw.len().alias(_COUNT))
-    return _in_public_order(collect(counted), source.categories)
+    return _in_public_order(collect(counted), source.texts)
 
 
 def _in_public_order(rows: dict[str, list[Any]], categories: Sequence[str]) -> NDArray[np.int64]:

@@ -73,7 +73,7 @@ def release_curve(
     promise = Guarantee.pure(epsilon, neighbours=neighbours, unit=name)
     grid = public.grid
     limits = (grid.low, grid.high), public.y_range
-    source = PointSource(data, x, y, *limits, grid.points - 1, _Y_STEPS, unit, contributions)
+    source = PointSource(data, x, y, *limits, grid.points - 1, _Y_STEPS, unit, contributions, grid.listed)
     frame = source.open()
     # A fit to nobody, thrown away: what only a fit finds impossible fails before the charge.
     PrivateIsotonicRegression(unit=name, **settings).fit(np.zeros(0), np.zeros(0), groups=np.arange(0))

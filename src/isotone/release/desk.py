@@ -15,7 +15,7 @@ import narwhals as nw
 from isotone.release.answers import Answers
 from isotone.release.numbers import as_integer, as_real
 from isotone.release.records import RecordRules, RecordSource, count_records
-from isotone.release.sources import ColumnType, collect, declared, open_source
+from isotone.release.sources import ColumnType, Declared, collect, open_source
 from isotone.release.spec import Spec
 from isotone.release.steward import order_of
 
@@ -37,7 +37,7 @@ class DeskReport:
 def check_spec(spec: Spec) -> DeskReport:
     """Look at the data of a spec: rows, missing and odd values, records that break the order."""
     path = str(spec.resolve(spec.data.path))
-    source = declared(path, spec.data.types)
+    source = Declared(path, spec.data.types)
     unit = [spec.data.unit] if spec.data.unit else []
     begin = [*_rows(source, unit), *_odd_types(path, spec.data.types)]
     if spec.order is not None:
@@ -53,7 +53,7 @@ def _odd_types(path: str, types: Mapping[str, ColumnType]) -> list[str]:
     for name, kind in types.items():
         there = [
             int(collect(frame.select((~nw.col(name).is_null()).cast(nw.Int64).sum().alias("n")))["n"][0] or 0)
-            for frame in (open_source(path, [name]), open_source(declared(path, {name: kind}), [name]))
+            for frame in (open_source(path, [name]), open_source(Declared(path, {name: kind}), [name]))
         ]
         if there[0] > there[1]:
             lines.append(

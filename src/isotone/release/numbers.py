@@ -10,22 +10,29 @@ from typing import Any
 
 import narwhals as nw
 
-__all__ = ["as_integer", "as_real"]
+__all__ = ["REAL", "as_integer", "as_real", "is_readable"]
 
-_REAL = r"^[-+]?([0-9]{1,30}(\.[0-9]{0,40})?|\.[0-9]{1,40})([eE][-+]?[0-9]{1,2})?$"
-_INTEGER = r"^[-+]?[0-9]{1,17}$"
+REAL = r"^[-+]?([0-9]{1,30}(\.[0-9]{0,40})?|\.[0-9]{1,40})([eE][-+]?[0-9]{1,2})?$"
+_INTEGER = r"^[-+]?[0-9]{1,17}(\.0*)?$"
 _LARGEST = 10**17
+
+
+def is_readable(dtype: Any) -> bool:
+    """Whether values of this type have a text that no value can fail to give: bytes and nested values have none."""
+    return not any(dtype == kind for kind in (nw.Binary, nw.List, nw.Array, nw.Struct, nw.Object))
 
 
 def as_real(column: str, dtype: Any) -> nw.Expr:
     """The column as a float; missing, unparsable, infinite and NaN values are null."""
     value = nw.col(column)
+    if not is_readable(dtype):
+        return nw.lit(None).cast(nw.Float64)
     if dtype.is_numeric():
         number = value.cast(nw.Float64)
     elif dtype == nw.Boolean:
         number = value.cast(nw.Int8).cast(nw.Float64)
     else:
-        number = _matching(column, _REAL).cast(nw.Float64)
+        number = _matching(column, REAL).cast(nw.Float64)
     # A comparison with NaN is false (or orders NaN last): either way only finite numbers pass.
     finite = (number >= -1e300) & (number <= 1e300)
     return nw.when(finite.fill_null(False)).then(number)
@@ -33,6 +40,8 @@ def as_real(column: str, dtype: Any) -> nw.Expr:
 
 def as_integer(column: str, dtype: Any) -> nw.Expr:
     """The column as a whole number; missing, unparsable, fractional and huge values are null."""
+    if not is_readable(dtype):
+        return nw.lit(None).cast(nw.Int64)
     if dtype.is_integer():
         value = nw.col(column)
         return nw.when((value >= -_LARGEST) & (value <= _LARGEST)).then(value).cast(nw.Int64)
@@ -43,7 +52,8 @@ def as_integer(column: str, dtype: Any) -> nw.Expr:
         return nw.when((rounded.cast(nw.Float64) == real).fill_null(False)).then(rounded)
     if dtype == nw.Boolean:
         return nw.col(column).cast(nw.Int8).cast(nw.Int64)
-    return _matching(column, _INTEGER).cast(nw.Int64)
+    text = _matching(column, _INTEGER)
+    return text.str.replace_all(r"\.0*$", "").cast(nw.Int64)
 
 
 def _matching(column: str, pattern: str) -> nw.Expr:

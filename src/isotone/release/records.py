@@ -20,6 +20,7 @@ from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.release.answers import Answers
 from isotone.release.sources import Frame, collect, open_source
+from isotone.release.texts import as_text, as_unit, name_text
 
 __all__ = ["Groups", "RecordRules", "RecordSource", "count_records"]
 
@@ -35,7 +36,7 @@ class Groups:
     values: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        if not self.values or len(set(self.values)) < len(self.values):
+        if not self.values or len(set(map(name_text, self.values))) < len(self.values):
             raise InputError("groups must be a public list of distinct values with at least one entry.")
 
 
@@ -136,7 +137,7 @@ def _wide(
         rules.answers.read(column, schema[column]).alias(name)
         for column, name in zip(columns, names, strict=True)
     ]
-    frame = _known(frame.select(*answers, *_keys(rules, groups)), rules, groups)
+    frame = _known(frame.select(*answers, *_keys(rules, groups, schema)), rules, groups)
     if rules.unit is None:
         return frame
     if rules.contributions == 1:
@@ -150,22 +151,23 @@ def _long(
     source: RecordSource, frame: Frame, P: Poset, rules: RecordRules, groups: Groups | None, names: list[str]
 ) -> Frame:
     assert source.element is not None
-    item = nw.col(source.element).cast(nw.String).str.strip_chars().alias("isotone_item")
-    frame = _known(frame.select(item, *_keys(rules, groups)), rules, groups)
-    has = [(nw.col("isotone_item") == str(x)).fill_null(False) for x in P.elements]
+    schema = frame.collect_schema()
+    item = as_text(source.element, schema[source.element]).alias("isotone_item")
+    frame = _known(frame.select(item, *_keys(rules, groups, schema)), rules, groups)
+    has = [(nw.col("isotone_item") == name_text(x)).fill_null(False) for x in P.elements]
     marked = frame.with_columns(*(yes.alias(name) for yes, name in zip(has, names, strict=True)))
     return _combined(marked, groups, [nw.col(name).any() for name in names])
 
 
-def _keys(rules: RecordRules, groups: Groups | None) -> list[nw.Expr]:
+def _keys(rules: RecordRules, groups: Groups | None, schema: Mapping[str, Any]) -> list[nw.Expr]:
     keys: list[nw.Expr] = []
     if rules.unit is not None:
-        keys.append(nw.col(rules.unit).alias(_UNIT))
+        keys.append(as_unit(rules.unit, schema[rules.unit]).alias(_UNIT))
     if groups is not None:
         group = nw.lit(-1)
-        text = nw.col(groups.column).cast(nw.String).str.strip_chars()
+        text = as_text(groups.column, schema[groups.column])
         for i, value in reversed(list(enumerate(groups.values))):
-            group = nw.when((text == str(value)).fill_null(False)).then(nw.lit(i)).otherwise(group)
+            group = nw.when((text == name_text(value)).fill_null(False)).then(nw.lit(i)).otherwise(group)
         keys.append(group.cast(nw.Int32).alias(_GROUP))
     return keys
 

@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -157,12 +158,12 @@ class Release:
         return f"Release of {self.kind}: {len(self.columns['value'])} values, {self.guarantee}"
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{name}</th>" for name in self.columns)
+        head = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
         rows = "".join(
-            "<tr>" + "".join(f"<td>{value}</td>" for value in row) + "</tr>"
+            "<tr>" + "".join(f"<td>{escape(str(value))}</td>" for value in row) + "</tr>"
             for row in list(zip(*self.columns.values(), strict=True))[:60]
         )
-        return f"<p>{self}</p><table><tr>{head}</tr>{rows}</table>"
+        return f"<p>{escape(str(self))}</p><table><tr>{head}</tr>{rows}</table>"
 
 
 def seal(columns: Mapping[str, tuple[Any, ...]], manifest: Mapping[str, Any]) -> Release:

@@ -2,7 +2,7 @@
 
 Paths go through DuckDB, in process. CSV and JSON lines are read as text: what a value *means* is declared by
 the steward, never guessed from the contents. Only the schema is looked at here, and it is public: names and
-types, for CSV the header, for JSON lines the keys of the first line. Lines that cannot be parsed are skipped,
+types, for CSV the header; JSON lines have none, and a key that is not there is a missing value. Lines that cannot be parsed are skipped,
 like any other record that is no record.
 """
 
@@ -11,9 +11,9 @@ from __future__ import annotations
 import csv
 import difflib
 import glob
-import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,12 +23,13 @@ import pyarrow as pa
 from isotone.errors import InputError, IsotoneError
 from isotone.release.engine import connect, forget
 from isotone.release.numbers import as_integer, as_real
+from isotone.release.texts import as_text, text_of
 
 __all__ = [
     "ColumnType",
+    "Declared",
     "SourceError",
     "collect",
-    "declared",
     "did_you_mean",
     "open_source",
     "require_columns",
@@ -42,17 +43,35 @@ class SourceError(IsotoneError):
     """A data source is missing or cannot be read."""
 
 
+@dataclass(frozen=True)
+class Declared:
+    """The data at ``path`` with columns read as the types declared for them; a source like any other.
+
+    A value that does not parse as its column's type is missing. Where the file itself gives a column a type
+    that cannot be read so, that is public, and refused.
+    """
+
+    path: str
+    types: Mapping[str, ColumnType]
+
+
 def open_source(data: Any, columns: Sequence[str]) -> Frame:
     """The named columns of ``data`` as a lazy frame; nothing but the schema is read.
 
     A table in memory (pandas, polars, Arrow) is handed to DuckDB, without a copy where Arrow allows it; a
     lazy one (polars, DuckDB, ibis, PySpark) stays with its own engine.
     """
+    chosen = list(dict.fromkeys(columns))
+    if len({name.lower() for name in chosen}) < len(chosen):
+        raise InputError(
+            "Two of the columns differ in capitals only, which engines do not tell apart. Rename one."
+        )
+    if isinstance(data, Declared):
+        return _typed(_open_path(data.path, [*chosen, *data.types]), data.types, chosen)
     if isinstance(data, (str, os.PathLike)):
-        frame = _open_path(os.fspath(data))
+        frame = _open_path(os.fspath(data), chosen)
     else:
-        if not isinstance(data, nw.LazyFrame):
-            forget()
+        forget()
         try:
             frame = nw.from_native(data)
         except TypeError:
@@ -60,30 +79,25 @@ def open_source(data: Any, columns: Sequence[str]) -> Frame:
                 "A source is a path, or a pandas, polars, Arrow, DuckDB, ibis or PySpark table, not a "
                 f"{type(data).__name__}."
             ) from None
-    require_columns(frame, columns)
-    chosen = list(dict.fromkeys(columns))
+    require_columns(frame, chosen)
     if isinstance(frame, nw.LazyFrame):
         return frame.select(chosen)
     return nw.from_native(connect().from_arrow(_to_arrow(frame, chosen)))
 
 
-def declared(path: str, types: Mapping[str, ColumnType]) -> str | Frame:
-    """The data at ``path`` with columns read as the types declared for them; a source like any other.
-
-    A value that does not parse as its column's type is missing. Where the file itself gives a column a type
-    that cannot be read so, that is public, and refused.
-    """
-    if not types:
-        return path
-    frame = _open_path(path)
-    require_columns(frame, types)
+def _typed(frame: Frame, types: Mapping[str, ColumnType], columns: Sequence[str]) -> Frame:
+    require_columns(frame, [*columns, *types])
     schema = frame.collect_schema()
-    return frame.with_columns(*(_as(kind, name, schema[name]).alias(name) for name, kind in types.items()))
+    read = [
+        _as(types[name], name, schema[name]).alias(name) if name in types else nw.col(name)
+        for name in columns
+    ]
+    return frame.select(*read)
 
 
 def _as(kind: ColumnType, name: str, dtype: Any) -> nw.Expr:
     if kind == "text":
-        return nw.col(name).cast(nw.String)
+        return as_text(name, dtype)
     if not (dtype.is_numeric() or dtype in (nw.Boolean, nw.String)):
         raise InputError(f"The column {name!r} holds values of type {dtype}, which cannot be read as {kind}.")
     return as_real(name, dtype) if kind == "number" else as_integer(name, dtype)
@@ -95,14 +109,13 @@ def _to_arrow(frame: nw.DataFrame[Any], columns: Sequence[str]) -> pa.Table:
     for name in columns:
         series = frame[name]
         if frame.implementation.is_pandas_like() and series.to_native().dtype == object:
-            values = [None if value is None or value != value else str(value) for value in series.to_list()]
-            arrays.append(pa.array(values, pa.string()))
+            arrays.append(pa.array([text_of(value) for value in series.to_native()], pa.string()))
         else:
             arrays.append(series.to_arrow())
     return pa.table(arrays, names=list(columns))
 
 
-def _open_path(path: str) -> Frame:
+def _open_path(path: str, columns: Sequence[str]) -> Frame:
     import duckdb
 
     files = sorted(glob.glob(path)) if glob.has_magic(path) else [path]  # noqa: PTH207 (absolute patterns)
@@ -119,7 +132,7 @@ def _open_path(path: str) -> Frame:
         elif ending in (".parquet", ".pq"):
             relation = connection.read_parquet(files)
         elif ending in (".jsonl", ".ndjson"):
-            relation = _read_json_lines(connection, files)
+            relation = _read_json_lines(connection, files, columns)
         elif ending in (".arrow", ".feather", ".ipc"):
             import pyarrow.dataset
 
@@ -157,18 +170,10 @@ def _read_csv(connection: Any, files: list[str], delimiter: str) -> Any:
     )
 
 
-def _read_json_lines(connection: Any, files: list[str]) -> Any:
-    with Path(files[0]).open(encoding="utf-8-sig", errors="replace") as lines:
-        try:
-            first = json.loads(next(lines, ""))
-        except ValueError:
-            first = None
-    if not isinstance(first, dict) or not first:
-        raise SourceError(
-            f"The first line of {files[0]!r} is not a JSON object, so it does not name the columns."
-        )
-    columns = dict.fromkeys(map(str, first), "VARCHAR")
-    return connection.read_json(files, columns=columns, format="newline_delimited", ignore_errors=True)
+def _read_json_lines(connection: Any, files: list[str], columns: Sequence[str]) -> Any:
+    # The keys of a line are contents: a column that no line has is missing everywhere, and nobody is told.
+    texts = dict.fromkeys(columns, "VARCHAR")
+    return connection.read_json(files, columns=texts, format="newline_delimited", ignore_errors=True)
 
 
 def _csv_header(file: str, delimiter: str) -> list[str]:
@@ -215,8 +220,9 @@ def collect(frame: Frame) -> dict[str, list[Any]]:
     """
     try:
         return frame.collect().to_dict(as_series=False)
-    except Exception:
-        raise SourceError(
-            "The data could not be read to its end. Nothing was released; a charge made for it stays spent. "
-            "Check the source with 'isotone check', which may look at contents."
-        ) from None
+    except Exception:  # raised below, outside, so that not even a debugger's chain of errors quotes contents
+        pass
+    raise SourceError(
+        "The data could not be read to its end. Nothing was released; a charge made for it stays spent. "
+        "Check the source with 'isotone check', which may look at contents."
+    )

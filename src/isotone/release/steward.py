@@ -16,7 +16,7 @@ from isotone.release.curve_release import release_curve
 from isotone.release.ledger import Ledger
 from isotone.release.order_files import read_order
 from isotone.release.result import Release, load_release
-from isotone.release.sources import declared
+from isotone.release.sources import Declared
 from isotone.release.spec import Spec
 from isotone.release.table_release import release_table
 
@@ -79,7 +79,7 @@ def release_spec(
 
 def _release(spec: Spec, ledger: Ledger, progress: Progress) -> Release:
     data, privacy, output = spec.data, spec.privacy, spec.output
-    source = declared(str(spec.resolve(data.path)), data.types)
+    source = Declared(str(spec.resolve(data.path)), data.types)
     common: dict[str, Any] = {
         "ledger": ledger,
         "unit": data.unit,

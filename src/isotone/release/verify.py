@@ -137,6 +137,9 @@ def derived_guarantee(release: Release):
         )
         if release.total is not None and not getattr(mechanism, "has_total", False):
             raise InputError(f"the noise of {type(mechanism).__name__} does not cover the number of records")
+        rules = release.manifest["rules"]
+        if (rules["contributions"], rules["max_size"]) != (mechanism.contributions, mechanism.max_size):
+            raise InputError("the mechanism is for records of another kind than those that were counted")
         promise = replace(mechanism.guarantee, unit=stated.unit)
         if (
             release.manifest.get("groups")

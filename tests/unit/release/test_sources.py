@@ -246,7 +246,6 @@ def test_a_deep_order_is_closed_as_well():
         (lambda p: open_source(p / "bad.parquet", ["a"]), "could not be opened as parquet"),
         (lambda p: open_source(p / "empty.csv", ["a"]), "no header line"),
         (lambda p: open_source(p / "twice.csv", ["a"]), "names a column twice"),
-        (lambda p: open_source(p / "bad.jsonl", ["a"]), "not a JSON object"),
         (lambda p: open_source(3, ["a"]), "not a int"),
     ],
 )
@@ -257,7 +256,6 @@ def test_a_source_that_cannot_be_opened_is_explained(tmp_path, make, message):
         "bad.parquet": "this is not parquet",
         "empty.csv": "",
         "twice.csv": "a,A\n",
-        "bad.jsonl": "[1]\n",
     }.items():
         (tmp_path / name).write_text(content)
     with pytest.raises(SourceError, match=message):

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import narwhals as nw
 from opendp.domains import atom_domain, vector_domain
 from opendp.transformations import make_user_transformation
 
@@ -14,6 +13,7 @@ from isotone.errors import InputError
 from isotone.interop.opendp.spaces import require_rows
 from isotone.release.numbers import as_real
 from isotone.release.sources import collect, open_source
+from isotone.release.texts import as_text
 
 __all__ = ["make_column", "read_rows"]
 
@@ -55,9 +55,7 @@ def read_rows(data: Any, *, texts: Sequence[str] = (), numbers: Sequence[str] = 
     """The rows of some columns: the first as text or None, the others as floats or NaN."""
     frame = open_source(data, [*texts, *numbers])
     schema = frame.collect_schema()
-    exact = [
-        nw.col(name).cast(nw.String).str.strip_chars().alias(f"isotone_{i}") for i, name in enumerate(texts)
-    ]
+    exact = [as_text(name, schema[name]).alias(f"isotone_{i}") for i, name in enumerate(texts)]
     first = len(exact)
     exact += [as_real(name, schema[name]).alias(f"isotone_{first + i}") for i, name in enumerate(numbers)]
     found = collect(frame.select(*exact))

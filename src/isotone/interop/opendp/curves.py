@@ -109,7 +109,9 @@ def _fit_chain(
     setup = estimator.check()
     grid, (low, high) = setup.grid, setup.y_range
     limits = (grid.low, grid.high), (low, high)
-    source = PointSource(data, x, y, *limits, grid.points - 1, _Y_STEPS, unit, estimator.contributions)
+    source = PointSource(
+        data, x, y, *limits, grid.points - 1, _Y_STEPS, unit, estimator.contributions, grid.listed
+    )
     points = count_points(source, source.open())
     xs = np.repeat(grid.positions(points.x), points.count)
     ys = np.repeat(float(low) + float(high - low) * points.y / _Y_STEPS, points.count)
