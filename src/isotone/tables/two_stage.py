@@ -31,7 +31,8 @@ __all__ = ["Remapping", "Stages", "TwoStageMechanism"]
 Remapping = Literal["auto", "rows", "table"]
 _SHORT = 8  # fewer counts than that have little to smooth over: the first measurement matters more
 _LARGEST = 1_000_000  # time and memory for the estimate grow with the largest count
-_SCARCE = 4.0  # categories times ε below which the whole-table estimate of a short range has nothing to go by
+_SCARCE = 4.0  # categories times ε below which the whole-table estimate has nothing to go by …
+_LONG = 16  # … unless counts range so far that row by row, with a distribution of noise, is worse still
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,7 @@ class TwoStageMechanism:
         rest = self.epsilon - bound
         step = self.unit.per_step(rest)
         remap = self.remap
-        if remap == "auto" and (self.upper < 2 or (self.upper < _SHORT and size * step < _SCARCE)):
+        if remap == "auto" and (self.upper < 2 or (self.upper < _LONG and size * step < _SCARCE)):
             remap = "rows"
         rule = PUBLISHED if remap == "rows" or self.upper < _SHORT else WHOLE_TABLE
         share = rule(step) if self.split is None else self.split

@@ -105,7 +105,8 @@ def test_the_split_rule_sees_epsilon_per_step() -> None:
 def test_auto_takes_rows_where_public_numbers_leave_nothing_to_estimate() -> None:
     assert TwoStageMechanism(5, 1).stages(3).remap == "rows"
     assert TwoStageMechanism(5, 1).stages(5).remap == "auto"
-    assert TwoStageMechanism(9, 1).stages(3).remap == "auto"
+    assert TwoStageMechanism(15, 1).stages(3).remap == "rows"
+    assert TwoStageMechanism(16, 1).stages(3).remap == "auto"
     assert TwoStageMechanism(1, 1).stages(1000).remap == "rows"
     assert TwoStageMechanism(9, 1, remap="table").stages(3).remap == "table"
 
