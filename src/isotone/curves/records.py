@@ -157,7 +157,7 @@ def _numbers(column: NDArray[Any]) -> Floats:
 def _number(value: Any) -> float:
     try:
         return float(value)
-    except (TypeError, ValueError, OverflowError):
+    except Exception:  # whatever a value objects to is a matter of contents
         return math.nan
 
 
@@ -187,6 +187,6 @@ def _codes(ids: NDArray[Any]) -> Ints:
         try:
             missing = name is None or name != name
             codes[row] = -1 if missing else known.setdefault(name, len(known))
-        except (TypeError, ValueError):  # cannot be compared or hashed: not a unit
+        except Exception:  # cannot be compared or hashed: not a unit
             codes[row] = -1
     return codes
