@@ -55,15 +55,13 @@ class Answers:
         The same value is the same answer whatever type its column has: that may depend on what others answered.
         """
         counted = self.no if self.missing == "yes" else self.yes
-        numbers = _numbers(counted)
         if dtype == nw.Boolean:
-            true, false = (nw.lit(word in counted) for word in ("true", "false"))
-            matched = nw.when(nw.col(column)).then(true).when(~nw.col(column)).then(false)
+            matched = _boolean(nw.col(column), "true" in counted, "false" in counted)
         elif dtype.is_numeric():
-            matched = as_real(column, dtype).is_in(numbers)
+            matched = _is_number(column, dtype, counted)
         else:
             word = as_text(column, dtype).str.to_lowercase().is_in(list(counted)).fill_null(False)
-            matched = word | as_real(column, dtype).is_in(numbers).fill_null(False)
+            matched = word | _is_number(column, dtype, counted)
         known = matched.fill_null(False)
         return ~known if self.missing == "yes" else known
 
@@ -74,6 +72,13 @@ def _normal(words: tuple[str, ...] | list[str], name: str) -> tuple[str, ...]:
     return tuple(str(word).strip().lower() for word in words)
 
 
-def _numbers(words: tuple[str, ...]) -> list[float]:
-    """The numbers among the words, which count however a column writes them."""
-    return [float(word) for word in words if re.fullmatch(REAL, word)]
+def _boolean(value: nw.Expr, true: bool, false: bool) -> nw.Expr:
+    if true and false:
+        return ~value.is_null()
+    return value if true else ~value if false else nw.lit(False)
+
+
+def _is_number(column: str, dtype: Any, words: tuple[str, ...]) -> nw.Expr:
+    """Whether the value is one of the numbers among the words, however the column writes it."""
+    numbers = [float(word) for word in words if re.fullmatch(REAL, word)]
+    return as_real(column, dtype).is_in(numbers).fill_null(False) if numbers else nw.lit(False)

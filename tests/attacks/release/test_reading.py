@@ -64,7 +64,8 @@ def test_declared_words_mean_the_same_in_columns_of_any_type(words, value):
     rules = RecordRules(answers=Answers(yes=words))
     alone = pd.DataFrame({"a": [value] * 3})
     mixed = pd.DataFrame({"a": pd.Series([*[value] * 3, "x", None], dtype=object)})
-    assert counted(alone, rules) == counted(mixed, rules)
+    lazy = pl.LazyFrame({"a": [value] * 3})
+    assert counted(alone, rules) == counted(mixed, rules) == counted(lazy, rules)
 
 
 @pytest.mark.parametrize("odd", ODD, ids=lambda value: type(value).__name__)
