@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from isotone.curves import PrivateIsotonicRegression
+from isotone.errors import InputError
 from isotone.guarantee import Guarantee, Neighbours, Number
 from isotone.mechanism import Progress, no_progress
 from isotone.release.engine import watching
@@ -14,6 +17,7 @@ from isotone.release.ledger import Ledger, require_ledger
 from isotone.release.manifest import guarantee_to, now, versions
 from isotone.release.points import PointSource, count_points
 from isotone.release.result import Release, seal
+from isotone.release.sources import did_you_mean
 
 __all__ = ["release_curve"]
 
@@ -59,6 +63,7 @@ def release_curve(
         The corners of the curve: columns ``x`` and ``value``.
     """
     require_ledger(ledger)
+    _require_known(options)
     name = unit_name or unit or "record"
     settings: dict[str, Any] = {
         "epsilon": epsilon,
@@ -119,3 +124,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return [_plain(part) for part in value]
     return value if isinstance(value, (bool, int, str)) else str(value)
+
+
+def _require_known(options: Mapping[str, Any]) -> None:
+    known = set(inspect.signature(PrivateIsotonicRegression).parameters) - {"unit", "ledger"}
+    for name in options:
+        if name not in known:
+            near = did_you_mean(name, known) or f"; there are: {', '.join(sorted(known))}."
+            raise InputError(f"A curve has no option {name!r}{near}")

@@ -409,3 +409,23 @@ def test_progress_of_a_long_count_comes_from_the_engine_and_never_goes_back(ledg
     assert max(counting) <= 0.9
     assert [fraction for fraction, _ in seen] == sorted(fraction for fraction, _ in seen)
     assert seen[-1] == (1.0, "done")
+
+
+def test_an_option_that_a_curve_does_not_have_is_named_with_the_nearest_one(ledger):
+    with pytest.raises(InputError, match=r"no option 'los'; did you mean 'loss'\?"):
+        iso.release_curve(
+            TABLE, x="hyp", y="twice", bounds=(0, 1), y_range=(0, 1), epsilon=1, ledger=ledger, los=1
+        )
+    assert ledger.charges() == []
+
+
+def test_a_verdict_claims_no_error_that_it_could_not_check(ledger, tmp_path):
+    counts(ledger).save(tmp_path / "counts", report=False)
+    assert "their promise and their stated error belong together" in str(verify(tmp_path / "counts"))
+    table = iso.release_table(
+        TABLE, category="hyp", categories=["0", "1"], upper=500, epsilon=1, ledger=ledger, unit_name="person"
+    )
+    table.save(tmp_path / "table", report=False)
+    verdict = str(verify(tmp_path / "table"))
+    assert "the numbers and their promise belong together" in verdict
+    assert "trust the steward for: the error where one is stated" in verdict
