@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from isotone.counts.additive import AdditiveMechanism
 from isotone.errors import InputError, IsotoneError
 from isotone.release.manifest import guarantee_from, order_from
 from isotone.release.recipes import rebuild_count_mechanism, rebuild_curve_mechanism, rebuild_table_mechanism
@@ -137,6 +139,14 @@ def _error(release: Release) -> Check:
     return Check("error", bool(same), words)
 
 
+def _covers(mechanism: AdditiveMechanism, rules: Mapping[str, Any]) -> bool:
+    """Whether the noise is for as many records a unit, and as long ones, as the rules let through."""
+    if mechanism.contributions < rules["contributions"]:
+        return False
+    most = mechanism.max_size
+    return most is None or (rules["max_size"] is not None and rules["max_size"] <= most)
+
+
 def derived_guarantee(release: Release):
     """The promise that follows from the mechanism's description alone."""
     stated = guarantee_from(release.manifest["guarantee"])
@@ -146,8 +156,7 @@ def derived_guarantee(release: Release):
         )
         if release.total is not None and not getattr(mechanism, "has_total", False):
             raise InputError(f"the noise of {type(mechanism).__name__} does not cover the number of records")
-        rules = release.manifest["rules"]
-        if (rules["contributions"], rules["max_size"]) != (mechanism.contributions, mechanism.max_size):
+        if not _covers(mechanism, release.manifest["rules"]):
             raise InputError("the mechanism is for records of another kind than those that were counted")
         promise = replace(mechanism.guarantee, unit=stated.unit)
         if (

@@ -98,6 +98,26 @@ def test_a_release_by_any_mechanism_can_be_rebuilt_and_verified(tmp_path, name, 
     np.testing.assert_allclose(np.tile(rebuilt.error().sd, repeat), release.columns["sd"], rtol=0.02)
 
 
+@pytest.mark.parametrize("promise", [PURE, APPROXIMATE, CONCENTRATED])
+@pytest.mark.parametrize("max_size", [None, 2, 4])
+def test_what_the_plan_picks_can_be_verified_too(tmp_path, promise, max_size):
+    with iso.Ledger(tmp_path / "answers.ledger", **promise) as ledger:
+        release = iso.release_counts(ANSWERS, P, ledger=ledger, max_size=max_size, **promise)
+    release.save(tmp_path / "out", report=False)
+    assert verify(tmp_path / "out").holds, str(verify(tmp_path / "out"))
+
+
+def test_noise_for_shorter_records_than_were_counted_is_found_by_a_stranger(tmp_path):
+    from isotone.release.result import seal
+
+    honest = released(tmp_path, "LaplaceMechanism", PURE, {"max_size": 2})
+    manifest = {key: value for key, value in honest.manifest.items() if key != "content_hash"}
+    for size, holds in ((2, True), (1, True), (3, False), (None, False)):
+        forged = seal(honest.columns, {**manifest, "rules": {**manifest["rules"], "max_size": size}})
+        forged.save(tmp_path / f"out{size}", report=False)
+        assert verify(tmp_path / f"out{size}").holds == holds
+
+
 @pytest.mark.parametrize("name", sorted(HAS_TOTAL))
 def test_the_number_of_records_comes_with_its_own_error(tmp_path, name):
     release = released(tmp_path, name, PROMISES[name][0], {"total": True})
