@@ -7,7 +7,7 @@ it needs no exactness: any fixed function of one record keeps the promise (docs/
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -27,6 +27,8 @@ LEVELS = 16
 """Binary digits of ``y``: records have one of 2**16 + 1 values."""
 FINE = 1 << LEVELS
 MOST_POINTS = 1 << 40
+NARROWEST = Fraction(1, 1 << 36)
+"""An interval is at least this share of its larger end wide: so floats tell all values of a record's ``y`` apart."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +65,13 @@ class Grid:
 
     def snap(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
         """The index of the point nearest to each value; values beyond an end go to that end."""
-        inside = np.clip(values, float(self.low), float(self.high))
+        low, high = float(self.low), float(self.high)
+        inside = np.clip(values, low, high)
         if self.listed:
             marks = np.array(self.listed)
             return np.searchsorted((marks[1:] + marks[:-1]) / 2, inside, side="right").astype(np.int64)
-        share = (inside - float(self.low)) / float(self.high - self.low)
-        return np.rint(share * (self.points - 1)).astype(np.int64)
+        # the distance of the two floats, not of the exact ends: no share can be above 1, whatever was rounded
+        return np.rint((inside - low) / (high - low) * (self.points - 1)).astype(np.int64)
 
 
 def parse_interval(value: Any, name: str, why: str) -> tuple[Fraction, Fraction]:
@@ -78,14 +81,28 @@ def parse_interval(value: Any, name: str, why: str) -> tuple[Fraction, Fraction]
             f"{name}=(low, high) is missing. {why} Give limits that are known without the data: they must not "
             f"be the data's own minimum and maximum, because those belong to single records."
         )
-    if isinstance(value, str) or len(ends := list(value)) != 2:
+    ends = _pair(value)
+    if ends is None:
         raise InputError(f"{name} must be a pair (low, high), not {value!r}.")
     low, high = exact(ends[0], f"the lower end of {name}"), exact(ends[1], f"the upper end of {name}")
     if low >= high:
         raise InputError(f"{name}={value!r} is reversed or empty: give (low, high) with low below high.")
     if max(abs(low), abs(high), high - low) > Fraction(10) ** 300:
         raise InputError(f"{name}={value!r} is too wide for floating-point arithmetic: rescale the data.")
+    if not high - low >= NARROWEST * max(abs(low), abs(high), Fraction(1, 10**280)):
+        raise InputError(
+            f"{name}={value!r} is too narrow for floating-point arithmetic: subtract a public number from the data and "
+            "from the limits, or rescale both."
+        )
     return low, high
+
+
+def _pair(value: Any) -> list[Any] | None:
+    """The two entries of something ordered, or None."""
+    if isinstance(value, (str, bytes, Mapping, Set)) or not isinstance(value, Iterable):
+        return None
+    ends: list[Any] = list(value)
+    return ends if len(ends) == 2 else None
 
 
 def make_grid(bounds: tuple[Fraction, Fraction], spec: GridSpec | None, default: int) -> Grid:
@@ -103,7 +120,7 @@ def make_grid(bounds: tuple[Fraction, Fraction], spec: GridSpec | None, default:
         if not 2 <= spec <= MOST_POINTS:
             raise InputError(f"x_grid must have at least 2 and at most 2**40 points, not {spec}.")
         return Grid(low, high, int(spec))
-    if isinstance(spec, (bool, float, Fraction)):
+    if isinstance(spec, (Mapping, Set)) or not isinstance(spec, Iterable):
         raise InputError(f"x_grid must be a number of points, 'integers' or a list of points, not {spec!r}.")
     return _listed(low, high, spec)
 
@@ -113,13 +130,25 @@ def _integers(low: Fraction, high: Fraction, spec: str) -> Grid:
         raise InputError(f"x_grid must be a number of points, 'integers' or a list of points, not {spec!r}.")
     if low.denominator != 1 or high.denominator != 1:
         raise InputError(f"x_grid='integers' needs whole bounds, not ({low}, {high}).")
-    return Grid(low, high, int(high - low) + 1)
+    points = int(high - low) + 1
+    if points > MOST_POINTS:
+        raise InputError(
+            f"x_grid='integers' would have {points:,} points, and 2**40 is the limit: give a number of points."
+        )
+    return Grid(low, high, points)
 
 
 def _listed(low: Fraction, high: Fraction, spec: Sequence[Number]) -> Grid:
     marks = [exact(point, "a point of x_grid") for point in spec]
-    if len(marks) < 2 or any(a >= b for a, b in pairwise(marks)):
-        raise InputError("A list of points for x_grid must have at least two, each above the one before.")
+    if len(marks) < 2:
+        raise InputError(f"A list of points for x_grid must have at least two, not {spec!r}.")
+    for a, b in pairwise(marks):
+        if float(a) >= float(b):
+            raise InputError(
+                f"The points of x_grid must rise, but {float(b):g} comes after {float(a):g}: sort them, each once."
+            )
     if marks[0] < low or marks[-1] > high:
-        raise InputError(f"The points of x_grid must lie in bounds=({low}, {high}).")
+        raise InputError(
+            f"The points of x_grid must lie in bounds=({low}, {high}), not between {marks[0]} and {marks[-1]}."
+        )
     return Grid(low, high, len(marks), tuple(float(mark) for mark in marks))

@@ -125,14 +125,7 @@ def _one_column(values: Any, name: str) -> NDArray[Any]:
     """A one-dimensional array, from one dimension or from one column."""
     if hasattr(values, "toarray"):
         raise InputError(f"{name} is a sparse matrix: pass a dense array, X.toarray().")
-    if hasattr(values, "to_numpy"):
-        values = values.to_numpy()
-    array: NDArray[Any]
-    try:
-        array = np.asarray(values)
-    except ValueError:  # some value is a list: a matter of contents, so it will count as missing
-        array = np.empty(len(values), dtype=object)
-        array[:] = list(values)
+    array = _array(values, units=name == "groups")
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -147,18 +140,51 @@ def _one_column(values: Any, name: str) -> NDArray[Any]:
     return array
 
 
+def _array(values: Any, *, units: bool) -> NDArray[Any]:
+    """An array in which no value has changed another.
+
+    A common type for a list would do that: beside one text ``True`` becomes a text too, beside one missing number large
+    whole numbers become floats, and units that differ become the same. So lists keep their values as they are.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        values = values.tolist()  # None where masked
+    elif hasattr(values, "to_pylist"):
+        values = values.to_pylist()
+    elif units and hasattr(values, "to_list"):
+        values = values.to_list()
+    elif hasattr(values, "__array__"):
+        return np.asarray(values)
+    elif hasattr(values, "to_numpy"):
+        return np.asarray(values.to_numpy())
+    try:
+        return np.asarray(values, dtype=object)
+    except Exception:  # arrays of different shapes, say: a matter of contents, so they will count as missing
+        array = np.empty(len(values), dtype=object)
+        for row, value in enumerate(values):
+            array[row] = value
+        return array
+
+
 def _numbers(column: NDArray[Any]) -> Floats:
     """Floats; what cannot be read is NaN, silently."""
     if column.dtype.kind in "fiub":
         return column.astype(np.float64)
-    return np.array([_number(value) for value in column.tolist()], dtype=np.float64)
+    numbers = [value if type(value) is float else _number(value) for value in column.tolist()]
+    return np.array(numbers, dtype=np.float64)
 
 
 def _number(value: Any) -> float:
     try:
-        return float(value)
+        value = _unwrapped(value)
+        # numpy reads a complex number with a warning, Python not at all
+        return math.nan if isinstance(value, np.complexfloating) else float(value)
     except Exception:  # whatever a value objects to is a matter of contents
         return math.nan
+
+
+def _unwrapped(value: Any) -> Any:
+    """The only value of a row of one: rows of other lengths among them do not change it."""
+    return value[0] if isinstance(value, (list, tuple, np.ndarray)) and len(value) == 1 else value
 
 
 def _among_first(ids: NDArray[Any], kept: NDArray[np.bool_], contributions: int) -> NDArray[np.bool_]:
@@ -185,8 +211,9 @@ def _codes(ids: NDArray[Any]) -> Ints:
     codes = np.empty(ids.size, dtype=np.int64)
     for row, name in enumerate(ids.tolist()):
         try:
-            missing = name is None or name != name
-            codes[row] = -1 if missing else known.setdefault(name, len(known))
+            key = _unwrapped(name)
+            missing = key is None or key != key
+            codes[row] = -1 if missing else known.setdefault(key, len(known))
         except Exception:  # cannot be compared or hashed: not a unit
             codes[row] = -1
     return codes

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import warnings
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from isotone.curves.grids import FINE, Grid
@@ -21,7 +25,7 @@ def prepared(x: Any, y: Any, weight: Any = None, groups: Any = None, contributio
 
 
 def test_missing_and_unreadable_values_drop_their_record_silently() -> None:
-    records = prepared([1, None, 3, "4", "five", [6], 7], [0, 1, float("nan"), "1", 1, 1, "x"])
+    records = prepared([1, None, 3, "4", "five", [6, 6], 7], [0, 1, float("nan"), "1", 1, 1, "x"])
     assert records.cells.tolist() == [1, 4]
     assert records.levels.tolist() == [0, FINE]
 
@@ -74,7 +78,7 @@ def test_a_unit_is_cut_without_regard_to_other_units() -> None:
 
 def test_units_may_have_any_name() -> None:
     ids = np.empty(5, dtype=object)
-    ids[:] = [1, "1", 1, float("nan"), [2]]
+    ids[:] = [1, "1", 1, float("nan"), [2, 3]]
     assert prepared(range(5), [0] * 5, groups=ids).cells.tolist() == [0, 1]
 
 
@@ -109,8 +113,65 @@ def test_wrong_shapes_are_refused(x: Any, y: Any, weight: Any, groups: Any) -> N
         check_shapes(x, y, weight, groups)
 
 
-def test_a_list_in_place_of_a_number_is_missing() -> None:
-    assert prepared([[1], [2, 98765.25], 3], [1, 1, 1]).cells.tolist() == [3]
+def test_a_list_in_place_of_a_number_is_missing_and_a_row_of_one_is_its_value() -> None:
+    assert prepared([[1], [2, 98765.25], 3], [1, 1, 1]).cells.tolist() == [1, 3]
+    assert prepared([[1], [2]], [1, 1]).cells.tolist() == [1, 2]
+
+
+INTRUDERS: list[Any] = [
+    "?",
+    "x" * 100_000,
+    b"?",
+    None,
+    float("nan"),
+    1j,
+    np.complex128(1j),
+    np.timedelta64(1, "s"),
+    np.datetime64("2020-01-01"),
+    [1, 2],
+    np.zeros((2, 3)),
+    10**400,
+    {},
+    Ellipsis,
+]
+
+
+@pytest.mark.parametrize("intruder", INTRUDERS, ids=lambda value: type(value).__name__)
+def test_one_record_never_changes_how_another_is_read(intruder: Any) -> None:
+    """Whatever joins a list of x, of y, of weights or of units: the records that were there stay what they were."""
+    flags, plain, large = [True, False, True], [1, 2.5, "3"], [2**53, 2**53 + 1, 2**53 + 2]
+    rows = [[1.0], [2.0], [3.0]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for column in (flags, plain, rows):
+            alone = check_shapes(column, column, column, None).read(1)
+            joined: Any = [*column, intruder]
+            beside = check_shapes(joined, joined, joined, None).read(1)
+            assert alone.kept.all()
+            for name in ("x", "y", "weight", "kept"):
+                assert getattr(beside, name)[:3].tolist() == getattr(alone, name).tolist()
+        for column in (large, ["1", 1, "a"], [["a"], ["b"], ["c"]]):
+            assert check_shapes([*plain, 1], [*plain, 1], None, [*column, intruder]).read(1).kept[:3].all()
+
+
+def test_missing_values_of_every_table_are_missing() -> None:
+    masked = np.ma.masked_array([1.0, 2.0, 3.0], mask=[False, True, False])
+    columns = [
+        masked,
+        pa.array([1.0, None, 3.0]),
+        pl.Series([1.0, None, 3.0]),
+        pd.Series([1, None, 3], dtype="Int64"),
+    ]
+    for column in columns:
+        assert prepared(column, [0, 0, 0]).cells.tolist() == [1, 3]
+        assert prepared([1, 2, 3], [0, 0, 0], weight=column).cells.tolist() == [1, 3]
+        assert prepared([1, 2, 3], [0, 0, 0], groups=column).cells.tolist() == [1, 3]
+
+
+def test_a_missing_unit_does_not_make_two_large_ones_the_same() -> None:
+    ids = [2**53, 2**53 + 1, None]
+    for column in (ids, pa.array(ids), pl.Series(ids), pd.Series(ids, dtype="Int64")):
+        assert prepared([1, 2, 3], [0, 0, 0], groups=column).cells.tolist() == [1, 2]
 
 
 def test_too_many_rows_and_simulated_arrays_are_refused() -> None:
