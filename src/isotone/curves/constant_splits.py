@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from isotone.curves.shape_tree import IMPOSSIBLE, Splits
+from isotone.curves.shape_tree import IMPOSSIBLE, Splits, refuse_large
 
 __all__ = ["ConstantSplitter"]
 
@@ -33,6 +33,9 @@ class ConstantSplitter:
     points: int
     values: int
     pieces: int
+
+    def __post_init__(self) -> None:
+        refuse_large(self.points * self.values * self.pieces, self.points, self.values)
 
     def root(self) -> Node:
         """All curves."""

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from isotone.curves.shape_tree import IMPOSSIBLE, Splits, crossings
+from isotone.curves.shape_tree import IMPOSSIBLE, Splits, crossings, refuse_large
 
 __all__ = ["ConvexSplitter"]
 
@@ -36,6 +36,10 @@ class ConvexSplitter:
     points: int
     values: int
     steepest: int
+
+    def __post_init__(self) -> None:
+        slopes = min(self.steepest, self.values - 1) + 1
+        refuse_large(self.points * self.values * slopes, self.points, self.values)
 
     def root(self) -> Node:
         """All curves."""

@@ -23,8 +23,17 @@ Piece = tuple[int, int, int, int]
 """``(s, e, u, v)``: from value ``u`` at knot ``s`` to value ``v`` at knot ``e``."""
 
 
+MOST_POINTS = 1 << 14
+"""Between two knots a curve is straight: more points than these make it no better, and tables of losses too large."""
+
+
 def spread_knots(points: int, intervals: int) -> Ints:
     """``intervals + 1`` knots, as evenly spread over the points as whole numbers allow."""
+    if points > MOST_POINTS:
+        raise InputError(
+            f"Linear pieces on {points:,} points of x are too many, and {MOST_POINTS:,} is the limit: take fewer (x_grid). "
+            "Their ends are on a few points anyway."
+        )
     return np.arange(intervals + 1, dtype=np.int64) * (points - 1) // intervals
 
 
@@ -68,7 +77,7 @@ def linear_graph(knots: int, values: int, most: int) -> LinearGraph:
     if 2 * count * most > MOST_EDGES:
         raise InputError(
             f"{most} linear pieces over {knots} knots and {values} values need a graph of {2 * count * most:,} "
-            f"edges, and {MOST_EDGES:,} is the limit: take fewer knots or fewer values (value_levels)."
+            f"edges, and {MOST_EDGES:,} is the limit: take fewer pieces or fewer values (value_levels)."
         )
     ends = all_pieces(knots, values)
     # nodes: by knot, first the pieces that end there (for each number of pieces), then the knot's states

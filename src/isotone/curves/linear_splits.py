@@ -10,7 +10,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from isotone.curves.linear_graph import all_pieces, piece_costs
-from isotone.curves.shape_tree import IMPOSSIBLE, Splits
+from isotone.curves.shape_tree import IMPOSSIBLE, Splits, refuse_large
 
 __all__ = ["LinearSplitter"]
 
@@ -38,6 +38,11 @@ class LinearSplitter:
     values: int
     pieces: int
     knots: Ints = field(repr=False)
+
+    def __post_init__(self) -> None:
+        lower = (self.values + 1) // 2
+        ways = (self.knots.size - 1) ** 2 * lower * (self.values - lower) * self.pieces
+        refuse_large(ways, self.points, self.values)
 
     def root(self) -> Node:
         """All curves."""

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from isotone.curves.shape_tree import IMPOSSIBLE, Splits, crossings
+from isotone.curves.shape_tree import IMPOSSIBLE, Splits, crossings, refuse_large
 
 __all__ = ["LipschitzSplitter"]
 
@@ -34,6 +34,10 @@ class LipschitzSplitter:
     points: int
     values: int
     steps: int
+
+    def __post_init__(self) -> None:
+        ways = min(self.steps, self.values // 2 + 1) ** 2
+        refuse_large(self.points * max(self.values, ways), self.points, self.values)
 
     def root(self) -> Node:
         """All curves."""

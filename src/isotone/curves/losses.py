@@ -227,9 +227,14 @@ class Huber:
     name: str = "huber"
     by_means: bool = False
 
-    def _cap(self, levels: int, span: Fraction) -> int:
+    def _steps(self, levels: int, span: Fraction) -> int:
+        """``delta`` in steps of the grid."""
         delta = span / 10 if self.delta is None else self.delta
         return max(1, round(delta / span * levels))
+
+    def _cap(self, levels: int, span: Fraction) -> int:
+        """The same, but no more than there are steps: no two values are further apart."""
+        return min(levels, self._steps(levels, span))
 
     def values(self, y_range: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
         """The lowest and the highest prediction."""
@@ -249,7 +254,7 @@ class Huber:
     def unit(self, levels: int, values: int, span: Fraction) -> float:
         """The loss that 1 in the table stands for."""
         unit = max(levels, values)
-        return float(span / unit) / (2 * self._cap(unit, span))
+        return float(span / unit / (2 * self._steps(unit, span)))
 
     def steepest(self, span: Fraction) -> float:
         """One."""

@@ -48,6 +48,11 @@ class _Public:
     choosing: Fraction
     max_weight: float
 
+    @property
+    def setting(self) -> Setting:
+        """What the curve itself may spend."""
+        return replace(self.whole, epsilon=self.whole.epsilon * self.rest)
+
 
 class PrivateIsotonicRegression(PrivateEstimator):
     """Isotonic regression with differential privacy.
@@ -178,9 +183,8 @@ class PrivateIsotonicRegression(PrivateEstimator):
         records = columns.records(public.blueprint.grid, y_grid, public.whole.weight_steps, public.max_weight)
         n = self._size(records.cells.size, public.whole, choices)
         blueprint = self._directed(public, records, choices)
-        rest = replace(public.whole, epsilon=public.whole.epsilon * public.rest)
-        self._keep(blueprint.mechanism(n, rest).draw(records, choices), blueprint, public)
-        self.method_ = blueprint.method_used(n, rest)
+        self._keep(blueprint.mechanism(n, public.setting).draw(records, choices), blueprint, public)
+        self.method_ = blueprint.method_used(n, public.setting)
         if hasattr(receipt, "finish"):
             receipt.finish()
         return self
@@ -252,7 +256,15 @@ class PrivateIsotonicRegression(PrivateEstimator):
         refuse_small_rate(whole.rate(COUNTING_SHARE, FINE), whole.epsilon)
         choosing = AUTO_SHARE if self.increasing == "auto" else Fraction(0)
         rest = 1 - choosing - self._counting_share()
-        return _Public(blueprint, whole, rest, choosing, self._max_weight(weighted))
+        public = _Public(blueprint, whole, rest, choosing, self._max_weight(weighted))
+        self._refuse_large(public)
+        return public
+
+    def _refuse_large(self, public: _Public) -> None:
+        """Refuse a grid that is too large for its shape before anything is charged; a noisy number may be any."""
+        if public.blueprint.shape is not None or public.blueprint.method == "baseline":
+            most = MOST_ROWS if self.public_n is None else int(self.public_n)
+            public.blueprint.mechanism(most, public.setting)
 
     def _usual_points(self, shape: Shape | None) -> int:
         if shape is not None:

@@ -22,12 +22,24 @@ from isotone.curves.choices import Choices
 from isotone.curves.curve import Curve, CurveMechanism, RiskBound
 from isotone.curves.draws import point_costs
 from isotone.curves.records import Records
+from isotone.errors import InputError
 
-__all__ = ["IMPOSSIBLE", "ShapeTree", "Splits", "Splitter", "crossings"]
+__all__ = ["IMPOSSIBLE", "ShapeTree", "Splits", "Splitter", "crossings", "refuse_large"]
 
 Ints = NDArray[np.int64]
 IMPOSSIBLE = 1 << 60
 """The score of a split that no curve of the shape allows."""
+MOST_ENTRIES = 20_000_000
+"""The largest table that a split may need: up to about 3 GB in all."""
+
+
+def refuse_large(entries: int, points: int, values: int) -> None:
+    """Raise if the tables behind the splits of the first node would be too large; public numbers decide."""
+    if entries > MOST_ENTRIES:
+        raise InputError(
+            f"The tree for this shape on {points:,} points of x and {values:,} values needs tables of {entries:,} entries, "
+            f"and {MOST_ENTRIES:,} is the limit: take fewer points (x_grid), fewer values (value_levels) or fewer pieces."
+        )
 
 
 @dataclass(frozen=True)

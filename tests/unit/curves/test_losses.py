@@ -16,6 +16,7 @@ LOSSES: list[Any] = [
     Absolute(),
     Huber(Fraction(1, 4)),
     Huber(),
+    Huber(Fraction(3)),
     Pinball(Fraction(9, 10)),
     Logistic(),
     Logistic(Fraction(1, 4)),
@@ -101,3 +102,14 @@ def test_unusable_losses_are_refused(spec: Any) -> None:
 def test_logistic_loss_needs_labels() -> None:
     with pytest.raises(InputError, match=r"y_range=\(0, 1\)"):
         Logistic().values((Fraction(0), Fraction(2)))
+
+
+def test_a_huber_loss_wider_than_the_range_of_y_is_the_squared_loss() -> None:
+    """However wide: no number in it may outgrow 64 bits."""
+    for delta in (ONE, Fraction(10) ** 40):
+        wide = Huber(delta)
+        np.testing.assert_array_equal(wide.table(64, 16, ONE), Squared().table(64, 16, ONE))
+        levels = np.arange(0, FINE + 1, 1024, dtype=np.int64)
+        np.testing.assert_array_equal(
+            wide.slopes(FINE, ONE).at(FINE // 3, levels), Squared().slopes(FINE, ONE).at(FINE // 3, levels)
+        )

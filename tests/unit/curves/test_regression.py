@@ -262,6 +262,33 @@ def test_a_structural_error_costs_nothing() -> None:
     assert book.charges == []
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"shape": ("lipschitz", "1/1000")},
+        {"shape": "convex", "x_grid": 3000},
+        {"shape": ("constant", 64), "x_grid": 100_000},
+        {"shape": ("linear", 64), "value_levels": 1024},
+        {"shape": ("linear", 2), "x_grid": 100_000},
+        {"shape": ("lipschitz", 1000), "x_grid": 3000, "value_levels": 1024, "method": "threshold"},
+        {"shape": "concave", "x_grid": 3000, "value_levels": 256, "method": "threshold"},
+        {"shape": ("constant", 8), "x_grid": 10**7, "method": "threshold"},
+        {"shape": ("linear", 8), "value_levels": 1024, "method": "threshold"},
+        {"shape": ("linear", 2), "x_grid": 100_000, "method": "threshold"},
+        {"method": "baseline", "x_grid": 10**6},
+        {"method": "baseline", "x_grid": 10**6, "public_n": 10**6},
+    ],
+)
+def test_a_grid_too_large_for_its_shape_is_refused_before_the_charge(changes: dict[str, Any]) -> None:
+    """Also where the size depends on a noisy number of records: whether there is room must not depend on chance."""
+    book = Book()
+    model = regression(ledger=book, **changes)
+    for refused in (lambda: model.fit([1, 2], [0, 1]), model.check):
+        with pytest.raises(InputError, match=r"x_grid|value_levels"):
+            refused()
+    assert book.charges == []
+
+
 def test_a_real_ledger_keeps_the_charge(tmp_path: Any) -> None:
     with Ledger(tmp_path / "study.ledger", epsilon=2) as ledger:
         regression(epsilon="0.75", ledger=ledger).fit(*line(50))
