@@ -19,7 +19,7 @@ from isotone.curves.privacy import Setting
 from isotone.errors import InputError, LedgerError
 from isotone.guarantee import Guarantee, positive
 
-__all__ = ["COUNTING_SHARE", "PrivacyWarning", "PrivateEstimator", "not_fitted"]
+__all__ = ["COUNTING_SHARE", "PrivacyWarning", "PrivateEstimator", "not_fitted", "plain_integer"]
 
 COUNTING_SHARE = Fraction(2, 100)
 """The share of epsilon that a noisy number of records costs, when ``public_n`` is not given."""
@@ -119,7 +119,7 @@ class PrivateEstimator(_Base):
         return self.ledger.charge(guarantee, description)
 
     def _contributions(self, grouped: bool) -> int:
-        k = self.contributions
+        k = plain_integer(self.contributions)
         if isinstance(k, bool) or not isinstance(k, int) or k < 1:
             raise InputError(f"contributions must be a whole number of at least 1, not {k!r}.")
         if k > 1 and not grouped:
@@ -148,7 +148,8 @@ class PrivateEstimator(_Base):
     def _counting_share(self) -> Fraction:
         if self.public_n is None:
             return Fraction(0) + COUNTING_SHARE
-        if isinstance(self.public_n, bool) or not isinstance(self.public_n, int) or self.public_n < 1:
+        size = plain_integer(self.public_n)
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
             raise InputError(
                 f"public_n must be a whole number of at least 1, or None, not {self.public_n!r}."
             )
@@ -186,6 +187,11 @@ class PrivateEstimator(_Base):
     def predict(self, T: Any) -> Any:
         """Predictions; see the subclass."""
         raise NotImplementedError
+
+
+def plain_integer(value: Any) -> Any:
+    """A whole number of numpy as Python's own; everything else as it is."""
+    return int(value) if isinstance(value, np.integer) else value
 
 
 def not_fitted(estimator: Any) -> Exception:

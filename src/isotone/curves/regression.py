@@ -13,7 +13,7 @@ from isotone.curves.blueprint import TREE_POINTS, Blueprint
 from isotone.curves.choices import Choices, ExactChoices
 from isotone.curves.curve import Curve, refuse_small_rate
 from isotone.curves.direction import AUTO_SHARE, choose_direction
-from isotone.curves.estimator import COUNTING_SHARE, PrivateEstimator, not_fitted
+from isotone.curves.estimator import COUNTING_SHARE, PrivateEstimator, not_fitted, plain_integer
 from isotone.curves.grids import FINE, Grid, GridSpec, make_grid, parse_interval
 from isotone.curves.losses import parse_loss
 from isotone.curves.privacy import Setting
@@ -178,7 +178,7 @@ class PrivateIsotonicRegression(PrivateEstimator):
         raw = check_shapes(X, y, sample_weight, groups, MOST_ROWS // public.whole.weight_steps)
         receipt = self._charge(public.whole.guarantee, f"isotonic regression, {public.blueprint.method}")
         choices = ExactChoices()
-        columns = raw.read(self.contributions)
+        columns = raw.read(public.whole.contributions)
         y_grid = Grid(*public.blueprint.y_range, FINE + 1)
         records = columns.records(public.blueprint.grid, y_grid, public.whole.weight_steps, public.max_weight)
         n = self._size(records.cells.size, public.whole, choices)
@@ -232,7 +232,7 @@ class PrivateIsotonicRegression(PrivateEstimator):
         y_range = parse_interval(self.y_range, "y_range", WHY_RANGE)
         bounds = parse_interval(self.bounds, "bounds", WHY_BOUNDS)
         shape = parse_shape(self.shape)
-        if self.increasing not in (True, False, "auto"):
+        if not isinstance(self.increasing, (bool, np.bool_)) and str(self.increasing) != "auto":
             raise InputError(f"increasing must be True, False or 'auto', not {self.increasing!r}.")
         if self.out_of_bounds not in ("clip", "nan", "raise"):
             raise InputError(f"out_of_bounds must be 'clip', 'nan' or 'raise', not {self.out_of_bounds!r}.")
@@ -242,8 +242,8 @@ class PrivateIsotonicRegression(PrivateEstimator):
             make_grid(bounds, self.x_grid, self._usual_points(shape)),
             self.method,
             shape,
-            self.levels,
-            self.value_levels,
+            plain_integer(self.levels),
+            plain_integer(self.value_levels),
         )
         whole = Setting(
             positive(self.epsilon, "epsilon"),

@@ -58,7 +58,7 @@ def parse_shape(spec: Any) -> Shape | None:
     """
     if spec is None:
         return None
-    if spec in ("convex", "concave"):
+    if isinstance(spec, str) and spec in ("convex", "concave"):
         return Shape(spec)
     if isinstance(spec, (tuple, list)) and len(parts := list(spec)) == 2:
         kind, size = parts

@@ -113,6 +113,11 @@ def test_odd_data_are_fitted_like_any_other(changes: dict[str, Any]) -> None:
         {"loss": "cubic"},
         {"shape": "round"},
         {"increasing": "maybe"},
+        {"increasing": None},
+        {"increasing": np.array([1, 2])},
+        {"shape": np.array([1, 2])},
+        {"bounds": 5},
+        {"bounds": {0, 10}},
         {"levels": 0},
         {"levels": 17},
         {"levels": 1.5},
@@ -134,6 +139,16 @@ def test_odd_data_are_fitted_like_any_other(changes: dict[str, Any]) -> None:
 def test_unusable_parameters_are_refused_with_a_reason(changes: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         regression(**changes).fit(*line(20))
+
+
+def test_whole_numbers_may_be_numpys() -> None:
+    x, y = line(50)
+    counts = {"public_n": 50, "levels": 2, "contributions": 2, "x_grid": 32, "value_levels": 8}
+    given: dict[str, Any] = {name: np.int64(size) for name, size in counts.items()}
+    model = regression(increasing=np.bool_(True), bounds=np.array([0, 10]), **given).fit(
+        x, y, groups=range(50)
+    )
+    assert model.guarantee_ == Guarantee.pure(1)
 
 
 def test_missing_bounds_say_why_the_data_must_not_give_them() -> None:
