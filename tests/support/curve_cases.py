@@ -1,0 +1,185 @@
+"""Every mechanism on curves at a size at which all its outputs can be walked through, and data for it.
+
+Three points (two or four where a mechanism needs it) and few values; each mechanism is built as the estimator builds it,
+or from the same parts. Heavy data are given by weights: a weight of 60 is 60 records.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from typing import Any
+
+from isotone.curves.additive import AdditiveScore
+from isotone.curves.bins import QuantileBins
+from isotone.curves.blueprint import Blueprint
+from isotone.curves.curve import CurveMechanism
+from isotone.curves.draws import PieceDraw
+from isotone.curves.grids import FINE, Grid
+from isotone.curves.linear_graph import linear_graph, spread_knots
+from isotone.curves.linear_splits import LinearSplitter
+from isotone.curves.losses import Absolute, Huber, Logistic, Pinball, Squared, parse_loss
+from isotone.curves.privacy import Setting
+from isotone.curves.shape_tree import ShapeTree
+from isotone.curves.shapes import parse_shape
+from isotone.curves.threshold import LinearScore, SquaredScore, TableScore
+from isotone.curves.tree_mechanisms import MeasuredTree, TreeMechanism
+from tests.support.curve_outcomes import curve_key, distribution, records_of
+
+__all__ = [
+    "HEAVY",
+    "MECHANISMS",
+    "Factory",
+    "Weighted",
+    "absolute_table",
+    "backgrounds",
+    "ends",
+    "everywhere",
+    "largest_ratio",
+    "law_of",
+    "slopes",
+    "table_score",
+    "tree",
+    "weighted_law",
+]
+
+Factory = Callable[[Setting], CurveMechanism]
+Row = tuple[int, int]
+Weighted = tuple[tuple[Row, int], ...]
+"""Records with their weights."""
+
+ONE = (Fraction(0), Fraction(1))
+COARSE = 16
+HEAVY = 60
+"""At rate 1 such a weight leaves everything but the best outputs with less than 1e-26."""
+
+
+def slopes(loss: Any) -> Any:
+    return loss.slopes(FINE, Fraction(1))
+
+
+def tree(score: Any, levels: int = 1, points: int = 4, growth: int = 1) -> Factory:
+    return lambda setting: TreeMechanism(setting, points, score, levels, growth=Fraction(growth))
+
+
+def additive(loss: Any, levels: int = 1, points: int = 4) -> Factory:
+    return tree(AdditiveScore(slopes(loss)), levels, points)
+
+
+def table_score(loss: Any) -> TableScore:
+    return TableScore(loss.table(COARSE, COARSE, Fraction(1)))
+
+
+def absolute_table() -> Any:
+    return Absolute().table(COARSE, COARSE, Fraction(1))
+
+
+def shaped(shape: Any, method: str, *, increasing: bool = True) -> Factory:
+    """Three points and five values; trees of one level, which spend all of epsilon at once."""
+    grid = Grid(Fraction(0), Fraction(2), 3)
+    plan = Blueprint(
+        Absolute(), ONE, grid, method, parse_shape(shape), 1, value_levels=4, increasing=increasing
+    )
+    return lambda setting: plan.mechanism(10, setting)
+
+
+def baseline(loss: Any) -> Factory:
+    plan = Blueprint(parse_loss(loss), ONE, Grid(Fraction(0), Fraction(2), 3), "baseline", value_levels=4)
+    return lambda setting: plan.mechanism(10, setting)
+
+
+def linear_draw(setting: Setting) -> CurveMechanism:
+    return PieceDraw(setting, 4, linear_graph(4, 3, 2), spread_knots(4, 3), 3, absolute_table())
+
+
+def linear_tree(setting: Setting) -> CurveMechanism:
+    splitter = LinearSplitter(4, 3, 2, spread_knots(4, 3))
+    return ShapeTree(setting, 4, splitter, 1, 3, absolute_table(), interpolated=True)
+
+
+def measured(loss: Any, levels: int, share: Fraction, bins: int, points: int) -> Factory:
+    return lambda setting: MeasuredTree(
+        setting, points, AdditiveScore(slopes(loss)), levels, share, bins, squared=isinstance(loss, Squared)
+    )
+
+
+MECHANISMS: dict[str, Factory] = {
+    "additive absolute": additive(Absolute()),
+    "additive pinball": additive(Pinball(Fraction(3, 4))),
+    "additive huber": additive(Huber()),
+    "additive squared": additive(Squared()),
+    "additive logistic": additive(Logistic()),
+    "additive absolute, two levels": additive(Absolute(), 2, 3),
+    "additive pinball, growing": tree(AdditiveScore(slopes(Pinball(Fraction(3, 4)))), 2, 3, growth=19),
+    "measured squared": measured(Squared(), 1, Fraction(1, 2), 1, 3),
+    "measured logistic": measured(Logistic(), 1, Fraction(1, 10), 1, 2),
+    "threshold absolute": tree(LinearScore(1, 1)),
+    "threshold pinball": tree(LinearScore(1, 3)),
+    "threshold pinball, growing": tree(LinearScore(1, 3), 2, 3, growth=19),
+    "threshold squared": tree(SquaredScore()),
+    "threshold squared, two levels": tree(SquaredScore(), 2, 3),
+    "threshold logistic": tree(table_score(Logistic())),
+    "threshold huber": tree(table_score(Huber())),
+    "bins of means, squared": measured(Squared(), 0, Fraction(0), 2, 2),
+    "bins of means, logistic": measured(Logistic(), 0, Fraction(0), 2, 2),
+    "bins of medians": lambda s: QuantileBins(s, 2, slopes(Absolute()), 2, values=2),
+    "bins of quantiles": lambda s: QuantileBins(s, 2, slopes(Pinball(Fraction(3, 4))), 2, values=2),
+    "baseline absolute": baseline("absolute"),
+    "baseline squared": baseline("squared"),
+    "baseline logistic": baseline("logistic"),
+    "constant pieces, drawn": shaped(("constant", 2), "auto"),
+    "constant pieces, tree": shaped(("constant", 2), "threshold"),
+    "linear pieces, drawn": linear_draw,
+    "linear pieces, tree": linear_tree,
+    "lipschitz, drawn": shaped(("lipschitz", "0.25"), "auto"),
+    "lipschitz, tree": shaped(("lipschitz", "0.25"), "threshold"),
+    "convex, drawn": shaped("convex", "auto"),
+    "convex, tree": shaped("convex", "threshold"),
+    "concave, drawn": shaped("concave", "auto"),
+    "concave, tree": shaped("concave", "threshold"),
+    "falling convex, drawn": shaped("convex", "auto", increasing=False),
+}
+
+
+def law_of(mechanism: CurveMechanism, rows: tuple[Row, ...]) -> dict[Any, float]:
+    """The probability of every output for these records."""
+    return weighted_law(mechanism, [(row, 1) for row in rows])
+
+
+def weighted_law(mechanism: CurveMechanism, rows: Iterable[tuple[Row, int]]) -> dict[Any, float]:
+    """The probability of every output for records with weights."""
+    listed = list(rows)
+    records = records_of([row for row, _ in listed], [weight for _, weight in listed])
+    return distribution(lambda outcomes: mechanism.draw(records, outcomes), curve_key)
+
+
+def largest_ratio(law: dict[Any, float], other: dict[Any, float]) -> float:
+    """The largest |log ratio| of an output's two probabilities."""
+    assert law.keys() == other.keys(), "an output is possible with one data set only"
+    return max(abs(math.log(law[key] / other[key])) for key in law)
+
+
+def everywhere(points: int) -> list[Row]:
+    """A low, a middling and a high value at every point."""
+    return list(itertools.product(range(points), (0, FINE // 4, FINE)))
+
+
+def ends(points: int) -> list[Row]:
+    """The lowest and the highest value at the first, a middle and the last point."""
+    return sorted(itertools.product({0, points // 2, points - 1}, (0, FINE)))
+
+
+def backgrounds(points: int, weight: int) -> list[Weighted]:
+    """Heavy data that leave one output likely.
+
+    All records low; a point of low values left of more high ones, so that its value depends on the side it is on; and a
+    point with divided records, whose derivatives nearly cancel.
+    """
+    first, middle, last = 0, points // 2, points - 1
+    return [
+        (((first, 0), weight), ((last, 0), weight)),
+        (((middle, 0), weight), ((last, FINE), 3 * weight)),
+        (((first, FINE // 2), weight), ((first, 0), weight - 10), ((last, 0), weight)),
+    ]
