@@ -18,7 +18,7 @@ from isotone.curves.records import Records
 from isotone.curves.tree import Runs
 from isotone.order.projection_chain import pool_adjacent_violators
 
-__all__ = ["CURVES", "DESIGNS", "Reference", "least_risk", "risk"]
+__all__ = ["CROWDED", "CURVES", "DESIGNS", "Reference", "least_risk", "risk"]
 
 Floats = NDArray[np.floating[Any]]
 
@@ -31,6 +31,9 @@ CURVES: dict[str, Callable[[Floats, float], Floats]] = {
 
 DESIGNS: dict[str, Callable[[Floats], Floats]] = {"uniform": lambda u: u, "skewed": lambda u: u**5}
 """The ``x`` of a rank between 0 and 1: evenly spread, or crowded at the lower end."""
+
+CROWDED: dict[str, Callable[[Floats], Floats]] = {"both ends": lambda u: 1 / (1 + np.exp(-20 * (2 * u - 1)))}
+"""A design that is hard for every method, and common: the scores of a classifier that is nearly always sure."""
 
 UNIT = (Fraction(0), Fraction(1))
 OPTIMUM_VALUES = 1024
@@ -53,7 +56,7 @@ class Reference:
         y = (rng.random(n) < truth) * 1.0 if self.labels else np.clip(truth + rng.normal(0, 0.1, n), 0, 1)
         x_grid, y_grid = Grid(*UNIT, points), Grid(*UNIT, FINE + 1)
         return Records(
-            x_grid.snap(np.asarray(DESIGNS[self.design](u), np.float64)),
+            x_grid.snap(np.asarray((DESIGNS | CROWDED)[self.design](u), np.float64)),
             y_grid.snap(np.asarray(y, np.float64)),
             np.ones(n, np.int64),
         ).sorted()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,67 @@ def test_a_plan_predicts_what_is_then_measured() -> None:
         assert 0.6 < predicted / np.mean(found) < 1.7
 
 
-@pytest.mark.parametrize("arguments", [{"n": 0}, {"epsilon": 0}, {"repetitions": 0}, {"methods": ["magic"]}])
+CALIBRATION = Path(__file__).parents[3] / "data" / "curves" / "calibration_breast_cancer.csv"
+
+
+@pytest.mark.parametrize("epsilon", ["1/2", "1", "2", "5"])
+def test_the_range_of_a_plan_has_room_for_real_scores_that_crowd_at_both_ends(epsilon: str) -> None:
+    """The averages are over smooth populations only: hence the range, up to a third for the chance in both."""
+    x, y = np.loadtxt(CALIBRATION, delimiter=",", skiprows=1, usecols=(0, 1)).T
+    records = Records(
+        Grid(*ONE, 4096).snap(x), Grid(*ONE, FINE + 1).snap(y), np.ones(x.size, np.int64)
+    ).sorted()
+    built = Blueprint(Squared(), ONE, Grid(*ONE, 4096), "additive").mechanism(
+        x.size, Setting(Fraction(epsilon))
+    )
+    rng = np.random.default_rng(1)
+    drawn = [risk(built.simulate(records, rng), records, Squared()) for _ in range(40)]
+    measured = float(np.mean(drawn)) - least_risk(records, Squared())
+    for labels in (True, None):
+        found = plan(epsilon, x.size, labels=labels, methods="additive").best
+        assert found.least < measured < 4 / 3 * found.most
+
+
+def test_labels_that_are_not_known_widen_the_range_and_leave_the_average() -> None:
+    values, unknown, known = (
+        plan(1, 500, labels=labels, methods=["additive"]).best for labels in (False, None, True)
+    )
+    assert unknown.excess == values.excess < known.excess
+    assert unknown.least <= values.least <= values.most <= unknown.most
+    assert known.most <= unknown.most
+
+
+def test_the_width_of_a_huber_loss_is_in_the_units_of_y() -> None:
+    wide = plan(1, 500, loss=("huber", 2), y_range=(0, 10), methods=["additive"], repetitions=1).best
+    unit = plan(1, 500, loss=("huber", "1/5"), methods=["additive"], repetitions=1).best
+    assert (wide.excess, wide.most, wide.bound) == pytest.approx(
+        (10 * unit.excess, 10 * unit.most, 10 * unit.bound)
+    )
+
+
+def test_a_plan_names_its_columns() -> None:
+    lines = str(plan(1, 200, methods="bins", repetitions=1)).splitlines()
+    assert lines[1].split() == ["method", "average", "easy", "to", "hard", "data", "proved"]
+    assert lines[1].index("easy") == lines[2].index(lines[2].split()[2])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"n": 0},
+        {"n": 1e3},
+        {"n": True},
+        {"n": "many"},
+        {"epsilon": 0},
+        {"repetitions": 0},
+        {"repetitions": 1.5},
+        {"contributions": 0},
+        {"contributions": 1.5},
+        {"neighbours": "friends"},
+        {"methods": ["magic"]},
+        {"methods": []},
+    ],
+)
 def test_unusable_questions_are_refused(arguments: dict[str, Any]) -> None:
     settings: dict[str, Any] = {"epsilon": 1, "n": 100} | arguments
     with pytest.raises(InputError):
