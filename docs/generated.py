@@ -99,7 +99,7 @@ def _type(section: Any, key: str, field: Any) -> str:
     words = _words(field.annotation)
     if "Real" in written or "Amount" in written:
         words = (
-            words.replace("text", "number", 1)
+            words.replace("list of text", "list of numbers").replace("text", "number", 1)
             if "str" not in written
             else "text, or a pair of text and number"
         )

@@ -11,8 +11,8 @@ from isotone.curves import PrivateIsotonicRegression
 from isotone.curves import plan as plan_curves
 from isotone.mechanism import Progress, no_progress
 from isotone.order import Poset
-from isotone.release.spec import Spec
-from isotone.release.steward import order_of
+from isotone.release.spec import Curve, Spec
+from isotone.release.steward import order_of, require_pure
 
 __all__ = ["SpecPlan", "describe_order", "plan_spec"]
 
@@ -69,6 +69,7 @@ def plan_spec(spec: Spec, progress: Progress = no_progress, *, records: int | No
             for r in made.rows
         ]
         return SpecPlan(made, {**head, "kind": "counts", "best": rows[0]["mechanism"], "rows": rows})
+    require_pure(spec)
     if spec.table is not None:
         table = tables.plan(
             spec.table.shape,
@@ -91,8 +92,8 @@ def plan_spec(spec: Spec, progress: Progress = no_progress, *, records: int | No
     )
     estimator.check()
     text = (
-        f"A monotone curve of {spec.curve.y} over {spec.curve.x}: {estimator.method} method, {estimator.loss} loss, "
-        f"{promise}. No data was read and no budget was spent."
+        f"A monotone curve of {spec.curve.y} over {spec.curve.x}: {_described(spec.curve)}, {promise}. No data was read "
+        "and no budget was spent."
     )
     size = records or spec.curve.public_n
     if size is None:
@@ -107,8 +108,20 @@ def plan_spec(spec: Spec, progress: Progress = no_progress, *, records: int | No
         contributions=spec.data.contributions,
     )
     rows = [{"method": r.method, "excess": r.excess, "least": r.least, "most": r.most} for r in expected.rows]
+    if spec.curve.shape is not None:
+        text += " What follows is for curves without the shape: those of other methods, to compare with."
     text += f"\n{expected}"
     return SpecPlan(text, {**head, "kind": "curve", "text": text, "rows": rows})
+
+
+def _described(curve: Curve) -> str:
+    """Method, shape and loss in words."""
+    loss = curve.loss if isinstance(curve.loss, str) else f"{curve.loss[0]}({curve.loss[1]})"
+    if curve.shape is None:
+        return f"{curve.method} method, {loss} loss"
+    shape = curve.shape if isinstance(curve.shape, str) else f"{curve.shape[0]}({curve.shape[1]})"
+    way = "the published tree" if curve.method == "threshold" else "one draw from all curves"
+    return f"{way} of shape {shape}, {loss} loss"
 
 
 def describe_order(P: Poset) -> dict[str, Any]:

@@ -224,14 +224,19 @@ class Curve(_Section):
     """Beyond rising: ["constant", pieces], ["linear", pieces], ["lipschitz", slope], "convex" or "concave"."""
     public_n: Size | None = None
     """The number of records, if it is public. Otherwise a noisy one costs 2 % of ε."""
-    x_grid: Size | Literal["integers"] | None = None
-    """The public grid of x: so many even points, or "integers" for every whole number of bounds."""
+    x_grid: Size | Literal["integers"] | list[Real] | None = None
+    """The public grid of x: so many even points, "integers" for every whole number of bounds, or a list of points."""
+    value_levels: Size | None = None
+    """Steps between the lowest and the highest value of a baseline or a shape: a power of two up to 1024."""
 
     @model_validator(mode="before")
     @classmethod
     def _pairs(cls, given: Any) -> Any:
         if isinstance(given, dict):
-            pairs = {key: tuple(value) for key, value in given.items() if isinstance(value, list)}
+            lists = {
+                key: value for key, value in given.items() if isinstance(value, list) and key != "x_grid"
+            }
+            pairs = {key: tuple(value) for key, value in lists.items()}
             given = {**given, **pairs}
         return given
 
@@ -340,7 +345,7 @@ def _explain(error: ValidationError) -> list[str]:
 
 def _is_alternative(part: int | str) -> bool:
     """Whether a part of a place only says which of several types was tried there."""
-    return isinstance(part, str) and (part in ("str", "bool", "int") or "[" in part)
+    return isinstance(part, str) and (part in ("str", "bool", "int", "constrained-int") or "[" in part)
 
 
 _SECTIONS: dict[str, type[_Section]] = {

@@ -20,7 +20,7 @@ from isotone.release.sources import Declared
 from isotone.release.spec import Spec
 from isotone.release.table_release import release_table
 
-__all__ = ["existing_release", "open_ledger", "order_of", "release_spec"]
+__all__ = ["existing_release", "open_ledger", "order_of", "release_spec", "require_pure"]
 
 
 def order_of(spec: Spec) -> Poset:
@@ -33,6 +33,12 @@ def order_of(spec: Spec) -> Poset:
     if section.parents is not None:
         return Poset.from_mapping({**section.parents})
     return Poset(section.elements or [], section.relations or [])
+
+
+def require_pure(spec: Spec) -> None:
+    """Refuse another promise than pure ε for tables and curves."""
+    if spec.privacy.epsilon is None or spec.privacy.delta is not None:
+        raise SpecError("Tables and curves promise pure ε: give epsilon alone in [privacy].")
 
 
 def open_ledger(spec: Spec) -> Ledger:
@@ -113,8 +119,7 @@ def _release(spec: Spec, ledger: Ledger, progress: Progress) -> Release:
             confidence=output.confidence,
             **common,
         )
-    if privacy.epsilon is None or privacy.delta is not None:
-        raise SpecError("Tables and curves promise pure ε: give epsilon alone in [privacy].")
+    require_pure(spec)
     common["epsilon"] = privacy.epsilon
     if spec.table is not None:
         return release_table(

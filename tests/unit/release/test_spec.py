@@ -1,10 +1,13 @@
 """Specs: what they say, and errors that name the entry, the value and the repair."""
 
+from fractions import Fraction
+
 import pytest
 
 from isotone.errors import IsotoneError, OrderError, SpecError
 from isotone.release import load_order, load_spec
 from isotone.release.order_files import read_categories, read_order
+from isotone.release.planning import plan_spec
 from isotone.release.steward import order_of
 
 GOOD = """
@@ -137,3 +140,75 @@ def test_a_missing_order_file_is_named(tmp_path):
 def test_categories_come_in_the_order_of_the_file(tmp_path):
     (tmp_path / "c.csv").write_text("county\nz\na\nz\n\n")
     assert read_categories(tmp_path / "c.csv", "county") == ("z", "a")
+
+
+CURVE = """
+[data]
+path = "scores.csv"
+[privacy]
+epsilon = "1"
+ledger = "study.ledger"
+[curve]
+x = "score"
+y = "label"
+bounds = [0, 1]
+y_range = [0, 1]
+{more}
+[output]
+folder = "out"
+"""
+
+
+def curve_spec(tmp_path, more="", privacy='epsilon = "1"'):
+    path = tmp_path / "curve.toml"
+    path.write_text(CURVE.format(more=more).replace('epsilon = "1"', privacy))
+    return load_spec(path)
+
+
+def test_a_curve_may_have_a_list_of_points_and_steps_of_values(tmp_path):
+    curve = curve_spec(tmp_path, 'x_grid = [0, 0.25, 1]\nvalue_levels = 16\nmethod = "baseline"').curve
+    assert curve is not None
+    assert isinstance(curve.x_grid, list)
+    assert [Fraction(point) for point in curve.x_grid] == [0, Fraction(1, 4), 1]
+    assert curve.value_levels == 16
+    assert "baseline method" in str(plan_spec(curve_spec(tmp_path, 'method = "baseline"')))
+
+
+@pytest.mark.parametrize("grid", ["[0, 'a']", "0.5", "true", "'letters'"])
+def test_a_grid_that_is_none_is_named_without_the_types_that_were_tried(tmp_path, grid):
+    with pytest.raises(SpecError, match=r"curve\.x_grid") as caught:
+        curve_spec(tmp_path, f"x_grid = {grid}")
+    assert "constrained" not in str(caught.value)
+
+
+@pytest.mark.parametrize("privacy", ['rho = "1"', 'epsilon = "1"\ndelta = "1e-6"'])
+def test_a_plan_refuses_the_promise_that_the_release_of_a_curve_would_refuse(tmp_path, privacy):
+    with pytest.raises(SpecError, match="curves promise pure ε"):
+        plan_spec(curve_spec(tmp_path, privacy=privacy))
+
+
+def test_the_plan_of_a_shape_does_not_pass_other_methods_off_as_its_own(tmp_path):
+    text = str(plan_spec(curve_spec(tmp_path, 'shape = ["constant", 4]'), records=50))
+    assert "one draw from all curves of shape constant(4)" in text
+    assert "for curves without the shape" in text
+    tree = str(
+        plan_spec(curve_spec(tmp_path, 'shape = "convex"\nmethod = "threshold"\nloss = ["pinball", 0.9]'))
+    )
+    assert "the published tree of shape convex, pinball(0.9) loss" in tree
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ('shape = "convex"\nx_grid = 3000', "is the limit"),
+        ('method = "magic"', "no method 'magic'"),
+        ('loss = "cubic"', "no loss 'cubic'"),
+        ('loss = ["pinball", 2]', "strictly between 0 and 1"),
+        ('shape = ["constant", 0]', "whole number from 1 to 64"),
+        ("x_grid = [0, 1, 0.5]", "0.5 comes after 1"),
+        ("value_levels = 17", "power of two"),
+    ],
+)
+def test_the_plan_of_a_curve_refuses_what_its_release_would_refuse(tmp_path, more, message):
+    with pytest.raises(IsotoneError, match=message):
+        plan_spec(curve_spec(tmp_path, more))
