@@ -42,7 +42,7 @@ class Columns:
         if self.weight is None:
             weights = np.full(cells.size, weight_steps, dtype=np.int64)
         else:
-            share = np.clip(self.weight[self.kept] / max_weight, 0.0, 1.0)
+            share = np.clip(self.weight[self.kept], 0.0, max_weight) / max_weight
             weights = np.rint(share * weight_steps).astype(np.int64)
         return Records(cells, levels, weights).sorted()
 
@@ -168,7 +168,8 @@ def _array(values: Any, *, units: bool) -> NDArray[Any]:
 def _numbers(column: NDArray[Any]) -> Floats:
     """Floats; what cannot be read is NaN, silently."""
     if column.dtype.kind in "fiub":
-        return column.astype(np.float64)
+        with np.errstate(all="ignore"):  # longer floats may be too large
+            return column.astype(np.float64)
     numbers = [value if type(value) is float else _number(value) for value in column.tolist()]
     return np.array(numbers, dtype=np.float64)
 

@@ -198,7 +198,8 @@ class PrivateIsotonicRegression(PrivateEstimator):
         """The curve at ``T`` (one dimension or one column); missing stays missing."""
         if not hasattr(self, "curve_"):
             raise not_fitted(self)
-        x = check_shapes(T, T, None, None).read(1).x
+        self._check_out_of_bounds()
+        x = check_shapes(T, np.zeros(0) if T is None else T, None, None).read(1).x
         curve, grid = self.curve_, self.grid_
         beyond = (x < float(grid.low)) | (x > float(grid.high))
         if self.out_of_bounds == "raise" and beyond.any():
@@ -234,8 +235,7 @@ class PrivateIsotonicRegression(PrivateEstimator):
         shape = parse_shape(self.shape)
         if not isinstance(self.increasing, (bool, np.bool_)) and str(self.increasing) != "auto":
             raise InputError(f"increasing must be True, False or 'auto', not {self.increasing!r}.")
-        if self.out_of_bounds not in ("clip", "nan", "raise"):
-            raise InputError(f"out_of_bounds must be 'clip', 'nan' or 'raise', not {self.out_of_bounds!r}.")
+        self._check_out_of_bounds()
         blueprint = Blueprint(
             parse_loss(self.loss),
             y_range,
@@ -265,6 +265,10 @@ class PrivateIsotonicRegression(PrivateEstimator):
         if public.blueprint.shape is not None or public.blueprint.method == "baseline":
             most = MOST_ROWS if self.public_n is None else int(self.public_n)
             public.blueprint.mechanism(most, public.setting)
+
+    def _check_out_of_bounds(self) -> None:
+        if self.out_of_bounds not in ("clip", "nan", "raise"):
+            raise InputError(f"out_of_bounds must be 'clip', 'nan' or 'raise', not {self.out_of_bounds!r}.")
 
     def _usual_points(self, shape: Shape | None) -> int:
         if shape is not None:

@@ -60,6 +60,17 @@ def test_weights_are_cut_off_and_rounded_to_the_public_grid() -> None:
     assert records.weights.tolist() == [2, 4, 4, 0, 1]
 
 
+def test_numbers_of_any_size_are_read_without_a_word() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        columns = check_shapes(
+            np.array(["1e4000", "-1e4000", "2"], dtype=np.longdouble), [1, 1, 1], [1e300, -1e300, 1], None
+        )
+        records = columns.read(1).records(X, Y, 4, 1e-20)
+    assert records.cells.tolist() == [0, 2, 10]
+    assert records.weights.tolist() == [0, 4, 4]
+
+
 def test_the_first_records_of_every_unit_count() -> None:
     groups = ["a", "b", "a", None, "a", "b"]
     records = prepared([0, 1, 2, 3, 4, 5], [0] * 6, groups=groups, contributions=2)

@@ -191,6 +191,16 @@ def test_predictions_beyond_the_bounds() -> None:
     with pytest.raises(InputError, match="outside bounds"):
         model.set_params(out_of_bounds="raise").predict([11])
     assert np.isnan(model.predict([np.nan])).all()
+    with pytest.raises(InputError, match="out_of_bounds must be"):
+        model.set_params(out_of_bounds="explode").predict([5])
+
+
+@pytest.mark.parametrize("points", [None, 3, [[1, 2], [3, 4]], "5"])
+def test_points_that_are_no_column_are_refused_by_their_shape(points: Any) -> None:
+    model = regression().fit(*line(50))
+    with pytest.raises(InputError, match="X must have one dimension"):
+        model.predict(points)
+    assert model.predict([]).shape == (0,)
 
 
 def test_a_column_is_as_good_as_a_list() -> None:

@@ -22,9 +22,11 @@ from isotone.curves import PrivacyWarning, PrivateIsotonicRegression
 # Left out: checks that want errors for missing, infinite or odd values (contents never raise), equal fits (draws are
 # random), several features, or equality of weights and repetitions.
 APPLICABLE = [
+    "check_dataframe_column_names_consistency",
     "check_do_not_raise_errors_in_init_or_set_params",
     "check_estimator_cloneable",
     "check_estimator_repr",
+    "check_estimator_sparse_matrix",
     "check_estimator_sparse_tag",
     "check_estimator_tags_renamed",
     "check_estimators_dtypes",
@@ -38,13 +40,22 @@ APPLICABLE = [
     "check_get_params_invariance",
     "check_inplace_ensure_writeable",
     "check_mixin_order",
+    "check_n_features_in_after_fitting",
     "check_no_attributes_set_in_init",
     "check_parameters_default_constructible",
     "check_readonly_memmap_input",
     "check_requires_y_none",
     "check_sample_weights_list",
+    "check_sample_weights_not_an_array",
     "check_sample_weights_pandas_series",
+    "check_set_output_transform",
+    "check_set_output_transform_pandas",
+    "check_set_output_transform_polars",
     "check_set_params",
+    "check_transformer_get_feature_names_out",
+    "check_transformer_get_feature_names_out_pandas",
+    "check_transformer_preserve_dtypes",
+    "check_transformers_unfitted",
     "check_valid_tag_types",
 ]
 
