@@ -15,7 +15,7 @@ from isotone.curves.losses import Loss
 from isotone.curves.poset_arrangement import Arrangement, Order, arrange, few_ideals, listed
 from isotone.curves.poset_baseline import PosetBaseline, branches
 from isotone.curves.poset_coupling import CoupledRegion
-from isotone.curves.poset_ideals import MOST_IDEALS
+from isotone.curves.poset_ideals import MOST_IDEALS, MOST_WORDS
 from isotone.curves.poset_mechanisms import MeasuredPosetTree, OrderMechanism, PosetTree
 from isotone.curves.poset_product import ProductOrder
 from isotone.curves.poset_regions import Region
@@ -57,8 +57,8 @@ class PosetBlueprint:
         self.loss.values(self.y_range)
         if self.method == "threshold" and not few_ideals(self.order):
             raise InputError(
-                f"method='threshold' lists the ideals of the order, and this one has more than {MOST_IDEALS:,}. Use "
-                "method='additive'."
+                f"method='threshold' lists the ideals of the order, up to {MOST_IDEALS:,} of them and "
+                f"{MOST_WORDS >> 17} MB in all, and this one has more. Use method='additive'."
             )
         if self.method == "baseline":
             self._branches()

@@ -7,7 +7,7 @@ compare; as a product it is described by two numbers.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -41,7 +41,9 @@ class ProductOrder:
     def __post_init__(self) -> None:
         sizes: list[Any] = list(self.shape)
         if not sizes or any(isinstance(k, bool) or not isinstance(k, int) or k < 1 for k in sizes):
-            raise InputError(f"A product of chains needs lengths of at least 1, not {self.shape!r}.")
+            raise InputError(
+                f"A product of chains needs whole numbers of at least 1 as lengths (bins), not {self.shape!r}."
+            )
         if math.prod(sizes) > MOST_CELLS:
             raise InputError(
                 f"A product of {' × '.join(map(str, sizes))} cells is too large: {MOST_CELLS:,} is the limit. Take fewer bins."
@@ -54,7 +56,10 @@ class ProductOrder:
         return (
             isinstance(element, tuple)
             and len(element) == len(self.shape)
-            and all(isinstance(k, int) and 0 <= k < top for k, top in zip(element, self.shape, strict=True))
+            and all(
+                isinstance(k, (int, np.integer)) and 0 <= k < top
+                for k, top in zip(element, self.shape, strict=True)
+            )
         )
 
     def index(self, element: Any) -> int:
@@ -106,18 +111,23 @@ class FeatureOrder(ProductOrder):
 
     @classmethod
     def of(
-        cls, bounds: Iterable[Any], bins: int | Sequence[int], increasing: bool | Sequence[bool]
+        cls, bounds: Iterable[Any], bins: int | Sequence[int], directions: bool | Sequence[bool]
     ) -> FeatureOrder:
         """Check public limits and numbers of bins, one for each column."""
+        if not isinstance(bounds, Iterable) or isinstance(bounds, (str, bytes, Mapping)):  # pyright: ignore[reportUnnecessaryIsInstance] - what users pass
+            raise InputError(
+                f"from_features needs bounds=[(low, high), …], one pair for each column, not {bounds!r}. {WHY_BOUNDS} "
+                "They must not be the data's own minimum and maximum, because those belong to single records."
+            )
         limits = tuple(
             parse_interval(pair, f"bounds of column {place}", WHY_BOUNDS) for place, pair in enumerate(bounds)
         )
         if not limits:
             raise InputError("from_features needs bounds=[(low, high), …], one pair for each column.")
         sizes = _one_each(bins, len(limits), "bins")
-        rising = _one_each(increasing, len(limits), "increasing")
+        rising = _one_each(directions, len(limits), "directions")
         if not all(isinstance(up, bool) for up in rising):
-            raise InputError(f"increasing must be True or False for every column, not {increasing!r}.")
+            raise InputError(f"directions must be True or False for every column, not {directions!r}.")
         return cls(sizes, limits, tuple(not up for up in rising))
 
     def locate(self, features: Any) -> Floats:
@@ -154,7 +164,9 @@ def _number(value: Any) -> float:
 
 
 def _one_each(value: Any, count: int, name: str) -> tuple[Any, ...]:
-    """One entry for each column, from one for all or from a list."""
+    """One entry for each column, from one for all or from a list; plain values of arrays."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
     entries = tuple(value) if isinstance(value, (list, tuple)) else (value,) * count
     if len(entries) != count:
         raise InputError(f"{name} must be one value, or one for each of the {count} columns, not {value!r}.")

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.curves.choices import Choices
-from isotone.curves.poset_ideals import MOST_IDEALS, IdealList, list_ideals
+from isotone.curves.poset_ideals import MOST_IDEALS, MOST_WORDS, IdealList, list_ideals
 from isotone.errors import InputError
 
 __all__ = ["Cut", "ListedRegion", "Region"]
@@ -72,7 +72,8 @@ class ListedRegion:
         found = self.count_up_to(MOST_IDEALS)
         if found is None:
             raise InputError(
-                f"This order has more than {MOST_IDEALS:,} ideals: too many to list. Use method='additive'."
+                f"This order has too many ideals to list: {MOST_IDEALS:,}, or {MOST_WORDS >> 17} MB of them, is the "
+                "limit. Use method='additive'."
             )
         return found
 

@@ -273,9 +273,21 @@ def test_features_are_checked() -> None:
         {"bins": 0},
         {"bins": 9999},
         {"directions": "up"},
+        {"bounds": None},
+        {"bounds": {"age": (0, 1)}},
+        {"bins": 2.5},
     ]:
         with pytest.raises(InputError):
             make(**bad)
+    with pytest.raises(InputError, match="must not be the data's own"):
+        make(bounds=None)
+    with pytest.raises(InputError, match="directions must be"):
+        make(directions="up")
+    arrays = make(
+        bounds=np.array([[0, 1], [0, 2]]), bins=np.array([3, 4]), directions=np.array([True, False])
+    )
+    assert arrays.P == make(bounds=[(0, 1), (0, 2)], bins=[3, 4], directions=[True, False]).P
+    assert make(bins=np.int64(3)).P == make(bins=3).P
     with pytest.raises(InputError, match="2 columns"):
         make().fit([[1.0]], [0.5])
     odd: list[Any] = [["x", 1.0], [None, 0.2], [float("nan"), 0.1], [1e400, 0.5]]
@@ -301,3 +313,11 @@ def test_equal_orders_with_other_sequences_of_elements_are_cut_each_in_its_own()
             names.tolist(), np.repeat(list(values.values()), 500)
         )
         np.testing.assert_allclose(fit.predict(list(values)), list(values.values()), atol=0.02)
+
+
+@pytest.mark.parametrize("whole", [int, np.int8, np.int64])
+def test_cells_of_a_product_may_be_integers_of_any_type(whole: Any) -> None:
+    cells = [(whole(0), whole(1)), (whole(2), whole(2))] * 500
+    fit = model(ProductOrder((3, 3)), epsilon=10**6, public_n=1000).fit(cells, [0.0, 1.0] * 500)
+    np.testing.assert_allclose(fit.predict(cells[:2]), [0, 1], atol=0.01)
+    np.testing.assert_allclose(fit.predict(np.array(cells[:2])), [0, 1], atol=0.01)

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import itertools
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 from tests.support.curve_outcomes import records_of
-from tests.support.poset_outcomes import law, listed_whole
+from tests.support.poset_outcomes import ideals_of, law, listed_whole
 from tests.support.posets import all_posets
 
 from isotone.curves.grids import FINE
 from isotone.curves.losses import Absolute, Squared
 from isotone.curves.poset_arrangement import arrange
 from isotone.curves.poset_baseline import PosetBaseline, branches
+from isotone.curves.poset_blueprint import PosetBlueprint
 from isotone.curves.poset_ideals import list_ideals
+from isotone.curves.poset_product import ProductOrder
 from isotone.curves.poset_threshold import ideal_losses
 from isotone.curves.privacy import Setting
 from isotone.errors import InputError
@@ -61,6 +64,43 @@ def test_lists_of_ideals_stop_at_their_limit_and_pass_64_elements() -> None:
     assert (larger - smaller == 1).all()
     assert smaller.size == 100
     assert list_ideals(30, np.zeros((0, 2), np.int64), np.arange(30), most=1000) is None
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
+def test_pairs_of_ideals_that_differ_by_one_element_are_all_found_in_order(size: int) -> None:
+    for poset in all_posets(size):
+        found = list_ideals(size, poset.cover_pairs, poset.linear_order)
+        assert found is not None
+        ideals = [frozenset(np.flatnonzero(found.ideal(k)).tolist()) for k in range(found.count)]
+        assert sorted(map(sorted, ideals)) == sorted(map(sorted, ideals_of(poset, range(size))))
+        smaller, larger = (pair.tolist() for pair in found.extensions())
+        expected = {(a, b) for a in ideals for b in ideals if a < b and len(b) == len(a) + 1}
+        assert len(smaller) == len(expected)
+        assert {(ideals[low], ideals[high]) for low, high in zip(smaller, larger, strict=True)} == expected
+        # in this order each ideal's own pairs come before those it is the smaller of
+        assert larger == sorted(larger)
+        assert all(low < high for low, high in zip(smaller, larger, strict=True))
+
+
+def test_long_orders_of_small_width_are_listed() -> None:
+    """Half a million ideals of two chains of 700: each is looked at a few times, not once for each element."""
+    chains = np.array([[k, k + 2] for k in range(1398)])
+    found = list_ideals(1400, chains, np.arange(1400))
+    assert found is not None
+    assert found.count == 701**2
+    long = list_ideals(20_000, np.array([[k, k + 1] for k in range(19_999)]), np.arange(20_000))
+    assert long is not None
+    assert (np.diff(long.extensions()[1]) == 1).all()
+
+
+def test_an_order_with_too_many_ideals_is_refused_with_the_limits() -> None:
+    def plan(order: Any) -> PosetBlueprint:
+        return PosetBlueprint(order, Absolute(), (Fraction(0), Fraction(1)), "threshold")
+
+    for order in (Poset.antichain(range(20)), ProductOrder((30, 30)), ProductOrder((8, 8, 8))):
+        with pytest.raises(InputError, match=r"up to 1,000,000 of them and 128 MB .* method='additive'"):
+            plan(order)
+    assert plan(Poset.antichain(range(19))).arrangement().way == "listed"
 
 
 FORESTS = [
