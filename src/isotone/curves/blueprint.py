@@ -20,10 +20,13 @@ from isotone.curves.choices import Choices
 from isotone.curves.constant_splits import ConstantSplitter
 from isotone.curves.convex_splits import ConvexSplitter
 from isotone.curves.curve import Curve, CurveMechanism, RiskBound
-from isotone.curves.draws import CurveDraw, PieceDraw
+from isotone.curves.draws import BinnedDraw, CurveDraw, PieceDraw
 from isotone.curves.graphs import CurveGraph, constant_graph, convex_graph, lipschitz_graph, monotone_graph
 from isotone.curves.grids import FINE, LEVELS, Grid
+from isotone.curves.halving import HalvingScore
 from isotone.curves.histogram_fit import HistogramFit
+from isotone.curves.imbalance import Imbalance
+from isotone.curves.line_fit import LineFit, LineShares
 from isotone.curves.linear_graph import LinearGraph, linear_graph, spread_knots
 from isotone.curves.linear_splits import LinearSplitter
 from isotone.curves.lipschitz_splits import LipschitzSplitter
@@ -50,7 +53,14 @@ CUTTING = Fraction(1, 10)
 GROWTH = Fraction(23, 20)
 """How much more a level of the additive tree spends than the one before."""
 FEW = 30
-"""Below this product of epsilon and records, ``auto`` means bins for losses that are fitted by means."""
+"""Below this product of epsilon and records a curve has a few bins: ``auto`` means bins for losses that are fitted by
+means, and ``additive`` draws a curve on bins for others."""
+FEW_BINS, FEW_VALUES = 6, 4
+FAINT = 7
+"""Epsilon times the records, over the records to the power 2/3: below this, the noise of the mechanism is larger than
+what a curve can gain by following the noise of the records, and losses without means are fitted by lines."""
+CERTAIN = 500
+"""From this product of epsilon and records on, lines go through bins that hold equally many records."""
 MANY = 5_000
 """From this product of epsilon and records on, losses without means are fitted by histograms instead of a tree."""
 MOST_HISTOGRAMS = 4096
@@ -159,13 +169,14 @@ class Blueprint:
         concave = self.shape is not None and self.shape.kind == "concave"
         mirror = concave == self.increasing
         plan = replace(self, loss=self.loss.flipped()) if concave else self
-        inner = plan._upward(self.method_used(n, setting), _strength(n, setting), setting)
+        inner = plan._upward(self.method_used(n, setting), n, setting)
         if not mirror and not concave:
             return inner
         return Turned(setting, self.grid.points, inner, mirror, concave)
 
-    def _upward(self, method: str, strength: float, setting: Setting) -> CurveMechanism:
-        """The mechanism for increasing curves; ``strength`` is epsilon times the number of units."""
+    def _upward(self, method: str, n: int, setting: Setting) -> CurveMechanism:
+        """The mechanism for increasing curves."""
+        strength = _strength(n, setting)
         if self.shape is None and method == "baseline":
             return self._draw(Shape("any"), setting, strength)
         if self.shape is not None:
@@ -177,19 +188,56 @@ class Blueprint:
             return TreeMechanism(setting, self.grid.points, score, min(levels, deepest), self._steepest)
         if method == "bins":
             return self._bins(strength, setting)
-        return self._additive(strength, setting)
+        if self.loss.by_means:
+            levels = self.levels or (1 if strength < 2_000 else 2 if strength < 50_000 else 3)
+            return self._measured(levels, CUTTING, strength, setting)
+        if self.levels is None:
+            return self._without_means(n, strength, setting)
+        return self._additive_tree(self.levels, setting)
 
-    def _additive(self, strength: float, setting: Setting) -> CurveMechanism:
-        if not self.loss.by_means:
-            if self.levels is None and strength >= MANY:
-                return self._histograms(strength, setting)
-            levels = self.levels or max(2, round(math.log2(max(1.0, strength)) / 2))
-            score = AdditiveScore(self.loss.slopes(FINE, self.span))
-            return TreeMechanism(
-                setting, self.grid.points, score, min(levels, LEVELS), self._steepest, growth=GROWTH
+    def _without_means(self, n: int, strength: float, setting: Setting) -> CurveMechanism:
+        """``additive`` for losses that no sum determines: by how much there is to see."""
+        if strength < FEW:
+            bins = min(FEW_BINS, self.grid.points)
+            inner = self._curve_draw(bins, Shape("any"), setting, FEW_VALUES)
+            return BinnedDraw(setting, self.grid.points, inner)
+        slopes = self.loss.slopes(FINE, self.span)
+        # a quantile far from the median has few records on one side
+        even = 2 * min(slopes.above, slopes.below) / (slopes.above + slopes.below)
+        if even * strength < FAINT * max(1, n) ** (2 / 3):
+            return self._lines(strength, even * strength >= CERTAIN, setting)
+        if strength < MANY:
+            return self._additive_tree(max(2, round(math.log2(strength) / 2)), setting)
+        return self._histograms(strength, setting)
+
+    def _additive_tree(self, levels: int, setting: Setting) -> TreeMechanism:
+        score = AdditiveScore(self.loss.slopes(FINE, self.span))
+        return TreeMechanism(
+            setting, self.grid.points, score, min(levels, LEVELS), self._steepest, growth=GROWTH
+        )
+
+    def _lines(self, strength: float, certain: bool, setting: Setting) -> LineFit:
+        slopes, points = self.loss.slopes(FINE, self.span), self.grid.points
+        bins = min(points, MOST_HISTOGRAMS, max(2, round(1.6 * strength ** (1 / 3))))
+        if not certain:
+            shares = LineShares(Fraction(1, 2), Fraction(1, 2))
+            cuts, score = AdditiveScore(slopes), Imbalance(slopes, 64)
+            return LineFit(
+                setting, points, cuts, 2, bins, score, shares, Fraction(1, 2), steepest=self._steepest
             )
-        levels = self.levels or (1 if strength < 2_000 else 2 if strength < 50_000 else 3)
-        return self._measured(levels, CUTTING, strength, setting)
+        halving = Fraction(15, 100) if strength < MANY else Fraction(8, 100)
+        values = Fraction(45, 100) if strength < MANY else Fraction(50, 100)
+        return LineFit(
+            setting,
+            points,
+            HalvingScore(),
+            3,
+            bins,
+            Imbalance(slopes),
+            LineShares(halving, values, 1 - halving - values),
+            table=self.loss.table(ROWS, 256, self.span),
+            steepest=self._steepest,
+        )
 
     def _histograms(self, strength: float, setting: Setting) -> HistogramFit:
         root, points = math.sqrt(strength), self.grid.points
@@ -228,9 +276,8 @@ class Blueprint:
         if self.loss.by_means:
             return self._measured(0, Fraction(0), strength, setting)
         bins = min(self.grid.points, MOST_HISTOGRAMS, max(2, round(0.6 * math.sqrt(strength))))
-        return QuantileBins(
-            setting, self.grid.points, self.loss.slopes(FINE, self.span), bins, self._steepest
-        )
+        score = Imbalance(self.loss.slopes(FINE, self.span))
+        return QuantileBins(setting, self.grid.points, score, bins, self._steepest)
 
     @property
     def _steepest(self) -> float:
@@ -269,6 +316,11 @@ class Blueprint:
             pieces = _linear_graph(knots.size, values + 1, shape.pieces)
             return PieceDraw(setting, points, pieces, knots, values + 1, table, unit, self._steepest)
         rise = self._rise(shape, values) if shape.kind == "lipschitz" else 0
+        return self._curve_draw(points, shape, setting, values, rise)
+
+    def _curve_draw(
+        self, points: int, shape: Shape, setting: Setting, values: int, rise: int = 0
+    ) -> CurveDraw:
         graph = _graph(shape, points, values + 1, rise)
         table = self.loss.table(ROWS, values, self.span)
         unit = self.loss.unit(ROWS, values, self.span)

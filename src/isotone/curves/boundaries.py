@@ -1,8 +1,8 @@
-"""The last stroke on a step curve: its values stay, and every boundary between two steps is drawn again.
+"""Boundaries between two values, drawn again where both values are known.
 
-A boundary may move between the middles of its two steps, so boundaries look at different records and all of them
-together cost what one costs. Moving a boundary past a record exchanges two values for it, which differ little where
-steps are low: the noise in the loss is in proportion to the height of the step, and heights add up to at most the range
+Boundaries move in windows that do not overlap, so they look at different records and all of them together cost what
+one costs. Moving a boundary past a record exchanges two values for it, which differ little where steps are low: the
+noise in the loss is in proportion to the height of the step, and heights add up to at most the range
 (docs/theory/curves.md, section 11).
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -21,7 +22,7 @@ from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
 from isotone.curves.tree import Parts, Runs, draw_cuts
 
-__all__ = ["BoundaryScore", "move_boundaries"]
+__all__ = ["BoundaryScore", "draw_boundaries", "merged", "move_boundaries"]
 
 Ints = NDArray[np.int64]
 
@@ -36,30 +37,46 @@ def move_boundaries(
     share: Fraction,
     choices: Choices,
 ) -> tuple[Ints, Ints]:
-    """Steps with the same values (columns of ``table``) and new boundaries, for ``share`` of epsilon."""
+    """Steps with the same values (columns of ``table``) and new boundaries, for ``share`` of epsilon.
+
+    A boundary may move between the middles of its two steps.
+    """
     starts, values = merged(starts, values)
     if starts.size == 1:
         return starts, values
-    runs = Runs.of(records)
     middles = (starts + np.r_[starts[1:], points]) // 2
-    edges = np.searchsorted(runs.point, middles)
-    windows = Parts(
-        low=middles[:-1],
-        high=middles[1:],
-        floor=np.zeros(middles.size - 1, np.int64),
-        width=0,
-        first=edges[:-1],
-        last=edges[1:],
-    )
-    score = BoundaryScore(table, values)
-    rates = [setting.rate(share, scale) for scale in score.ranges(windows)]
-    cuts, _ = draw_cuts(runs, windows, score, rates, choices)
+    score = BoundaryScore(table, values[:-1], values[1:])
+    cuts = draw_boundaries(records, middles[:-1], middles[1:], score, setting, share, choices)
     moved = np.r_[0, cuts]
     kept = np.r_[moved[1:] > moved[:-1], True]  # a step whose boundaries meet is gone
     return moved[kept], values[kept]
 
 
-def merged(starts: Ints, values: Ints) -> tuple[Ints, Ints]:
+def draw_boundaries(
+    records: Records,
+    low: Ints,
+    high: Ints,
+    score: BoundaryScore,
+    setting: Setting,
+    share: Fraction,
+    choices: Choices,
+) -> Ints:
+    """In every window ``low, …, high − 1`` the first point above a boundary; windows must not overlap."""
+    runs = Runs.of(records)
+    windows = Parts(
+        low=low,
+        high=high,
+        floor=np.zeros(low.size, np.int64),
+        width=0,
+        first=np.searchsorted(runs.point, low),
+        last=np.searchsorted(runs.point, high),
+    )
+    rates = [setting.rate(share, scale) for scale in score.ranges(windows)]
+    cuts, _ = draw_cuts(runs, windows, score, rates, choices)
+    return cuts
+
+
+def merged(starts: Ints, values: NDArray[Any]) -> tuple[Ints, NDArray[Any]]:
     """The same steps, with equal neighbours made one."""
     new = np.r_[True, values[1:] != values[:-1]]
     return starts[new], values[new]
@@ -67,13 +84,14 @@ def merged(starts: Ints, values: Ints) -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True)
 class BoundaryScore:
-    """The loss of a boundary's place: window ``i`` lies between the values ``values[i]`` and ``values[i + 1]``.
+    """The loss of a boundary's place: in window ``i`` it parts the values ``below[i]`` and ``above[i]``.
 
     ``table`` has the loss of every value (column) for every ``y`` (row), in integers.
     """
 
     table: Ints = field(repr=False)
-    values: Ints
+    below: Ints
+    above: Ints
 
     def scores(self, runs: Runs, parts: Parts, offsets: Ints) -> Ints:
         """What the records below the cut lose by having the lower value, up to a constant of the window."""
@@ -86,18 +104,26 @@ class BoundaryScore:
             parts.last,
             offsets,
             self.table,
-            self.values,
+            self.below,
+            self.above,
         )
 
     def ranges(self, parts: Parts) -> list[int]:
         """The most that a record can lose or gain by the exchange of the two values."""
-        columns = self.table[:, self.values]
-        return np.abs(np.diff(columns, axis=1)).max(axis=0).tolist()
+        return np.abs(self.table[:, self.below] - self.table[:, self.above]).max(axis=0).tolist()
 
 
 @njit(cache=True)
 def _losses(
-    rows: Ints, weights: Ints, start: Ints, first: Ints, last: Ints, offsets: Ints, table: Ints, values: Ints
+    rows: Ints,
+    weights: Ints,
+    start: Ints,
+    first: Ints,
+    last: Ints,
+    offsets: Ints,
+    table: Ints,
+    below: Ints,
+    above: Ints,
 ) -> Ints:
     scores = np.empty(offsets[-1], np.int64)
     for part in range(first.size):
@@ -106,7 +132,7 @@ def _losses(
         for run in range(first[part], last[part]):
             for record in range(start[run], start[run + 1]):
                 row = table[rows[record]]
-                score += weights[record] * (row[values[part]] - row[values[part + 1]])
+                score += weights[record] * (row[below[part]] - row[above[part]])
             place += 1
             scores[place] = score
     return scores

@@ -21,9 +21,10 @@ from isotone.curves.curve import Curve, CurveMechanism, RiskBound
 from isotone.curves.graphs import CurveGraph
 from isotone.curves.grids import FINE
 from isotone.curves.linear_graph import LinearGraph, piece_costs
+from isotone.curves.measure import equal_bins
 from isotone.curves.records import Records
 
-__all__ = ["CurveDraw", "PieceDraw", "point_costs"]
+__all__ = ["BinnedDraw", "CurveDraw", "PieceDraw", "point_costs"]
 
 Ints = NDArray[np.int64]
 
@@ -80,6 +81,33 @@ class CurveDraw(CurveMechanism):
         count = CircuitTables(graph, np.zeros(graph.nodes, np.int64), Fraction(1)).log_total()
         noise = self.unit * self._range * count * self.setting.factor / float(self.setting.epsilon)
         return RiskBound(noise, self.steepest / (2 * (self.table.shape[1] - 1)))
+
+
+@dataclass(frozen=True)
+class BinnedDraw(CurveMechanism):
+    """A draw from the step curves on equal bins: ``inner`` has a point for every bin.
+
+    For so few records that a curve with more freedom would follow noise.
+
+    Guarantee: epsilon-DP for one privacy unit (docs/theory/curves.md, section 7; a record has one bin).
+    Error: ``error()`` is an estimate: how much a curve rises within a bin is not known.
+    """
+
+    inner: CurveDraw
+
+    def draw(self, records: Records, choices: Choices) -> Curve:
+        """A step curve with at most one step for each bin."""
+        whole = np.zeros(1, np.int64), np.full(1, self.points, np.int64)
+        starts = equal_bins(*whole, self.inner.points)
+        bins = np.searchsorted(starts, records.cells, side="right") - 1
+        curve = self.inner.draw(Records(bins, records.levels, records.weights), choices)
+        return Curve(starts[curve.knots], curve.values, self.points)
+
+    def error(self) -> RiskBound:
+        """Section 7, and what a curve costs that rises evenly."""
+        drawn = self.inner.error()
+        within = self.inner.steepest / (2 * self.inner.points)
+        return RiskBound(drawn.noise, drawn.per_record + within, proved=False)
 
 
 @dataclass(frozen=True)

@@ -135,10 +135,10 @@ def _gaps(runs: Runs, parts: Parts, offsets: Ints) -> tuple[Ints, Ints]:
 
 
 def _of_parts(point: Ints, parts: Parts) -> Ints:
-    """The points of all runs, part by part (parts are in order and no run is in two of them)."""
-    if not parts.first.size or parts.last[-1] == parts.first[0]:
-        return np.zeros(0, np.int64)
-    return point[parts.first[0] : parts.last[-1]]
+    """The points of all runs, part by part."""
+    sizes = parts.last - parts.first
+    ahead = np.cumsum(sizes) - sizes
+    return point[np.arange(sizes.sum()) + np.repeat(parts.first - ahead, sizes)]
 
 
 def _children(parts: Parts, cut: Ints, split: Ints) -> Parts:
