@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
@@ -11,8 +12,10 @@ import pytest
 from tests.support.poset_outcomes import brute_law, composed, cut_key, ideals_of, law, listed_whole, runs
 from tests.support.posets import all_posets
 
-from isotone.curves.circuits import CircuitTables
+from isotone.curves import poset_arrangement
+from isotone.curves.circuits import Circuit, CircuitTables
 from isotone.curves.poset_arrangement import arrange
+from isotone.curves.poset_composition import Composition
 from isotone.curves.poset_grid import GridRegion
 from isotone.curves.poset_product import ProductOrder
 from isotone.curves.poset_regions import Region
@@ -164,3 +167,96 @@ def test_components_that_are_grids_are_cut_as_grids() -> None:
     assert not found.relaxed
     assert [region.members.size for region in found.regions] == [144, 144, 2]
     assert sorted(np.concatenate([region.members for region in found.regions]).tolist()) == list(range(290))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
+def test_parts_have_few_ideals(size: int) -> None:
+    """At most (n/w + 1)^w in an order of width w, and one more in both sides of a cut together."""
+    for poset in all_posets(size):
+        ideals = ideals_of(poset, range(size))
+        assert len(ideals) <= (size / poset.width + 1) ** poset.width + 1e-9
+        for below in ideals:
+            above = frozenset(range(size)) - below
+            sides = len(ideals_of(poset, sorted(below))) + len(ideals_of(poset, sorted(above)))
+            assert sides <= len(ideals) + 1
+
+
+def test_a_staircase_takes_few_choices() -> None:
+    shape = (3, 4)
+    region = GridRegion.whole(np.arange(12).reshape(shape))
+    weights = np.random.default_rng(2).integers(-4, 5, 12)
+    taken = [len(outcomes.taken) for _, outcomes in runs(lambda o: region.cut(weights, RATE, o))]
+    assert len(taken) == 35
+    assert max(taken) <= sum(shape)
+
+
+@pytest.mark.parametrize("bits", [0, 10, 20, 30, 40, 49])
+def test_a_factor_is_right_to_within_its_stated_error(bits: int) -> None:
+    """exp(−rate·cost) for exponents of both signs, against sixty digits."""
+    rng = np.random.default_rng(bits)
+    one = Circuit(np.array([False]), np.array([0, 0]), np.array([], np.int64))
+    with localcontext(prec=60):
+        for cost in rng.integers(-(2**62), 2**62, 200).tolist():
+            rate = Fraction(int(rng.integers(1, 2**40)), 2**40) * Fraction(2**bits, 2**62)
+            tables = CircuitTables(one, np.array([cost]), rate)
+            mantissa, exponent, error = (
+                part[0].item() for part in (tables._mantissa, tables._exponent, tables._error)
+            )
+            x = Decimal(rate.numerator) * cost / Decimal(rate.denominator)
+            off = Decimal(mantissa).ln() + exponent * Decimal(2).ln() + x
+            assert error == (64 + 8 * abs(float(rate) * cost)) * 2.0**-53
+            assert abs(off) <= Decimal(error)
+
+
+def relations(composition: Composition) -> np.ndarray:
+    """What the tree of a composition says about the order on its members."""
+    start, stop = composition.places
+    size = composition.members.size
+    less = np.zeros((size, size), np.bool_)
+    for part in composition.parts:
+        for i, low in enumerate(part.children):
+            for j, high in enumerate(part.children):
+                if (part.series and i < j) or (part.less is not None and part.less[i, j]):
+                    less[start[low] : stop[low], start[high] : stop[high]] = True
+    whole = np.zeros((size, size), np.bool_)
+    whole[np.ix_(composition.members, composition.members)] = less
+    return whole
+
+
+def tangled(seed: int) -> Poset:
+    """An order that is out of reach, inside series and parallel parts."""
+    rng = np.random.default_rng(seed)
+    pairs = [(int(a), 40 + int(b)) for a, b in rng.integers(0, 40, (160, 2))]
+    return Poset.disjoint_union(
+        Poset.series(Poset(range(80), pairs), Poset.antichain("xy")), Poset.chain("pq")
+    )
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_relaxed_order_has_only_relations_of_the_order(seed: int) -> None:
+    poset = tangled(seed)
+    found = arrange(poset)
+    (region,) = found.regions
+    assert found.relaxed
+    assert isinstance(region, Composition)
+    kept, whole = relations(region), poset.leq_matrix() & ~np.eye(len(poset), dtype=np.bool_)
+    assert not (kept & ~whole).any()
+    assert not ((kept.astype(int) @ kept.astype(int) > 0) & ~kept).any()  # an order: transitive
+    assert kept.sum() > 0.2 * whole.sum()
+
+
+@pytest.mark.parametrize("most_projected", [5_000, 0])
+def test_no_monotone_truth_gets_farther_away(most_projected: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the projection in squares, by the envelopes in the largest difference."""
+    monkeypatch.setattr(poset_arrangement, "MOST_PROJECTED", most_projected)
+    poset, rng = tangled(3), np.random.default_rng(3)
+    found, covers = arrange(poset), poset.cover_pairs
+    leq = poset.leq_matrix()
+    for _ in range(20):
+        truth = np.array([rng.random(len(poset))[leq[:, x]].max() for x in range(len(poset))])
+        truth = np.array([truth[leq[:, x]].max() for x in range(len(poset))])
+        values = np.clip(truth + rng.normal(0, 0.3, len(poset)), 0, 1)
+        made = found.monotone(values)
+        assert (made[covers[:, 0]] <= made[covers[:, 1]]).all()
+        order = 2 if most_projected else np.inf
+        assert np.linalg.norm(made - truth, order) <= np.linalg.norm(values - truth, order) * (1 + 1e-9)

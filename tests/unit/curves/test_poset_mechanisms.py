@@ -12,6 +12,7 @@ from tests.support.curve_outcomes import records_of
 
 from isotone.curves.grids import FINE
 from isotone.curves.losses import parse_loss
+from isotone.curves.measure import noisy_means
 from isotone.curves.poset_blueprint import PosetBlueprint
 from isotone.curves.poset_mechanisms import OrderMechanism, PosetTree
 from isotone.curves.poset_product import ProductOrder
@@ -74,3 +75,32 @@ def test_the_measured_excess_stays_below_the_bound() -> None:
         losses.append(sum(abs(values[x] - level / FINE) for x, level in rows))
     # the best monotone function has no loss, as the data rise along the order's numbering
     assert np.mean(losses) <= mechanism.error().noise + 400 * mechanism.error().per_record
+
+
+def test_noise_in_the_sums_of_a_part_costs_what_is_stated() -> None:
+    """Excess of at most 2S + r/2 for noises of total size S, whatever they are; here in records, with budget 1/2."""
+    rng, setting, share = np.random.default_rng(9), Setting(Fraction(1)), Fraction(1, 2)
+    faintest = 1.0  # half the scale of the noise
+    closest = 0.0
+    for _ in range(3000):
+        count = int(rng.integers(0, 12))
+        levels = rng.choice([0, FINE // 3, FINE], count)
+        noise = np.rint(rng.normal(0, rng.choice([0.2, 1, 4]), (2, 1)) * FINE).astype(np.int64)
+        choices: Any = Added(noise)
+        records = records_of([(0, int(u)) for u in levels])
+        mean, _ = noisy_means(records, np.zeros(1, np.int64), setting, share, choices)
+        value, true = np.clip(mean[0], 0, 1), levels.mean() / FINE if count else 0.0
+        bound = 2 * np.abs(noise).sum() / FINE + faintest / 2
+        assert count * (value - true) ** 2 <= bound + 1e-9
+        closest = max(closest, count * (value - true) ** 2 / bound)
+    assert closest > 0.3
+
+
+class Added:
+    """Choices that add given noise."""
+
+    def __init__(self, noise: np.ndarray) -> None:
+        self.noise = noise
+
+    def perturb(self, values: np.ndarray, rate: Fraction) -> np.ndarray:
+        return values + self.noise

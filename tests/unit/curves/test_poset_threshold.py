@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -64,6 +65,49 @@ def test_lists_of_ideals_stop_at_their_limit_and_pass_64_elements() -> None:
     assert (larger - smaller == 1).all()
     assert smaller.size == 100
     assert list_ideals(30, np.zeros((0, 2), np.int64), np.arange(30), most=1000) is None
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_the_additive_excess_bounds_the_excess_of_the_least_loss_on_orders(size: int) -> None:
+    """With derivatives at the middle from the left or the right; two steps of values are half the interval."""
+    rng = np.random.default_rng(10 + size)
+    for poset in all_posets(size):
+        region: Any = listed_whole(poset)
+        for side in (1, 2):
+            costs = convex_costs(rng, size, 5)
+            slopes = np.diff(costs, axis=1)[:, side]
+            least = ideal_losses(region, costs)
+            additive = region.ideals.sums(-slopes[region.members])
+            assert (least - least.min() <= 2 * (additive - additive.min())).all()
+
+
+def scores_moved(size: int, records: int) -> Iterator[tuple[int, np.ndarray]]:
+    """How far scores move apart if one record is added, or replaced; and the change of its loss. Light and heavy data."""
+    rng = np.random.default_rng(10 * records + size)
+    for poset in all_posets(size):
+        region: Any = listed_whole(poset)
+        for x, heavy in itertools.product(range(size), [0, -100, 100] * 2):
+            costs = convex_costs(rng, size, 5) + heavy * np.arange(5)
+            old, new = np.vstack([convex_costs(rng, records, 5), np.zeros((1, 5), np.int64)])[:2]
+            before, after = costs.copy(), costs.copy()
+            before[x] += old
+            after[x] += new
+            moved = ideal_losses(region, after) - ideal_losses(region, before)
+            yield int(np.ptp(moved)), new - old
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+@pytest.mark.parametrize("records", [1, 2])
+def test_one_record_moves_the_scores_of_ideals_apart_by_at_most_half_the_interval(
+    size: int, records: int
+) -> None:
+    """By the range of its loss over half the interval; replaced at its element, by that of the difference of both."""
+    shares: list[float] = []
+    for moved, change in scores_moved(size, records):
+        bound = max(int(np.ptp(change[:3])), int(np.ptp(change[2:])))
+        assert moved <= bound
+        shares.append(moved / max(1, bound))
+    assert max(shares) == 1
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
