@@ -36,6 +36,8 @@ class LipschitzSplitter:
     steps: int
 
     def __post_init__(self) -> None:
+        # no curve can rise by more than all values, and larger numbers may not fit 64 bits
+        object.__setattr__(self, "steps", min(self.steps, self.values - 1))
         ways = min(self.steps, self.values // 2 + 1) ** 2
         refuse_large(self.points * max(self.values, ways), self.points, self.values)
 

@@ -220,6 +220,16 @@ def test_a_slope_too_small_for_the_grid_says_which_grid_would_do() -> None:
         plan.mechanism(100, Setting(Fraction(1)))
 
 
+@pytest.mark.parametrize("method", ["auto", "threshold"])
+def test_a_slope_may_be_as_large_as_one_likes(method: str) -> None:
+    grid = Grid(-(Fraction(10) ** 200), Fraction(10) ** 200, 5)
+    plan = Blueprint(
+        Squared(), (Fraction(0), Fraction(1)), grid, method, parse_shape(("lipschitz", 1)), None, 8
+    )
+    curve = plan.mechanism(60, Setting(Fraction(20))).release(random_records(np.random.default_rng(0), 5))
+    check_shape("any", 0, curve.at(np.arange(5)))
+
+
 def test_shapes_need_even_grids_and_have_no_bins() -> None:
     listed = Grid(Fraction(0), Fraction(1), 2, (0.0, 1.0))
     with pytest.raises(InputError, match="evenly spaced"):
