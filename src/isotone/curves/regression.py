@@ -80,11 +80,14 @@ class PrivateIsotonicRegression(PrivateEstimator):
         all monotone curves on a grid. "bins": equal bins and pooling. "auto": by a public rule.
     shape : None, ("constant", pieces), ("linear", pieces), ("lipschitz", slope), "convex" or "concave"
         With a shape, "threshold" is the published tree for it, and every other method (but "bins") is one exact draw
-        from all curves of that shape. The released curve has the shape exactly.
+        from all curves of that shape. The released curve has the shape exactly. Linear pieces end on 17 evenly spread
+        points of ``x`` (on all, if it has fewer). Shapes need an even grid of ``x``; one that is too large for the shape
+        is refused before the ledger is charged.
     levels : int, optional
         How often the range of values is halved.
     x_grid : int, "integers" or list of points, optional
-        The public grid of ``x``: so many even points, every integer of ``bounds``, or these points.
+        The public grid of ``x``: so many even points, every integer of ``bounds``, or these points. By default 4096, and
+        fewer for the baseline and for shapes: 256 (constant), 257 (linear), 65 (Lipschitz), 33 (convex, concave).
     value_levels : power of two, optional
         Steps of the grid of values of baseline and shapes: values are off by at most half a step.
     public_n : int, optional

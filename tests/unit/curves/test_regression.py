@@ -154,6 +154,25 @@ def test_whole_numbers_may_be_numpys() -> None:
 def test_missing_bounds_say_why_the_data_must_not_give_them() -> None:
     with pytest.raises(InputError, match=r"bounds=\(low, high\) is missing.*must not be the data's own"):
         PrivateIsotonicRegression(y_range=(0, 1)).fit([1], [1])
+    with pytest.raises(InputError, match=r"y_range=\(low, high\) is missing.*must not be the data's own"):
+        PrivateIsotonicRegression(bounds=(0, 1)).fit([1], [1])
+
+
+def test_the_usual_grids_have_the_stated_sizes() -> None:
+    """And linear pieces end where the documentation says."""
+    sizes = {
+        None: 4096,
+        ("constant", 2): 256,
+        ("linear", 2): 257,
+        ("lipschitz", 1): 65,
+        "convex": 33,
+        "concave": 33,
+    }
+    for shape, points in sizes.items():
+        assert regression(shape=shape, x_grid=None).check().grid.points == points
+    assert regression(method="baseline", x_grid=None).check().grid.points == 256
+    model = regression(shape=("linear", 16), x_grid=None, epsilon=50).fit(*line())
+    assert set(model.X_thresholds_) <= set(np.linspace(0, 10, 17))
 
 
 def test_weights_need_a_largest_weight() -> None:
