@@ -9,17 +9,23 @@ from __future__ import annotations
 import math
 from collections.abc import Generator
 from contextlib import contextmanager
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.support.curve_cases import largest_ratio
+from tests.support.curve_cases import MECHANISMS, largest_ratio
 from tests.support.curve_outcomes import Outcomes, distribution
 
 from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression, poset_regression, regression
+from isotone.curves.blueprint import METHODS
+from isotone.curves.curve import CurveMechanism
+from isotone.curves.histogram_fit import HistogramFit
+from isotone.curves.privacy import Setting
 from isotone.order import Poset
 
 ROUNDING = 1e-9
+SHAPES = ("constant", "linear", "lipschitz", "convex", "concave")
 Data = dict[str, Any]
 
 
@@ -168,3 +174,22 @@ def test_the_check_of_whole_fits_notices_a_budget_that_is_spent_twice(
     model = curve()
     other = law_of_fit(model, joined(LOW, {"X": [0.0], "y": [1.0]}))
     assert largest_ratio(law_of_fit(model, LOW), other) > 1.5
+
+
+def kinds_of(base: type) -> set[type]:
+    """The classes of the library, without those that tests make."""
+    found = set(base.__subclasses__())
+    inner = [kinds_of(kind) for kind in found]
+    return {kind for kind in found.union(*inner) if kind.__module__.startswith("isotone.")}
+
+
+def test_every_method_and_shape_is_walked_through() -> None:
+    """Every class of mechanisms, every method, every shape both ways; histograms have a test of their own."""
+    setting = Setting(Fraction(1))
+    walked = {type(factory(setting)) for factory in MECHANISMS.values()}
+    assert kinds_of(CurveMechanism) <= walked | {HistogramFit}
+    for method in set(METHODS) - {"auto"}:
+        assert any(name.startswith(method) for name in MECHANISMS), method
+    for shape in SHAPES:
+        for way in ("drawn", "tree"):
+            assert any(name.startswith(shape) and name.endswith(way) for name in MECHANISMS), (shape, way)
