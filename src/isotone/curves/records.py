@@ -165,6 +165,10 @@ def _array(values: Any, *, units: bool) -> NDArray[Any]:
         return array
 
 
+_BOOLEANS = {"true": 1.0, "false": 0.0}
+"""What booleans become in an array of text."""
+
+
 def _numbers(column: NDArray[Any]) -> Floats:
     """Floats; what cannot be read is NaN, silently."""
     if column.dtype.kind in "fiub":
@@ -177,6 +181,8 @@ def _numbers(column: NDArray[Any]) -> Floats:
 def _number(value: Any) -> float:
     try:
         value = _unwrapped(value)
+        if isinstance(value, str) and (word := value.strip().lower()) in _BOOLEANS:
+            return _BOOLEANS[word]
         # numpy reads a complex number with a warning, Python not at all
         return math.nan if isinstance(value, np.complexfloating) else float(value)
     except Exception:  # whatever a value objects to is a matter of contents

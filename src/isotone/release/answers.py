@@ -9,7 +9,7 @@ from typing import Any, Literal
 import narwhals as nw
 
 from isotone.errors import InputError
-from isotone.release.numbers import REAL, as_real
+from isotone.release.numbers import REAL, as_written
 from isotone.release.texts import as_text
 
 __all__ = ["Answers"]
@@ -81,4 +81,4 @@ def _boolean(value: nw.Expr, true: bool, false: bool) -> nw.Expr:
 def _is_number(column: str, dtype: Any, words: tuple[str, ...]) -> nw.Expr:
     """Whether the value is one of the numbers among the words, however the column writes it."""
     numbers = [float(word) for word in words if re.fullmatch(REAL, word)]
-    return as_real(column, dtype).is_in(numbers).fill_null(False) if numbers else nw.lit(False)
+    return as_written(column, dtype).is_in(numbers).fill_null(False) if numbers else nw.lit(False)

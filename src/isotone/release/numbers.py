@@ -10,7 +10,7 @@ from typing import Any
 
 import narwhals as nw
 
-__all__ = ["REAL", "as_integer", "as_real", "is_readable"]
+__all__ = ["REAL", "as_integer", "as_real", "as_written", "is_readable"]
 
 REAL = r"^[-+]?([0-9]{1,30}(\.[0-9]{0,40})?|\.[0-9]{1,40})([eE][-+]?[0-9]{1,2})?$"
 _INTEGER = r"^[-+]?[0-9]{1,17}(\.0*)?$"
@@ -23,16 +23,26 @@ def is_readable(dtype: Any) -> bool:
 
 
 def as_real(column: str, dtype: Any) -> nw.Expr:
-    """The column as a float; missing, unparsable, infinite and NaN values are null."""
-    value = nw.col(column)
-    if not is_readable(dtype):
+    """The column as a float; missing, unparsable, infinite and NaN values are null.
+
+    Booleans are 1 and 0, and so are the words true and false: what booleans become beside one value of another type.
+    """
+    if dtype == nw.Boolean:
+        return nw.col(column).cast(nw.Int8).cast(nw.Float64)
+    if not is_readable(dtype) or dtype.is_numeric():
+        return as_written(column, dtype)
+    return _finite(_booleans_too(column, REAL).cast(nw.Float64))
+
+
+def as_written(column: str, dtype: Any) -> nw.Expr:
+    """The same, for numbers only: booleans and their words are none."""
+    if not is_readable(dtype) or dtype == nw.Boolean:
         return nw.lit(None).cast(nw.Float64)
-    if dtype.is_numeric():
-        number = value.cast(nw.Float64)
-    elif dtype == nw.Boolean:
-        number = value.cast(nw.Int8).cast(nw.Float64)
-    else:
-        number = _matching(column, REAL).cast(nw.Float64)
+    value = nw.col(column) if dtype.is_numeric() else _matching(column, REAL)
+    return _finite(value.cast(nw.Float64))
+
+
+def _finite(number: nw.Expr) -> nw.Expr:
     # A comparison with NaN is false (or orders NaN last): either way only finite numbers pass.
     finite = (number >= -1e300) & (number <= 1e300)
     return nw.when(finite.fill_null(False)).then(number)
@@ -52,10 +62,17 @@ def as_integer(column: str, dtype: Any) -> nw.Expr:
         return nw.when((rounded.cast(nw.Float64) == real).fill_null(False)).then(rounded)
     if dtype == nw.Boolean:
         return nw.col(column).cast(nw.Int8).cast(nw.Int64)
-    text = _matching(column, _INTEGER)
+    text = _booleans_too(column, _INTEGER)
     return text.str.replace_all(r"\.0*$", "").cast(nw.Int64)
 
 
 def _matching(column: str, pattern: str) -> nw.Expr:
     text = nw.col(column).cast(nw.String).str.strip_chars()
     return nw.when(text.str.contains(pattern).fill_null(False)).then(text)
+
+
+def _booleans_too(column: str, pattern: str) -> nw.Expr:
+    text = nw.col(column).cast(nw.String).str.strip_chars()
+    word = text.str.to_lowercase()
+    number = nw.when(text.str.contains(pattern).fill_null(False)).then(text)
+    return nw.when(word == "true").then(nw.lit("1")).when(word == "false").then(nw.lit("0")).otherwise(number)

@@ -13,7 +13,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from isotone.release.numbers import as_real, is_readable
+from isotone.release.numbers import as_written, is_readable
 
 __all__ = ["as_text", "as_unit", "name_text", "text_of"]
 
@@ -31,7 +31,7 @@ def as_text(column: str, dtype: Any) -> nw.Expr:
     if dtype.is_integer():
         return value.cast(nw.String)
     if dtype.is_numeric():
-        number = as_real(column, dtype)
+        number = as_written(column, dtype)
         small = ((number >= -_LARGEST) & (number <= _LARGEST)).fill_null(False)
         rounded = nw.when(small).then(number).cast(nw.Int64)
         whole = nw.when((rounded.cast(nw.Float64) == number).fill_null(False)).then(rounded)

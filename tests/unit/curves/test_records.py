@@ -165,6 +165,13 @@ def test_one_record_never_changes_how_another_is_read(intruder: Any) -> None:
             assert check_shapes([*plain, 1], [*plain, 1], None, [*column, intruder]).read(1).kept[:3].all()
 
 
+def test_the_words_of_booleans_are_the_numbers_that_booleans_are() -> None:
+    alone = check_shapes(np.array([True, False]), [0, 0], None, None).read(1)
+    beside = check_shapes(np.array([True, False, "?"]), [0, 0, 0], None, None).read(1)
+    assert alone.x.tolist() == beside.x[:2].tolist() == [1.0, 0.0]
+    assert beside.kept.tolist() == [True, True, False]
+
+
 def test_missing_values_of_every_table_are_missing() -> None:
     masked = np.ma.masked_array([1.0, 2.0, 3.0], mask=[False, True, False])
     columns = [

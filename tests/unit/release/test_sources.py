@@ -183,6 +183,37 @@ def test_points_are_clamped_snapped_and_dropped_record_by_record(backend, tmp_pa
     assert points(unit="person", contributions=2) == [(0, 2, 1), (10, 1, 1), (10, 2, 1)]
 
 
+def risks(data: Any) -> list[int]:
+    """The y of the points of a table whose x is the row's number."""
+    limits = (Fraction(0), Fraction(10)), (Fraction(0), Fraction(1))
+    source = PointSource(data, "row", "risk", *limits, 10, 4)
+    found = count_points(source, source.open())
+    assert found.count.tolist() == [1] * len(found.x)
+    return found.y.tolist()
+
+
+@every_backend
+def test_the_words_of_booleans_are_the_numbers_that_booleans_are(backend, tmp_path):
+    table = pd.DataFrame(
+        {"row": ["0", "1", "2", "3", "4"], "risk": ["true", " FALSE", "0.25", "True", "truth"]}
+    )
+    assert risks(backend(table, tmp_path)) == [4, 0, 1, 4]
+
+
+@pytest.mark.parametrize("intruder", ["?", None, 2.5, ["list"], b"x"])
+def test_one_odd_value_does_not_change_how_booleans_are_read(intruder):
+    """It changes the type of the column in pandas, and so it would change everybody."""
+    alone = pd.DataFrame({"row": range(3), "risk": [True, False, True]})
+    beside = pd.DataFrame({"row": range(4), "risk": pd.Series([True, False, True, intruder], dtype=object)})
+    assert risks(beside)[:3] == risks(alone) == [4, 0, 4]
+    counts = [
+        count_categories(source, source.open()).tolist()
+        for table in (alone, beside)
+        for source in [CategorySource(table, "row", ("0", "1", "2"), upper=5, count="risk")]
+    ]
+    assert counts == [[1, 0, 1]] * 2
+
+
 @pytest.mark.parametrize("dtype", ["bool", "int64", "float64", "Int64"])
 def test_booleans_and_numbers_need_no_words(dtype):
     table = pd.DataFrame({x: pd.array([1, 0, 1], dtype=dtype) for x in SURVEY.elements})
