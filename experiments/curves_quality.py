@@ -1,14 +1,15 @@
 """Excess risk of every method of private isotonic regression, over sizes, budgets, curves, designs and losses.
 
-Writes ``cells.csv`` (synthetic data), ``goals.csv`` (how often the stated goals are reached), ``plans.csv`` (what the plan
-predicts and what was measured), ``calibration.csv`` (a real set) and pictures. Excess is over the best curve without privacy
+Writes ``cells.csv`` (synthetic data), ``goals.csv`` (how often the stated goals are reached), ``others.csv`` and
+``others_goals.csv`` (the same on curves and designs that no constant was chosen with), ``plans.csv`` (what the plan predicts
+and what was measured), ``calibration.csv`` (a real set) and pictures. Excess is over the best curve without privacy
 on the same records, whose own risk is in the column ``optimum``. Simulated draws; released ones have the same distribution.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from common import DATA, read_table, save_figure, write_table
 from isotone.curves import plan
@@ -38,8 +40,39 @@ KINDS: dict[bool, tuple[str, ...]] = {
 }
 """Losses for labels (y is 0 or 1), and for values (y is the curve with noise)."""
 BUDGETS = ("1/10", "1", "5")
-REPETITIONS = {100: 60, 1_000: 20, 10_000: 8, 100_000: 3}
+REPETITIONS = {100: 240, 1_000: 60, 10_000: 20, 100_000: 6}
 Row = dict[str, Any]
+Floats = NDArray[np.floating[Any]]
+
+
+OTHER_CURVES: dict[str, Callable[[Floats], Floats]] = {
+    "two steps": lambda u: 0.1 + 0.35 * (u > 0.28) + 0.45 * (u > 0.71),
+    "square": lambda u: u**2,
+    "hinge": lambda u: np.maximum(0.15, 1.7 * u - 0.8).clip(0, 1),
+}
+OTHER_DESIGNS: dict[str, Callable[[Floats], Floats]] = {
+    "crowded above": lambda u: 1 - (1 - u) ** 4,
+    "two crowds": lambda u: np.where(u < 0.5, 0.1 + 0.2 * u, 0.6 + 0.6 * (u - 0.5)),
+}
+
+
+@dataclass(frozen=True)
+class Other:
+    """A population that no rule or constant of the mechanisms was chosen with; values have noise of another law."""
+
+    curve: str
+    design: str
+    labels: bool
+
+    def sample(self, n: int, points: int, rng: np.random.Generator) -> Records:
+        """``n`` records on grids of the unit square."""
+        u = rng.random(n)
+        truth = OTHER_CURVES[self.curve](u)
+        noisy = truth + np.where(rng.random(n) < 0.9, rng.laplace(0, 0.05, n), rng.laplace(0, 0.3, n))
+        y = (rng.random(n) < truth) * 1.0 if self.labels else np.clip(noisy, 0, 1)
+        x = Grid(*UNIT, points).snap(np.asarray(OTHER_DESIGNS[self.design](u), np.float64))
+        levels = Grid(*UNIT, FINE + 1).snap(np.asarray(y, np.float64))
+        return Records(x, levels, np.ones(n, np.int64)).sorted()
 
 
 def points_of(method: str) -> int:
@@ -54,7 +87,7 @@ def blueprint(method: str, loss: str) -> Blueprint:
 class Sample:
     """One data set on the grids of the methods, and the seed it came from."""
 
-    population: Reference
+    population: Reference | Other
     n: int
     repetition: int
 
@@ -62,7 +95,9 @@ class Sample:
         return self.population.sample(self.n, points, np.random.default_rng([self.repetition, self.n]))
 
 
-def excesses(population: Reference, n: int, repetitions: int, budgets: tuple[str, ...]) -> Iterator[Row]:
+def excesses(
+    population: Reference | Other, n: int, repetitions: int, budgets: tuple[str, ...]
+) -> Iterator[Row]:
     """A row for every loss, budget and method; all methods see the same data."""
     found: dict[tuple[str, str, str], list[float]] = {}
     optima: dict[str, list[float]] = {}
@@ -102,9 +137,20 @@ def synthetic(quick: bool, progress: Progress) -> list[Row]:
     populations = [Reference(*key) for key in itertools.product(CURVES, DESIGNS, KINDS)]
     rows: list[Row] = []
     for n, population in itertools.product(sizes, populations[::3] if quick else populations):
-        progress(0.9 * len(rows) / (len(METHODS) * 432), f"n = {n}, {population}")
+        progress(0.8 * len(rows) / (len(METHODS) * 432), f"n = {n}, {population}")
         repetitions, budgets = (2, ("1",)) if quick else (REPETITIONS[n], BUDGETS)
         rows += list(excesses(population, n, repetitions, budgets))
+    return rows
+
+
+def others(quick: bool, progress: Progress) -> list[Row]:
+    """The same on other populations, with 10,000 records."""
+    n, repetitions = (100, 2) if quick else (10_000, 8)
+    populations = [Other(*key) for key in itertools.product(OTHER_CURVES, OTHER_DESIGNS, KINDS)]
+    rows: list[Row] = []
+    for population in populations[::6] if quick else populations:
+        progress(0.8 + 0.1 * len(rows) / (len(METHODS) * 108), f"{population}")
+        rows += list(excesses(population, n, repetitions, ("1",) if quick else BUDGETS))
     return rows
 
 
@@ -281,6 +327,9 @@ def run(out: Path, quick: bool, progress: Progress) -> None:
     rows = synthetic(quick, progress)
     write_table(out, "cells", columns_of(rows))
     write_table(out, "goals", columns_of(goals(rows)))
+    elsewhere = others(quick, progress)
+    write_table(out, "others", columns_of(elsewhere))
+    write_table(out, "others_goals", columns_of(goals(elsewhere)))
     _picture_of_cells(out, rows)
     progress(0.9, "plans")
     write_table(out, "plans", columns_of(plans(rows, quick)))

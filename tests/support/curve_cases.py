@@ -16,8 +16,10 @@ from isotone.curves.additive import AdditiveScore
 from isotone.curves.bins import QuantileBins
 from isotone.curves.blueprint import Blueprint
 from isotone.curves.curve import CurveMechanism
-from isotone.curves.draws import PieceDraw
+from isotone.curves.draws import BinnedDraw, CurveDraw, PieceDraw
 from isotone.curves.grids import FINE, Grid
+from isotone.curves.imbalance import Imbalance
+from isotone.curves.line_fit import LineFit, LineShares
 from isotone.curves.linear_graph import linear_graph, spread_knots
 from isotone.curves.linear_splits import LinearSplitter
 from isotone.curves.losses import Absolute, Huber, Logistic, Pinball, Squared, parse_loss
@@ -29,6 +31,7 @@ from isotone.curves.tree_mechanisms import MeasuredTree, TreeMechanism
 from tests.support.curve_outcomes import curve_key, distribution, records_of
 
 __all__ = [
+    "COARSE",
     "HEAVY",
     "MECHANISMS",
     "Factory",
@@ -105,6 +108,19 @@ def measured(loss: Any, levels: int, share: Fraction, bins: int, points: int) ->
     )
 
 
+def lines(loss: Any, shares: LineShares, *, levels: int = 0, points: int = 3) -> Factory:
+    """Two bins and three values; cuts are by value, as far as there are any."""
+    cuts, score = AdditiveScore(slopes(loss)), Imbalance(slopes(loss), 2)
+    return lambda setting: LineFit(setting, points, cuts, levels, 2, score, shares, Fraction(0))
+
+
+def binned(setting: Setting) -> CurveMechanism:
+    inner = Blueprint(Absolute(), ONE, Grid(Fraction(0), Fraction(1), 2), "baseline", value_levels=4)
+    drawn = inner.mechanism(10, setting)
+    assert isinstance(drawn, CurveDraw)
+    return BinnedDraw(setting, 3, drawn)
+
+
 MECHANISMS: dict[str, Factory] = {
     "additive absolute": additive(Absolute()),
     "additive pinball": additive(Pinball(Fraction(3, 4))),
@@ -124,8 +140,15 @@ MECHANISMS: dict[str, Factory] = {
     "threshold huber": tree(table_score(Huber())),
     "bins of means, squared": measured(Squared(), 0, Fraction(0), 2, 2),
     "bins of means, logistic": measured(Logistic(), 0, Fraction(0), 2, 2),
-    "bins of medians": lambda s: QuantileBins(s, 2, slopes(Absolute()), 2, values=2),
-    "bins of quantiles": lambda s: QuantileBins(s, 2, slopes(Pinball(Fraction(3, 4))), 2, values=2),
+    "bins of medians": lambda s: QuantileBins(s, 2, Imbalance(slopes(Absolute()), 2), 2),
+    "bins of quantiles": lambda s: QuantileBins(s, 2, Imbalance(slopes(Pinball(Fraction(3, 4))), 2), 2),
+    "one draw of medians": lines(Absolute(), LineShares(Fraction(0), Fraction(1))),
+    "one draw of quantiles": lines(Pinball(Fraction(3, 4)), LineShares(Fraction(0), Fraction(1))),
+    "mostly value cuts, then lines": lines(
+        Absolute(), LineShares(Fraction(19, 20), Fraction(1, 20)), levels=1
+    ),
+    "few value cuts, then lines": lines(Absolute(), LineShares(Fraction(1, 20), Fraction(19, 20)), levels=1),
+    "a few bins": binned,
     "baseline absolute": baseline("absolute"),
     "baseline squared": baseline("squared"),
     "baseline logistic": baseline("logistic"),

@@ -55,10 +55,11 @@ GROWTH = Fraction(23, 20)
 FEW = 30
 """Below this product of epsilon and records a curve has a few bins: ``auto`` means bins for losses that are fitted by
 means, and ``additive`` draws a curve on bins for others."""
-FEW_BINS, FEW_VALUES = 6, 4
-FAINT = 7
+FEW_VALUES = 4
+FAINT, FAINT_OF_MANY = 12, 7
 """Epsilon times the records, over the records to the power 2/3: below this, the noise of the mechanism is larger than
-what a curve can gain by following the noise of the records, and losses without means are fitted by lines."""
+what a curve can gain by following the noise of the records, and losses without means are fitted by lines. The first
+holds against a tree, the second against histograms."""
 CERTAIN = 500
 """From this product of epsilon and records on, lines go through bins that hold equally many records."""
 MANY = 5_000
@@ -197,14 +198,15 @@ class Blueprint:
 
     def _without_means(self, n: int, strength: float, setting: Setting) -> CurveMechanism:
         """``additive`` for losses that no sum determines: by how much there is to see."""
-        if strength < FEW:
-            bins = min(FEW_BINS, self.grid.points)
-            inner = self._curve_draw(bins, Shape("any"), setting, FEW_VALUES)
-            return BinnedDraw(setting, self.grid.points, inner)
         slopes = self.loss.slopes(FINE, self.span)
         # a quantile far from the median has few records on one side
         even = 2 * min(slopes.above, slopes.below) / (slopes.above + slopes.below)
-        if even * strength < FAINT * max(1, n) ** (2 / 3):
+        if strength < FEW:
+            bins = min(self.grid.points, round(3 + 3 * even))
+            inner = self._curve_draw(bins, Shape("any"), setting, FEW_VALUES)
+            return BinnedDraw(setting, self.grid.points, inner)
+        faint = FAINT if strength < MANY else FAINT_OF_MANY
+        if even * strength < faint * max(1, n) ** (2 / 3):
             return self._lines(strength, even * strength >= CERTAIN, setting)
         if strength < MANY:
             return self._additive_tree(max(2, round(math.log2(strength) / 2)), setting)

@@ -32,6 +32,8 @@ from tests.support.curve_outcomes import worst_ratio
 
 from isotone.curves.additive import AdditiveScore
 from isotone.curves.grids import FINE
+from isotone.curves.imbalance import Imbalance
+from isotone.curves.line_fit import LineFit, LineShares
 from isotone.curves.losses import Absolute, Logistic, Pinball, Squared
 from isotone.curves.privacy import Setting
 from isotone.curves.threshold import SquaredScore
@@ -75,11 +77,40 @@ def replaced_ratio(factory: Factory, found: list[Weighted] | None = None) -> flo
     return worst
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+AT_ONCE = ("one draw of medians", "one draw of quantiles", "few value cuts, then lines")
+"""With three values only the middle one can gain by a record: more values are needed to use up epsilon, see below."""
+
+
+@pytest.mark.parametrize("name", [name for name in MECHANISMS if name not in AT_ONCE])
 def test_no_output_reveals_that_a_record_was_replaced(name: str) -> None:
     worst, expected = replaced_ratio(MECHANISMS[name]), EXPECTED.get(name, 1.0)
     assert worst <= expected + ROUNDING
     assert worst >= 0.9 * expected
+
+
+@pytest.mark.parametrize("name", AT_ONCE)
+def test_no_draw_of_all_values_reveals_that_a_record_was_replaced(name: str) -> None:
+    assert 0.6 <= replaced_ratio(MECHANISMS[name]) <= 1 + ROUNDING
+
+
+@pytest.mark.parametrize(
+    ("loss", "first", "second"),
+    [(Absolute(), (200, 60), (60, 200)), (Pinball(Fraction(3, 4)), (600, 60), (300, 60))],
+    ids=["medians", "quantiles"],
+)
+def test_a_replaced_record_uses_up_a_draw_of_all_values(
+    loss: Any, first: tuple[int, int], second: tuple[int, int]
+) -> None:
+    """The best value is just below the balance in one bin, just above it in the other: a high record harms and helps."""
+    background: Weighted = tuple(
+        ((point, eighths * FINE // 8), weight)
+        for point, middle, (low, high) in ((0, 3, first), (2, 5, second))
+        for eighths, weight in ((1, low), (middle, 300), (7, high))
+    )
+    score, whole = Imbalance(slopes(loss), 4), LineShares(Fraction(0), Fraction(1))
+    mechanism = LineFit(REPLACE, 3, AdditiveScore(slopes(loss)), 0, 2, score, whole)
+    one, other = (weighted_law(mechanism, (*background, ((point, 7 * FINE // 8), 1))) for point in (0, 2))
+    assert 0.99 <= largest_ratio(one, other) <= 1 + ROUNDING
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ def test_scores_of_boundaries_are_losses_up_to_a_constant(loss: Loss) -> None:
     windows = parts_of(runs, 5, points=10)
     sizes = windows.last - windows.first + 1
     offsets = np.r_[0, np.cumsum(sizes)]
-    score = BoundaryScore(table, values)
+    score = BoundaryScore(table, values[:-1], values[1:])
     scores = score.scores(runs, windows, offsets)
     rows = records.levels // (FINE // ROWS)
     for part in range(2):

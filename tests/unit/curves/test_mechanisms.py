@@ -17,6 +17,7 @@ from isotone.curves.curve import Curve
 from isotone.curves.direction import AUTO_SHARE, choose_direction, least_absolute_loss
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.histogram_fit import HistogramFit
+from isotone.curves.imbalance import Imbalance
 from isotone.curves.losses import Absolute, Loss, Squared, parse_loss
 from isotone.curves.measure import equal_bins, faint, noisy_means
 from isotone.curves.privacy import Setting
@@ -74,8 +75,8 @@ def test_cuts_and_means_share_epsilon() -> None:
 
 def test_values_and_counts_of_bins_share_epsilon() -> None:
     recorder = Recorder()
-    slopes = Absolute().slopes(FINE, Fraction(1))
-    QuantileBins(Setting(Fraction(1)), 8, slopes, 1, values=4).draw(records_of([(2, 0)]), recorder)
+    score = Imbalance(Absolute().slopes(FINE, Fraction(1)), 4)
+    QuantileBins(Setting(Fraction(1)), 8, score, 1).draw(records_of([(2, 0)]), recorder)
     assert recorder.rates == [(1 - COUNTING) / 2, COUNTING]
 
 

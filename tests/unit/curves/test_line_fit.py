@@ -1,0 +1,254 @@
+"""One draw of all values, jumps, boundaries and lines: each against a plain computation."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support.curve_outcomes import Outcomes, distribution, records_of
+
+from isotone.curves.additive import AdditiveScore
+from isotone.curves.blueprint import Blueprint
+from isotone.curves.curve import Curve
+from isotone.curves.draws import BinnedDraw, CurveDraw
+from isotone.curves.grids import FINE, Grid
+from isotone.curves.halving import HalvingScore
+from isotone.curves.imbalance import Imbalance
+from isotone.curves.line_fit import FAR, LineFit, LineShares
+from isotone.curves.lines import FACTOR, LEAST, find_jumps, sloped
+from isotone.curves.losses import Absolute, Huber, Loss, Pinball
+from isotone.curves.privacy import Setting
+from isotone.curves.records import Records
+from isotone.curves.tree import Parts
+
+ONE = (Fraction(0), Fraction(1))
+HALF = Fraction(1, 2)
+
+
+def some_records(seed: int, n: int, points: int) -> Records:
+    rng = np.random.default_rng(seed)
+    return Records(rng.integers(0, points, n), rng.integers(0, FINE + 1, n), rng.integers(1, 4, n)).sorted()
+
+
+class Best(Outcomes):
+    """No noise and the least score; keeps what it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+        self.rates: list[Fraction] = []
+        self.costs: list[Any] = []
+
+    def decide(self, log_weights: Any) -> int:
+        return int(np.argmax(log_weights))
+
+    def segments(self, scores: Any, offsets: Any, rates: Any, multiplicity: Any) -> Any:
+        self.rates += list(rates)
+        return np.array([np.argmin(scores[start:stop]) for start, stop in itertools.pairwise(offsets)])
+
+    def below(self, sizes: Any) -> Any:
+        return np.zeros_like(sizes)
+
+    def select(self, circuit: Any, costs: Any, rate: Fraction) -> Any:
+        self.rates.append(rate)
+        self.costs.append(costs)
+        return super().select(circuit, costs, rate * 1000)
+
+
+@pytest.mark.parametrize("loss", [Absolute(), Pinball(Fraction(9, 10)), Huber(Fraction(1, 4))])
+def test_imbalances_are_absolute_sums_of_derivatives(loss: Loss) -> None:
+    slopes, records = loss.slopes(FINE, Fraction(1)), some_records(1, 50, 9)
+    found = Imbalance(slopes, 8).of(records, np.array([0, 2, 7]))
+    for b, (low, high) in enumerate(((0, 2), (2, 7), (7, 9))):
+        inside = (records.cells >= low) & (records.cells < high)
+        for value in range(9):
+            each = slopes.at(value * FINE // 8, records.levels[inside]) * records.weights[inside]
+            assert found[b, value] == abs(each.sum())
+
+
+@pytest.mark.parametrize("loss", [Absolute(), Pinball(Fraction(3, 4)), Huber(Fraction(1, 4))])
+def test_one_record_moves_imbalances_apart_by_at_most_the_stated_range(loss: Loss) -> None:
+    """A bin is balanced somewhere between two values: a record beyond helps one of them and harms the other."""
+    score, records = Imbalance(loss.slopes(FINE, Fraction(1)), 8), some_records(2, 60, 4)
+    before, widest = score.of(records, np.array([0])), 0
+    for level in range(0, FINE + 1, FINE // 32):
+        more = Records(np.r_[records.cells, 0], np.r_[records.levels, level], np.r_[records.weights, 1])
+        widest = max(widest, int(np.ptp(score.of(more.sorted(), np.array([0])) - before)))
+    assert score.range * 0.7 <= widest <= score.range
+
+
+def test_a_jump_is_much_higher_than_what_is_beside_it() -> None:
+    beside = 0.02
+    steps = np.cumsum([0.1, beside, FACTOR * beside * 1.5, beside])
+    assert find_jumps(steps) == [(1, 2)]
+    assert find_jumps(np.cumsum([0.1, beside, FACTOR * beside * 0.9, beside])) == []
+    assert find_jumps(np.array([0.3, 0.3 + LEAST / 2])) == []
+    assert find_jumps(np.array([0.3, 0.31 + LEAST])) == [(0, 1)]
+    assert find_jumps(np.array([0.5])) == []
+
+
+def test_of_two_jumps_with_a_step_in_common_the_higher_one_counts() -> None:
+    assert find_jumps(np.array([0.0, 0.0, 0.3, 1.0, 1.0])) == [(1, 3)]
+    assert find_jumps(np.array([0.0, 0.4, 0.41, 1.0])) == [(0, 1), (2, 3)]
+
+
+def rising(seed: int, size: int) -> np.ndarray:
+    return np.sort(np.random.default_rng(seed).random(size))
+
+
+@given(st.integers(0, 10**6), st.integers(1, 12), st.integers(0, 3))
+def test_sloped_curves_rise_stay_in_the_range_and_keep_the_means_of_steps(
+    seed: int, size: int, wide: int
+) -> None:
+    values = rising(seed, size)
+    widths = np.random.default_rng(seed + 1).integers(1, 2 + 10**wide, size)
+    starts = np.r_[0, np.cumsum(widths)[:-1]]
+    points = int(widths.sum())
+    curve = sloped(starts, values, points).at(np.arange(points))
+    assert np.all(np.diff(curve) >= -1e-12)
+    assert curve.min() >= 0
+    assert curve.max() <= 1
+    means = np.add.reduceat(curve, starts) / widths
+    np.testing.assert_allclose(means, values, atol=1e-9)
+
+
+def test_steps_of_a_line_become_the_line() -> None:
+    starts = np.arange(0, 80, 10)
+    line = sloped(starts, (starts + 4.5) / 79, 80).at(np.arange(80))
+    np.testing.assert_allclose(line[10:70], np.arange(10, 70) / 79)
+
+
+def test_a_jump_stays_a_jump() -> None:
+    starts, values = np.array([0, 10, 20, 30]), np.array([0.2, 0.21, 0.8, 0.81])
+    curve = sloped(starts, values, 40).at(np.arange(40))
+    assert curve[19] < 0.22
+    assert curve[20] > 0.79
+
+
+def test_a_single_step_is_flat() -> None:
+    assert sloped(np.array([0]), np.array([0.3]), 5).at(np.arange(5)).tolist() == [0.3] * 5
+
+
+def test_points_of_their_own_have_one_corner() -> None:
+    curve = sloped(np.array([0, 1, 2]), np.array([0.1, 0.2, 0.3]), 3)
+    assert curve.knots.tolist() == [0, 1, 2]
+    np.testing.assert_allclose(curve.values, [0.1, 0.2, 0.3])
+
+
+def evened(points: int, *, bins: int = 8, values: int = 64) -> LineFit:
+    loss = Absolute()
+    shares = LineShares(Fraction(1, 10), Fraction(1, 2), Fraction(4, 10))
+    score, table = Imbalance(loss.slopes(FINE, Fraction(1)), values), loss.table(64, values, Fraction(1))
+    return LineFit(Setting(Fraction(4)), points, HalvingScore(), 1, bins, score, shares, table=table)
+
+
+def test_the_steps_share_epsilon_and_a_jump_is_found_where_it_is() -> None:
+    records = records_of([(x, FINE // 4 * (3 if x >= 21 else 1)) for x in range(32) for _ in range(5)])
+    best = Best()
+    curve = evened(32).draw(records, best)
+    # 4·(1/10)/2 for the cut, 4·(1/2)/2 and 4·(4/10)/2 for values, 4·(4/10)/32 for the boundary of a step of 32/64
+    assert best.rates == [Fraction(1, 5), 1, Fraction(4, 5), Fraction(1, 20)]
+    np.testing.assert_allclose(curve.at(np.arange(32)), np.where(np.arange(32) >= 21, 0.75, 0.25))
+
+
+def test_values_are_not_drawn_again_where_a_boundary_is() -> None:
+    records = records_of([(x, FINE if x >= 16 else 0) for x in range(32)])
+    best = Best()
+    evened(32).draw(records, best)
+    first, second = best.costs
+    assert first.any()
+    assert not second.any()  # one jump, and all bins belong to it
+    smooth = Best()
+    evened(32).draw(records_of([(x, x * FINE // 32) for x in range(32)]), smooth)
+    np.testing.assert_array_equal(*smooth.costs)
+
+
+def test_without_jumps_the_lines_are_close_to_a_smooth_curve() -> None:
+    x = np.arange(64)
+    records = records_of([(int(a), int(b)) for a, b in zip(x, (x / 63) ** 2 * FINE, strict=True)])
+    curve = evened(64, bins=16, values=256).draw(records, Best()).at(x)
+    assert np.abs(curve - (x / 63) ** 2).max() < 0.02
+    steps = np.repeat([np.median((x / 63)[a : a + 4] ** 2) for a in range(0, 64, 4)], 4)
+    assert np.abs(curve - (x / 63) ** 2).mean() < np.abs(steps - (x / 63) ** 2).mean() / 2
+
+
+def test_values_outside_the_window_of_their_part_are_never_drawn() -> None:
+    slopes = Absolute().slopes(FINE, Fraction(1))
+    score, shares = Imbalance(slopes, 8), LineShares(HALF, HALF)
+    fit = LineFit(Setting(Fraction(1)), 2, AdditiveScore(slopes), 1, 2, score, shares, Fraction(1, 4))
+    none = np.zeros(2, np.int64)
+    parts = Parts(np.array([0, 1]), np.array([1, 2]), np.array([0, FINE // 2]), FINE // 2, none, none)
+    outside = fit._outside(parts, np.array([0, 1]))
+    # [0, 1/2] and [1/2, 1], each with a quarter of its width more
+    assert (outside > 0).tolist() == [[value > 5 for value in range(9)], [value < 3 for value in range(9)]]
+    rate = fit.setting.rate(shares.values, score.range)
+    assert rate * outside.max() >= FAR
+
+
+@pytest.mark.parametrize("rows", [[], [(3, FINE)], [(0, 0), (31, FINE)]])
+def test_few_records_are_fitted_like_many(rows: list[tuple[int, int]]) -> None:
+    values = evened(32).release(records_of(rows)).at(np.arange(32))
+    assert np.all(np.diff(values) >= 0)
+    assert values.min() >= 0
+    assert values.max() <= 1
+
+
+def plan(loss: Loss, points: int = 4096) -> Blueprint:
+    return Blueprint(loss, ONE, Grid(*ONE, points), "additive")
+
+
+@pytest.mark.parametrize("loss", [Absolute(), Huber(Fraction(1, 10)), Pinball(Fraction(9, 10))])
+def test_small_budgets_for_many_records_are_fitted_by_lines(loss: Loss) -> None:
+    fit = plan(loss).mechanism(100_000, Setting(Fraction(1, 10)))
+    assert isinstance(fit, LineFit)
+    assert isinstance(fit.cuts, HalvingScore)
+    assert sum(vars(fit.shares).values()) == 1
+    assert not fit.error().proved
+    faint = plan(loss).mechanism(1_000, Setting(Fraction(1, 10)))
+    assert isinstance(faint, LineFit)
+    assert isinstance(faint.cuts, AdditiveScore)
+    assert sum(vars(faint.shares).values()) == 1
+
+
+def test_a_quantile_far_from_the_median_counts_as_fewer_records() -> None:
+    setting = Setting(Fraction(1))
+    assert isinstance(plan(Pinball(Fraction(9, 10))).mechanism(10_000, setting), LineFit)
+    assert isinstance(plan(Pinball(Fraction(1, 10))).mechanism(10_000, setting), LineFit)
+    assert not isinstance(plan(Pinball(Fraction(1, 2))).mechanism(10_000, setting), LineFit)
+
+
+def test_almost_no_budget_means_a_draw_from_a_few_bins() -> None:
+    fit = plan(Absolute()).mechanism(100, Setting(Fraction(1, 10)))
+    assert isinstance(fit, BinnedDraw)
+    assert fit.inner.points == 6
+    assert fit.inner.guarantee == fit.guarantee
+    assert not fit.error().proved
+    skewed = plan(Pinball(Fraction(9, 10))).mechanism(100, Setting(Fraction(1, 10)))
+    assert isinstance(skewed, BinnedDraw)
+    assert skewed.inner.points == 4
+    tiny = plan(Absolute(), 2).mechanism(100, Setting(Fraction(1, 10)))
+    assert isinstance(tiny, BinnedDraw)
+    assert tiny.inner.points == 2
+
+
+def test_a_draw_from_bins_is_the_draw_from_curves_on_them() -> None:
+    inner = Blueprint(Absolute(), ONE, Grid(*ONE, 2), "baseline", value_levels=4).mechanism(
+        9, Setting(Fraction(1))
+    )
+    assert isinstance(inner, CurveDraw)
+    whole = BinnedDraw(inner.setting, 7, inner)
+    rows = [(0, 0), (2, FINE), (3, FINE // 2), (6, FINE)]
+    binned = records_of([(int(cell >= 3), level) for cell, level in rows])  # bins begin at 0 and 3
+
+    def key(curve: Curve) -> tuple[float, ...]:
+        return tuple(curve.at(np.array([0, curve.points - 1])).tolist())
+
+    law = distribution(lambda outcomes: whole.draw(records_of(rows), outcomes), key)
+    expected = distribution(lambda outcomes: inner.draw(binned, outcomes), key)
+    assert law == pytest.approx(expected)
+    for curve in (whole.release(records_of(rows)) for _ in range(5)):
+        assert set(curve.knots.tolist()) <= {0, 3}
