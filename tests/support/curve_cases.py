@@ -31,6 +31,7 @@ from isotone.curves.tree_mechanisms import MeasuredTree, TreeMechanism
 from tests.support.curve_outcomes import curve_key, distribution, records_of
 
 __all__ = [
+    "BY_BALANCE",
     "COARSE",
     "HEAVY",
     "MECHANISMS",
@@ -38,6 +39,7 @@ __all__ = [
     "Weighted",
     "absolute_table",
     "backgrounds",
+    "balanced",
     "ends",
     "everywhere",
     "largest_ratio",
@@ -112,6 +114,26 @@ def lines(loss: Any, shares: LineShares, *, levels: int = 0, points: int = 3) ->
     """Two bins and three values; cuts are by value, as far as there are any."""
     cuts, score = AdditiveScore(slopes(loss)), Imbalance(slopes(loss), 2)
     return lambda setting: LineFit(setting, points, cuts, levels, 2, score, shares, Fraction(0))
+
+
+BY_BALANCE = (
+    "bins of medians",
+    "bins of quantiles",
+    "one draw of medians",
+    "one draw of quantiles",
+    "few value cuts, then lines",
+)
+"""Values drawn by their imbalance: the best value has none, so epsilon is used up only where many values are the best."""
+
+
+def balanced(
+    loss: Any, point: int, low: int = 0, high: int = 24, *, off: int = 0, weight: int = 100
+) -> Weighted:
+    """Records with two values, in 32nds: between them derivatives add up to ``off`` times that of a high record."""
+    rule = slopes(loss)
+    more = off * rule.below // rule.above
+    levels = ((low, weight * rule.below + more), (high, weight * rule.above))
+    return tuple(((point, level * FINE // 32), size) for level, size in levels)
 
 
 def binned(setting: Setting) -> CurveMechanism:

@@ -16,12 +16,14 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.support.curve_cases import (
+    BY_BALANCE,
     COARSE,
     HEAVY,
     MECHANISMS,
     Weighted,
     absolute_table,
     backgrounds,
+    balanced,
     ends,
     everywhere,
     largest_ratio,
@@ -32,13 +34,14 @@ from tests.support.curve_cases import (
 from tests.support.curve_outcomes import worst_ratio
 
 from isotone.curves.additive import AdditiveScore
+from isotone.curves.bins import QuantileBins
 from isotone.curves.curve import Curve, CurveMechanism
 from isotone.curves.grids import FINE
 from isotone.curves.halving import HalvingScore
 from isotone.curves.histogram_fit import HistogramFit, Shares
 from isotone.curves.imbalance import Imbalance
 from isotone.curves.line_fit import LineFit, LineShares
-from isotone.curves.losses import Absolute, Squared
+from isotone.curves.losses import Absolute, Pinball, Squared
 from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
 from isotone.curves.shape_tree import ShapeTree
@@ -52,6 +55,7 @@ ROUNDING = 1e-9
 
 FLOOR = dict.fromkeys(MECHANISMS, 0.9)
 """The least share of epsilon that the worst pair must reach: a looser bound would waste budget."""
+FLOOR |= dict.fromkeys(BY_BALANCE, 0.5)  # with three values; more use it up, see below
 # A record uses up the first level if the likely cut gives it the value 0 and the output 1/2. In that output nothing in
 # its part pulls it down, so its scores at the second level differ by the loss between 1/4 and 1/2 at most, 5/16 for y = 1,
 # where the range of the part is 7/16. Both levels spend half: 6/7 is not passed, and less is reached on three points.
@@ -126,14 +130,37 @@ def test_no_output_of_histograms_reveals_a_replaced_record_or_a_heavy_unit() -> 
     assert 0.9 <= largest_ratio(law, unit) <= 1 + ROUNDING
 
 
-def lines(*shares: int, levels: int = 0) -> LineFit:
-    """Two bins of three points and three values: jumps are found, and values drawn again, in the same walk."""
-    score, parts = (
-        Imbalance(slopes(Absolute()), 2),
-        LineShares(*(Fraction(share, 100) for share in shares)),
+@pytest.mark.parametrize("loss", [Absolute(), Pinball(Fraction(3, 4))], ids=["medians", "quantiles"])
+@pytest.mark.parametrize("counted", [True, False], ids=["bins", "one draw"])
+def test_a_draw_by_balance_is_used_up_where_many_values_are_the_best(loss: Any, counted: bool) -> None:
+    """A high record spoils all of them but one, and helps the values above them."""
+    score = Imbalance(slopes(loss), 64)
+    whole = LineShares(Fraction(0), Fraction(1))
+    mechanism = (
+        QuantileBins(ADD, 2, score, 1)
+        if counted
+        else LineFit(ADD, 2, AdditiveScore(slopes(loss)), 0, 1, score, whole)
     )
-    table = Absolute().table(COARSE, 2, Fraction(1))
-    return LineFit(ADD, 3, HalvingScore(), levels, 2, score, parts, table=table)
+    background = balanced(loss, 0)
+    law = weighted_law(mechanism, background)
+    assert 0.95 <= largest_ratio(law, weighted_law(mechanism, (*background, ((0, FINE), 1)))) <= 1 + ROUNDING
+
+
+def test_half_the_range_of_an_imbalance_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Imbalance, "range", 1)
+    mechanism = MECHANISMS["one draw of medians"](ADD)
+    assert isinstance(mechanism, LineFit)
+    fine = replace(mechanism, bins=1, score=Imbalance(slopes(Absolute()), 64))
+    background = balanced(Absolute(), 0)
+    law = weighted_law(fine, background)
+    assert largest_ratio(law, weighted_law(fine, (*background, ((0, FINE), 1)))) > 1.8
+
+
+def lines(*shares: int, levels: int = 0, bins: int = 2, values: int = 2) -> LineFit:
+    """Two bins of three points and three values: jumps are found, and values drawn again, in the same walk."""
+    score, table = Imbalance(slopes(Absolute()), values), Absolute().table(COARSE, values, Fraction(1))
+    parts = LineShares(*(Fraction(share, 100) for share in shares))
+    return LineFit(ADD, 3, HalvingScore(), levels, bins, score, parts, table=table)
 
 
 def ratio_of_lines(mechanism: LineFit, background: Weighted, added: list[tuple[int, int]]) -> float:
@@ -141,11 +168,14 @@ def ratio_of_lines(mechanism: LineFit, background: Weighted, added: list[tuple[i
     return max(largest_ratio(law, weighted_law(mechanism, (*background, (record, 1)))) for record in added)
 
 
+JUMP: Weighted = (((0, 0), 200), ((1, 0), 200), ((2, FINE), 200))
+
+
 @pytest.mark.parametrize(
     ("mechanism", "background", "added"),
     [
-        (lines(0, 94, 6), (((0, 0), 40), ((2, 0), 40)), [(0, FINE), (2, FINE)]),
-        (lines(0, 4, 96), (((0, 0), 200), ((2, FINE), 200)), [(1, 0), (1, FINE)]),
+        (lines(0, 97, 3, bins=1, values=16), balanced(Absolute(), 0), [(0, FINE)]),
+        (lines(0, 3, 97), JUMP, [(1, FINE)]),
         (lines(94, 3, 3, levels=1), UNEVEN, [(0, 0), (2, FINE)]),
     ],
     ids=["mostly values", "mostly the second look", "mostly halving"],
@@ -153,13 +183,13 @@ def ratio_of_lines(mechanism: LineFit, background: Weighted, added: list[tuple[i
 def test_no_output_of_draws_and_jumps_reveals_a_record(
     mechanism: LineFit, background: Weighted, added: list[tuple[int, int]]
 ) -> None:
-    assert 0.95 <= ratio_of_lines(mechanism, background, added) <= 1 + ROUNDING
+    assert 0.9 <= ratio_of_lines(mechanism, background, added) <= 1 + ROUNDING
 
 
 def test_no_output_of_draws_and_jumps_reveals_a_record_when_all_steps_spend() -> None:
     """The curve averages two draws and tells neither, so the three shares are not used up together."""
-    worst = ratio_of_lines(lines(30, 40, 30, levels=1), APART, [(0, FINE), (1, 0)])
-    assert 0.6 <= worst <= 1 + ROUNDING
+    worst = ratio_of_lines(lines(30, 40, 30, levels=1), JUMP, [(0, FINE), (1, FINE)])
+    assert 0.4 <= worst <= 1 + ROUNDING
 
 
 @pytest.mark.parametrize("careless", [False, True])
@@ -181,9 +211,8 @@ def test_a_second_look_at_the_records_of_a_jump_is_caught(
         return values
 
     monkeypatch.setattr(LineFit, "_values", told)
-    background: Weighted = (((0, 0), 200), ((2, FINE), 200))
-    worst = ratio_of_lines(lines(0, 4, 96), background, [(1, 0), (1, FINE)])
-    assert worst > 1.3 if careless else worst <= 1 + ROUNDING
+    worst = ratio_of_lines(lines(0, 4, 96), JUMP, [(1, FINE)])
+    assert worst > 1.2 if careless else worst <= 1 + ROUNDING
 
 
 def test_halving_with_a_range_of_one_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

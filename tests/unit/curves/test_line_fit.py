@@ -60,14 +60,30 @@ class Best(Outcomes):
 
 
 @pytest.mark.parametrize("loss", [Absolute(), Pinball(Fraction(9, 10)), Huber(Fraction(1, 4))])
-def test_imbalances_are_absolute_sums_of_derivatives(loss: Loss) -> None:
+def test_imbalances_are_what_the_derivatives_beside_a_value_miss(loss: Loss) -> None:
     slopes, records = loss.slopes(FINE, Fraction(1)), some_records(1, 50, 9)
     found = Imbalance(slopes, 8).of(records, np.array([0, 2, 7]))
     for b, (low, high) in enumerate(((0, 2), (2, 7), (7, 9))):
         inside = (records.cells >= low) & (records.cells < high)
         for value in range(9):
-            each = slopes.at(value * FINE // 8, records.levels[inside]) * records.weights[inside]
-            assert found[b, value] == abs(each.sum())
+            below, above = (
+                int((slopes.at(place, records.levels[inside]) * records.weights[inside]).sum())
+                for place in ((2 * value - 1) * FINE // 16, (2 * value + 1) * FINE // 16)
+            )
+            assert found[b, value] == max(0, below, -above)
+
+
+@pytest.mark.parametrize("loss", [Absolute(), Pinball(Fraction(9, 10)), Huber(Fraction(1, 1000))])
+def test_a_value_that_many_records_share_is_found(loss: Loss) -> None:
+    """Labels, and values on a grid of their own: derivatives cancel nowhere, and the best value still has no imbalance."""
+    for levels in ([0] * 6 + [FINE] * 4, [FINE // 20] * 3 + [7 * FINE // 20] * 5 + [FINE] * 2):
+        records = records_of([(0, level) for level in levels])
+        scores = Imbalance(loss.slopes(FINE, Fraction(1)), 64).of(records, np.array([0]))[0]
+        losses = [loss.evaluate(np.array(v / 64), np.array(levels) / FINE).sum() for v in range(65)]
+        balanced = np.flatnonzero(scores == 0)
+        assert balanced.size > 0
+        assert np.array(losses)[balanced].max() <= min(losses) + 10 / 64
+        assert scores.max() > 0
 
 
 @pytest.mark.parametrize("loss", [Absolute(), Pinball(Fraction(3, 4)), Huber(Fraction(1, 4))])
@@ -75,7 +91,7 @@ def test_one_record_moves_imbalances_apart_by_at_most_the_stated_range(loss: Los
     """A bin is balanced somewhere between two values: a record beyond helps one of them and harms the other."""
     score, records = Imbalance(loss.slopes(FINE, Fraction(1)), 8), some_records(2, 60, 4)
     before, widest = score.of(records, np.array([0])), 0
-    for level in range(0, FINE + 1, FINE // 32):
+    for level in range(FINE // 64, FINE + 1, FINE // 32):
         more = Records(np.r_[records.cells, 0], np.r_[records.levels, level], np.r_[records.weights, 1])
         widest = max(widest, int(np.ptp(score.of(more.sorted(), np.array([0])) - before)))
     assert score.range * 0.7 <= widest <= score.range
@@ -173,7 +189,7 @@ def test_without_jumps_the_lines_are_close_to_a_smooth_curve() -> None:
     curve = evened(64, bins=16, values=256).draw(records, Best()).at(x)
     assert np.abs(curve - (x / 63) ** 2).max() < 0.02
     steps = np.repeat([np.median((x / 63)[a : a + 4] ** 2) for a in range(0, 64, 4)], 4)
-    assert np.abs(curve - (x / 63) ** 2).mean() < np.abs(steps - (x / 63) ** 2).mean() / 2
+    assert np.abs(curve - (x / 63) ** 2).mean() < 0.6 * np.abs(steps - (x / 63) ** 2).mean()
 
 
 def test_values_outside_the_window_of_their_part_are_never_drawn() -> None:
