@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -75,6 +76,10 @@ class Other:
         return Records(x, levels, np.ones(n, np.int64)).sorted()
 
 
+Task = tuple[Reference | Other, int, int]
+"""A population, how many records, how many repetitions."""
+
+
 def points_of(method: str) -> int:
     return BASELINE_POINTS if method == "baseline" else TREE_POINTS
 
@@ -135,23 +140,37 @@ def excesses(
 def synthetic(quick: bool, progress: Progress) -> list[Row]:
     sizes = (100,) if quick else tuple(REPETITIONS)
     populations = [Reference(*key) for key in itertools.product(CURVES, DESIGNS, KINDS)]
-    rows: list[Row] = []
-    for n, population in itertools.product(sizes, populations[::3] if quick else populations):
-        progress(0.8 * len(rows) / (len(METHODS) * 432), f"n = {n}, {population}")
-        repetitions, budgets = (2, ("1",)) if quick else (REPETITIONS[n], BUDGETS)
-        rows += list(excesses(population, n, repetitions, budgets))
-    return rows
+    chosen = populations[::3] if quick else populations
+    tasks: list[Task] = [
+        (population, n, 2 if quick else REPETITIONS[n]) for n, population in itertools.product(sizes, chosen)
+    ]
+    return measured(tasks, quick, lambda share, what: progress(0.8 * share, what))
 
 
 def others(quick: bool, progress: Progress) -> list[Row]:
     """The same on other populations, with 10,000 records."""
-    n, repetitions = (100, 2) if quick else (10_000, 8)
     populations = [Other(*key) for key in itertools.product(OTHER_CURVES, OTHER_DESIGNS, KINDS)]
+    chosen = populations[::6] if quick else populations
+    n, repetitions = (100, 2) if quick else (10_000, 8)
+    tasks: list[Task] = [(population, n, repetitions) for population in chosen]
+    return measured(tasks, quick, lambda share, what: progress(0.8 + 0.1 * share, what))
+
+
+def measured(tasks: list[Task], quick: bool, progress: Progress) -> list[Row]:
+    """The rows of all tasks (population, records, repetitions), on all cores but in quick runs."""
+    budgets = ("1",) if quick else BUDGETS
     rows: list[Row] = []
-    for population in populations[::6] if quick else populations:
-        progress(0.8 + 0.1 * len(rows) / (len(METHODS) * 108), f"{population}")
-        rows += list(excesses(population, n, repetitions, ("1",) if quick else BUDGETS))
+    with ProcessPoolExecutor() as pool:
+        run = map if quick else pool.map
+        answers = zip(tasks, run(rows_of, tasks, itertools.repeat(budgets)), strict=False)
+        for done, (task, found) in enumerate(answers, 1):
+            rows += found
+            progress(done / len(tasks), f"n = {task[1]}, {task[0]}")
     return rows
+
+
+def rows_of(task: Task, budgets: tuple[str, ...]) -> list[Row]:
+    return list(excesses(*task, budgets))
 
 
 def by_cell(rows: list[Row]) -> dict[tuple[Any, ...], dict[str, Row]]:

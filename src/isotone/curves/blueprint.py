@@ -46,7 +46,6 @@ METHODS: tuple[str, ...] = get_args(Method)
 
 ROWS = 1024
 """Levels of ``y`` in loss tables."""
-KNOT_INTERVALS = 16
 TREE_POINTS = 4096
 CUTTING = Fraction(1, 10)
 """The share of epsilon for cuts, when the values are measured as means."""
@@ -301,10 +300,13 @@ class Blueprint:
         low, high = self.predictions
         rise = shape.slope * self.grid.step / ((high - low) / values)
         if rise < 1:
+            fewer = int((self.grid.points - 1) * rise) + 1
+            finer = 1 << math.ceil(math.log2(float(values / rise)))
+            repairs = [f"at most {fewer} points (x_grid)"] * (fewer > 1)
+            repairs += [f"at least {finer} steps of values (value_levels)"] * (finer <= ROWS)
             raise InputError(
                 f"On {self.grid.points} points and {values} steps of values a curve of slope at most "
-                f"{float(shape.slope):g} cannot rise at all. Take fewer points (x_grid), or at least "
-                f"{1 << math.ceil(math.log2(float(values / rise)))} steps (value_levels)."
+                f"{float(shape.slope):g} cannot rise at all. Take {' or '.join(repairs) or 'a larger slope'}."
             )
         return int(rise)
 
@@ -312,7 +314,7 @@ class Blueprint:
         """One draw from all curves of the shape."""
         points, values = self.grid.points, self._values(shape, strength)
         if shape.kind == "linear":
-            knots = spread_knots(points, min(KNOT_INTERVALS, points - 1))
+            knots = spread_knots(points, min(shape.knots, points) - 1)
             table = self.loss.table(ROWS, ROWS, self.span)
             unit = self.loss.unit(ROWS, ROWS, self.span)
             pieces = _linear_graph(knots.size, values + 1, shape.pieces)
@@ -375,6 +377,6 @@ def _splitter(shape: Shape, points: int, values: int, rise: int) -> Splitter:
     if shape.kind == "lipschitz":
         return LipschitzSplitter(points, values, rise)
     if shape.kind == "linear":
-        knots = spread_knots(points, min(KNOT_INTERVALS, points - 1))
+        knots = spread_knots(points, min(shape.knots, points) - 1)
         return LinearSplitter(points, values, shape.pieces, np.asarray(knots))
     return ConvexSplitter(points, values, values - 1)

@@ -77,7 +77,7 @@ def linear_graph(knots: int, values: int, most: int) -> LinearGraph:
     if 2 * count * most > MOST_EDGES:
         raise InputError(
             f"{most} linear pieces over {knots} knots and {values} values need a graph of {2 * count * most:,} "
-            f"edges, and {MOST_EDGES:,} is the limit: take fewer pieces or fewer values (value_levels)."
+            f"edges, and {MOST_EDGES:,} is the limit: take fewer pieces, knots or values (value_levels)."
         )
     ends = all_pieces(knots, values)
     # nodes: by knot, first the pieces that end there (for each number of pieces), then the knot's states

@@ -78,7 +78,7 @@ class PrivateIsotonicRegression(PrivateEstimator):
         losses with many records (epsilon·n of 5,000 or more) noisy histograms and private boundaries.
         "threshold": the algorithm of Ghazi, Kamath, Kumar and Manurangsi 2022. "baseline": the exponential mechanism over
         all monotone curves on a grid. "bins": equal bins and pooling. "auto": by a public rule.
-    shape : None, ("constant", pieces), ("linear", pieces), ("lipschitz", slope), "convex" or "concave"
+    shape : None, ("constant", pieces), ("linear", pieces[, knots]), ("lipschitz", slope), "convex" or "concave"
         With a shape, "threshold" is the published tree for it, and every other method (but "bins") is one exact draw
         from all curves of that shape. The released curve has the shape exactly. Linear pieces end on 17 evenly spread
         points of ``x`` (on all, if it has fewer). Shapes need an even grid of ``x``; one that is too large for the shape

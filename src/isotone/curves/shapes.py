@@ -18,6 +18,7 @@ Kind = Literal["any", "constant", "linear", "lipschitz", "convex", "concave"]
 class Shape:
     """A shape; ``pieces`` of constant and linear curves, the largest ``slope`` of Lipschitz ones.
 
+    Linear pieces end at ``knots``, spread evenly over the points: a curve that bends elsewhere is met up to a knot's distance.
     ``points`` and ``values`` are the sizes of the grids when the user gives none: few enough to draw in a second,
     with a discretisation error of half a step of the values (docs/theory/curves.md, section 7).
     """
@@ -25,6 +26,7 @@ class Shape:
     kind: Kind
     pieces: int = 0
     slope: Fraction = Fraction(0)
+    knots: int = 17
 
     @property
     def points(self) -> int:
@@ -51,27 +53,35 @@ class Shape:
 
 
 def parse_shape(spec: Any) -> Shape | None:
-    """The shape that a name or a pair stands for; None for no shape.
+    """The shape that a name or a tuple stands for; None for no shape.
 
-    >>> parse_shape(("constant", 4))
-    Shape(kind='constant', pieces=4, slope=Fraction(0, 1))
+    >>> shape = parse_shape(("linear", 4, 9))
+    >>> str(shape), shape.knots
+    ('linear (4 pieces)', 9)
     """
     if spec is None:
         return None
     if isinstance(spec, str) and spec in ("convex", "concave"):
         return Shape(spec)
-    if isinstance(spec, (tuple, list)) and len(parts := list(spec)) == 2:
-        kind, size = parts
-        if kind in ("constant", "linear"):
-            pieces = exact(size, f"the number of {kind} pieces")
-            if pieces.denominator != 1 or not 1 <= pieces <= 64:
-                raise InputError(
-                    f"The number of {kind} pieces must be a whole number from 1 to 64, not {size!r}."
-                )
-            return Shape(kind, pieces=int(pieces))
-        if kind == "lipschitz":
+    if isinstance(spec, (tuple, list)) and len(parts := list(spec)) in (2, 3):
+        kind, size, *knots = parts
+        if kind == "linear":
+            bends = [_whole(number, "knots", 2, 1025) for number in knots]
+            return Shape("linear", _whole(size, "linear pieces", 1, 64), Fraction(0), *bends)
+        if kind == "constant" and not knots:
+            return Shape("constant", _whole(size, "constant pieces", 1, 64))
+        if kind == "lipschitz" and not knots:
             return Shape("lipschitz", slope=positive(size, "the largest slope of a Lipschitz curve"))
     raise InputError(
-        f"There is no shape {spec!r}. Use None, ('constant', pieces), ('linear', pieces), ('lipschitz', slope), "
-        "'convex' or 'concave'."
+        f"There is no shape {spec!r}. Use None, ('constant', pieces), ('linear', pieces) or ('linear', pieces, knots), "
+        "('lipschitz', slope), 'convex' or 'concave'."
     )
+
+
+def _whole(value: Any, what: str, least: int, most: int) -> int:
+    number = exact(value, f"the number of {what}")
+    if number.denominator != 1 or not least <= number <= most:
+        raise InputError(
+            f"The number of {what} must be a whole number from {least} to {most}, not {value!r}."
+        )
+    return int(number)

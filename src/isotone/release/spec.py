@@ -220,8 +220,9 @@ class Curve(_Section):
     """What a fit minimises: "squared", "absolute", "logistic", ["huber", delta], ["pinball", q] or ["logistic", margin]."""
     method: Text = "additive"
     """The mechanism: "additive", "threshold", "baseline", "bins" or "auto"."""
-    shape: str | tuple[str, Real] | None = None
-    """Beyond rising: ["constant", pieces], ["linear", pieces], ["lipschitz", slope], "convex" or "concave"."""
+    shape: str | tuple[str, Real] | tuple[str, Real, Size] | None = None
+    """Beyond rising: ["constant", pieces], ["linear", pieces] or ["linear", pieces, knots], ["lipschitz", slope], "convex" or
+    "concave"."""
     public_n: Size | None = None
     """The number of records, if it is public. Otherwise a noisy one costs 2 % of ε."""
     x_grid: Size | Literal["integers"] | list[Real] | None = None

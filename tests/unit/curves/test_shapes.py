@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
@@ -14,6 +15,7 @@ from tests.support.isotonic_brute import monotone
 from isotone.curves.blueprint import Blueprint
 from isotone.curves.constant_splits import ConstantSplitter
 from isotone.curves.convex_splits import ConvexSplitter
+from isotone.curves.draws import PieceDraw
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.linear_graph import spread_knots
 from isotone.curves.linear_splits import PIECE, LinearSplitter
@@ -22,10 +24,11 @@ from isotone.curves.losses import Absolute, Pinball, Squared
 from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
 from isotone.curves.shape_tree import IMPOSSIBLE
-from isotone.curves.shapes import parse_shape
+from isotone.curves.shapes import Shape, parse_shape
 from isotone.errors import InputError
 
 POINTS, VALUES = 4, 5
+ONE = (Fraction(0), Fraction(1))
 Curve = tuple[int, ...]
 
 
@@ -237,3 +240,40 @@ def test_shapes_need_even_grids_and_have_no_bins() -> None:
     even = Grid(Fraction(0), Fraction(1), 9)
     with pytest.raises(InputError, match="no shape but rising"):
         Blueprint(Squared(), (Fraction(0), Fraction(1)), even, "bins", parse_shape("convex"))
+
+
+def test_linear_pieces_end_at_as_many_knots_as_asked_for() -> None:
+    assert parse_shape(("linear", 3)) == Shape("linear", 3, knots=17)
+    assert parse_shape(["linear", 3, 5]) == Shape("linear", 3, knots=5)
+    grid = Grid(Fraction(0), Fraction(1), 41)
+    drawn = Blueprint(Absolute(), ONE, grid, "auto", parse_shape(("linear", 3, 5))).mechanism(
+        99, Setting(Fraction(1))
+    )
+    assert isinstance(drawn, PieceDraw)
+    assert drawn.knots.tolist() == [0, 10, 20, 30, 40]
+    for wrong in (1, 1026, 2.5):
+        with pytest.raises(InputError, match="knots must be a whole number from 2 to 1025"):
+            parse_shape(("linear", 3, wrong))
+    with pytest.raises(InputError, match="no shape"):
+        parse_shape(("constant", 3, 5))
+
+
+@pytest.mark.parametrize(
+    ("slope", "points", "advice"),
+    [
+        ("0.5", 1025, "Take at most 129 points (x_grid)."),  # 2,048 steps of values would be too many
+        ("1", 300, "Take at most 257 points (x_grid) or at least 512 steps of values (value_levels)."),
+        ("1/1000", 65, "Take a larger slope."),
+    ],
+)
+def test_a_slope_too_small_for_the_grids_is_refused_with_what_would_do(
+    slope: str, points: int, advice: str
+) -> None:
+    def plan(points: int) -> Blueprint:
+        grid = Grid(Fraction(0), Fraction(1), points)
+        return Blueprint(Absolute(), ONE, grid, "auto", parse_shape(("lipschitz", slope)))
+
+    with pytest.raises(InputError, match=re.escape(advice)):
+        plan(points).mechanism(100, Setting(Fraction(1)))
+    if found := re.search(r"at most (\d+) points", advice):
+        plan(int(found[1])).mechanism(100, Setting(Fraction(1)))
