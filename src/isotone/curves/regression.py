@@ -74,15 +74,16 @@ class PrivateIsotonicRegression(PrivateEstimator):
     loss : "squared", "absolute", ("huber", delta), ("pinball", q), "logistic" or ("logistic", margin)
         Logistic predictions lie in ``[margin, 1 − margin]`` (default 1/64).
     method : "additive", "threshold", "baseline", "bins" or "auto"
-        "additive": cuts by the additive score, and for squared and logistic loss noisy means between them; for other
-        losses with many records (epsilon·n of 5,000 or more) noisy histograms and private boundaries.
+        "additive": cuts by the additive score, and for squared and logistic loss noisy means between them. For other
+        losses, by how much epsilon and records allow (docs/theory/curves.md, section 10): a draw on a few bins; one draw of
+        all values, with lines through them; a tree of cuts; or noisy histograms and private boundaries.
         "threshold": the algorithm of Ghazi, Kamath, Kumar and Manurangsi 2022. "baseline": the exponential mechanism over
         all monotone curves on a grid. "bins": equal bins and pooling. "auto": by a public rule.
     shape : None, ("constant", pieces), ("linear", pieces[, knots]), ("lipschitz", slope), "convex" or "concave"
         With a shape, "threshold" is the published tree for it, and every other method (but "bins") is one exact draw
-        from all curves of that shape. The released curve has the shape exactly. Linear pieces end on 17 evenly spread
-        points of ``x`` (on all, if it has fewer). Shapes need an even grid of ``x``; one that is too large for the shape
-        is refused before the ledger is charged.
+        from all curves of that shape. The released curve has the shape exactly. Linear pieces end on ``knots``
+        (17) evenly spread points of ``x`` (on all, if it has fewer). Shapes need an even grid of ``x``; one that is too
+        large for the shape is refused before the ledger is charged.
     levels : int, optional
         How often the range of values is halved.
     x_grid : int, "integers" or list of points, optional
