@@ -27,6 +27,7 @@ from isotone.release.manifest import guarantee_to, now, order_to, versions
 from isotone.release.recipes import count_mechanism, recipe_of
 from isotone.release.records import Groups, RecordRules, RecordSource, count_records
 from isotone.release.result import Release, seal
+from isotone.release.texts import label
 
 __all__ = ["count_columns", "prepare_mechanism", "release_counts"]
 
@@ -52,7 +53,7 @@ def release_counts(
     max_size: int | None = None,
     neighbours: Neighbours = "add-remove",
     by: str | None = None,
-    groups: Sequence[str] | None = None,
+    groups: Sequence[str | int | bool] | None = None,
     mechanism: str | AdditiveMechanism | None = None,
     total: bool = False,
     confidence: float = 0.95,
@@ -112,7 +113,7 @@ def release_counts(
         raise InputError(
             f"P must be a Poset, not a {type(P).__name__}: Poset(elements, relations) makes one."
         )
-    public = Groups(by, tuple(map(str, groups or ()))) if by is not None else None
+    public = Groups(by, tuple(map(label, groups or ()))) if by is not None else None
     if by is None and groups is not None:
         raise InputError("groups needs by=: the column whose public values these are.")
     rules = RecordRules(unit, contributions, on_violation, max_size, answers or Answers())

@@ -17,6 +17,7 @@ from isotone.release.ledger import Ledger, require_ledger
 from isotone.release.manifest import guarantee_to, now, versions
 from isotone.release.recipes import recipe_of
 from isotone.release.result import Release, seal
+from isotone.release.texts import label
 from isotone.tables.two_stage import TwoStageMechanism
 
 __all__ = ["release_table"]
@@ -26,7 +27,7 @@ def release_table(
     data: Any,
     *,
     category: str,
-    categories: Sequence[str],
+    categories: Sequence[str | int | bool],
     upper: int,
     epsilon: Number,
     ledger: Ledger,
@@ -70,7 +71,7 @@ def release_table(
     mechanism = TwoStageMechanism(
         upper, epsilon, split, remap, contributions=contributions, neighbours=neighbours
     )
-    names = tuple(str(name) for name in categories)
+    names = tuple(label(name) for name in categories)
     source = CategorySource(data, category, names, upper, count, unit, contributions)
     level = check_confidence(confidence)
     if not names:

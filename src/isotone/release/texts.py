@@ -15,7 +15,7 @@ import numpy as np
 
 from isotone.release.numbers import as_written, is_readable
 
-__all__ = ["as_text", "as_unit", "name_text", "text_of"]
+__all__ = ["as_text", "as_unit", "label", "name_text", "text_of"]
 
 _WHOLE = r"^[-+]?[0-9]+\.0*$"
 _LARGEST = 2.0**53
@@ -45,6 +45,15 @@ def as_unit(column: str, dtype: Any) -> nw.Expr:
     """The privacy unit of a row; null where there is none, NaN included: it would be one unit for many people."""
     value = nw.col(column)
     return nw.when(~value.is_nan()).then(value) if dtype.is_float() else value
+
+
+def label(name: Any) -> str:
+    """A public name as text; a boolean as a column of booleans is read.
+
+    >>> label(True), label("Rhine"), label(7)
+    ('true', 'Rhine', '7')
+    """
+    return str(name).lower() if isinstance(name, (bool, np.bool_)) else str(name)
 
 
 def name_text(name: Any) -> str:

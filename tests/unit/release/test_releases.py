@@ -429,3 +429,17 @@ def test_a_verdict_claims_no_error_that_it_could_not_check(ledger, tmp_path):
     verdict = str(verify(tmp_path / "table"))
     assert "the numbers and their promise belong together" in verdict
     assert "trust the steward for: the error where one is stated" in verdict
+
+
+def test_booleans_are_categories_and_groups_like_the_column_they_come_from(tmp_path: Any) -> None:
+    frame = pd.DataFrame({"smokes": [True] * 30 + [False] * 12, "a": [1] * 42})
+    with iso.Ledger(tmp_path / "x.ledger", epsilon=200_000) as ledger:
+        table = iso.release_table(
+            frame, category="smokes", categories=[True, False], epsilon=50_000, upper=100, ledger=ledger
+        )
+        assert table.columns["category"] == ("true", "false")
+        assert list(table.columns["value"]) == [30, 12]
+        counts = iso.release_counts(
+            frame, iso.Poset.chain(["a"]), epsilon=50_000, ledger=ledger, by="smokes", groups=[True, False]
+        )
+        assert np.rint(counts.columns["value"]).tolist() == [30, 12]

@@ -14,6 +14,7 @@ from isotone.guarantee import Guarantee, Number
 from isotone.interop.opendp.maps import measure_and_map
 from isotone.interop.opendp.spaces import Adjacency, require_rows
 from isotone.release.categories import CategorySource, count_categories
+from isotone.release.texts import label
 from isotone.tables import CountMechanism, TwoStageMechanism, privatize_distribution
 from isotone.tables.privatize import Method
 from isotone.tables.steps import Unit
@@ -118,7 +119,7 @@ def table_measurement(
     require_rows(input_domain)
     adjacency = Adjacency.of(input_metric)
     adjacency.check(promise, contributions)
-    names = tuple(str(name) for name in categories)
+    names = tuple(label(name) for name in categories)
     _ = CategorySource(None, category, names, upper)  # refuses what cannot be
 
     def measure(data: Any) -> Any:
