@@ -55,7 +55,7 @@ ROUNDING = 1e-9
 
 FLOOR = dict.fromkeys(MECHANISMS, 0.9)
 """The least share of epsilon that the worst pair must reach: a looser bound would waste budget."""
-FLOOR |= dict.fromkeys(BY_BALANCE, 0.5)  # with three values; more use it up, see below
+FLOOR.update(dict.fromkeys(BY_BALANCE, 0.5))  # with three values; more use it up, see below
 # A record uses up the first level if the likely cut gives it the value 0 and the output 1/2. In that output nothing in
 # its part pulls it down, so its scores at the second level differ by the loss between 1/4 and 1/2 at most, 5/16 for y = 1,
 # where the range of the part is 7/16. Both levels spend half: 6/7 is not passed, and less is reached on three points.
