@@ -25,8 +25,9 @@ COUNTING = Fraction(1, 10)
 class QuantileBins(CurveMechanism):
     """In every bin a value drawn by the exponential mechanism, pooled with noisy counts as weights.
 
-    The score of a value is the absolute sum of the derivatives there: at the best value the derivatives cancel. One
-    record moves it up or down by at most its own derivative. A tenth of epsilon counts the records.
+    The score of a value is by how much the derivatives beside it miss a change of sign (:class:`Imbalance`): not at all
+    at the best value. One record moves it up or down by at most its largest derivative. A tenth of epsilon counts the
+    records.
 
     Guarantee: epsilon-DP for one privacy unit (docs/theory/curves.md, section 8).
     Error: ``error()`` is an estimate, not a bound.

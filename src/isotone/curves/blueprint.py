@@ -59,6 +59,8 @@ FAINT, FAINT_OF_MANY = 12, 7
 """Epsilon times the records, over the records to the power 2/3: below this, the noise of the mechanism is larger than
 what a curve can gain by following the noise of the records, and losses without means are fitted by lines. The first
 holds against a tree, the second against histograms."""
+AMPLE = 2
+"""Epsilon times the records, over the records: from this on, histograms find values better than one draw of them."""
 CERTAIN = 500
 """From this product of epsilon and records on, lines go through bins that hold equally many records."""
 MANY = 5_000
@@ -209,6 +211,8 @@ class Blueprint:
             return self._lines(strength, even * strength >= CERTAIN, setting)
         if strength < MANY:
             return self._additive_tree(max(2, round(math.log2(strength) / 2)), setting)
+        if even * strength < AMPLE * n:
+            return self._steps(even * strength, setting)
         return self._histograms(strength, setting)
 
     def _additive_tree(self, levels: int, setting: Setting) -> TreeMechanism:
@@ -224,7 +228,16 @@ class Blueprint:
             shares = LineShares(Fraction(1, 2), Fraction(1, 2))
             cuts, score = AdditiveScore(slopes), Imbalance(slopes, 64)
             return LineFit(
-                setting, points, cuts, 2, bins, score, shares, Fraction(1, 2), steepest=self._steepest
+                setting,
+                points,
+                cuts,
+                2,
+                bins,
+                score,
+                shares,
+                margin=Fraction(1, 2),
+                steepest=self._steepest,
+                even=self.grid.even,
             )
         halving = Fraction(15, 100) if strength < MANY else Fraction(8, 100)
         values = Fraction(45, 100) if strength < MANY else Fraction(50, 100)
@@ -238,6 +251,22 @@ class Blueprint:
             LineShares(halving, values, 1 - halving - values),
             table=self.loss.table(ROWS, 256, self.span),
             steepest=self._steepest,
+            even=self.grid.even,
+        )
+
+    def _steps(self, strength: float, setting: Setting) -> LineFit:
+        values = 256 if strength < 30_000 else 512
+        return LineFit(
+            setting,
+            self.grid.points,
+            HalvingScore(),
+            3,
+            min(self.grid.points, MOST_HISTOGRAMS, round(math.sqrt(strength))),
+            Imbalance(self.loss.slopes(FINE, self.span), values),
+            LineShares(Fraction(3, 100), Fraction(40, 100), Fraction(57, 100)),
+            table=self.loss.table(ROWS, values, self.span),
+            steepest=self._steepest,
+            steps=True,
         )
 
     def _histograms(self, strength: float, setting: Setting) -> HistogramFit:

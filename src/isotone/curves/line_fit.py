@@ -1,4 +1,4 @@
-"""The mechanism for losses without means where data are many and the budget is small: one draw, and lines through it."""
+"""The mechanism for losses without means while the budget is small for the data: one draw of all values, and lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.curves.boundaries import BoundaryScore, draw_boundaries, merged
+from isotone.curves.boundaries import BoundaryScore, draw_boundaries, merged, move_boundaries
 from isotone.curves.choices import Choices
 from isotone.curves.curve import Curve, CurveMechanism, RiskBound
 from isotone.curves.graphs import CurveGraph, monotone_graph
@@ -49,7 +49,8 @@ class LineFit(CurveMechanism):
     3. With a ``last`` share: boundaries are drawn again where the values jump, and values everywhere else.
     4. Lines through the steps, but for jumps.
 
-    ``table`` has the loss of every value (column) for every ``y`` (row), for step 3.
+    ``table`` has the loss of every value (column) for every ``y`` (row), for step 3. Lines are over the points of the
+    grid, not over ``x``: if these are not ``even``, every point is a corner of the curve.
 
     Guarantee: epsilon-DP for one privacy unit (docs/theory/curves.md, section 12).
     Error: ``error()`` is an estimate for smooth curves, not a bound.
@@ -64,16 +65,23 @@ class LineFit(CurveMechanism):
     margin: Fraction | None = None
     table: Ints | None = field(default=None, repr=False)
     steepest: float = 1.0
+    steps: bool = False
+    even: bool = True
 
     def draw(self, records: Records, choices: Choices) -> Curve:
-        """A curve of lines, with a jump where the steps have one."""
+        """A curve of lines, with a jump where the steps have one; or of steps."""
         levels = [self.shares.cuts / max(1, self.levels)] * self.levels
         parts = grow(records, self.points, levels, self.cuts, self.setting, choices)
         starts = equal_bins(parts.low, parts.high, self.bins)
         costs = self.score.of(records, starts) + self._outside(parts, starts)
         values = self._values(costs, self.shares.values, choices)
         if self.table is None:
-            return sloped(*merged(starts, values / self.score.values), self.points)
+            return self._lines(starts, values / self.score.values)
+        if self.steps:
+            starts, values = move_boundaries(
+                records, starts, values, self.points, self.table, self.setting, self.shares.last, choices
+            )
+            return Curve(starts, values / self.score.values, self.points)
         return self._again(records, starts, values, costs, self.table, choices)
 
     def _values(self, costs: Ints, share: Fraction, choices: Choices) -> Ints:
@@ -114,7 +122,15 @@ class LineFit(CurveMechanism):
             found = np.r_[found, score.below[lower], score.above[upper]]
         order = np.argsort(places)
         rising = pooled(found[order] / self.score.values, np.ones(places.size))
-        return sloped(*merged(places[order], rising), self.points)
+        return self._lines(places[order], rising)
+
+    def _lines(self, starts: Ints, values: Floats) -> Curve:
+        """Lines through the steps, but for jumps."""
+        curve = sloped(*merged(starts, values), self.points)
+        if self.even:
+            return curve
+        every = np.arange(self.points)
+        return Curve(every, curve.at(every), self.points, interpolated=True)
 
     def error(self) -> RiskBound:
         """An estimate: what finding the cuts, and the rank of the best value of every bin, costs if the curve is smooth."""

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.curve_outcomes import Outcomes, distribution, records_of
 
+from isotone.curves import PrivateIsotonicRegression, line_fit
 from isotone.curves.additive import AdditiveScore
 from isotone.curves.blueprint import Blueprint
 from isotone.curves.curve import Curve
@@ -95,6 +96,36 @@ def test_one_record_moves_imbalances_apart_by_at_most_the_stated_range(loss: Los
         more = Records(np.r_[records.cells, 0], np.r_[records.levels, level], np.r_[records.weights, 1])
         widest = max(widest, int(np.ptp(score.of(more.sorted(), np.array([0])) - before)))
     assert score.range * 0.7 <= widest <= score.range
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 32), st.integers(-1, 1), st.integers(0, 4)), min_size=1, max_size=6),
+    st.sampled_from([Absolute(), Pinball(Fraction(9, 10)), Pinball(Fraction(1, 4)), Huber(Fraction(1, 4))]),
+)
+def test_some_value_has_no_imbalance_and_the_others_lose_no_more_than_stated(
+    rows: list[tuple[int, int, int]], loss: Any
+) -> None:
+    """Section 12: the score times the distance to a best value, and half a step. Ties and half steps are frequent."""
+    levels = [min(max(half * FINE // 32 + off, 0), FINE) for half, off, _ in rows]
+    weights = [weight for _, _, weight in rows]
+    score = Imbalance(loss.slopes(FINE, Fraction(1)), 16)
+    scores = score.of(records_of([(0, level) for level in levels], weights), np.array([0]))[0]
+    assert scores.min() == 0
+    steepest = loss.steepest(Fraction(1))
+    unit = steepest / (score.range / 2)  # from integers to derivatives
+    places = np.r_[np.linspace(0, 1, 4097), np.array(levels) / FINE]
+
+    def losses(values: Any) -> Any:
+        return sum(
+            w * loss.evaluate(values, np.array(u / FINE)) for u, w in zip(levels, weights, strict=True)
+        )
+
+    least = losses(places).min()
+    best = places[losses(places) <= least + 1e-12]
+    values = np.arange(17) / 16
+    away = np.abs(values[:, None] - best).min(axis=1)
+    allowed = scores * unit * (np.maximum(0, away - 1 / 32) + 1 / 4096) + sum(weights) * steepest / 32
+    assert np.all(losses(values) - least <= allowed + 1e-9)
 
 
 def test_a_jump_is_much_higher_than_what_is_beside_it() -> None:
@@ -183,6 +214,53 @@ def test_values_are_not_drawn_again_where_a_boundary_is() -> None:
     np.testing.assert_array_equal(*smooth.costs)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_every_point_has_a_second_look_at_its_value_or_at_a_boundary(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With records at all points: a bin has imbalances in the second draw if and only if no window has its points."""
+    rng = np.random.default_rng(seed)
+    points = int(rng.integers(1, 60))
+    looks, bins, draws = np.zeros(points, np.int64), [np.zeros(0, np.int64)], [np.zeros((0, 0), np.int64)]
+    honest_bins, honest_draw, honest_values = line_fit.equal_bins, line_fit.draw_boundaries, LineFit._values
+
+    def told_bins(*args: Any) -> Any:
+        bins[0] = honest_bins(*args)
+        return bins[0]
+
+    def told_draw(records: Records, low: Any, high: Any, *rest: Any) -> Any:
+        for a, b in zip(low, high, strict=True):
+            looks[a:b] += 1
+        return honest_draw(records, low, high, *rest)
+
+    def told_values(self: LineFit, costs: Any, *rest: Any) -> Any:
+        draws[0] = costs
+        return honest_values(self, costs, *rest)
+
+    monkeypatch.setattr(line_fit, "equal_bins", told_bins)
+    monkeypatch.setattr(line_fit, "draw_boundaries", told_draw)
+    monkeypatch.setattr(LineFit, "_values", told_values)
+    heights = np.sort(rng.integers(0, FINE + 1, 4))
+    rows = [(x, int(heights[4 * x // points])) for x in range(points)]
+    evened(points, bins=int(rng.integers(1, 20))).simulate(records_of(rows, [9] * points), rng)
+    widths = np.diff(np.r_[bins[0], points])
+    looks += np.repeat(draws[0].any(axis=1), widths)
+    assert looks.tolist() == [1] * points
+
+
+def test_windows_at_the_least_epsilon_and_the_largest_data_stay_within_64_bits() -> None:
+    slopes = Huber(Fraction(1)).slopes(FINE, Fraction(1))
+    setting = Setting(Fraction(1, 10**12), "replace", 4, 64)
+    score, shares = Imbalance(slopes, 8), LineShares(HALF, HALF)
+    fit = LineFit(setting, 3, AdditiveScore(slopes), 2, 3, score, shares, Fraction(0))
+    rows = [(x, level) for x in range(3) for level in (0, FINE)]
+    best = Best()
+    fit.draw(records_of(rows, [(1 << 30) // len(rows)] * len(rows)), best)
+    assert best.costs[0].min() == 0
+    assert best.costs[0].max() > 1 << 59
+    assert np.all(np.diff(fit.release(records_of(rows)).at(np.arange(3))) >= 0)
+
+
 def test_without_jumps_the_lines_are_close_to_a_smooth_curve() -> None:
     x = np.arange(64)
     records = records_of([(int(a), int(b)) for a, b in zip(x, (x / 63) ** 2 * FINE, strict=True)])
@@ -268,3 +346,27 @@ def test_a_draw_from_bins_is_the_draw_from_curves_on_them() -> None:
     assert law == pytest.approx(expected)
     for curve in (whole.release(records_of(rows)) for _ in range(5)):
         assert set(curve.knots.tolist()) <= {0, 3}
+
+
+@pytest.mark.parametrize("increasing", [True, False])
+def test_lines_on_an_uneven_grid_are_predicted_as_they_were_fitted(increasing: bool) -> None:
+    """Steps are lines over the points of the list, so between corners predictions are bent like the list."""
+    x = [0, *(2.0**k for k in range(12))]
+    model = PrivateIsotonicRegression(
+        Fraction(1, 10),
+        (0, 2048),
+        (0, 1),
+        loss="absolute",
+        x_grid=x,
+        public_n=2000,
+        increasing=increasing,
+        shape=None,
+    )
+    found = []
+    for _ in range(8):
+        model.fit(np.repeat(x, 100), np.repeat(np.linspace(0, 1, 13), 100)[:: 1 if increasing else -1])
+        every = np.arange(13)
+        np.testing.assert_allclose(model.predict(x), model.curve_.at(every))
+        np.testing.assert_allclose(np.interp(x, model.X_thresholds_, model.y_thresholds_), model.predict(x))
+        found.append(model.curve_.interpolated)
+    assert all(found)
