@@ -176,9 +176,10 @@ JUMP: Weighted = (((0, 0), 200), ((1, 0), 200), ((2, FINE), 200))
     [
         (lines(0, 97, 3, bins=1, values=16), balanced(Absolute(), 0), [(0, FINE)]),
         (lines(0, 3, 97), JUMP, [(1, FINE)]),
+        (replace(lines(0, 3, 97), steps=True), JUMP, [(1, FINE)]),
         (lines(94, 3, 3, levels=1), UNEVEN, [(0, 0), (2, FINE)]),
     ],
-    ids=["mostly values", "mostly the second look", "mostly halving"],
+    ids=["mostly values", "mostly the second look", "mostly boundaries", "mostly halving"],
 )
 def test_no_output_of_draws_and_jumps_reveals_a_record(
     mechanism: LineFit, background: Weighted, added: list[tuple[int, int]]

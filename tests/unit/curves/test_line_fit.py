@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -19,6 +20,7 @@ from isotone.curves.curve import Curve
 from isotone.curves.draws import BinnedDraw, CurveDraw
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.halving import HalvingScore
+from isotone.curves.histogram_fit import HistogramFit
 from isotone.curves.imbalance import Imbalance
 from isotone.curves.line_fit import FAR, LineFit, LineShares
 from isotone.curves.lines import FACTOR, LEAST, find_jumps, sloped
@@ -309,10 +311,27 @@ def test_small_budgets_for_many_records_are_fitted_by_lines(loss: Loss) -> None:
 
 
 def test_a_quantile_far_from_the_median_counts_as_fewer_records() -> None:
-    setting = Setting(Fraction(1))
-    assert isinstance(plan(Pinball(Fraction(9, 10))).mechanism(10_000, setting), LineFit)
-    assert isinstance(plan(Pinball(Fraction(1, 10))).mechanism(10_000, setting), LineFit)
-    assert not isinstance(plan(Pinball(Fraction(1, 2))).mechanism(10_000, setting), LineFit)
+    for quantile in (Fraction(9, 10), Fraction(1, 10), Fraction(1, 2)):
+        fit = plan(Pinball(quantile)).mechanism(10_000, Setting(Fraction(1)))
+        assert isinstance(fit, LineFit)
+        assert fit.steps == (quantile == Fraction(1, 2))
+        ample = plan(Pinball(quantile)).mechanism(10_000, Setting(Fraction(5)))
+        assert isinstance(ample, HistogramFit)
+
+
+def test_a_budget_at_which_noise_is_followed_means_steps_with_boundaries_drawn_again() -> None:
+    fit = plan(Absolute()).mechanism(10_000, Setting(Fraction(1)))
+    assert isinstance(fit, LineFit)
+    assert fit.steps
+    assert sum(vars(fit.shares).values()) == 1
+    small = replace(evened(32), steps=True)
+    records = records_of([(x, FINE // 4 * (3 if x >= 21 else 1)) for x in range(32) for _ in range(5)])
+    best = Best()
+    curve = small.draw(records, best)
+    # 4·(1/10)/2 for the cut, 4·(1/2)/2 for values, 4·(4/10)/32 for the only boundary
+    assert best.rates == [Fraction(1, 5), 1, Fraction(1, 20)]
+    assert not curve.interpolated
+    np.testing.assert_allclose(curve.at(np.arange(32)), np.where(np.arange(32) >= 21, 0.75, 0.25))
 
 
 def test_almost_no_budget_means_a_draw_from_a_few_bins() -> None:

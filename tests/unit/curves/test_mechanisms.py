@@ -180,8 +180,8 @@ def test_auto_is_decided_by_public_numbers() -> None:
 
 def test_losses_without_means_are_fitted_by_histograms_once_there_are_many_records() -> None:
     plan, setting = blueprint("additive", Absolute(), points=4096), Setting(Fraction(1))
-    assert isinstance(plan.mechanism(4_000, setting), TreeMechanism)
-    assert isinstance(plan.mechanism(6_000, setting), HistogramFit)
+    assert isinstance(plan.mechanism(400, Setting(Fraction(5))), TreeMechanism)
+    assert isinstance(plan.mechanism(2_000, Setting(Fraction(5))), HistogramFit)
     assert isinstance(blueprint("additive", Absolute(), levels=3).mechanism(6_000, setting), TreeMechanism)
     assert isinstance(blueprint("additive", Squared()).mechanism(6_000, setting), MeasuredTree)
 
