@@ -46,8 +46,9 @@ class LineFit(CurveMechanism):
     1. ``levels`` levels of cuts by the score ``cuts``; every part has the same number of bins.
     2. One draw from all increasing values of the bins, by how unbalanced the derivatives are. With a ``margin``, values
        further than that many widths outside their part's interval are as good as excluded.
-    3. With a ``last`` share: boundaries are drawn again where the values jump, and values everywhere else.
-    4. Lines through the steps, but for jumps.
+    3. With a ``last`` share: boundaries are drawn again where the values jump, and values everywhere else; or all
+       boundaries, if the curve is to have ``steps``.
+    4. Lines through the steps, but for jumps, and unless it is to have ``steps``.
 
     ``table`` has the loss of every value (column) for every ``y`` (row), for step 3. Lines are over the points of the
     grid, not over ``x``: if these are not ``even``, every point is a corner of the curve.
@@ -140,6 +141,6 @@ class LineFit(CurveMechanism):
         return RiskBound(float(cut) / self.bins + float(spread), self.steepest / self.bins**2, proved=False)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=2)  # the largest has millions of edges
 def _graph(bins: int, values: int) -> CurveGraph:
     return monotone_graph(bins, values)
