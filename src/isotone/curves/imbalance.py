@@ -60,10 +60,33 @@ class Imbalance:
 
 @njit(cache=True)
 def _derivatives(which: Ints, levels: Ints, weights: Ints, bins: int, at: Ints, rule: Ints) -> Ints:
+    """Sums of derivatives by bin and place.
+
+    Along the places ``at``, which are evenly spaced, a derivative is flat, then a line, from its zero on another line,
+    and flat again: each record changes the constants and the slopes of these pieces where they begin.
+    """
     step, cap, above, below = rule
-    sums = np.zeros((bins, at.size), np.int64)
+    start, apart = at[0], at[1] - at[0]
+    flat = np.zeros((bins, at.size + 1), np.int64)
+    steep = np.zeros((bins, at.size + 1), np.int64)
     for record in range(which.size):
+        b, weight, zero = which[record], weights[record], step * levels[record]
+        # the first places above the lower end, above the zero, and not below the upper end
+        rising = min(max((zero - cap - start) // apart + 1, 0), at.size)
+        positive = min(max((zero - start) // apart + 1, 0), at.size)
+        capped = min(max((zero + cap - 1 - start) // apart + 1, 0), at.size)
+        flat[b, 0] -= weight * cap * below
+        flat[b, rising] += weight * (cap - zero) * below
+        steep[b, rising] += weight * below
+        flat[b, positive] += weight * zero * (below - above)
+        steep[b, positive] += weight * (above - below)
+        flat[b, capped] += weight * (zero + cap) * above
+        steep[b, capped] -= weight * above
+    sums = np.empty((bins, at.size), np.int64)
+    for b in range(bins):
+        constant, slope = 0, 0
         for place in range(at.size):
-            slope = min(max(at[place] - step * levels[record], -cap), cap)
-            sums[which[record], place] += weights[record] * slope * (above if slope > 0 else below)
+            constant += flat[b, place]
+            slope += steep[b, place]
+            sums[b, place] = constant + slope * at[place]
     return sums

@@ -55,7 +55,7 @@ class LineFit(CurveMechanism):
 
     Guarantee: epsilon-DP for one privacy unit (docs/theory/curves.md, section 12).
     Error: ``error()`` is an estimate for smooth curves, not a bound.
-    Cost: O(n·(levels + values)) after sorting, and O(bins·values).
+    Cost: O(n·levels) after sorting, and O(bins·values).
     """
 
     cuts: Score

@@ -76,6 +76,24 @@ def test_imbalances_are_what_the_derivatives_beside_a_value_miss(loss: Loss) -> 
             assert found[b, value] == max(0, below, -above)
 
 
+@pytest.mark.parametrize("digits", [1, 5, 9])
+@pytest.mark.parametrize(
+    "loss", [Absolute(), Pinball(Fraction(1, 1024)), *(Huber(Fraction(2) ** k) for k in (-16, -9, 3))]
+)
+def test_imbalances_are_exact_for_ties_and_the_largest_weights(loss: Loss, digits: int) -> None:
+    """Records at the places where derivatives are summed, at values, and one step of the fine grid beside them."""
+    values = 2**digits
+    score, rng = Imbalance(loss.slopes(FINE, Fraction(1)), values), np.random.default_rng(digits)
+    halves = rng.integers(0, 2 * values + 1, 40) * (FINE // (2 * values))
+    rows = [(0, level) for level in np.clip(halves + rng.integers(-1, 2, 40), 0, FINE).tolist()]
+    weights = [(1 << 30) // len(rows)] * len(rows)
+    places = [(2 * value - 1) * FINE // (2 * values) for value in range(values + 2)]
+    levels = np.array([level for _, level in rows])
+    sums = [int(score.slopes.at(place, levels).sum()) * weights[0] for place in places]
+    expected = [max(0, below, -above) for below, above in itertools.pairwise(sums)]
+    assert score.of(records_of(rows, weights), np.array([0]))[0].tolist() == expected
+
+
 @pytest.mark.parametrize("loss", [Absolute(), Pinball(Fraction(9, 10)), Huber(Fraction(1, 1000))])
 def test_a_value_that_many_records_share_is_found(loss: Loss) -> None:
     """Labels, and values on a grid of their own: derivatives cancel nowhere, and the best value still has no imbalance."""
