@@ -76,7 +76,8 @@ class PrivateIsotonicRegression(PrivateEstimator):
     method : "additive", "threshold", "baseline", "bins" or "auto"
         "additive": cuts by the additive score, and for squared and logistic loss noisy means between them. For other
         losses, by how much epsilon and records allow (docs/theory/curves.md, section 10): a draw on a few bins; one draw of
-        all values, with lines through them; a tree of cuts; or noisy histograms and private boundaries.
+        all values, with lines through them or with all boundaries drawn again; a tree of cuts; or noisy histograms and
+        private boundaries.
         "threshold": the algorithm of Ghazi, Kamath, Kumar and Manurangsi 2022. "baseline": the exponential mechanism over
         all monotone curves on a grid. "bins": equal bins and pooling. "auto": by a public rule.
     shape : None, ("constant", pieces), ("linear", pieces[, knots]), ("lipschitz", slope), "convex" or "concave"
