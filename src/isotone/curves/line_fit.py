@@ -136,9 +136,13 @@ class LineFit(CurveMechanism):
     def error(self) -> RiskBound:
         """An estimate: what finding the cuts, and the rank of the best value of every bin, costs if the curve is smooth."""
         epsilon = float(self.setting.epsilon) / self.setting.factor
-        cut = self.steepest * self.levels**2 * math.log(self.points + 1) / (2 * epsilon * self.shares.cuts)
-        spread = self.steepest * self.bins * math.log(self.score.values + 1) / (epsilon * self.shares.values)
-        return RiskBound(float(cut) / self.bins + float(spread), self.steepest / self.bins**2, proved=False)
+        spread = self.bins * math.log(self.score.values + 1) / (epsilon * float(self.shares.values))
+        if self.levels:
+            cut = self.levels**2 * math.log(self.points + 1) / (2 * epsilon * float(self.shares.cuts))
+            spread += cut / self.bins
+        # a line is off by the square of its width
+        width = 1 / self.bins if self.steps else 1 / self.bins**2
+        return RiskBound(self.steepest * spread, self.steepest * width, proved=False)
 
 
 @lru_cache(maxsize=2)  # the largest has millions of edges

@@ -311,6 +311,15 @@ def test_few_records_are_fitted_like_many(rows: list[tuple[int, int]]) -> None:
     assert values.max() <= 1
 
 
+def test_its_error_is_an_estimate_and_steps_cost_their_width() -> None:
+    lines = evened(32)
+    steps = replace(lines, steps=True).error()
+    assert not lines.error().proved
+    assert not steps.proved
+    assert (lines.error().per_record, steps.per_record) == (1 / 64, 1 / 8)
+    assert replace(lines, levels=0).error().noise < lines.error().noise
+
+
 def plan(loss: Loss, points: int = 4096) -> Blueprint:
     return Blueprint(loss, ONE, Grid(*ONE, points), "additive")
 
