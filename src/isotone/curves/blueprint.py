@@ -58,14 +58,15 @@ FEW_VALUES = 4
 FAINT, FAINT_OF_MANY = 12, 7
 """Epsilon times the records, over the records to the power 2/3: below this, the noise of the mechanism is larger than
 what a curve can gain by following the noise of the records, and losses without means are fitted by lines. The first
-holds against a tree, the second against histograms."""
+holds against a tree, the second against what there is for many."""
 AMPLE = 2
 """Epsilon times the records, over the records: from this on histograms find values better than one draw of them does, and
 earlier for quantiles far from the median."""
 CERTAIN = 500
 """From this product of epsilon and records on, lines go through bins that hold equally many records."""
 MANY = 5_000
-"""From this product of epsilon and records on, losses without means are fitted by histograms instead of a tree."""
+"""From this product of epsilon and records on, losses without means are not fitted by a tree: if they are not by lines,
+then by steps with private boundaries, whose values come from one draw or from histograms."""
 MOST_HISTOGRAMS = 4096
 MOST_BINS = 1 << 20
 """Limits of memory, which only an epsilon without meaning can reach."""

@@ -1,4 +1,4 @@
-"""The mechanism for losses without means when there are many records: histograms find values, choices find boundaries."""
+"""The mechanism for losses without means and ample budgets: histograms find values, choices find boundaries."""
 
 from __future__ import annotations
 
