@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks._switching_measure import Data, Release, serve
 from isotone.counts import OrderGaussianMechanism, PosetMechanism, relax
-from isotone.counts.additive import AdditiveMechanism
+from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.curves import PrivateIsotonicRegression
 from isotone.order import Poset
 from isotone.tables import TwoStageMechanism

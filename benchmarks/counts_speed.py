@@ -11,10 +11,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from isotone.counts import PosetMechanism
-from isotone.counts.simulation import noise_rows
+from isotone.counts.sampling.simulation import noise_rows
 from isotone.mechanism import Progress
 from isotone.order import Poset
-from isotone.order.bipartitions import tables
+from isotone.order.bipartitions.extended import tables
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "benchmarks" / "counts_speed.png"

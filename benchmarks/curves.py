@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from isotone.curves.blueprint import TREE_POINTS, Blueprint
+from isotone.curves.chain.blueprint import TREE_POINTS, Blueprint
 from isotone.curves.grids import Grid
 from isotone.curves.losses import parse_loss
 from isotone.curves.privacy import Setting

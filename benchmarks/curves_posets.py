@@ -15,9 +15,9 @@ import numpy as np
 
 from isotone.curves.grids import FINE
 from isotone.curves.losses import Absolute
-from isotone.curves.poset_arrangement import Arrangement, Order, arrange, few_ideals, listed
-from isotone.curves.poset_mechanisms import PosetTree
-from isotone.curves.poset_product import ProductOrder
+from isotone.curves.poset.arrangement import Arrangement, Order, arrange, few_ideals, listed
+from isotone.curves.poset.poset_mechanisms import PosetTree
+from isotone.curves.poset.product import ProductOrder
 from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
 from isotone.mechanism import Progress

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.mechanism import Progress
+from isotone.published.tables.lp import full_program
 from isotone.tables import TwoStageMechanism, fixed_point, privatize_distribution, truncated_geometric
-from isotone.tables.losses import loss_matrix
-from isotone.tables.lp import full_program
+from isotone.tables.matrices.losses import loss_matrix
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "experiments"))
 from experiments._tables import HELD_OUT, Errors, Table, as_published, average, errors, load

@@ -17,9 +17,9 @@ from scipy.optimize import linprog
 from scipy.stats import beta
 
 from _published import PublishedSampler, log_probability
-from isotone.counts.bipartition_sampler import sampler
 from isotone.counts.norm import bottom_up
-from isotone.counts.simulation import noise_rows
+from isotone.counts.sampling.bipartition_sampler import sampler
+from isotone.counts.sampling.simulation import noise_rows
 from isotone.order import Poset
 
 __all__ = ["Audit", "Event", "audit", "choose_event", "exact_loss", "search_loss", "simulated_noise"]

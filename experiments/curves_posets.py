@@ -15,13 +15,13 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from common import save_figure, write_table
-from isotone.curves.draws import point_costs
 from isotone.curves.grids import FINE
 from isotone.curves.losses import Loss, parse_loss
-from isotone.curves.poset_blueprint import PosetBlueprint
-from isotone.curves.poset_ideals import list_ideals
+from isotone.curves.poset.ideals import list_ideals
+from isotone.curves.poset.poset_blueprint import PosetBlueprint
 from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
+from isotone.curves.shapes.curve_draws import point_costs
 from isotone.errors import InputError
 from isotone.mechanism import Progress
 from isotone.order import Poset

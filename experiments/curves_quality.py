@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from common import DATA, read_table, save_figure, write_table
 from isotone.curves import plan
-from isotone.curves.blueprint import TREE_POINTS, Blueprint
+from isotone.curves.chain.blueprint import TREE_POINTS, Blueprint
 from isotone.curves.curve import CurveMechanism
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses import parse_loss
@@ -296,7 +296,7 @@ def calibration(quick: bool, out: Path) -> None:
 
 
 def _picture_of_calibration(out: Path, x: Any, y: Any, at: Any, drawn: dict[float, list[Any]]) -> None:
-    from isotone.order.projection_chain import pool_adjacent_violators
+    from isotone.order.projection.chain import pool_adjacent_violators
 
     order = np.argsort(x, kind="stable")
     fitted = pool_adjacent_violators(y[order], np.ones(y.size))

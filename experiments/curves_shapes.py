@@ -15,13 +15,13 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from common import save_figure, write_table
-from isotone.curves.blueprint import TREE_POINTS, Blueprint
+from isotone.curves.chain.blueprint import TREE_POINTS, Blueprint
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses import parse_loss
 from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
 from isotone.curves.reference import risk
-from isotone.curves.shapes import parse_shape
+from isotone.curves.shapes.shape import parse_shape
 from isotone.mechanism import Progress
 
 UNIT = (Fraction(0), Fraction(1))

@@ -23,7 +23,7 @@ from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
 from isotone.curves.reference import least_risk, risk
 from isotone.mechanism import Progress
-from isotone.order.projection_chain import pool_adjacent_violators
+from isotone.order.projection.chain import pool_adjacent_violators
 
 YOUNGEST, OLDEST = 18, 85
 DEAD_AND_ALIVE = {

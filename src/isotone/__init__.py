@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from isotone import counts, curves, noise, order, tables
 from isotone.errors import BudgetError, InputError, IsotoneError, LedgerError, OrderError, SpecError
-from isotone.guarantee import Guarantee
 from isotone.order import Poset
+from isotone.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
     from isotone.release import (

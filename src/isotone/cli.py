@@ -21,8 +21,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from isotone.errors import InputError, IsotoneError
-from isotone.guarantee import Neighbours
 from isotone.mechanism import no_progress
+from isotone.privacy.guarantee import Neighbours
 
 __all__ = ["app", "main"]
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.guarantee import Guarantee
+from isotone.privacy.guarantee import Guarantee
 
 __all__ = ["Error", "Mechanism", "Progress", "no_progress"]
 

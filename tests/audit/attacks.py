@@ -11,8 +11,8 @@ import numpy as np
 
 from isotone.audit import audit, audit_exact
 from isotone.counts import LaplaceMechanism, OrderGaussianMechanism, PosetMechanism
-from isotone.guarantee import Guarantee
 from isotone.order import Poset
+from isotone.privacy.guarantee import Guarantee
 from tests.support.composition import spend_with_kills
 from tests.support.published import (
     CASES,

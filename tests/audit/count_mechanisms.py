@@ -6,11 +6,11 @@ from fractions import Fraction
 
 import numpy as np
 
+from isotone.published.tables.scale_mechanism import ScaleMechanism
+from isotone.published.tables.scales import patterns
+from isotone.published.tables.terms import row_sums
 from isotone.tables import fixed_point
-from isotone.tables.losses import loss_matrix
-from isotone.tables.scale_mechanism import ScaleMechanism
-from isotone.tables.scales import patterns
-from isotone.tables.terms import row_sums
+from isotone.tables.matrices.losses import loss_matrix
 from tests.support.chisquare import FALSE_ALARM, chi_square_p
 from tests.support.rational_simplex import minimum
 from tests.support.tables_exact import cost, exact_optimum, shapes, solve

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from isotone.release.ledger import Ledger
+from isotone.ledger.ledger import Ledger
 from tests.support.ledger_worker import REFUSED, start
 
 

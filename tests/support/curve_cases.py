@@ -12,22 +12,22 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
-from isotone.curves.additive import AdditiveScore
-from isotone.curves.bins import QuantileBins
-from isotone.curves.blueprint import Blueprint
+from isotone.curves.chain.additive import AdditiveScore
+from isotone.curves.chain.bins import QuantileBins
+from isotone.curves.chain.blueprint import Blueprint
+from isotone.curves.chain.imbalance import Imbalance
+from isotone.curves.chain.line_fit import LineFit, LineShares
+from isotone.curves.chain.tree_mechanisms import MeasuredTree, TreeMechanism
 from isotone.curves.curve import CurveMechanism
-from isotone.curves.draws import BinnedDraw, CurveDraw, PieceDraw
 from isotone.curves.grids import FINE, Grid
-from isotone.curves.imbalance import Imbalance
-from isotone.curves.line_fit import LineFit, LineShares
-from isotone.curves.linear_graph import linear_graph, spread_knots
-from isotone.curves.linear_splits import LinearSplitter
 from isotone.curves.losses import Absolute, Huber, Logistic, Pinball, Squared, parse_loss
 from isotone.curves.privacy import Setting
-from isotone.curves.shape_tree import ShapeTree
-from isotone.curves.shapes import parse_shape
-from isotone.curves.threshold import LinearScore, SquaredScore, TableScore
-from isotone.curves.tree_mechanisms import MeasuredTree, TreeMechanism
+from isotone.curves.shapes.curve_draws import BinnedDraw, CurveDraw, PieceDraw
+from isotone.curves.shapes.linear_graph import linear_graph, spread_knots
+from isotone.curves.shapes.shape import parse_shape
+from isotone.published.curves.linear_splits import LinearSplitter
+from isotone.published.curves.shape_tree import ShapeTree
+from isotone.published.curves.threshold import LinearScore, SquaredScore, TableScore
 from tests.support.curve_outcomes import curve_key, distribution, records_of
 
 __all__ = [

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from isotone.curves.circuits import Circuit, CircuitTables, descend
+from isotone.curves.circuits.circuit import Circuit, CircuitTables, descend
 from isotone.curves.curve import Curve
 from isotone.curves.records import Records
 

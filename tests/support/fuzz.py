@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 import isotone as iso
 from isotone.errors import IsotoneError
+from isotone.ledger.ledger import Ledger
 from isotone.release import load_release, load_spec, plan_spec, release_spec, verify
-from isotone.release.ledger import Ledger
 from isotone.release.order_files import load_order, read_categories
 from isotone.release.spec import Spec
 

@@ -14,9 +14,9 @@ from typing import Any
 import psycopg
 
 from isotone.errors import BudgetError
-from isotone.guarantee import Guarantee
-from isotone.release import stores
-from isotone.release.ledger import Ledger
+from isotone.ledger import stores
+from isotone.ledger.ledger import Ledger
+from isotone.privacy.guarantee import Guarantee
 
 REFUSED = 3
 _processes = multiprocessing.get_context("fork")  # a fork starts in milliseconds, and tests fork safety too

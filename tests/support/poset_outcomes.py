@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from isotone.curves.poset_composition import compose
-from isotone.curves.poset_regions import Cut, ListedRegion, Region
+from isotone.curves.poset.composition import compose
+from isotone.curves.poset.regions import Cut, ListedRegion, Region
 from isotone.order import Poset
 from tests.support.curve_outcomes import Outcomes
 

@@ -15,9 +15,10 @@ from _posets import survey_sections
 from _published import PublishedSampler
 from _published_loss import _arrays, _losses
 from isotone import noise
-from isotone.counts.bipartition_sampler import sampler
-from isotone.counts.simulation import noise_rows
-from isotone.order import Poset, bipartitions
+from isotone.counts.sampling.bipartition_sampler import sampler
+from isotone.counts.sampling.simulation import noise_rows
+from isotone.order import Poset
+from isotone.order.bipartitions import extended as bipartitions
 
 Floats = NDArray[np.float64]
 Batch = Callable[[Floats, int], Floats]

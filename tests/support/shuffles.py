@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from isotone.order import Poset
-from isotone.release.categories import CategorySource, count_categories
-from isotone.release.points import PointSource, count_points
-from isotone.release.records import RecordRules, RecordSource, count_records
+from isotone.reading.categories import CategorySource, count_categories
+from isotone.reading.points import PointSource, count_points
+from isotone.reading.records import RecordRules, RecordSource, count_records
 
 P = Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])
 COUNTIES = tuple(f"county {k}" for k in range(20))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isotone.errors import InputError
-from isotone.guarantee import Guarantee, exact, positive
+from isotone.privacy.guarantee import Guarantee, exact, positive
 
 epsilons = st.fractions(min_value=Fraction(1, 1000), max_value=50)
 

@@ -20,8 +20,8 @@ from isotone.audit.bounds import clopper_pearson, violates
 from isotone.audit.outputs import Sides, draw_both
 from isotone.audit.scores import Score, learn_scores
 from isotone.errors import InputError
-from isotone.guarantee import Guarantee
 from isotone.mechanism import Progress, no_progress
+from isotone.privacy.guarantee import Guarantee
 
 __all__ = ["Finding", "audit", "promise_of"]
 
@@ -97,7 +97,7 @@ def audit(
     Examples
     --------
     >>> import numpy as np
-    >>> from isotone.guarantee import Guarantee
+    >>> from isotone.privacy.guarantee import Guarantee
     >>> rng = np.random.default_rng(1)
     >>> weak = lambda x: x + rng.laplace(scale=0.5)            # claims ε = 1 and has ε = 2
     >>> audit(weak, 0, 1, 6000, claimed=Guarantee.pure(1)).broken

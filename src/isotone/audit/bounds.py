@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv
 
-from isotone.guarantee import Guarantee
+from isotone.privacy.guarantee import Guarantee
 
 __all__ = ["clopper_pearson", "epsilon_bound", "rho_bound", "violates"]
 

@@ -19,7 +19,7 @@ from isotone.audit.black_box import promise_of
 from isotone.audit.gaussians import gaussian_distance, gaussian_epsilon
 from isotone.audit.transitions import matrix_loss
 from isotone.errors import InputError
-from isotone.guarantee import Guarantee
+from isotone.privacy.guarantee import Guarantee
 
 __all__ = ["ExactFinding", "audit_exact"]
 
@@ -86,7 +86,7 @@ def audit_exact(
     >>> found = audit_exact(OrderGaussianMechanism(Poset.chain("ab"), rho="0.5"), [5, 5], [[5, 6], [6, 6]])
     >>> round(found.loss, 3), found.broken
     (0.5, False)
-    >>> from isotone.guarantee import Guarantee
+    >>> from isotone.privacy.guarantee import Guarantee
     >>> print(audit_exact([[0.75, 0.25], [0.25, 0.75]], claimed=Guarantee.pure(1)))
     claims ε = 1; BROKEN: the largest loss found is 1.09861, at the output (0), between (0) and (1)
     """

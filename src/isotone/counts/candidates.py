@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from isotone.counts.additive import AdditiveMechanism
-from isotone.counts.discrete_gaussian import DiscreteGaussianMechanism
-from isotone.counts.discrete_laplace import DiscreteLaplaceMechanism
-from isotone.counts.gaussian import GaussianMechanism
-from isotone.counts.hierarchical import HierarchicalMechanism
-from isotone.counts.l_infinity import LInfinityMechanism
-from isotone.counts.laplace import LaplaceMechanism
-from isotone.counts.order_gaussian import OrderGaussianMechanism
-from isotone.counts.poset_mechanism import PosetMechanism
-from isotone.counts.relaxation import Relaxation
-from isotone.guarantee import Guarantee
+from isotone.counts.mechanisms.additive import AdditiveMechanism
+from isotone.counts.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
+from isotone.counts.mechanisms.discrete_laplace import DiscreteLaplaceMechanism
+from isotone.counts.mechanisms.gaussian import GaussianMechanism
+from isotone.counts.mechanisms.hierarchical import HierarchicalMechanism
+from isotone.counts.mechanisms.l_infinity import LInfinityMechanism
+from isotone.counts.mechanisms.laplace import LaplaceMechanism
+from isotone.counts.mechanisms.order_gaussian import OrderGaussianMechanism
+from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
+from isotone.counts.sampling.relaxation import Relaxation
 from isotone.mechanism import Progress
+from isotone.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
     from isotone.order import Poset

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from scipy.optimize import root_scalar
 
-from isotone.counts.additive import AdditiveMechanism, check_confidence
 from isotone.counts.candidates import Build, Setting, candidates
-from isotone.counts.gaussian_calibration import sigma_squared
-from isotone.counts.relaxation import Relaxation
+from isotone.counts.mechanisms.additive import AdditiveMechanism, check_confidence
+from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError
-from isotone.guarantee import Guarantee, Neighbours, Number, exact, positive
 from isotone.mechanism import Progress, no_progress
+from isotone.privacy.gaussian_calibration import sigma_squared
+from isotone.privacy.guarantee import Guarantee, Neighbours, Number, exact, positive
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

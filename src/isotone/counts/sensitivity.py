@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isotone.errors import InputError
-from isotone.guarantee import Neighbours
+from isotone.privacy.guarantee import Neighbours
 
 if TYPE_CHECKING:
     from isotone.order import Poset

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from isotone.curves.chain.regression import PrivateIsotonicRegression
     from isotone.curves.estimator import PrivacyWarning
-    from isotone.curves.planning import CurvePlan, plan
-    from isotone.curves.poset_product import ProductOrder
-    from isotone.curves.poset_regression import PrivatePosetRegression
-    from isotone.curves.regression import PrivateIsotonicRegression
+    from isotone.curves.plan import CurvePlan, plan
+    from isotone.curves.poset.poset_regression import PrivatePosetRegression
+    from isotone.curves.poset.product import ProductOrder
 
 __all__ = [
     "CurvePlan",
@@ -22,12 +22,12 @@ __all__ = [
 
 # Estimators bring scikit-learn with them where it is installed: load them when they are first asked for.
 _HOMES = {
-    "CurvePlan": "isotone.curves.planning",
+    "CurvePlan": "isotone.curves.plan",
     "PrivacyWarning": "isotone.curves.estimator",
-    "PrivateIsotonicRegression": "isotone.curves.regression",
-    "PrivatePosetRegression": "isotone.curves.poset_regression",
-    "ProductOrder": "isotone.curves.poset_product",
-    "plan": "isotone.curves.planning",
+    "PrivateIsotonicRegression": "isotone.curves.chain.regression",
+    "PrivatePosetRegression": "isotone.curves.poset.poset_regression",
+    "ProductOrder": "isotone.curves.poset.product",
+    "plan": "isotone.curves.plan",
 }
 
 

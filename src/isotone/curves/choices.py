@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone import noise
-from isotone.curves.circuits import Circuit, CircuitTables, descend
+from isotone.curves.circuits.circuit import Circuit, CircuitTables, descend
 
 __all__ = ["Choices", "ExactChoices", "SimulatedChoices"]
 

@@ -12,8 +12,8 @@ from isotone.curves.choices import Choices, ExactChoices, SimulatedChoices
 from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
 from isotone.errors import InputError
-from isotone.guarantee import Guarantee
 from isotone.noise import Simulated
+from isotone.privacy.guarantee import Guarantee
 
 __all__ = ["Curve", "CurveMechanism", "RiskBound"]
 

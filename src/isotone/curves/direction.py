@@ -6,12 +6,12 @@ from fractions import Fraction
 
 import numpy as np
 
+from isotone.curves.chain.tree import Runs
 from isotone.curves.choices import Choices
 from isotone.curves.grids import FINE
 from isotone.curves.prefix_losses import add_linear_losses
 from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
-from isotone.curves.tree import Runs
 
 __all__ = ["AUTO_SHARE", "choose_direction"]
 

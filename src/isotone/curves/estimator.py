@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from isotone.curves.choices import Choices
 from isotone.curves.privacy import Setting
 from isotone.errors import InputError, LedgerError
-from isotone.guarantee import Guarantee, positive
+from isotone.privacy.guarantee import Guarantee, positive
 
 __all__ = ["COUNTING_SHARE", "PrivacyWarning", "PrivateEstimator", "not_fitted", "plain_integer"]
 

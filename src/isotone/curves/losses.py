@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
-from isotone.guarantee import exact
+from isotone.privacy.guarantee import exact
 
 __all__ = ["Absolute", "Huber", "Logistic", "Loss", "Pinball", "Slopes", "Squared", "parse_loss"]
 

@@ -17,7 +17,7 @@ from isotone.curves.curve import refuse_small_rate
 from isotone.curves.grids import FINE
 from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
-from isotone.order.projection_chain import pool_adjacent_violators
+from isotone.order.projection.chain import pool_adjacent_violators
 
 __all__ = ["equal_bins", "faint", "noisy_means", "pooled"]
 

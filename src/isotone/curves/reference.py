@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.curves.chain.tree import Runs
 from isotone.curves.curve import Curve
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses import Absolute, Loss, Pinball
 from isotone.curves.prefix_losses import add_linear_losses, add_table_losses
 from isotone.curves.records import Records
-from isotone.curves.tree import Runs
-from isotone.order.projection_chain import pool_adjacent_violators
+from isotone.order.projection.chain import pool_adjacent_violators
 
 __all__ = ["CROWDED", "CURVES", "DESIGNS", "Reference", "least_risk", "risk"]
 

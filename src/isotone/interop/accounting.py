@@ -29,11 +29,11 @@ from dp_accounting.pld import common, pld_pmf
 from dp_accounting.pld import privacy_loss_distribution as distributions
 from numpy.typing import NDArray
 
-from isotone.counts.discrete_gaussian import DiscreteGaussianMechanism
-from isotone.counts.gaussian import GaussianMechanism
-from isotone.counts.order_gaussian import OrderGaussianMechanism
+from isotone.counts.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
+from isotone.counts.mechanisms.gaussian import GaussianMechanism
+from isotone.counts.mechanisms.order_gaussian import OrderGaussianMechanism
 from isotone.errors import InputError
-from isotone.guarantee import Guarantee
+from isotone.privacy.guarantee import Guarantee
 
 __all__ = ["event", "pld"]
 
@@ -50,7 +50,7 @@ def pld(promise: Any, interval: float = 1e-4) -> distributions.PrivacyLossDistri
     ``promise`` is a :class:`~isotone.Guarantee`, or a mechanism, whose noise may allow a better one than its promise.
     ``interval`` is the step in which losses are rounded up.
 
-    >>> from isotone.guarantee import Guarantee
+    >>> from isotone.privacy.guarantee import Guarantee
     >>> two = pld(Guarantee.pure("1/2")).compose(pld(Guarantee.pure("1/4")))
     >>> round(two.get_epsilon_for_delta(0), 6), bool(two.get_epsilon_for_delta(0.05) < 0.75)
     (0.75, True)
@@ -80,7 +80,7 @@ def event(promise: Any) -> dp_event.DpEvent:
     Noise multipliers are about one unit and the promise's own neighbours, so the accountant's neighbouring relation
     is to be left at its default, also for replaced units.
 
-    >>> from isotone.guarantee import Guarantee
+    >>> from isotone.privacy.guarantee import Guarantee
     >>> event(Guarantee.zcdp("1/8"))
     ZCDpEvent(rho=0.125, xi=0.0)
     """

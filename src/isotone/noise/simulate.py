@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.errors import InputError
-from isotone.guarantee import Number, positive
 from isotone.noise.simulated import Simulated
+from isotone.privacy.guarantee import Number, positive
 
 __all__ = [
     "choose_exponential",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from isotone.order.decomposition import Node
-    from isotone.order.hasse import Direction
+    from isotone.order.drawing.hasse import Direction
 
 __all__ = ["Poset"]
 
@@ -295,7 +295,7 @@ class Poset:
 
     def count_extended_bipartitions(self) -> int:
         """The number of extended bipartitions, exactly; see :mod:`.bipartitions`."""
-        from isotone.order import bipartitions
+        from isotone.order.bipartitions import extended as bipartitions
 
         return bipartitions.count(self)
 
@@ -391,7 +391,7 @@ class Poset:
         left (``"left"``, better for long texts); by default whichever is readable. Without an axis a figure
         of suitable size is made.
         """
-        from isotone.order.hasse import draw
+        from isotone.order.drawing.hasse import draw
 
         return draw(self, ax, values, labels, direction)
 

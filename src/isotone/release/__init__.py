@@ -1,15 +1,15 @@
 """The steward's path: sources to statistics, mechanisms to releases; ledger, manifest, spec and report."""
 
-from isotone.release.answers import Answers
+from isotone.ledger.ledger import Charge, Cost, Ledger
+from isotone.reading.answers import Answers
+from isotone.reading.sources import SourceError
 from isotone.release.auditing import AuditReport, audit_name, audit_spec
 from isotone.release.count_release import release_counts
 from isotone.release.curve_release import release_curve
 from isotone.release.desk import DeskReport, check_spec
-from isotone.release.ledger import Charge, Cost, Ledger
 from isotone.release.order_files import load_order, read_order
 from isotone.release.planning import SpecPlan, describe_order, plan_spec
 from isotone.release.result import Release, load_release
-from isotone.release.sources import SourceError
 from isotone.release.spec import Spec, load_spec
 from isotone.release.steward import release_spec
 from isotone.release.table_release import release_table

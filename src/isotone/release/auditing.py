@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from isotone.audit import ExactFinding, Finding, audit, audit_exact
 from isotone.curves import PrivateIsotonicRegression
 from isotone.errors import InputError, SpecError
-from isotone.guarantee import Guarantee, Number
 from isotone.mechanism import Progress, no_progress
 from isotone.order import Poset
+from isotone.privacy.guarantee import Guarantee, Number
 from isotone.release.count_release import prepare_mechanism
 from isotone.release.recipes import count_mechanism
 from isotone.release.spec import Spec

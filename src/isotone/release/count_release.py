@@ -15,19 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.counts import plan
-from isotone.counts.additive import AdditiveMechanism
+from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.errors import InputError
-from isotone.guarantee import Guarantee, Neighbours, Number
+from isotone.ledger.ledger import Ledger, require_ledger
 from isotone.mechanism import Progress, no_progress
 from isotone.order import Poset
-from isotone.release.answers import Answers
-from isotone.release.engine import watching
-from isotone.release.ledger import Ledger, require_ledger
+from isotone.privacy.guarantee import Guarantee, Neighbours, Number
+from isotone.reading.answers import Answers
+from isotone.reading.engine import watching
+from isotone.reading.records import Groups, RecordRules, RecordSource, count_records
+from isotone.reading.texts import label
 from isotone.release.manifest import guarantee_to, now, order_to, versions
 from isotone.release.recipes import count_mechanism, recipe_of
-from isotone.release.records import Groups, RecordRules, RecordSource, count_records
 from isotone.release.result import Release, seal
-from isotone.release.texts import label
 
 __all__ = ["count_columns", "prepare_mechanism", "release_counts"]
 

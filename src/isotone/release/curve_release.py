@@ -10,14 +10,14 @@ import numpy as np
 
 from isotone.curves import PrivateIsotonicRegression
 from isotone.errors import InputError
-from isotone.guarantee import Guarantee, Neighbours, Number
+from isotone.ledger.ledger import Ledger, require_ledger
 from isotone.mechanism import Progress, no_progress
-from isotone.release.engine import watching
-from isotone.release.ledger import Ledger, require_ledger
+from isotone.privacy.guarantee import Guarantee, Neighbours, Number
+from isotone.reading.engine import watching
+from isotone.reading.points import PointSource, count_points
+from isotone.reading.sources import did_you_mean
 from isotone.release.manifest import guarantee_to, now, versions
-from isotone.release.points import PointSource, count_points
 from isotone.release.result import Release, seal
-from isotone.release.sources import did_you_mean
 
 __all__ = ["release_curve"]
 

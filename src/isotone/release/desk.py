@@ -12,10 +12,10 @@ from typing import Any
 
 import narwhals as nw
 
-from isotone.release.answers import Answers
-from isotone.release.numbers import as_integer, as_real
-from isotone.release.records import RecordRules, RecordSource, count_records
-from isotone.release.sources import ColumnType, Declared, collect, open_source
+from isotone.reading.answers import Answers
+from isotone.reading.numbers import as_integer, as_real
+from isotone.reading.records import RecordRules, RecordSource, count_records
+from isotone.reading.sources import ColumnType, Declared, collect, open_source
 from isotone.release.spec import Spec
 from isotone.release.steward import order_of
 

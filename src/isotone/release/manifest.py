@@ -15,8 +15,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from isotone.errors import InputError
-from isotone.guarantee import Guarantee, exact
 from isotone.order import Poset
+from isotone.privacy.guarantee import Guarantee, exact
 
 __all__ = [
     "FORMAT",

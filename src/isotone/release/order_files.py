@@ -14,7 +14,7 @@ from typing import Any
 
 from isotone.errors import OrderError, SpecError
 from isotone.order import Poset
-from isotone.release.sources import did_you_mean
+from isotone.reading.sources import did_you_mean
 
 __all__ = ["load_order", "read_categories", "read_order"]
 

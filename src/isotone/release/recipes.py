@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 import isotone.counts as counts
-from isotone.counts.relaxation import Relaxation
+from isotone.counts.sampling.relaxation import Relaxation
 from isotone.curves import PrivateIsotonicRegression
 from isotone.errors import InputError
 from isotone.order import Poset
-from isotone.release.sources import did_you_mean
+from isotone.reading.sources import did_you_mean
 from isotone.tables.two_stage import TwoStageMechanism
 
 __all__ = [

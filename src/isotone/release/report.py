@@ -11,7 +11,7 @@ from fractions import Fraction
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from isotone.guarantee import Guarantee
+from isotone.privacy.guarantee import Guarantee
 from isotone.release.compare import comparison
 from isotone.release.pictures import svg
 

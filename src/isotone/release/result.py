@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from isotone.errors import InputError, IsotoneError
-from isotone.guarantee import Guarantee
 from isotone.order import Poset
+from isotone.privacy.guarantee import Guarantee
 from isotone.release.manifest import FORMAT, content_hash, guarantee_from, order_from
 
 if TYPE_CHECKING:

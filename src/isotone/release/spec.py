@@ -16,9 +16,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from isotone.errors import SpecError
-from isotone.guarantee import Guarantee, exact, positive
+from isotone.privacy.guarantee import Guarantee, exact, positive
+from isotone.reading.sources import ColumnType, did_you_mean
 from isotone.release.order_files import read_categories, read_order
-from isotone.release.sources import ColumnType, did_you_mean
 from isotone.tables.shapes import Shape
 
 __all__ = ["Curve", "Data", "Order", "Output", "Privacy", "Spec", "Table", "load_spec"]

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from isotone.errors import InputError, SpecError
+from isotone.ledger.ledger import Ledger
 from isotone.mechanism import Progress, no_progress
 from isotone.order import Poset
-from isotone.release.answers import Answers
+from isotone.reading.answers import Answers
+from isotone.reading.sources import Declared
 from isotone.release.count_release import release_counts
 from isotone.release.curve_release import release_curve
-from isotone.release.ledger import Ledger
 from isotone.release.order_files import read_order
 from isotone.release.result import Release, load_release
-from isotone.release.sources import Declared
 from isotone.release.spec import Spec
 from isotone.release.table_release import release_table
 

@@ -7,17 +7,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from isotone.counts.additive import check_confidence
+from isotone.counts.mechanisms.additive import check_confidence
 from isotone.errors import InputError
-from isotone.guarantee import Guarantee, Neighbours, Number
+from isotone.ledger.ledger import Ledger, require_ledger
 from isotone.mechanism import Progress, no_progress
-from isotone.release.categories import CategorySource, count_categories
-from isotone.release.engine import watching
-from isotone.release.ledger import Ledger, require_ledger
+from isotone.privacy.guarantee import Guarantee, Neighbours, Number
+from isotone.reading.categories import CategorySource, count_categories
+from isotone.reading.engine import watching
+from isotone.reading.texts import label
 from isotone.release.manifest import guarantee_to, now, versions
 from isotone.release.recipes import recipe_of
 from isotone.release.result import Release, seal
-from isotone.release.texts import label
 from isotone.tables.two_stage import TwoStageMechanism
 
 __all__ = ["release_table"]

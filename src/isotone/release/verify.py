@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from isotone.counts.additive import AdditiveMechanism
+from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.errors import InputError, IsotoneError
 from isotone.release.manifest import guarantee_from, order_from
 from isotone.release.recipes import rebuild_count_mechanism, rebuild_curve_mechanism, rebuild_table_mechanism

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
-from isotone.guarantee import Neighbours, Number, positive
 from isotone.mechanism import Mechanism, Progress, no_progress
-from isotone.tables.distribution import DistributionLike
-from isotone.tables.fixed_point import fixed_point, truncated_geometric
+from isotone.privacy.guarantee import Neighbours, Number, positive
+from isotone.tables.distribution.distribution import DistributionLike
+from isotone.tables.matrices.fixed_point import fixed_point, truncated_geometric
 from isotone.tables.shapes import Shape, apportioned, guessed
 from isotone.tables.steps import Unit, natural
 from isotone.tables.two_stage import TwoStageMechanism

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from isotone.errors import InputError
-from isotone.tables.distribution import DistributionLike, probabilities_of
+from isotone.tables.distribution.distribution import DistributionLike, probabilities_of
 from isotone.tables.steps import natural
 
 __all__ = ["Shape", "apportioned", "guessed"]

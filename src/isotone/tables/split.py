@@ -17,7 +17,7 @@ import numpy as np
 from scipy.optimize import OptimizeWarning, curve_fit
 
 from isotone.errors import InputError
-from isotone.guarantee import Number, exact
+from isotone.privacy.guarantee import Number, exact
 
 __all__ = ["PUBLISHED", "WHOLE_TABLE", "Rule", "checked_split"]
 

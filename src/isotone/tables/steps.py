@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from isotone.errors import InputError
-from isotone.guarantee import Guarantee, Neighbours
+from isotone.privacy.guarantee import Guarantee, Neighbours
 
 __all__ = ["Unit", "natural"]
 

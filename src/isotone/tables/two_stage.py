@@ -10,21 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
-from isotone.guarantee import Guarantee, Neighbours, Number, exact, positive
 from isotone.mechanism import Error
 from isotone.noise import Simulated
-from isotone.tables.coupling import comonotone, draw_remap
-from isotone.tables.distribution import Distribution
+from isotone.privacy.guarantee import Guarantee, Neighbours, Number, exact, positive
+from isotone.tables.distribution.distribution import Distribution
+from isotone.tables.distribution.percentile import choose_upper
 from isotone.tables.draws import Draws, Exact, Seeded
-from isotone.tables.fixed_point import truncated_geometric
-from isotone.tables.geometric import push_through
-from isotone.tables.percentile import choose_upper
-from isotone.tables.published import PublishedTable
-from isotone.tables.remap import assign, thresholds
+from isotone.tables.estimate.remap import assign, thresholds
+from isotone.tables.estimate.whole import Estimate, estimate_histogram
+from isotone.tables.matrices.coupling import comonotone, draw_remap
+from isotone.tables.matrices.fixed_point import truncated_geometric
+from isotone.tables.matrices.geometric import push_through
+from isotone.tables.published_table import PublishedTable
 from isotone.tables.split import PUBLISHED, WHOLE_TABLE, checked_split
 from isotone.tables.steps import Unit, natural
 from isotone.tables.top_coding import Counts, top_coded
-from isotone.tables.whole import Estimate, estimate_histogram
 
 __all__ = ["Remapping", "Stages", "TwoStageMechanism"]
 

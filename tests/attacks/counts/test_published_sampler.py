@@ -11,8 +11,8 @@ from _published_loss import exact_loss, search_loss
 from isotone.audit import audit
 from isotone.counts import PosetMechanism
 from isotone.counts.norm import norms
-from isotone.guarantee import Guarantee
 from isotone.order import Poset
+from isotone.privacy.guarantee import Guarantee
 
 V_AND_POINT = Poset(["x", "v", "y"], [("x", "v")])
 TWO_CHAINS = Poset("abcd", [("a", "b"), ("c", "d")])

@@ -33,20 +33,20 @@ from tests.support.curve_cases import (
 )
 from tests.support.curve_outcomes import worst_ratio
 
-from isotone.curves.additive import AdditiveScore
-from isotone.curves.bins import QuantileBins
+from isotone.curves.chain.additive import AdditiveScore
+from isotone.curves.chain.bins import QuantileBins
+from isotone.curves.chain.halving import HalvingScore
+from isotone.curves.chain.histogram_fit import HistogramFit, Shares
+from isotone.curves.chain.imbalance import Imbalance
+from isotone.curves.chain.line_fit import LineFit, LineShares
+from isotone.curves.chain.tree import Parts
+from isotone.curves.chain.tree_mechanisms import TreeMechanism
 from isotone.curves.curve import Curve, CurveMechanism
 from isotone.curves.grids import FINE
-from isotone.curves.halving import HalvingScore
-from isotone.curves.histogram_fit import HistogramFit, Shares
-from isotone.curves.imbalance import Imbalance
-from isotone.curves.line_fit import LineFit, LineShares
 from isotone.curves.losses import Absolute, Pinball, Squared
 from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
-from isotone.curves.shape_tree import ShapeTree
-from isotone.curves.tree import Parts
-from isotone.curves.tree_mechanisms import TreeMechanism
+from isotone.published.curves.shape_tree import ShapeTree
 
 ADD = Setting(Fraction(1))
 REPLACE = Setting(Fraction(1), "replace")

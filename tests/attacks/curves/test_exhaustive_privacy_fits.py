@@ -17,10 +17,12 @@ import pytest
 from tests.support.curve_cases import MECHANISMS, largest_ratio
 from tests.support.curve_outcomes import Outcomes, distribution
 
-from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression, poset_regression, regression
-from isotone.curves.blueprint import METHODS
+from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression
+from isotone.curves.chain import regression
+from isotone.curves.chain.blueprint import METHODS
+from isotone.curves.chain.histogram_fit import HistogramFit
 from isotone.curves.curve import CurveMechanism
-from isotone.curves.histogram_fit import HistogramFit
+from isotone.curves.poset import poset_regression
 from isotone.curves.privacy import Setting
 from isotone.order import Poset
 

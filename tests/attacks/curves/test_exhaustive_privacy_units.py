@@ -32,15 +32,15 @@ from tests.support.curve_cases import (
 )
 from tests.support.curve_outcomes import worst_ratio
 
-from isotone.curves.additive import AdditiveScore
+from isotone.curves.chain.additive import AdditiveScore
+from isotone.curves.chain.imbalance import Imbalance
+from isotone.curves.chain.line_fit import LineFit, LineShares
+from isotone.curves.chain.tree import Parts
+from isotone.curves.chain.tree_mechanisms import TreeMechanism
 from isotone.curves.grids import FINE
-from isotone.curves.imbalance import Imbalance
-from isotone.curves.line_fit import LineFit, LineShares
 from isotone.curves.losses import Absolute, Logistic, Pinball, Squared
 from isotone.curves.privacy import Setting
-from isotone.curves.threshold import SquaredScore
-from isotone.curves.tree import Parts
-from isotone.curves.tree_mechanisms import TreeMechanism
+from isotone.published.curves.threshold import SquaredScore
 
 REPLACE = Setting(Fraction(1), "replace")
 HEAVY_UNITS = Setting(Fraction(1), contributions=2, weight_steps=3)

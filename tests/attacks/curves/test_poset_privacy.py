@@ -22,12 +22,12 @@ from tests.support.poset_outcomes import law
 
 from isotone.curves.grids import FINE
 from isotone.curves.losses import parse_loss
-from isotone.curves.poset_arrangement import Arrangement
-from isotone.curves.poset_blueprint import METHODS, PosetBlueprint
-from isotone.curves.poset_composition import Composition, Part
-from isotone.curves.poset_grid import GridRegion
-from isotone.curves.poset_mechanisms import OrderMechanism
-from isotone.curves.poset_product import ProductOrder
+from isotone.curves.poset.arrangement import Arrangement
+from isotone.curves.poset.composition import Composition, Part
+from isotone.curves.poset.grid import GridRegion
+from isotone.curves.poset.poset_blueprint import METHODS, PosetBlueprint
+from isotone.curves.poset.poset_mechanisms import OrderMechanism
+from isotone.curves.poset.product import ProductOrder
 from isotone.curves.privacy import Setting
 from isotone.order import Poset
 

@@ -17,12 +17,12 @@ import pytest
 from tests.support.curve_cases import Weighted, slopes
 from tests.support.curve_outcomes import records_of
 
-from isotone.curves import line_fit
-from isotone.curves.additive import AdditiveScore
-from isotone.curves.circuits import Circuit, CircuitTables
+from isotone.curves.chain import line_fit
+from isotone.curves.chain.additive import AdditiveScore
+from isotone.curves.chain.imbalance import Imbalance
+from isotone.curves.chain.line_fit import LineFit, LineShares
+from isotone.curves.circuits.circuit import Circuit, CircuitTables
 from isotone.curves.grids import FINE
-from isotone.curves.imbalance import Imbalance
-from isotone.curves.line_fit import LineFit, LineShares
 from isotone.curves.losses import Absolute, Huber, Pinball
 from isotone.curves.privacy import Setting
 

@@ -9,8 +9,8 @@ import pytest
 
 from isotone.audit import audit
 from isotone.counts import DiscreteLaplaceMechanism, LaplaceMechanism, PosetMechanism
-from isotone.guarantee import Guarantee
 from isotone.order import Poset
+from isotone.privacy.guarantee import Guarantee
 
 P = Poset.chain("ab")
 DRAWS = 1_500

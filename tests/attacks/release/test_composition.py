@@ -5,7 +5,7 @@ import signal
 from tests.support.composition import spend_with_kills
 from tests.support.ledger_worker import start
 
-from isotone.release.ledger import Ledger
+from isotone.ledger.ledger import Ledger
 
 
 def test_two_processes_with_kills_cannot_exceed_the_budget(tmp_path):

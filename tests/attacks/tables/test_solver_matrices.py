@@ -6,9 +6,9 @@ import numpy as np
 from scipy.optimize import linprog
 
 from isotone.audit import audit_exact
-from isotone.guarantee import Guarantee
+from isotone.privacy.guarantee import Guarantee
 from isotone.tables import fixed_point
-from isotone.tables.losses import loss_matrix
+from isotone.tables.matrices.losses import loss_matrix
 
 N, EPSILON = 30, 1
 Z = np.exp(-0.3 * np.arange(N)) / np.exp(-0.3 * np.arange(N)).sum()

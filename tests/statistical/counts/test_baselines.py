@@ -12,14 +12,14 @@ import pytest
 from scipy.stats import gamma, kstest, norm
 from tests.support.chisquare import FALSE_ALARM, chi_square_p
 
-from isotone.counts.discrete_gaussian import DiscreteGaussianMechanism
-from isotone.counts.discrete_laplace import DiscreteLaplaceMechanism
-from isotone.counts.gaussian import GaussianMechanism
-from isotone.counts.hierarchical import HierarchicalMechanism
-from isotone.counts.l_infinity import LInfinityMechanism
-from isotone.counts.laplace import LaplaceMechanism
-from isotone.counts.lp_ball import L2Mechanism, LpMechanism
+from isotone.counts.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
+from isotone.counts.mechanisms.discrete_laplace import DiscreteLaplaceMechanism
+from isotone.counts.mechanisms.gaussian import GaussianMechanism
+from isotone.counts.mechanisms.hierarchical import HierarchicalMechanism
+from isotone.counts.mechanisms.l_infinity import LInfinityMechanism
+from isotone.counts.mechanisms.laplace import LaplaceMechanism
 from isotone.order import Poset
+from isotone.published.counts.lp_ball import L2Mechanism, LpMechanism
 
 WRONG = Fraction(11, 10)
 

@@ -11,11 +11,12 @@ from tests.support.posets import all_posets
 from _published import PublishedSampler
 from isotone import noise
 from isotone.counts import Relaxation
-from isotone.counts.bipartition_sampler import Sampler, build_sampler
-from isotone.counts.method import Method
-from isotone.counts.reinsertion import wander
+from isotone.counts.sampling.bipartition_sampler import Sampler, build_sampler
+from isotone.counts.sampling.method import Method
+from isotone.counts.sampling.reinsertion import wander
 from isotone.mechanism import no_progress
-from isotone.order import Poset, bipartitions
+from isotone.order import Poset
+from isotone.order.bipartitions import extended as bipartitions
 
 V_AND_POINT = Poset(["x", "v", "y"], [("x", "v")])
 N_ORDER = Poset("abcd", [("a", "c"), ("b", "c"), ("b", "d")])
@@ -88,7 +89,9 @@ def test_rejection_from_a_relaxed_order_is_uniform(P, kept):
 
 
 def test_the_relaxed_method_is_uniform_for_the_relaxed_order(monkeypatch):
-    monkeypatch.setattr("isotone.counts.bipartition_sampler.KEPT", 10**9)  # as if almost nothing were kept
+    monkeypatch.setattr(
+        "isotone.counts.sampling.bipartition_sampler.KEPT", 10**9
+    )  # as if almost nothing were kept
     sampler = build_sampler(N_ORDER, Relaxation.of([("a", "c"), ("b", "d")]), no_progress)
     assert sampler.method.name == "relaxed"
     relaxed = Poset("abcd", [("a", "c"), ("b", "d")])

@@ -19,17 +19,17 @@ from tests.support.chisquare import FALSE_ALARM, chi_square_p
 from tests.support.curve_outcomes import curve_key, distribution, records_of
 
 from isotone import noise
-from isotone.curves import circuits
-from isotone.curves.additive import AdditiveScore
-from isotone.curves.blueprint import Blueprint
+from isotone.curves.chain.additive import AdditiveScore
+from isotone.curves.chain.blueprint import Blueprint
+from isotone.curves.chain.tree_mechanisms import TreeMechanism
 from isotone.curves.choices import SimulatedChoices
-from isotone.curves.circuits import CircuitTables, descend
+from isotone.curves.circuits import circuit as circuits
+from isotone.curves.circuits.circuit import CircuitTables, descend
 from isotone.curves.curve import CurveMechanism
-from isotone.curves.graphs import monotone_graph
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses import Absolute
 from isotone.curves.privacy import Setting
-from isotone.curves.tree_mechanisms import TreeMechanism
+from isotone.curves.shapes.graphs import monotone_graph
 
 Law = dict[Any, float]
 ROWS = (*tuple((x, FINE * x // 5) for x in range(6)), (0, FINE), (5, 0))

@@ -13,18 +13,18 @@ from tests.support.poset_outcomes import brute_law, composed, cut_key, law, list
 
 from isotone import noise
 from isotone.curves.choices import ExactChoices, SimulatedChoices
-from isotone.curves.circuits import Circuit, CircuitTables, descend
+from isotone.curves.circuits.circuit import Circuit, CircuitTables, descend
 from isotone.curves.grids import FINE
 from isotone.curves.losses import Absolute
-from isotone.curves.poset_arrangement import arrange
-from isotone.curves.poset_baseline import PosetBaseline, branches
-from isotone.curves.poset_coupling import CoupledRegion
-from isotone.curves.poset_grid import GridRegion
-from isotone.curves.poset_mechanisms import PosetTree
-from isotone.curves.poset_product import ProductOrder
-from isotone.curves.poset_regions import Region
+from isotone.curves.poset.arrangement import arrange
+from isotone.curves.poset.baseline import PosetBaseline, branches
+from isotone.curves.poset.grid import GridRegion
+from isotone.curves.poset.poset_mechanisms import PosetTree
+from isotone.curves.poset.product import ProductOrder
+from isotone.curves.poset.regions import Region
 from isotone.curves.privacy import Setting
 from isotone.order import Poset
+from isotone.published.curves.poset_coupling import CoupledRegion
 
 DRAWS = 12_000
 FEWER_DRAWS = 2500

@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 from tests.support.chisquare import FALSE_ALARM, chi_square_p
 
+from isotone.privacy.analytic_gaussian import analytic_variance
+from isotone.published.tables.scale_mechanism import ScaleMechanism
 from isotone.tables import (
     CountMechanism,
     discrete_gaussian,
@@ -22,9 +24,7 @@ from isotone.tables import (
     truncated_geometric,
     unfixed_optimum,
 )
-from isotone.tables.gaussian import analytic_variance
-from isotone.tables.privatize import Method
-from isotone.tables.scale_mechanism import ScaleMechanism
+from isotone.tables.distribution.privatize import Method
 
 N, EACH = 6, 40_000
 Z = np.array([0.35, 0.05, 0.25, 0.0, 0.15, 0.2])

@@ -10,7 +10,7 @@ import pytest
 from tests.support.chisquare import FALSE_ALARM, chi_square_p
 
 from isotone.tables import TwoStageMechanism
-from isotone.tables.geometric import geometric_matrix
+from isotone.tables.matrices.geometric import geometric_matrix
 
 
 def two_sided_geometric(epsilon: float, reach: int) -> np.ndarray:

@@ -18,10 +18,10 @@ from isotone.counts import (
     OrderGaussianMechanism,
     PosetMechanism,
 )
-from isotone.counts.gaussian_calibration import sigma_squared
 from isotone.errors import InputError
-from isotone.guarantee import Guarantee
 from isotone.order import Poset
+from isotone.privacy.gaussian_calibration import sigma_squared
+from isotone.privacy.guarantee import Guarantee
 from isotone.tables import fixed_point, truncated_geometric
 
 P = Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])

@@ -5,7 +5,8 @@ from tests.support import fuzz
 
 from isotone import counts
 from isotone.errors import InputError, SpecError
-from isotone.release import audit_name, audit_spec, load_spec, sources
+from isotone.reading import sources
+from isotone.release import audit_name, audit_spec, load_spec
 
 SPECS = {
     "counts": fuzz.COUNTS,

@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from isotone.counts.concentrated import largest_rho
-from isotone.counts.discrete_gaussian import DiscreteGaussianMechanism
-from isotone.counts.gaussian import GaussianMechanism
+from isotone.counts.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
+from isotone.counts.mechanisms.gaussian import GaussianMechanism
 from isotone.errors import InputError
-from isotone.guarantee import Guarantee
 from isotone.mechanism import Mechanism
 from isotone.order import Poset
+from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.zcdp_calibration import largest_rho
 
 BOTH = pytest.mark.parametrize("kind", [GaussianMechanism, DiscreteGaussianMechanism])
 

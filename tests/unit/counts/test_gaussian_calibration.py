@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isotone.counts.gaussian_calibration import (
+from isotone.errors import InputError
+from isotone.privacy.gaussian_calibration import (
     delta_bracket,
     normal_cdf_bracket,
     sigma_squared,
     sigma_squared_zcdp,
 )
-from isotone.errors import InputError
 
 
 def true_delta(epsilon: Fraction, ratio: mpmath.mpf) -> mpmath.mpf:

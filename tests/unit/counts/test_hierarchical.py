@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isotone.counts.hierarchical import HierarchicalMechanism
-from isotone.counts.sum_tree import SumTree
+from isotone.counts.mechanisms.hierarchical import HierarchicalMechanism
+from isotone.counts.mechanisms.sum_tree import SumTree
 from isotone.errors import InputError
-from isotone.guarantee import Guarantee
 from isotone.mechanism import Mechanism
 from isotone.order import Poset
+from isotone.privacy.guarantee import Guarantee
 
 
 def design_matrix(tree: SumTree) -> np.ndarray:

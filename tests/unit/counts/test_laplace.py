@@ -7,13 +7,13 @@ import pytest
 from tests.support.filters import changes
 from tests.support.posets import all_posets
 
-from isotone.counts.discrete_laplace import DiscreteLaplaceMechanism
-from isotone.counts.laplace import LaplaceMechanism
+from isotone.counts.mechanisms.discrete_laplace import DiscreteLaplaceMechanism
+from isotone.counts.mechanisms.laplace import LaplaceMechanism
 from isotone.errors import InputError
-from isotone.guarantee import Guarantee
 from isotone.mechanism import Mechanism
 from isotone.noise.simulated import Simulated
 from isotone.order import Poset
+from isotone.privacy.guarantee import Guarantee
 
 BOTH = pytest.mark.parametrize("kind", [LaplaceMechanism, DiscreteLaplaceMechanism])
 

@@ -6,14 +6,14 @@ import pytest
 from tests.support.filters import changes
 from tests.support.posets import all_posets
 
-from isotone.counts.l_infinity import LInfinityMechanism
-from isotone.counts.laplace import LaplaceMechanism
-from isotone.counts.lp_ball import L2Mechanism, LpMechanism, squared_norm_of_ball
+from isotone.counts.mechanisms.l_infinity import LInfinityMechanism
+from isotone.counts.mechanisms.laplace import LaplaceMechanism
 from isotone.errors import InputError
-from isotone.guarantee import Guarantee
 from isotone.mechanism import Mechanism
 from isotone.noise.cube import rounded_cube
 from isotone.order import Poset
+from isotone.privacy.guarantee import Guarantee
+from isotone.published.counts.lp_ball import L2Mechanism, LpMechanism, squared_norm_of_ball
 
 
 def test_they_have_the_shape_of_a_mechanism():

@@ -11,12 +11,12 @@ from scipy.stats import multivariate_normal
 from tests.support.isotonic import sparse_poset
 
 from isotone.counts import GaussianMechanism, OrderGaussianMechanism
-from isotone.counts.gaussian_calibration import sigma_squared
 from isotone.errors import InputError
-from isotone.guarantee import Guarantee, Neighbours
 from isotone.mechanism import Mechanism
 from isotone.noise.simulated import Simulated
 from isotone.order import Poset
+from isotone.privacy.gaussian_calibration import sigma_squared
+from isotone.privacy.guarantee import Guarantee, Neighbours
 
 SURVEY = Poset(
     range(15),

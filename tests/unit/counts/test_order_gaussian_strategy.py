@@ -13,8 +13,8 @@ from isotone.counts.ellipse.shape import shape_of
 from isotone.counts.ellipse.strategy import Strategy
 from isotone.counts.ellipse.strategy_dense import exact_gram
 from isotone.counts.ellipse.strategy_forest import plain_strategy
-from isotone.guarantee import Neighbours
 from isotone.order import Poset
+from isotone.privacy.guarantee import Neighbours
 
 SMALL = [P for size in (1, 2, 3, 4) for P in all_posets(size)] + all_posets(5)[::3]
 NEIGHBOURS: tuple[Neighbours, ...] = ("add-remove", "replace")

@@ -8,8 +8,8 @@ from rich.console import Console
 from isotone.counts import Plan, Relaxation, plan
 from isotone.counts.candidates import largest_pure
 from isotone.errors import InputError
-from isotone.guarantee import Guarantee
 from isotone.order import Poset
+from isotone.privacy.guarantee import Guarantee
 
 
 @pytest.fixture(scope="module")

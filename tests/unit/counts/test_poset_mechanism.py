@@ -10,10 +10,10 @@ from tests.support.rounded_plane import rounded_law
 
 from isotone.counts import LaplaceMechanism, PosetMechanism
 from isotone.errors import InputError, OrderError
-from isotone.guarantee import Guarantee
 from isotone.mechanism import Mechanism
 from isotone.noise.simulated import Simulated
 from isotone.order import Poset
+from isotone.privacy.guarantee import Guarantee
 
 SURVEY = Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])
 N_ORDER = Poset("abcd", [("a", "c"), ("b", "c"), ("b", "d")])

@@ -5,13 +5,14 @@ from isotone.counts import (
     Method,
     PosetMechanism,
     Relaxation,
-    bipartition_sampler,
     relax,
     sample_extended_bipartition,
 )
+from isotone.counts.sampling import bipartition_sampler
 from isotone.errors import InputError, OrderError
-from isotone.order import Poset, bipartitions
-from isotone.order.bipartition_tree import steps
+from isotone.order import Poset
+from isotone.order.bipartitions import extended as bipartitions
+from isotone.order.bipartitions.tree import steps
 
 
 def crown(k: int) -> Poset:

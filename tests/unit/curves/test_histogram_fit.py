@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from tests.support.curve_outcomes import Outcomes, records_of
 
-from isotone.curves.boundaries import BoundaryScore, merged, move_boundaries
+from isotone.curves.chain.boundaries import BoundaryScore, merged, move_boundaries
+from isotone.curves.chain.halving import HalvingScore
+from isotone.curves.chain.histogram_fit import HistogramFit, Shares
+from isotone.curves.chain.histograms import Windows, best_steps, noisy_losses
+from isotone.curves.chain.tree import Parts, Runs
 from isotone.curves.grids import FINE
-from isotone.curves.halving import HalvingScore
-from isotone.curves.histogram_fit import HistogramFit, Shares
-from isotone.curves.histograms import Windows, best_steps, noisy_losses
 from isotone.curves.losses import Absolute, Huber, Loss, Pinball
 from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
-from isotone.curves.tree import Parts, Runs
 
 ONCE = Setting(Fraction(1))
 ROWS = 16

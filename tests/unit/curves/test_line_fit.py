@@ -13,21 +13,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.curve_outcomes import Outcomes, distribution, records_of
 
-from isotone.curves import PrivateIsotonicRegression, line_fit
-from isotone.curves.additive import AdditiveScore
-from isotone.curves.blueprint import Blueprint
+from isotone.curves import PrivateIsotonicRegression
+from isotone.curves.chain import line_fit
+from isotone.curves.chain.additive import AdditiveScore
+from isotone.curves.chain.blueprint import Blueprint
+from isotone.curves.chain.halving import HalvingScore
+from isotone.curves.chain.histogram_fit import HistogramFit
+from isotone.curves.chain.imbalance import Imbalance
+from isotone.curves.chain.line_fit import FAR, LineFit, LineShares
+from isotone.curves.chain.lines import FACTOR, LEAST, find_jumps, sloped
+from isotone.curves.chain.tree import Parts
 from isotone.curves.curve import Curve
-from isotone.curves.draws import BinnedDraw, CurveDraw
 from isotone.curves.grids import FINE, Grid
-from isotone.curves.halving import HalvingScore
-from isotone.curves.histogram_fit import HistogramFit
-from isotone.curves.imbalance import Imbalance
-from isotone.curves.line_fit import FAR, LineFit, LineShares
-from isotone.curves.lines import FACTOR, LEAST, find_jumps, sloped
 from isotone.curves.losses import Absolute, Huber, Loss, Pinball
 from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
-from isotone.curves.tree import Parts
+from isotone.curves.shapes.curve_draws import BinnedDraw, CurveDraw
 
 ONE = (Fraction(0), Fraction(1))
 HALF = Fraction(1, 2)

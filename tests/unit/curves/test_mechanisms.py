@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 from tests.support.curve_outcomes import Outcomes, distribution, records_of
 
-from isotone.curves.additive import AdditiveScore
-from isotone.curves.bins import COUNTING, QuantileBins
-from isotone.curves.blueprint import METHODS, Blueprint
+from isotone.curves.chain.additive import AdditiveScore
+from isotone.curves.chain.bins import COUNTING, QuantileBins
+from isotone.curves.chain.blueprint import METHODS, Blueprint
+from isotone.curves.chain.histogram_fit import HistogramFit
+from isotone.curves.chain.imbalance import Imbalance
+from isotone.curves.chain.tree_mechanisms import MeasuredTree, TreeMechanism
 from isotone.curves.curve import Curve
 from isotone.curves.direction import AUTO_SHARE, choose_direction, least_absolute_loss
 from isotone.curves.grids import FINE, Grid
-from isotone.curves.histogram_fit import HistogramFit
-from isotone.curves.imbalance import Imbalance
 from isotone.curves.losses import Absolute, Loss, Squared, parse_loss
 from isotone.curves.measure import equal_bins, faint, noisy_means
 from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
-from isotone.curves.shapes import parse_shape
-from isotone.curves.tree_mechanisms import MeasuredTree, TreeMechanism
+from isotone.curves.shapes.shape import parse_shape
 from isotone.errors import InputError
 from isotone.mechanism import Mechanism
 from isotone.noise import Simulated

@@ -13,9 +13,9 @@ import pytest
 from tests.support.curve_outcomes import scripts
 from tests.support.isotonic_brute import shaped
 
-from isotone.curves.circuits import CircuitTables
-from isotone.curves.graphs import constant_graph, convex_graph, lipschitz_graph, monotone_graph
-from isotone.curves.linear_graph import linear_graph, piece_costs, spread_knots
+from isotone.curves.circuits.circuit import CircuitTables
+from isotone.curves.shapes.graphs import constant_graph, convex_graph, lipschitz_graph, monotone_graph
+from isotone.curves.shapes.linear_graph import linear_graph, piece_costs, spread_knots
 from isotone.errors import InputError
 
 SIZES = [(1, 2), (3, 2), (4, 4), (5, 3)]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from isotone.curves import plan
-from isotone.curves.blueprint import Blueprint
+from isotone.curves.chain.blueprint import Blueprint
 from isotone.curves.curve import Curve
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses import Absolute, Huber, Pinball, Squared, parse_loss

@@ -12,8 +12,8 @@ from tests.support.coupling_law import coupling_law, sweeps
 from tests.support.poset_outcomes import brute_law, cut_key
 from tests.support.posets import all_posets
 
-from isotone.curves.poset_coupling import CoupledRegion
 from isotone.order import Poset
+from isotone.published.curves.poset_coupling import CoupledRegion
 
 RATE = Fraction(1, 3)
 N_SHAPE = Poset("abcd", [("a", "c"), ("b", "c"), ("b", "d")])

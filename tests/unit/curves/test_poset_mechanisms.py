@@ -13,9 +13,9 @@ from tests.support.curve_outcomes import records_of
 from isotone.curves.grids import FINE
 from isotone.curves.losses import parse_loss
 from isotone.curves.measure import noisy_means
-from isotone.curves.poset_blueprint import PosetBlueprint
-from isotone.curves.poset_mechanisms import OrderMechanism, PosetTree
-from isotone.curves.poset_product import ProductOrder
+from isotone.curves.poset.poset_blueprint import PosetBlueprint
+from isotone.curves.poset.poset_mechanisms import OrderMechanism, PosetTree
+from isotone.curves.poset.product import ProductOrder
 from isotone.curves.privacy import Setting
 from isotone.mechanism import Mechanism
 from isotone.noise import Simulated

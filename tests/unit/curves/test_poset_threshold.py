@@ -15,15 +15,15 @@ from tests.support.posets import all_posets
 
 from isotone.curves.grids import FINE
 from isotone.curves.losses import Absolute, Squared
-from isotone.curves.poset_arrangement import arrange
-from isotone.curves.poset_baseline import PosetBaseline, branches
-from isotone.curves.poset_blueprint import PosetBlueprint
-from isotone.curves.poset_ideals import list_ideals
-from isotone.curves.poset_product import ProductOrder
-from isotone.curves.poset_threshold import ideal_losses
+from isotone.curves.poset.arrangement import arrange
+from isotone.curves.poset.baseline import PosetBaseline, branches
+from isotone.curves.poset.ideals import list_ideals
+from isotone.curves.poset.poset_blueprint import PosetBlueprint
+from isotone.curves.poset.product import ProductOrder
 from isotone.curves.privacy import Setting
 from isotone.errors import InputError
 from isotone.order import Poset
+from isotone.published.curves.poset_threshold import ideal_losses
 
 
 def monotone_functions(poset: Poset, values: int) -> list[tuple[int, ...]]:

@@ -13,8 +13,8 @@ import pytest
 from isotone.curves import PrivacyWarning, PrivateIsotonicRegression
 from isotone.curves.choices import ExactChoices
 from isotone.errors import BudgetError, InputError, LedgerError
-from isotone.guarantee import Guarantee
-from isotone.release.ledger import Ledger
+from isotone.ledger.ledger import Ledger
+from isotone.privacy.guarantee import Guarantee
 
 
 def regression(**changes: Any) -> PrivateIsotonicRegression:
@@ -245,7 +245,7 @@ def test_thresholds_are_the_corners_of_the_curve() -> None:
 def test_the_true_number_of_records_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a public n, the mechanism is the same whatever the data; without, it sees a noisy one."""
     seen: list[Any] = []
-    from isotone.curves.blueprint import Blueprint
+    from isotone.curves.chain.blueprint import Blueprint
 
     build = Blueprint.mechanism
     monkeypatch.setattr(
@@ -262,7 +262,7 @@ def test_the_true_number_of_records_decides_nothing(monkeypatch: pytest.MonkeyPa
 def test_a_noisy_number_of_records_and_the_direction_cost_their_shares(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from isotone.curves.blueprint import Blueprint
+    from isotone.curves.chain.blueprint import Blueprint
 
     spent: list[Fraction] = []
     build = Blueprint.mechanism

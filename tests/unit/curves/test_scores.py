@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isotone.curves.additive import AdditiveScore
+from isotone.curves.chain.additive import AdditiveScore
+from isotone.curves.chain.tree import Parts, Runs
 from isotone.curves.grids import FINE
 from isotone.curves.losses import Absolute, Huber, Logistic, Pinball, Squared
 from isotone.curves.records import Records
-from isotone.curves.threshold import LinearScore, SquaredScore, TableScore
-from isotone.curves.tree import Parts, Runs
+from isotone.published.curves.threshold import LinearScore, SquaredScore, TableScore
 
 POINTS = 5
 ONE = Fraction(1)

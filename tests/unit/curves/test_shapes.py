@@ -12,20 +12,20 @@ import numpy as np
 import pytest
 from tests.support.isotonic_brute import monotone
 
-from isotone.curves.blueprint import Blueprint
-from isotone.curves.constant_splits import ConstantSplitter
-from isotone.curves.convex_splits import ConvexSplitter
-from isotone.curves.draws import PieceDraw
+from isotone.curves.chain.blueprint import Blueprint
 from isotone.curves.grids import FINE, Grid
-from isotone.curves.linear_graph import spread_knots
-from isotone.curves.linear_splits import PIECE, LinearSplitter
-from isotone.curves.lipschitz_splits import LipschitzSplitter
 from isotone.curves.losses import Absolute, Pinball, Squared
 from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
-from isotone.curves.shape_tree import IMPOSSIBLE
-from isotone.curves.shapes import Shape, parse_shape
+from isotone.curves.shapes.curve_draws import PieceDraw
+from isotone.curves.shapes.linear_graph import spread_knots
+from isotone.curves.shapes.shape import Shape, parse_shape
 from isotone.errors import InputError
+from isotone.published.curves.constant_splits import ConstantSplitter
+from isotone.published.curves.convex_splits import ConvexSplitter
+from isotone.published.curves.linear_splits import PIECE, LinearSplitter
+from isotone.published.curves.lipschitz_splits import LipschitzSplitter
+from isotone.published.curves.shape_tree import IMPOSSIBLE
 
 POINTS, VALUES = 4, 5
 ONE = (Fraction(0), Fraction(1))

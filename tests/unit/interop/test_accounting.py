@@ -15,9 +15,9 @@ from dp_accounting.rdp import RdpAccountant
 import isotone.counts as counts
 from isotone.curves import PrivateIsotonicRegression
 from isotone.errors import InputError
-from isotone.guarantee import Guarantee
 from isotone.interop.accounting import event, pld
 from isotone.order import Poset
+from isotone.privacy.guarantee import Guarantee
 from isotone.tables import TwoStageMechanism
 
 PAIR = Poset(["a", "b"], [("a", "b")])

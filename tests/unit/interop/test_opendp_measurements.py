@@ -20,10 +20,10 @@ import isotone.counts as counts
 import isotone.tables as tables
 from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression
 from isotone.errors import InputError
-from isotone.guarantee import Guarantee
 from isotone.interop import opendp as bridge
 from isotone.interop.opendp.maps import measure_and_map, round_up
 from isotone.order import Poset
+from isotone.privacy.guarantee import Guarantee
 
 dp.enable_features("contrib", "honest-but-curious")
 

@@ -9,7 +9,7 @@ from tests.support.posets import all_posets
 
 from isotone.errors import InputError, OrderError
 from isotone.order import Poset
-from isotone.order.layout import arrange, place
+from isotone.order.drawing.layout import arrange, place
 
 mpl.use("Agg")
 

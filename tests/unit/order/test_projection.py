@@ -17,9 +17,9 @@ from tests.support.posets import all_posets
 from isotone.errors import InputError
 from isotone.noise.simulated import Simulated
 from isotone.order import Poset, project
-from isotone.order.projection_chain import pool_adjacent_violators
-from isotone.order.projection_cut import project_convex_sets
-from isotone.order.projection_forest import merge_up_the_forest
+from isotone.order.projection.chain import pool_adjacent_violators
+from isotone.order.projection.cut import project_convex_sets
+from isotone.order.projection.forest import merge_up_the_forest
 
 
 def random_forest(size: int, rng: np.random.Generator) -> Poset:

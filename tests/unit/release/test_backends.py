@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from tests.support.backends import every_backend
 
-from isotone.counts.additive import AdditiveMechanism
+from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.curves import PrivateIsotonicRegression
 from isotone.order import Poset
 from isotone.release import Ledger, release_counts, release_curve, release_table

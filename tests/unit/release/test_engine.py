@@ -2,7 +2,7 @@
 
 import duckdb
 
-from isotone.release import engine
+from isotone.reading import engine
 
 
 class Refusing:

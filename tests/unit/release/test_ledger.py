@@ -11,9 +11,9 @@ from tests.support.ledger_worker import REFUSED, start
 from tests.support.postgres import postgres_url
 
 from isotone.errors import BudgetError, InputError, LedgerError
-from isotone.guarantee import Guarantee
-from isotone.release import stores
-from isotone.release.ledger import Cost, Ledger
+from isotone.ledger import stores
+from isotone.ledger.ledger import Cost, Ledger
+from isotone.privacy.guarantee import Guarantee
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.services)])

@@ -10,11 +10,11 @@ from tests.support.backends import every_backend
 
 from isotone.errors import InputError
 from isotone.order import Poset
-from isotone.release.answers import Answers
-from isotone.release.categories import CategorySource, count_categories
-from isotone.release.points import PointSource, count_points
-from isotone.release.records import Groups, RecordRules, RecordSource, count_records
-from isotone.release.sources import SourceError, open_source
+from isotone.reading.answers import Answers
+from isotone.reading.categories import CategorySource, count_categories
+from isotone.reading.points import PointSource, count_points
+from isotone.reading.records import Groups, RecordRules, RecordSource, count_records
+from isotone.reading.sources import SourceError, open_source
 
 SURVEY = Poset(["hyp", "twice", "meds", "year"], [("twice", "hyp"), ("meds", "hyp"), ("year", "twice")])
 WORDS = ["yes", "no", "YES ", "1", "0", "", None, "garbage"]

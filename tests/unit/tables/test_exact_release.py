@@ -12,11 +12,11 @@ from tests.support.tables_exact import exact_geometric, product, shapes
 from isotone import noise
 from isotone.noise.brackets import powers_of_exp
 from isotone.noise.lazy_choice import OPEN
+from isotone.published.tables.scale_mechanism import ScaleMechanism
+from isotone.published.tables.terms import levels_by_row
 from isotone.tables import fixed_point, unfixed_optimum
-from isotone.tables.coupling import UNIT, comonotone, draw_remap, single_row
-from isotone.tables.factored import FactoredMechanism
-from isotone.tables.scale_mechanism import ScaleMechanism
-from isotone.tables.terms import levels_by_row
+from isotone.tables.matrices.coupling import UNIT, comonotone, draw_remap, single_row
+from isotone.tables.matrices.factored import FactoredMechanism
 
 
 def exact_remap(t: FactoredMechanism) -> list[list[Fraction]]:

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import norm
 
 from isotone.errors import InputError
-from isotone.tables.gaussian import analytic_variance, discrete_variance
+from isotone.privacy.analytic_gaussian import analytic_variance, discrete_variance
 
 
 def hockey_stick(variance: float, epsilon: float, shift: tuple[int, ...]) -> float:

@@ -9,11 +9,11 @@ import pytest
 from tests.support.tables_exact import exact_heuristic, shapes
 
 from isotone.errors import InputError
+from isotone.published.tables.heuristic import Selector, fill_order
+from isotone.published.tables.polytope import is_extreme
+from isotone.published.tables.scale_mechanism import ScaleMechanism
+from isotone.published.tables.terms import values_by_row
 from isotone.tables import fixed_point
-from isotone.tables.heuristic import Selector, fill_order
-from isotone.tables.polytope import is_extreme
-from isotone.tables.scale_mechanism import ScaleMechanism
-from isotone.tables.terms import values_by_row
 
 SELECTORS: tuple[Selector, ...] = ("max", "min", "sandwich")
 

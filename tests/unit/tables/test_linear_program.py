@@ -9,14 +9,14 @@ import pytest
 from tests.support.tables_exact import solve
 
 from isotone.errors import InputError
+from isotone.published.tables.lp import full_program, linear_program
+from isotone.published.tables.polytope import is_private
+from isotone.published.tables.pricing import best_ratio
+from isotone.published.tables.scale_mechanism import ScaleMechanism
+from isotone.published.tables.scale_program import ScaleProgram
+from isotone.published.tables.scales import scales
 from isotone.tables import certificate, fixed_point
-from isotone.tables.losses import loss_matrix
-from isotone.tables.lp import full_program, linear_program
-from isotone.tables.polytope import is_private
-from isotone.tables.pricing import best_ratio
-from isotone.tables.scale_mechanism import ScaleMechanism
-from isotone.tables.scale_program import ScaleProgram
-from isotone.tables.scales import scales
+from isotone.tables.matrices.losses import loss_matrix
 from isotone.tables.steps import Unit
 
 SOLVERS = ("simplex", "interior-point", "column-generation", "auto")

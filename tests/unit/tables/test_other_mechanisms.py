@@ -18,7 +18,7 @@ from isotone.tables import (
     truncated_geometric,
     unfixed_optimum,
 )
-from isotone.tables.losses import is_concentrating, is_convex, is_monge, loss_matrix
+from isotone.tables.matrices.losses import is_concentrating, is_convex, is_monge, loss_matrix
 
 Z = np.random.default_rng(1).dirichlet(np.ones(7))
 

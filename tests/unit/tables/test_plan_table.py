@@ -12,7 +12,7 @@ from rich.console import Console
 
 from isotone.errors import InputError
 from isotone.tables import TwoStageMechanism, plan
-from isotone.tables.fixed_point import fixed_point
+from isotone.tables.matrices.fixed_point import fixed_point
 from isotone.tables.plan import TablePlan
 from isotone.tables.shapes import apportioned, guessed
 

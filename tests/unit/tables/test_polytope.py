@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from isotone.errors import InputError
-from isotone.tables import fixed_point, truncated_geometric
-from isotone.tables.polytope import (
+from isotone.published.tables.polytope import (
     fixed_polytope,
     fixed_representation,
     has_fixed_point,
@@ -18,7 +17,7 @@ from isotone.tables.polytope import (
     unfixed_polytope,
     unfixed_representation,
 )
-from isotone.tables.scales import (
+from isotone.published.tables.scales import (
     decompose,
     is_scale,
     pattern_of,
@@ -28,6 +27,7 @@ from isotone.tables.scales import (
     scales,
     single_peak,
 )
+from isotone.tables import fixed_point, truncated_geometric
 
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
 

@@ -12,10 +12,10 @@ import pytest
 from isotone import noise
 from isotone.errors import InputError
 from isotone.tables import Distribution, fixed_point, privatize_distribution, simulate_distribution
-from isotone.tables.haar import Haar
-from isotone.tables.hierarchy import Hierarchy
-from isotone.tables.privatize import Method
-from isotone.tables.strategy import Cumulative, Cyclic, Plain, Strategy
+from isotone.tables.distribution.haar import Haar
+from isotone.tables.distribution.hierarchy import Hierarchy
+from isotone.tables.distribution.privatize import Method
+from isotone.tables.distribution.strategy import Cumulative, Cyclic, Plain, Strategy
 
 PURE: tuple[Method, ...] = ("cumulative", "cyclic-laplace", "laplace", "privelet", "hierarchical")
 

@@ -16,8 +16,8 @@ from isotone.errors import InputError
 from isotone.mechanism import Mechanism
 from isotone.noise import Simulated
 from isotone.tables import TwoStageMechanism
-from isotone.tables.distribution import Distribution
-from isotone.tables.privatize import simulate_distribution
+from isotone.tables.distribution.distribution import Distribution
+from isotone.tables.distribution.privatize import simulate_distribution
 from isotone.tables.steps import Unit
 
 TABLE = np.random.default_rng(0).poisson(4, 300)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from isotone.tables.distribution.percentile import bounds_to_choose_from, choose_upper, wanted_categories
 from isotone.tables.draws import Exact
-from isotone.tables.percentile import bounds_to_choose_from, choose_upper, wanted_categories
 
 
 class Recorder(Exact):

@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from isotone.tables.distinct import few_distinct, fit_on
-from isotone.tables.estimate import Views
+from isotone.tables.estimate.distinct import few_distinct, fit_on
+from isotone.tables.estimate.views import Views
 
 
 def views_of(counts: list[int], n: int, first: float, second: float, seed: int) -> Views:

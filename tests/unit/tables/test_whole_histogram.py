@@ -7,9 +7,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
-from isotone.tables.estimate import Views
-from isotone.tables.spikes import stand_out
-from isotone.tables.whole import Estimate, estimate_histogram
+from isotone.tables.estimate.spikes import stand_out
+from isotone.tables.estimate.views import Views
+from isotone.tables.estimate.whole import Estimate, estimate_histogram
 
 
 def measured(

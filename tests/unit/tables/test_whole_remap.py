@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from isotone.tables.geometric import geometric_matrix
-from isotone.tables.remap import assign, thresholds
+from isotone.tables.estimate.remap import assign, thresholds
+from isotone.tables.matrices.geometric import geometric_matrix
 
 
 def cost(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.guarantee import Neighbours
+from isotone.privacy.guarantee import Neighbours
 
 __all__ = ["filter_bound"]
 

@@ -26,8 +26,8 @@ from isotone.counts.ellipse.strategy import Strategy
 from isotone.counts.ellipse.strategy_dense import chain_strategy, dense_strategy
 from isotone.counts.ellipse.strategy_forest import forest_strategy
 from isotone.errors import InputError
-from isotone.guarantee import Neighbours
 from isotone.mechanism import Progress, no_progress
+from isotone.privacy.guarantee import Neighbours
 
 if TYPE_CHECKING:
     from isotone.order import Poset

@@ -11,9 +11,9 @@ from opendp.transformations import make_user_transformation
 
 from isotone.errors import InputError
 from isotone.interop.opendp.spaces import require_rows
-from isotone.release.numbers import as_real
-from isotone.release.sources import collect, open_source
-from isotone.release.texts import as_text
+from isotone.reading.numbers import as_real
+from isotone.reading.sources import collect, open_source
+from isotone.reading.texts import as_text
 
 __all__ = ["make_column", "read_rows"]
 

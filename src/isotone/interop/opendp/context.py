@@ -14,19 +14,19 @@ from typing import Any, Literal
 
 from opendp import context as opendp_context
 
-from isotone.counts.additive import AdditiveMechanism
+from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.curves import PrivateIsotonicRegression
 from isotone.errors import InputError
-from isotone.guarantee import Guarantee, Neighbours, Number
 from isotone.interop.opendp.columns import make_column
 from isotone.interop.opendp.counts import counts_measurement
 from isotone.interop.opendp.curves import curve_measurement
 from isotone.interop.opendp.spaces import Adjacency
 from isotone.interop.opendp.tables import table_measurement
 from isotone.order import Poset
-from isotone.release.answers import Answers
+from isotone.privacy.guarantee import Guarantee, Neighbours, Number
+from isotone.reading.answers import Answers
+from isotone.reading.records import RecordSource
 from isotone.release.recipes import count_mechanism
-from isotone.release.records import RecordSource
 from isotone.tables import TwoStageMechanism
 
 __all__ = [

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from opendp.measurements import make_user_measurement
 
-from isotone.counts.additive import AdditiveMechanism
+from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.errors import InputError
-from isotone.guarantee import Guarantee
 from isotone.interop.opendp.maps import measure_and_map
 from isotone.interop.opendp.spaces import Adjacency, require_rows
 from isotone.order import Poset
-from isotone.release.answers import Answers
-from isotone.release.records import RecordRules, RecordSource, count_records
+from isotone.privacy.guarantee import Guarantee
+from isotone.reading.answers import Answers
+from isotone.reading.records import RecordRules, RecordSource, count_records
 
 __all__ = ["counts_measurement", "make_counts"]
 

@@ -9,14 +9,14 @@ import numpy as np
 from opendp.measurements import make_user_measurement
 
 from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression
-from isotone.curves.poset_product import FeatureOrder
+from isotone.curves.poset.product import FeatureOrder
 from isotone.errors import InputError
-from isotone.guarantee import Guarantee
 from isotone.interop.opendp.columns import read_rows
 from isotone.interop.opendp.maps import measure_and_map
 from isotone.interop.opendp.spaces import Adjacency, require_rows
 from isotone.order import Poset
-from isotone.release.points import PointSource, count_points
+from isotone.privacy.guarantee import Guarantee
+from isotone.reading.points import PointSource, count_points
 
 __all__ = ["curve_measurement", "make_curve"]
 

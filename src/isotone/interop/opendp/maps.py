@@ -20,7 +20,7 @@ from typing import Any
 
 from opendp.measures import fixed_smoothed_max_divergence, max_divergence, zero_concentrated_divergence
 
-from isotone.guarantee import Guarantee
+from isotone.privacy.guarantee import Guarantee
 
 __all__ = ["measure_and_map", "round_up"]
 

@@ -16,7 +16,7 @@ import narwhals as nw
 from opendp.domains import user_domain
 
 from isotone.errors import InputError
-from isotone.guarantee import Guarantee, Neighbours
+from isotone.privacy.guarantee import Guarantee, Neighbours
 
 __all__ = ["Adjacency", "require_rows", "table_domain"]
 

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from opendp.measurements import make_user_measurement
 
 from isotone.errors import InputError
-from isotone.guarantee import Guarantee, Number
 from isotone.interop.opendp.maps import measure_and_map
 from isotone.interop.opendp.spaces import Adjacency, require_rows
-from isotone.release.categories import CategorySource, count_categories
-from isotone.release.texts import label
+from isotone.privacy.guarantee import Guarantee, Number
+from isotone.reading.categories import CategorySource, count_categories
+from isotone.reading.texts import label
 from isotone.tables import CountMechanism, TwoStageMechanism, privatize_distribution
-from isotone.tables.privatize import Method
+from isotone.tables.distribution.privatize import Method
 from isotone.tables.steps import Unit
 
 __all__ = ["make_distribution", "make_table", "table_measurement"]

@@ -1,0 +1,1 @@
+"""Mechanisms for counts, one file each, with the base class they share."""

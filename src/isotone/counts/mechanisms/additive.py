@@ -1,0 +1,132 @@
+"""What mechanisms that add noise to the counts have in common.
+
+The noise never depends on the counts. So its law is known before any data is read: error, quantiles and
+simultaneous intervals are properties of the mechanism.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from isotone.counts.consistency import consistent
+from isotone.counts.sensitivity import Sensitivity
+from isotone.counts.statistic import Counts, check_counts
+from isotone.errors import InputError
+from isotone.mechanism import Error
+from isotone.noise.simulated import Simulated
+from isotone.privacy.guarantee import Guarantee, Neighbours
+
+if TYPE_CHECKING:
+    from isotone.order import Poset
+
+__all__ = ["AdditiveMechanism", "check_confidence", "deviation"]
+
+_DRAWS = 1_000_000
+"""Numbers drawn where a quantile has no closed form: more rows for short vectors."""
+
+
+@dataclass(frozen=True, init=False)
+class AdditiveMechanism(ABC):
+    """Counts over ``P`` plus noise: the common part of the mechanisms that do not follow the order.
+
+    ``neighbours`` and ``contributions`` say what is protected: adding or removing, or replacing, one unit
+    that gives up to ``contributions`` records. ``max_size`` promises that no record has more yeses than
+    that after closing (``cut`` makes it true); None promises nothing.
+    """
+
+    P: Poset
+    guarantee: Guarantee
+    contributions: int
+    max_size: int | None
+    sensitivity: Sensitivity
+
+    def _settle(self, P: Poset, guarantee: Guarantee, contributions: int, max_size: int | None) -> None:
+        """Store and check the setting: the first thing that every mechanism does."""
+        self._set(P=P, guarantee=guarantee, contributions=contributions, max_size=max_size)
+        self._set(sensitivity=Sensitivity.of(P, guarantee.neighbours, contributions, max_size))
+
+    def _set(self, **fields: Any) -> None:
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """What is protected: adding or removing one unit, or replacing it."""
+        return self.guarantee.neighbours
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The epsilon of the guarantee (0 under zCDP)."""
+        return self.guarantee.epsilon
+
+    @abstractmethod
+    def error(self) -> Error:
+        """Expected squared error of each count, before rounding to integers."""
+
+    @abstractmethod
+    def simulate(self, size: int, rng: np.random.Generator) -> Simulated:
+        """``size`` draws of the noise, one per row, for planning and experiments."""
+
+    @abstractmethod
+    def _integer_noise(self) -> NDArray[np.int64]:
+        """One exact draw of the noise, rounded to integers, from cryptographic bits."""
+
+    def release(self, counts: Counts) -> NDArray[np.int64]:
+        """The counts with noise, as integers: exactly private, from cryptographic bits."""
+        return check_counts(self.P, counts) + self._integer_noise()
+
+    def quantiles(self, probabilities: ArrayLike) -> NDArray[np.float64]:
+        """Quantiles of the noise on each count, one row per probability."""
+        p = np.atleast_1d(np.asarray(probabilities, dtype=float))
+        if not np.all((p > 0) & (p < 1)):
+            raise InputError("Probabilities must lie strictly between 0 and 1.")
+        return np.quantile(_sample(self), p, axis=0)
+
+    def half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
+        """For each count alone, the half-width that its noise stays within with the given probability."""
+        return np.quantile(np.abs(_sample(self)), check_confidence(confidence), axis=0)
+
+    def simultaneous_half_width(self, confidence: float = 0.95) -> float:
+        """The half-width that *all* noise stays within, at once, with the given probability."""
+        return float(np.quantile(np.max(np.abs(_sample(self)), axis=1), check_confidence(confidence)))
+
+    def consistent(
+        self, values: ArrayLike, upper: float | None = None, integers: bool = False
+    ) -> NDArray[np.float64] | NDArray[np.int64]:
+        """Released ``values`` made monotone and not negative, each trusted by its variance; see :func:`consistent`."""
+        variance = self.error().variance
+        weights = 1 / variance if np.all(variance > 0) else None
+        return consistent(self.P, values, weights, upper, integers)
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__} over {len(self.P)} elements, {self.guarantee}"
+
+
+def _sample(mechanism: AdditiveMechanism) -> NDArray[np.float64]:
+    """Draws of a mechanism's noise for its quantiles: always the same ones, so that answers repeat."""
+    rows = min(50_000, max(2_000, _DRAWS // len(mechanism.P)))
+    return np.asarray(mechanism.simulate(rows, np.random.default_rng(0)))
+
+
+def check_confidence(confidence: float) -> float:
+    """``confidence`` as a float strictly between 0 and 1."""
+    value = float(confidence)
+    if not 0 < value < 1:
+        raise InputError(
+            f"confidence must be strictly between 0 and 1, for example 0.95, not {confidence!r}."
+        )
+    return value
+
+
+def deviation(P: Poset, output: ArrayLike, counts: Counts | None) -> NDArray[np.float64]:
+    """``output - counts`` (or ``output`` itself, as noise), with one entry per element in the last axis."""
+    noise = np.asarray(output, dtype=float)
+    if noise.ndim == 0 or noise.shape[-1] != len(P):
+        raise InputError(f"The last axis must have one entry for each of the {len(P)} elements.")
+    return noise if counts is None else noise - check_counts(P, counts).astype(float)

@@ -1,0 +1,72 @@
+"""Noise that is independent and alike on every count: what the classical mechanisms have in common.
+
+All that such a mechanism must know is the law of one number. Simultaneous intervals follow: n independent
+numbers stay within h with the n-th power of the probability that one does.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from isotone.counts.mechanisms.additive import AdditiveMechanism, check_confidence
+from isotone.counts.statistic import Counts
+from isotone.errors import InputError
+from isotone.mechanism import Error
+from isotone.noise.simulated import Simulated
+
+__all__ = ["IndependentMechanism"]
+
+
+@dataclass(frozen=True, init=False)
+class IndependentMechanism(AdditiveMechanism):
+    """Counts over ``P``, each with its own draw of one symmetric noise."""
+
+    @abstractmethod
+    def _variance(self) -> float:
+        """The variance of one number."""
+
+    @abstractmethod
+    def _draw(self, shape: tuple[int, int], rng: np.random.Generator) -> NDArray[np.float64]:
+        """Seeded float draws."""
+
+    @abstractmethod
+    def _upper_quantile(self, tail: float) -> float:
+        """The smallest h such that one number is above h with probability at most ``tail`` (below 1/2)."""
+
+    @abstractmethod
+    def log_probability(self, output: ArrayLike, counts: Counts | None = None) -> NDArray[np.float64]:
+        """The log probability of released integers given the counts (or of integer noise), one per row."""
+
+    def probability(self, output: ArrayLike, counts: Counts | None = None) -> NDArray[np.float64]:
+        """The probability of released integers given the counts (or of integer noise), one per row."""
+        return np.exp(self.log_probability(output, counts))
+
+    def error(self) -> Error:
+        """The variance of the noise: exact, the same for every count."""
+        return Error(np.full(len(self.P), self._variance()))
+
+    def simulate(self, size: int, rng: np.random.Generator) -> Simulated:
+        """``size`` float draws of the noise, one per row; not private, for planning only."""
+        return Simulated.wrap(self._draw((size, len(self.P)), rng))
+
+    def quantiles(self, probabilities: ArrayLike) -> NDArray[np.float64]:
+        """Quantiles of the noise on each count, one row per probability; exact."""
+        p = np.atleast_1d(np.asarray(probabilities, dtype=float))
+        if not np.all((p > 0) & (p < 1)):
+            raise InputError("Probabilities must lie strictly between 0 and 1.")
+        values = [0.0 if q == 0.5 else math.copysign(self._upper_quantile(min(q, 1 - q)), q - 0.5) for q in p]
+        return np.repeat(np.array(values)[:, None], len(self.P), axis=1)
+
+    def half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
+        """For each count alone, the half-width its noise stays within with the given probability; exact."""
+        return np.full(len(self.P), self._upper_quantile((1 - check_confidence(confidence)) / 2))
+
+    def simultaneous_half_width(self, confidence: float = 0.95) -> float:
+        """The half-width that all noise stays within at once with the given probability; exact."""
+        outside = -math.expm1(math.log(check_confidence(confidence)) / len(self.P))
+        return self._upper_quantile(outside / 2)

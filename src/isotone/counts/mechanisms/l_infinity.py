@@ -1,0 +1,127 @@
+"""Noise shaped by the cube: the strongest mechanism that ignores the order."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import root_scalar
+from scipy.special import gammaincc, gammaincinv, gammaln, hyp1f1
+
+from isotone.counts.mechanisms.additive import AdditiveMechanism, check_confidence, deviation
+from isotone.counts.statistic import Counts
+from isotone.errors import InputError
+from isotone.mechanism import Error
+from isotone.noise.cube import rounded_cube
+from isotone.noise.simulated import Simulated
+from isotone.privacy.guarantee import Guarantee, Neighbours, Number
+
+if TYPE_CHECKING:
+    from isotone.order import Poset
+
+__all__ = ["LInfinityMechanism"]
+
+
+@dataclass(frozen=True, init=False)
+class LInfinityMechanism(AdditiveMechanism):
+    """Counts with noise of density proportional to ``exp(-rate · max|y|)``.
+
+    ``rate`` is epsilon over the ℓ∞ sensitivity, which is ``contributions`` whatever the order, the size of
+    the records and the neighbours. The released integers are the exactly rounded sum of counts and noise.
+
+    Guarantee: epsilon-DP for ``neighbours`` (docs/theory/baselines.md, section 3).
+    Error: (n+1)(n+2)/3 / rate² for each count, before rounding.
+
+    >>> from isotone.order import Poset
+    >>> LInfinityMechanism(Poset.chain("abcd"), epsilon=1).error().variance
+    array([10., 10., 10., 10.])
+    """
+
+    def __init__(
+        self,
+        P: Poset,
+        epsilon: Number,
+        neighbours: Neighbours = "add-remove",
+        contributions: int = 1,
+        max_size: int | None = None,
+    ) -> None:
+        self._settle(P, Guarantee.pure(epsilon, neighbours=neighbours), contributions, max_size)
+
+    @property
+    def rate(self) -> Fraction:
+        """Epsilon over the ℓ∞ sensitivity."""
+        return self.epsilon / self.sensitivity.linf
+
+    def norm(self, y: ArrayLike) -> NDArray[np.float64]:
+        """The largest entry in units of the sensitivity: 1 for the largest change by one unit."""
+        return np.max(np.abs(deviation(self.P, y, None)), axis=-1) / self.sensitivity.linf
+
+    def log_density(self, output: ArrayLike, counts: Counts | None = None) -> NDArray[np.float64]:
+        """The log density of real outputs given the counts (or of noise), one per row."""
+        n = len(self.P)
+        constant = n * math.log(float(self.rate) / 2) - gammaln(n + 1)
+        return constant - float(self.epsilon) * self.norm(deviation(self.P, output, counts))
+
+    def log_probability(self, output: ArrayLike, counts: Counts | None = None) -> NDArray[np.float64]:
+        """The log probability of released integers given the counts (or of rounded noise), one per row.
+
+        It depends on the largest magnitude and how often it occurs (docs/theory/baselines.md, section 3).
+        """
+        k, n, rate = np.abs(deviation(self.P, output, counts)), len(self.P), float(self.rate)
+        largest = np.max(k, axis=-1)
+        often = np.sum(k == largest[..., None], axis=-1)
+        # ∫ f^m exp(-rate·f) df over [0, 1] is exp(-rate)/(m + 1) · 1F1(1; m + 2; rate)
+        edge = np.log(1 / rate + hyp1f1(1, often + 2, rate) / (often + 1)) - rate * (largest + 0.5)
+        at_zero = np.log(1 / rate + hyp1f1(1, n + 2, rate / 2) / (2 * (n + 1))) - rate / 2
+        constant = (n + 1) * math.log(rate) - n * math.log(2) - gammaln(n + 1)
+        return constant + np.where(largest == 0, at_zero, edge)
+
+    def probability(self, output: ArrayLike, counts: Counts | None = None) -> NDArray[np.float64]:
+        """The probability of released integers given the counts (or of rounded noise), one per row."""
+        return np.exp(self.log_probability(output, counts))
+
+    def error(self) -> Error:
+        """The variance of the noise: exact, the same for every count."""
+        n = len(self.P)
+        return Error(np.full(n, float((n + 1) * (n + 2) / (3 * self.rate**2))))
+
+    def simulate(self, size: int, rng: np.random.Generator) -> Simulated:
+        """``size`` float draws of the noise, one per row; not private, for planning only."""
+        n = len(self.P)
+        half_sides = rng.standard_gamma(n + 1, size=(size, 1)) / float(self.rate)
+        return Simulated.wrap(rng.uniform(-1, 1, size=(size, n)) * half_sides)
+
+    def quantiles(self, probabilities: ArrayLike) -> NDArray[np.float64]:
+        """Quantiles of the noise on each count, one row per probability; exact."""
+        p = np.atleast_1d(np.asarray(probabilities, dtype=float))
+        if not np.all((p > 0) & (p < 1)):
+            raise InputError("Probabilities must lie strictly between 0 and 1.")
+        values = [math.copysign(self._half_width(2 * min(q, 1 - q)), q - 0.5) for q in p]
+        return np.repeat(np.array(values)[:, None], len(self.P), axis=1)
+
+    def half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
+        """For each count alone, the half-width its noise stays within with the given probability; exact."""
+        return np.full(len(self.P), self._half_width(1 - check_confidence(confidence)))
+
+    def simultaneous_half_width(self, confidence: float = 0.95) -> float:
+        """The half-width that all noise stays within at once: a Gamma(n) quantile; exact."""
+        return float(gammaincinv(len(self.P), check_confidence(confidence))) / float(self.rate)
+
+    def _half_width(self, outside: float) -> float:
+        """The h that one number exceeds in magnitude with probability ``outside``."""
+        n, rate = len(self.P), float(self.rate)
+
+        def excess(t: float) -> float:
+            return float(gammaincc(n + 1, t) - t / n * gammaincc(n, t)) - outside
+
+        if outside >= 1:
+            return 0.0
+        largest = 10.0 * n - 10 * math.log(outside)
+        return float(root_scalar(excess, bracket=(0.0, largest)).root) / rate
+
+    def _integer_noise(self) -> NDArray[np.int64]:
+        return rounded_cube(self.rate, len(self.P))

@@ -1,0 +1,1 @@
+"""Uniform extended bipartitions and the noise made of them: exact, relaxed and simulated."""

@@ -1,0 +1,213 @@
+"""Uniform extended bipartitions, for releases and for simulations, on any order.
+
+An order within reach of the tables is drawn from its own. Any other is relaxed first; the extended bipartitions
+of the order itself are then drawn by rejection if enough draws are kept, and otherwise the relaxed order takes
+its place. Which of the three it is depends on the order alone, and :class:`Method` says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone import noise
+from isotone.counts.sampling.method import Method
+from isotone.counts.sampling.reinsertion import wander
+from isotone.counts.sampling.relaxation import Relaxation, relax
+from isotone.counts.sampling.simulation import places
+from isotone.errors import InputError
+from isotone.mechanism import Error, Progress, no_progress
+from isotone.order.bipartitions.extended import Tables, draw, kept, tables, within_reach
+from isotone.order.bipartitions.moments import expected_squares
+
+if TYPE_CHECKING:
+    from isotone.order import Poset
+
+__all__ = ["Sampler", "sample_extended_bipartition", "sampler"]
+
+Ints = NDArray[np.int64]
+Orders = NDArray[np.int32]
+
+TRIES = 1 << 16
+"""Draws from a relaxed order that decide whether rejection is practical …"""
+
+KEPT = 20
+"""… which it is if at least so many are kept: a release then takes a few thousand draws."""
+
+RARE = 0.01
+"""Below this acceptance simulations wander instead of rejecting, and a longer search is worth while."""
+
+QUICK_STEPS = 30
+"""Steps of a first, short search."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sampler:
+    """Draws uniform extended bipartitions of ``order``.
+
+    They come from ``tables``, which may know fewer relations: draws that break one of ``dropped`` are not kept.
+    ``order`` is the order asked for, unless the method is ``relaxed``.
+    """
+
+    order: Poset
+    tables: Tables = field(repr=False)
+    method: Method
+    dropped: Ints = field(repr=False, default_factory=lambda: np.empty((0, 2), np.int64))
+
+    def draw(self) -> tuple[Orders, int]:
+        """One, exactly uniform, from cryptographic bits: positions (side A first), and the size of side A."""
+        orders, sizes = draw(self.tables, 1, noise.random_words, noise.bernoulli, self.dropped)
+        return orders[0], int(sizes[0])
+
+    def simulate(self, size: int, rng: np.random.Generator) -> tuple[Orders, Ints]:
+        """``size`` from a seeded generator, for planning only.
+
+        Where rejection keeps few, one draw is followed by a random walk: every row is uniform, but rows near
+        each other are alike.
+        """
+        if self.method.acceptance >= RARE or size <= 1:
+            return draw(self.tables, size, *_seeded(rng), self.dropped)
+        orders, sizes = draw(self.tables, 1, *_seeded(rng), self.dropped)
+        return wander(self.order, orders[0], int(sizes[0]), size, 4, rng)
+
+    @property
+    def log_count(self) -> float:
+        """The logarithm of the number of extended bipartitions; estimated if the method is ``rejection``."""
+        return self.tables.log_count + math.log(self.method.acceptance)
+
+    @cached_property
+    def squares(self) -> Error:
+        """The expected square of the noise on each element at rate 1."""
+        exact = None if len(self.dropped) else expected_squares(self.tables)
+        if exact is not None:
+            return Error(exact)
+        return simulated_squares(self.order, *self.simulate(_rows(self.order), np.random.default_rng(0)))
+
+    @cached_property
+    def total_square(self) -> float:
+        """The expected square of the noise on the number of records at rate 1."""
+        n = len(self.order)
+        if len(self.dropped):
+            _, sizes = self.simulate(_rows(self.order), np.random.default_rng(0))
+            return float(np.mean((2 * sizes - n) ** 2)) + n + 2
+        return float(np.sum(self.tables.sizes * (2 * np.arange(n + 1) - n) ** 2)) + n + 2
+
+
+def _seeded(
+    rng: np.random.Generator,
+) -> tuple[Callable[[int], NDArray[np.uint64]], Callable[[Fraction], bool]]:
+    """Random words and random answers for planning."""
+
+    def words(count: int) -> NDArray[np.uint64]:
+        return rng.integers(0, 2**64, size=count, dtype=np.uint64)
+
+    def settle(p: Fraction) -> bool:
+        return bool(rng.random() < p)
+
+    return words, settle
+
+
+def _rows(P: Poset) -> int:
+    return max(4_000, min(100_000, 2_000_000 // len(P)))
+
+
+def simulated_squares(P: Poset, orders: Orders, sizes: Ints) -> Error:
+    """The mean square of the noise given each extended bipartition, with its standard error.
+
+    Rows may depend on rows near them, so the standard error is that of the means of 50 blocks.
+    """
+    plus, minus = places(P, orders, sizes)
+    squares = ((plus - minus) ** 2 + plus + minus).astype(np.float64)
+    blocks = squares[: len(squares) // 50 * 50].reshape(50, -1, len(P)).mean(axis=1)
+    return Error(squares.mean(axis=0), "simulated", blocks.std(axis=0, ddof=1) / math.sqrt(50))
+
+
+def build_sampler(P: Poset, relaxation: Relaxation | None, progress: Progress) -> Sampler:
+    """Choose the method for ``P`` and build its tables."""
+    if relaxation is not None:
+        return _relaxed_sampler(P, relaxation)
+    if within_reach(P):
+        return Sampler(P, tables(P), Method("exact"))
+    quick = relax(P, steps=QUICK_STEPS)
+    if _acceptance(tables(quick.order(P)), quick.dropped(P)) >= RARE:  # good enough: no need to search on
+        return _relaxed_sampler(P, quick)
+    return _relaxed_sampler(P, relax(P, progress=progress))
+
+
+def _relaxed_sampler(P: Poset, relaxation: Relaxation) -> Sampler:
+    relaxed, dropped = relaxation.order(P), relaxation.dropped(P)
+    made = tables(relaxed)
+    if not len(dropped):
+        return Sampler(P, made, Method("exact"))
+    acceptance = _acceptance(made, dropped)
+    names = tuple((P.elements[x], P.elements[y]) for x, y in dropped.tolist())
+    if acceptance >= KEPT / TRIES:
+        return Sampler(P, made, Method("rejection", names, acceptance), dropped)
+    candidate = Sampler(relaxed, made, Method("relaxed", names))
+    cost, error = _cost(P, candidate)
+    return Sampler(relaxed, made, Method("relaxed", names, cost=cost, cost_error=error))
+
+
+def _acceptance(made: Tables, dropped: Ints) -> float:
+    """The share of draws from the relaxed order that are draws of the order itself, from public bits."""
+    rng, tried, count = np.random.default_rng(0), 0, 0
+    while tried < TRIES and count < 50 * KEPT:
+        orders, sizes = draw(made, 4096, *_seeded(rng))
+        count += int(kept(orders, sizes, dropped).sum())
+        tried += 4096
+    return count / tried
+
+
+def _cost(P: Poset, relaxed: Sampler) -> tuple[float, float]:
+    """How many times larger the squared error of the relaxed order is, and the standard error of that."""
+    rng = np.random.default_rng(0)
+    burnt, sizes = wander(P, P.linear_order.astype(np.int32), len(P), 1, 500, rng)
+    own = simulated_squares(P, *wander(P, burnt[0], int(sizes[0]), 2_000, 2, rng))
+    larger = relaxed.squares
+    ratio = larger.total / own.total
+    spread = [float(np.sum(e.standard_error)) / e.total for e in (own, larger) if e.standard_error.size]
+    return ratio, ratio * math.hypot(*spread)
+
+
+_recent: OrderedDict[Hashable, Sampler] = OrderedDict()
+
+
+def sampler(P: Poset, relaxation: Relaxation | None = None, progress: Progress = no_progress) -> Sampler:
+    """The sampler of ``P``; the last few are kept, because their tables take time."""
+    key = (P.elements, P.covers, relaxation)
+    found = _recent.pop(key, None) or build_sampler(P, relaxation, progress)
+    _recent[key] = found
+    while len(_recent) > 4:
+        _recent.popitem(last=False)
+    return found
+
+
+def sample_extended_bipartition(P: Poset) -> tuple[tuple[Hashable, ...], tuple[Hashable, ...]]:
+    """A uniform extended bipartition of ``P``: the sides A and B, each ascending, from cryptographic bits.
+
+    Exactly uniform: the tables that guide the draw are rounded up, and the draw starts over whenever it falls
+    in what was rounded away, decided by integer arithmetic (docs/theory/counts.md, section 6). Refused for
+    an order that is out of reach even of rejection.
+
+    >>> from isotone.order import Poset
+    >>> A, B = sample_extended_bipartition(Poset.chain("ab"))
+    >>> sorted(A + B), list(A) == sorted(A), list(B) == sorted(B)
+    (['a', 'b'], True, True)
+    """
+    chosen = sampler(P)
+    if chosen.method.name == "relaxed":
+        raise InputError(
+            "Uniform extended bipartitions of this order are out of reach: its prime blocks are too large, and "
+            "rejection from a relaxed order would keep too few. PosetMechanism releases with the relaxed order."
+        )
+    order, a = chosen.draw()
+    names = [P.elements[x] for x in order]
+    return tuple(names[:a]), tuple(names[a:])

@@ -1,0 +1,168 @@
+"""Relaxing an order: leaving out relations until its tables can be built.
+
+If Q has some of the relations of P, every record of P is a record of Q, so noise shaped by Q is as private for P
+as noise shaped by P, and only a little larger; and every extended bipartition of P is one of Q, so those of P can
+be drawn by rejection (docs/theory/counts.md, section 9). How much larger the noise is, and how often a draw is
+kept, depends on the number of extended bipartitions of Q: the fewer the better.
+
+The search starts from many greedy relaxations, then takes a few elements out of the best one and puts them back
+in another order, again and again (ruin and recreate). It looks at the order only, which is public.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone.counts.sampling.relaxation_search import put_back, try_pairs
+from isotone.errors import InputError, OrderError
+from isotone.mechanism import Progress, no_progress
+from isotone.order.bipartitions.extended import tables, within_reach
+from isotone.order.poset import Poset
+
+if TYPE_CHECKING:
+    from isotone.counts.sampling.relaxation_search import Matrix
+
+__all__ = ["Relaxation", "relax"]
+
+REACH = 1 << 20
+"""The largest prime block of a relaxation unless told otherwise."""
+
+STARTS = 0.2
+"""The share of the steps that goes to new starts, before ruin and recreate."""
+
+STAGES = ((0.6, 16.0), (0.85, 18.0))
+"""Until these shares of the steps smaller blocks are allowed (binary logarithms): such steps are quicker."""
+
+TRIES = 400
+"""Relations tried once more at the end of each step."""
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """Some of the relations of an order: the covers (lower, upper) of the relaxed one, by name.
+
+    It is a plain value, to be kept with a plan: release and verification must use the same one.
+    """
+
+    relations: tuple[tuple[Hashable, Hashable], ...]
+
+    @classmethod
+    def of(cls, relations: Iterable[Iterable[Hashable]]) -> Relaxation:
+        """From pairs of names in any form, such as those read from a file."""
+        return cls(tuple((lower, upper) for lower, upper in relations))
+
+    def order(self, P: Poset) -> Poset:
+        """The relaxed order on the elements of ``P``; refused if it relates what ``P`` does not."""
+        for lower, upper in self.relations:
+            if not P.leq(lower, upper):
+                raise OrderError(
+                    f"The relaxation says that {lower!r} implies {upper!r}, which the order does not. It belongs "
+                    "to another order: relax this one again."
+                )
+        return Poset(P.elements, self.relations)
+
+    def dropped(self, P: Poset) -> NDArray[np.int64]:
+        """The pairs (lower, upper) of positions that ``P`` relates and the relaxed order does not."""
+        return np.argwhere(P.leq_matrix() & ~self.order(P).leq_matrix())
+
+
+def relax(
+    P: Poset,
+    *,
+    seed: int = 0,
+    steps: int = 400,
+    seconds: float | None = None,
+    reach: int = REACH,
+    progress: Progress = no_progress,
+) -> Relaxation:
+    """A relaxation of ``P`` with no prime block above ``reach`` states and few extended bipartitions.
+
+    The same ``seed`` and ``steps`` give the same result, unless ``seconds`` ends the search early. An order
+    within reach is its own relaxation.
+
+    >>> relax(Poset.chain("abc")).relations
+    (('a', 'b'), ('b', 'c'))
+    """
+    if steps < 1:
+        raise InputError(f"A search takes at least one step, not {steps!r}.")
+    if within_reach(P, reach):
+        progress(1.0, "within reach")
+        return Relaxation(P.covers)
+    search = _Search(P, reach, np.random.default_rng(seed))
+    started, limit = time.monotonic(), math.inf if seconds is None else max(seconds, 1e-9)
+    for step in range(steps):
+        spent = max(step / steps, (time.monotonic() - started) / limit)
+        if spent >= 1 and step > 0:
+            break
+        spent = min(spent, 1.0)
+        progress(spent, f"relaxing the order: log count {search.best_log:.2f}")
+        search.limit = min([largest for share, largest in STAGES if spent < share], default=math.inf)
+        if spent < STARTS or step == 0:
+            search.start()
+        else:
+            search.recreate()
+    progress(1.0, f"relaxed: log count {search.best_log:.2f}")
+    return Relaxation(_poset(P, search.best).covers)
+
+
+class _Search:
+    """The state of a search: the best relaxation so far, and the one being changed."""
+
+    def __init__(self, P: Poset, reach: int, rng: np.random.Generator) -> None:
+        self.P, self.reach, self.rng = P, reach, rng
+        strict = P.leq_matrix() & ~np.eye(len(P), dtype=np.bool_)
+        self.goal: Matrix = strict.astype(np.int8) + 2 * strict.T.astype(np.int8)
+        self.limit = math.inf
+        self.best = self.current = np.zeros_like(self.goal)
+        self.best_log = self.current_log = float("inf")
+
+    def start(self) -> None:
+        """A greedy relaxation from nothing, in one of four orders of insertion."""
+        n = len(self.P)
+        below, above = (self.goal == 2).sum(axis=1), (self.goal == 1).sum(axis=1)
+        keys = (np.zeros(n), below, -(below + above), above)
+        order = np.lexsort((self.rng.random(n), keys[self.rng.integers(4)])).astype(np.int64)
+        found = np.zeros_like(self.goal)
+        self._consider(found, np.zeros(n, np.bool_), order, keep=0.0)
+
+    def recreate(self) -> None:
+        """Take a few elements out of the current relaxation and put them back in another order."""
+        n = len(self.P)
+        count = min(int(self.rng.choice([2, 3, 4, 6, 8])), n)
+        if self.rng.random() < 0.5:
+            centre = self.rng.integers(n)
+            related = self.rng.permutation(np.flatnonzero(self.goal[centre]))
+            out = np.append(centre, related[: count - 1])
+        else:
+            out = self.rng.choice(n, count, replace=False)
+        found = self.current.copy()
+        found[out, :] = 0
+        found[:, out] = 0
+        placed = np.ones(n, np.bool_)
+        placed[out] = False
+        self._consider(found, placed, self.rng.permutation(out).astype(np.int64), keep=0.05)
+
+    def _consider(
+        self, found: Matrix, placed: NDArray[np.bool_], order: NDArray[np.int64], keep: float
+    ) -> None:
+        """Complete a relaxation; make it the current one unless its log count is more than ``keep`` worse."""
+        limit = min(self.limit, float(np.log2(self.reach)))
+        put_back(self.goal, found, placed, order, limit, int(self.rng.integers(3)))
+        missing = np.argwhere((self.goal == 1) & (found == 0))
+        try_pairs(self.goal, found, self.rng.permutation(missing)[:TRIES], limit)
+        log = tables(_poset(self.P, found), self.reach).log_count
+        if log < self.current_log + keep:
+            self.current, self.current_log = found, log
+        if log < self.best_log:
+            self.best, self.best_log = found, log
+
+
+def _poset(P: Poset, matrix: Matrix) -> Poset:
+    return Poset(P.elements, [(P.elements[x], P.elements[y]) for x, y in np.argwhere(matrix == 1)])

@@ -1,0 +1,207 @@
+"""Sums of products, and exact draws from them: how whole curves, and ideals and functions on an order, are chosen.
+
+A circuit has one root. A *sum* node chooses one of its children, a *product* node takes them all; and a node of cost
+``c`` multiplies by ``exp(−rate·c)``. A draw from the root picks a selection of nodes with weight
+``exp(−rate · sum of their costs)``: totals are computed from the leaves up, and the choices made from the root down.
+A circuit in which no product has two children is a graph of paths (docs/theory/curves-posets.md, section 3).
+
+Totals are floats with a running bound on their error; a choice that falls within the bound is decided by recomputing
+them with integers of any size. So the draw is exact whatever the rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from isotone.curves.circuits.wide_totals import WideTotals
+from isotone.errors import InputError
+
+__all__ = ["MOST_EDGES", "Circuit", "CircuitTables", "descend"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+MOST_EDGES = 20_000_000
+UNIT = 2.0**-53
+"""The largest relative error of one rounded floating-point operation."""
+SERIES = np.array([1.0 / math.factorial(order) for order in range(16, -1, -1)])
+
+
+@dataclass(frozen=True)
+class Circuit:
+    """A public circuit: children before their parents, the root last, ``child[first[i]:first[i + 1]]`` those of ``i``.
+
+    A product without children has the total 1, and a sum without children the total 0: it is never chosen.
+    """
+
+    summed: Bools = field(repr=False)
+    first: Ints = field(repr=False)
+    child: Ints = field(repr=False)
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes."""
+        return self.summed.size
+
+    @classmethod
+    def of_paths(cls, nodes: int, lower: Ints, upper: Ints, source: Bools) -> Circuit:
+        """All paths from a source to the last node along the edges from ``lower`` to ``upper``, which only go up."""
+        if lower.size > MOST_EDGES:
+            raise InputError(
+                f"This grid needs a graph of {lower.size:,} edges, and {MOST_EDGES:,} is the limit: take fewer points of "
+                "x (x_grid) or fewer values (value_levels)."
+            )
+        order = np.argsort(upper, kind="stable")
+        first = np.searchsorted(upper[order], np.arange(nodes + 1))
+        return cls(~source, first.astype(np.int64), lower[order].astype(np.int64))
+
+    def children(self, node: int) -> Ints:
+        """The children of a node."""
+        return self.child[self.first[node] : self.first[node + 1]]
+
+
+def descend(circuit: Circuit, choose: Callable[[int], int]) -> Ints:
+    """The nodes of a selection, walked down from the root; ``choose(node)`` picks the place of a sum's child."""
+    waiting = [circuit.nodes - 1]
+    selected: list[int] = []
+    while waiting:
+        node = waiting.pop()
+        selected.append(node)
+        children = circuit.children(node)
+        if circuit.summed[node]:
+            waiting.append(int(children[0 if children.size == 1 else choose(node)]))
+        else:
+            waiting.extend(children.tolist())
+    return np.array(selected, dtype=np.int64)
+
+
+class CircuitTables:
+    """For every node, the total weight of its selections: ``mantissa · 2**exponent``.
+
+    ``error[i]`` bounds the absolute error of the logarithm of node ``i``'s total.
+    """
+
+    def __init__(self, circuit: Circuit, costs: Ints, rate: Fraction) -> None:
+        self._circuit = circuit
+        self._wide = WideTotals(circuit.summed, circuit.first, circuit.child, costs, rate)
+        self._mantissa, self._exponent, self._error = _totals(
+            circuit.summed, circuit.first, circuit.child, costs, float(rate)
+        )
+
+    def weights(self, node: int) -> Floats:
+        """Floats proportional to the totals of a node's children (for simulation)."""
+        children = self._circuit.children(node)
+        shift = self._exponent[children] - self._scale(children)
+        return np.ldexp(self._mantissa[children], np.clip(shift, -1000, 0))
+
+    def _scale(self, children: Ints) -> int:
+        """The largest exponent of a child that can be chosen."""
+        return int(self._exponent[children][self._mantissa[children] > 0].max())
+
+    def log_total(self) -> float:
+        """The natural logarithm of the total weight of all selections."""
+        return float(np.log(self._mantissa[-1]) + self._exponent[-1] * np.log(2.0))
+
+    def brackets(self, node: int, bits: int) -> tuple[list[int], list[int]]:
+        """Integers that bracket ``2**bits`` times the totals of the node's children, relative to the largest."""
+        children = self._circuit.children(node)
+        exponents = self._exponent[children].tolist()
+        errors = self._error[children].tolist()
+        scale = self._scale(children)
+        if bits > 64 or max(errors) > 0.25:
+            return self._wide.brackets(children.tolist(), bits, scale)
+        lower: list[int] = []
+        upper: list[int] = []
+        for mantissa, exponent, error in zip(
+            self._mantissa[children].tolist(), exponents, errors, strict=True
+        ):
+            whole = int(mantissa * 2.0**60)  # exact: a mantissa has 53 bits and is below 1
+            slack = int(whole * (2.0 * error)) + 1 if whole else 0  # e^±error is within 1 ± 2·error up to 1/2
+            shift = bits - 60 + exponent - scale
+            lower.append(_shifted(max(0, whole - slack), shift))
+            upper.append(-_shifted(-(whole + slack), shift))
+        return lower, upper
+
+
+def _shifted(value: int, places: int) -> int:
+    """``value·2**places``, rounded down."""
+    return value << places if places >= 0 else value >> -places
+
+
+@njit(cache=True)
+def _exp(x: float) -> tuple[float, int]:
+    """``exp(−x)`` as a float in (0.7, 1.5) and a power of two, by operations whose rounding is known.
+
+    Only additions and multiplications: no assumption about a library's ``exp`` (docs/theory/curves-posets.md,
+    section 3).
+    """
+    octaves = math.floor(x * 1.4426950408889634 + 0.5)
+    rest = octaves * 0.6931471805599453 - x
+    total = SERIES[0]
+    for order in range(1, SERIES.size):
+        total = total * rest + SERIES[order]
+    return total, -octaves
+
+
+@njit(cache=True)
+def _totals(summed: Bools, first: Ints, child: Ints, costs: Ints, rate: float) -> tuple[Floats, Ints, Floats]:
+    """Totals of all nodes in one pass, with a running bound on the error of their logarithms."""
+    nodes = summed.size
+    mantissa = np.empty(nodes)
+    exponent = np.empty(nodes, np.int64)
+    error = np.empty(nodes)
+    for node in range(nodes):
+        start, stop = int(first[node]), int(first[node + 1])
+        if summed[node]:
+            total, power, slack = _add(mantissa, exponent, error, child, start, stop)
+        else:
+            total, power, slack = 1.0, 0, 0.0
+            for edge in range(start, stop):
+                other = child[edge]
+                total, shift = math.frexp(total * float(mantissa[other]))
+                power += int(exponent[other]) + shift
+                slack += float(error[other])
+        octaves = 0
+        if costs[node] != 0:
+            x = rate * costs[node]
+            weight, octaves = _exp(x)
+            total *= weight
+            slack += (64.0 + 8.0 * abs(x)) * UNIT
+        mantissa[node], shift = math.frexp(total)
+        exponent[node] = power + octaves + shift
+        error[node] = slack + (stop - start) * 2.0 * UNIT
+    return mantissa, exponent, error
+
+
+@njit(cache=True)
+def _add(
+    mantissa: Floats, exponent: Ints, error: Floats, child: Ints, start: int, stop: int
+) -> tuple[float, int, float]:
+    """The sum of the children's totals; errors are averaged with the totals as weights (section 3)."""
+    power, alive = 0, False
+    for edge in range(start, stop):
+        if mantissa[child[edge]] > 0.0:
+            power = max(power, int(exponent[child[edge]])) if alive else int(exponent[child[edge]])
+            alive = True
+    if not alive:
+        return 0.0, 0, 0.0
+    total, spread, worst = 0.0, 0.0, 0.0
+    for edge in range(start, stop):
+        other = child[edge]
+        if mantissa[other] == 0.0:
+            continue
+        part = math.ldexp(float(mantissa[other]), max(-1000, int(exponent[other]) - power))
+        total += part
+        spread += part * float(error[other])
+        worst = max(worst, float(error[other]))
+    if worst > 0.25:
+        return total, power, worst
+    return total, power, min(worst, spread / total * (1.0 + 2.0 * worst + 4.0 * (stop - start) * UNIT))

@@ -1,0 +1,188 @@
+"""What a private curve will cost in accuracy, from public numbers alone: simulated on reference data.
+
+No private data are read and no budget is spent. The averages are over three curves and two designs. The range is over these
+and over crowded designs, which are harder: a real curve may lie anywhere in it, and beyond.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from isotone.curves.chain.blueprint import TREE_POINTS, Blueprint
+from isotone.curves.curve import CurveMechanism
+from isotone.curves.estimator import plain_integer
+from isotone.curves.grids import Grid, parse_interval
+from isotone.curves.losses import Huber, Loss, Squared, parse_loss
+from isotone.curves.privacy import Setting
+from isotone.curves.reference import CROWDED, CURVES, DESIGNS, Reference, least_risk, risk
+from isotone.curves.shapes.shape import Shape
+from isotone.errors import InputError
+from isotone.privacy.guarantee import Neighbours, Number, positive
+
+__all__ = ["CurvePlan", "MethodPlan", "plan"]
+
+UNIT = (Fraction(0), Fraction(1))
+LARGEST_SIMULATION = 100_000
+LARGE = 20_000
+"""Averages over so many records vary little: one data set of a kind is enough."""
+WHY = "The excess is reported in the units of y."
+
+
+@dataclass(frozen=True)
+class MethodPlan:
+    """One method: the expected excess of the mean loss over the best curve without privacy.
+
+    ``excess`` is the average over the usual reference populations. ``least`` and ``most`` are the averages of the easiest
+    and of the hardest population, crowded ones included. ``bound`` is what is proved for all data (often far above), or an
+    estimate where ``proved`` is False.
+    """
+
+    method: str
+    excess: float
+    least: float
+    most: float
+    bound: float
+    proved: bool = True
+
+    def __str__(self) -> str:
+        limit = f"at most {self.bound:.3g}" if self.proved else "no proved bound"
+        span = f"{self.least:.2g} to {self.most:.2g}"
+        return f"{self.method:<10} {self.excess:>10.3g}   {span:<20} {limit}"
+
+
+@dataclass(frozen=True)
+class CurvePlan:
+    """Methods, the one with the least average first; see :class:`MethodPlan`."""
+
+    epsilon: Fraction
+    n: int
+    rows: tuple[MethodPlan, ...]
+
+    @property
+    def best(self) -> MethodPlan:
+        """The method with the least average excess."""
+        return self.rows[0]
+
+    def __str__(self) -> str:
+        head = f"epsilon = {self.epsilon}, {self.n} records: expected excess of the mean loss"
+        columns = f"{'method':<10} {'average':>10}   {'easy to hard data':<20} proved"
+        return "\n".join([head, columns, *(str(row) for row in self.rows)])
+
+
+def plan(
+    epsilon: Number,
+    n: int,
+    *,
+    loss: Any = "squared",
+    y_range: Any = (0, 1),
+    labels: bool | None = None,
+    methods: Sequence[str] = ("additive", "threshold", "baseline", "bins"),
+    neighbours: Neighbours = "add-remove",
+    contributions: int = 1,
+    repetitions: int = 3,
+) -> CurvePlan:
+    """Expected excess risk of each method for about ``n`` records, from public numbers alone.
+
+    ``labels`` tells whether ``y`` takes the two ends of ``y_range`` only; None, that this is not known: then averages are for
+    values between the ends, and ranges for both. More than 100,000 records are simulated by 100,000 with a larger epsilon, so
+    that their product is the same: what privacy costs depends on little else. The simulation is seeded, so the same question
+    has the same answer.
+
+    >>> print(plan(1, 1000, methods=["additive", "bins"], repetitions=1).best.method)
+    additive
+    """
+    budget = positive(epsilon, "epsilon")
+    chosen = parse_loss(loss)
+    limits = parse_interval(y_range, "y_range", WHY)
+    count = _at_least_one(n, "the number of records")
+    units = _at_least_one(contributions, "contributions")
+    repeated = _at_least_one(repetitions, "repetitions")
+    wanted = [methods] if isinstance(methods, str) else list(methods)
+    if not wanted:
+        raise InputError("methods is empty: name at least one, such as 'additive'.")
+    size = min(count, LARGEST_SIMULATION)
+    setting = Setting(budget * Fraction(count, size), neighbours, units)
+    _ = setting.guarantee  # refuses other neighbours
+    simulation = _Simulation(
+        _on_unit(chosen, limits),
+        size,
+        setting,
+        labels,
+        1 if size > LARGE else repeated,
+        _span(chosen, limits),
+    )
+    rows = [simulation.of(method) for method in wanted]
+    return CurvePlan(budget, count, tuple(sorted(rows, key=lambda row: row.excess)))
+
+
+def _at_least_one(value: Any, name: str) -> int:
+    number = plain_integer(value)
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        raise InputError(f"A plan needs {name} as a whole number of at least 1, not {value!r}.")
+    return number
+
+
+def _span(loss: Loss, y_range: tuple[Fraction, Fraction]) -> float:
+    """What a loss on the unit interval is multiplied by on ``y_range``."""
+    loss.values(y_range)
+    width = float(y_range[1] - y_range[0])
+    return width**2 if isinstance(loss, Squared) else width
+
+
+def _on_unit(loss: Loss, y_range: tuple[Fraction, Fraction]) -> Loss:
+    """The loss for ``y`` moved to the unit interval: the width of a Huber loss shrinks with it."""
+    if isinstance(loss, Huber) and loss.delta is not None:
+        return replace(loss, delta=loss.delta / (y_range[1] - y_range[0]))
+    return loss
+
+
+@dataclass(frozen=True)
+class _Simulation:
+    """One question: public numbers, on the unit square."""
+
+    loss: Loss
+    n: int
+    setting: Setting
+    labels: bool | None
+    repetitions: int
+    span: float
+
+    def of(self, method: str) -> MethodPlan:
+        """What a method costs on the reference populations."""
+        points = Shape("any").points if method == "baseline" else TREE_POINTS
+        mechanism = Blueprint(self.loss, UNIT, Grid(*UNIT, points), method).mechanism(self.n, self.setting)
+        usual, hard = (
+            [self._excess(mechanism, population) for population in populations]
+            for populations in self._populations()
+        )
+        bound = mechanism.error()
+        return MethodPlan(
+            method,
+            float(np.mean(usual)),
+            min(usual + hard),
+            max(usual + hard),
+            self.span * bound.mean(self.n),
+            bound.proved,
+        )
+
+    def _populations(self) -> tuple[list[Reference], list[Reference]]:
+        """Those of the averages, and harder ones that only the range knows."""
+        kinds = [False, True] if self.labels is None else [self.labels]
+        usual = [Reference(curve, design, kinds[0]) for curve, design in product(CURVES, DESIGNS)]
+        hard = [Reference(curve, design, kind) for curve, design, kind in product(CURVES, CROWDED, kinds)]
+        return usual, hard
+
+    def _excess(self, mechanism: CurveMechanism, population: Reference) -> float:
+        found: list[float] = []
+        for repetition in range(self.repetitions):
+            rng = np.random.default_rng([repetition, self.n])
+            records = population.sample(self.n, mechanism.points, rng)
+            curve = mechanism.simulate(records, rng)
+            found.append(risk(curve, records, self.loss) - least_risk(records, self.loss))
+        return max(0.0, self.span * float(np.mean(found)))  # sums of floats end a little below 0

@@ -1,0 +1,1 @@
+"""Private isotonic regression on a partial order."""

@@ -1,0 +1,1 @@
+"""Privacy budgets that survive crashes."""

@@ -1,0 +1,1 @@
+"""Extended bipartitions of an order: counting them and drawing them uniformly."""

@@ -1,0 +1,155 @@
+"""Tables of the numbers of extended bipartitions, rounded up so that one can draw from them exactly.
+
+Every entry bounds from above the exact sum of products of the entries that it is made of. A walk from the
+last table down to the elements, choosing at each step with the entries below as weights and starting over
+in the rounded-away excess, therefore visits every extended bipartition with the same probability: the bounds
+cancel along the way (docs/theory/counts.md, section 6). An entry takes eight bytes whatever its size;
+building is O(n²) for series-parallel orders, and O(states · modules) for each prime block.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from isotone.errors import InputError
+from isotone.order.bipartitions import upward
+from isotone.order.bipartitions.tree import BESIDE, CHAIN, POINTS, PRIME, SHUFFLE, STACK, Steps, steps
+from isotone.order.bipartitions.upward import (
+    Int64,
+    Numbers,
+    exponent,
+    mantissa,
+    product_up,
+    share,
+    sum_up,
+    terms_unit,
+)
+from isotone.order.bipartitions.words import Words, words_of_blocks
+
+if TYPE_CHECKING:
+    from isotone.order.poset import Poset
+
+__all__ = ["REACH", "Tables", "tables", "within_reach"]
+
+Ints = NDArray[np.int64]
+
+REACH = 1 << 22
+"""The largest table of words that is built for a prime block unless more is asked for: 140 MB."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """The tables of all steps of an order, and the cumulative weights of the last in units of ``2^unit``."""
+
+    steps: Steps
+    numbers: Numbers = field(repr=False)
+    words: Words
+    top: Ints = field(repr=False)
+    unit: int
+
+    @property
+    def log_count(self) -> float:
+        """The logarithm of the number of extended bipartitions, at most ``8n · 2^-30`` too large."""
+        return math.log(int(self.top[-1])) + self.unit * math.log(2)
+
+    @property
+    def sizes(self) -> NDArray[np.float64]:
+        """The probability that side A of a uniform extended bipartition has 0, 1, …, n elements."""
+        return np.diff(self.top, prepend=0) / self.top[-1]
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """Everything that the walk needs."""
+        s, w = self.steps, self.words
+        parts = (
+            s.tree,
+            s.elements,
+            s.blocks,
+            s.modules,
+            self.numbers,
+            w.words,
+            w.last,
+            w.first,
+            w.state,
+            w.weight,
+        )
+        return (*parts, self.top, self.unit)
+
+
+def within_reach(P: Poset, reach: int = REACH) -> bool:
+    """Whether the tables of ``P`` can be built: no prime block has more than ``reach`` states.
+
+    >>> from isotone.order import Poset
+    >>> within_reach(Poset.chain("abc"))
+    True
+    """
+    return steps(P).within(reach)
+
+
+def tables(P: Poset, reach: int = REACH) -> Tables:
+    """The tables of ``P``; refused if a prime block has more than ``reach`` states."""
+    program = steps(P)
+    if not program.within(reach):
+        raise InputError(
+            f"A prime block of this order has {max(program.states)} states or more, above the reach of {reach}. "
+            "Raise reach, or relax the order first (counts.relax)."
+        )
+    numbers = np.empty(program.tree[-1, 4] + program.total + 1, np.int64)
+    words = words_of_blocks(program)
+    n = program.total
+    factors = {True: upward.factorials(n), False: upward.inverse_factorials(n)}
+    for v, (kind, size, left, right, start) in enumerate(program.tree.tolist()):
+        if kind in (POINTS, CHAIN):
+            numbers[start : start + size + 1] = upward.binomials(size)
+        elif kind in (BESIDE, STACK):
+            _convolve(numbers, program.tree[left], program.tree[right], start)
+        elif kind == PRIME:
+            words.weigh(program, v, numbers)
+        else:
+            _rescale(numbers, program.tree[left, 4], start, size, factors[kind == SHUFFLE])
+    top, unit = _cumulate(numbers[program.tree[-1, 4] :])
+    return Tables(program, numbers, words, top, int(unit))
+
+
+@njit(cache=True)
+def _convolve(numbers: Numbers, left: Ints, right: Ints, out: Int64) -> None:
+    """Entry a of the result: the sum over k of entry k of the left and entry a - k of the right table."""
+    i, ni, j, nj = left[4], left[1], right[4], right[1]
+    for a in range(ni + nj + 1):
+        low, high = max(0, a - nj), min(a, ni)
+        highest = np.int64(-(2**40))
+        for k in range(low, high + 1):
+            highest = max(highest, exponent(numbers[i + k]) + exponent(numbers[j + a - k]))
+        unit = terms_unit(highest, 62, high - low + 1)
+        total = np.int64(0)
+        for k in range(low, high + 1):
+            one, other = numbers[i + k], numbers[j + a - k]
+            total += share(mantissa(one) * mantissa(other), unit - exponent(one) - exponent(other))
+        numbers[out + a] = sum_up(total, unit)
+
+
+@njit(cache=True)
+def _rescale(numbers: Numbers, source: Int64, out: Int64, n: Int64, factor: Numbers) -> None:
+    """Entry a of the result: entry a of the source times factor a times factor n - a."""
+    for a in range(n + 1):
+        numbers[out + a] = product_up(product_up(numbers[source + a], factor[a]), factor[n - a])
+
+
+@njit(cache=True)
+def _cumulate(table: Numbers) -> tuple[Ints, Int64]:
+    """The cumulative weights of a table, each rounded up to the unit returned, together below 2^62."""
+    highest = np.int64(-(2**40))
+    for number in table:
+        highest = max(highest, exponent(number))
+    unit = terms_unit(highest, 31, table.size)
+    cumulative, total = np.empty(table.size, np.int64), np.int64(0)
+    for a in range(table.size):
+        total += share(mantissa(table[a]), unit - exponent(table[a]))
+        cumulative[a] = total
+    return cumulative, unit

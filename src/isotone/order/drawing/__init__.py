@@ -1,0 +1,1 @@
+"""Hasse diagrams."""

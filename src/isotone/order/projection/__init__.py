@@ -1,0 +1,1 @@
+"""Isotonic regression: least squares onto the monotone functions on an order."""

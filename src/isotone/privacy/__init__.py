@@ -1,0 +1,1 @@
+"""What every mechanism shares about privacy: guarantees, units, calibration, checks and draws."""

@@ -1,0 +1,1 @@
+"""Mechanisms for counts that only reproduce the papers."""

@@ -1,0 +1,1 @@
+"""Scores and trees of the papers on private isotonic regression."""

@@ -1,0 +1,184 @@
+"""The sources' meta-algorithm for shapes: halve the range, and choose how a curve of the shape crosses the middle.
+
+Ghazi, Kamath, Kumar and Manurangsi 2022, Algorithm 2, with the corrections of docs/theory/curves.md, section 9. A
+*node* is a stretch of the domain with an interval of values and what the shape demands there. A *split* of a node
+says where the curve passes the middle of the interval; its score is the least loss of a curve of the shape that passes
+there. One record moves it by at most the range of its loss over the node's interval.
+
+What a shape allows does not depend on the data, so impossible splits have multiplicity 0, and a node that leaves no
+choice is not split further: both are functions of what was released before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone.curves.choices import Choices
+from isotone.curves.curve import Curve, CurveMechanism, RiskBound
+from isotone.curves.records import Records
+from isotone.curves.shapes.curve_draws import point_costs
+from isotone.errors import InputError
+
+__all__ = ["IMPOSSIBLE", "ShapeTree", "Splits", "Splitter", "crossings", "refuse_large"]
+
+Ints = NDArray[np.int64]
+IMPOSSIBLE = 1 << 60
+"""The score of a split that no curve of the shape allows."""
+MOST_ENTRIES = 20_000_000
+"""The largest table that a split may need: up to about 3 GB in all."""
+
+
+def refuse_large(entries: int, points: int, values: int) -> None:
+    """Raise if the tables behind the splits of the first node would be too large; public numbers decide."""
+    if entries > MOST_ENTRIES:
+        raise InputError(
+            f"The tree for this shape on {points:,} points of x and {values:,} values needs tables of {entries:,} entries, "
+            f"and {MOST_ENTRIES:,} is the limit: take fewer points (x_grid), fewer values (value_levels) or fewer pieces."
+        )
+
+
+@dataclass(frozen=True)
+class Splits:
+    """Candidate splits of one node: their scores, and a row of numbers that describes each."""
+
+    scores: Ints = field(repr=False)
+    rows: Ints = field(repr=False)
+
+
+def crossings(size: int, values: tuple[int, int, int], rises: tuple[int, int]) -> Ints:
+    """All ways for a curve on ``size`` points to pass the middle: rows ``(points up to it, last value, next value)``.
+
+    ``values`` are the lowest, the middle and the highest; ``rises`` the least and the most that the curve may rise between
+    two points. Before the first point the last value is the lowest, after the last the next is the middle + 1: fillers.
+    """
+    low, mid, high = values
+    last, following = np.arange(low, mid + 1), np.arange(mid + 1, high + 1)
+    grid = np.meshgrid(
+        np.arange(1, size), last[last > mid - rises[1]], following[following <= mid + rises[1]], indexing="ij"
+    )
+    inner = np.stack([axis.ravel() for axis in grid], axis=1)
+    rise = inner[:, 2] - inner[:, 1]
+    inner = inner[(rise >= rises[0]) & (rise <= rises[1])]
+    before = np.stack([np.zeros_like(following), np.full_like(following, low), following], axis=1)
+    after = np.stack([np.full_like(last, size), last, np.full_like(last, mid + 1)], axis=1)
+    return np.concatenate([before, inner, after]).astype(np.int64)
+
+
+class Splitter(Protocol):
+    """What a shape has to say about nodes. Values are indices ``0, …, values − 1`` of a grid."""
+
+    @property
+    def points(self) -> int:
+        """The number of points of ``x``."""
+        ...
+
+    def root(self) -> Any:
+        """The node that stands for all curves."""
+        ...
+
+    def interval(self, node: Any) -> tuple[int, int]:
+        """The lowest and the highest value in a node."""
+        ...
+
+    def settled(self, node: Any) -> bool:
+        """Whether nothing is left to choose in a node."""
+        ...
+
+    def prepare(self, table: Ints) -> Any:
+        """What the scores of all nodes are made of, from the losses of all points and columns of the table."""
+        ...
+
+    def splits(self, node: Any, losses: Any) -> Splits:
+        """All candidate splits of a node."""
+        ...
+
+    def children(self, node: Any, row: Ints) -> list[Any]:
+        """The nodes that a split leaves, without those that have no points."""
+        ...
+
+    def fixed(self, node: Any, row: Ints) -> list[tuple[int, int]]:
+        """Points and values (on the grid) that a split fixes."""
+        ...
+
+    def fill(self, node: Any) -> list[tuple[int, int]]:
+        """Points and values of one curve of the shape in a node that is not split further; data play no part."""
+        ...
+
+
+@dataclass(frozen=True)
+class ShapeTree(CurveMechanism):
+    """A tree of splits for one shape.
+
+    ``columns`` is the table's number of columns for each step of the splitter's values.
+
+    Guarantee: epsilon-DP for one privacy unit (docs/theory/curves.md, section 9).
+    """
+
+    splitter: Splitter
+    levels: int
+    values: int
+    table: Ints = field(repr=False)
+    interpolated: bool = False
+    unit: float = 1.0
+    steepest: float = 1.0
+
+    def draw(self, records: Records, choices: Choices) -> Curve:
+        """A curve of the shape."""
+        losses = self.splitter.prepare(point_costs(records, self.points, self.table))
+        active, done = [self.splitter.root()], []
+        corners: list[tuple[int, int]] = []
+        for _ in range(self.levels):
+            done += [node for node in active if self.splitter.settled(node)]
+            active = [node for node in active if not self.splitter.settled(node)]
+            if not active:
+                break
+            rows = self._choose(active, losses, choices)
+            for node, row in zip(active, rows, strict=True):
+                corners += self.splitter.fixed(node, row)
+            active = [
+                child
+                for node, row in zip(active, rows, strict=True)
+                for child in self.splitter.children(node, row)
+            ]
+        for node in done + active:
+            corners += self.splitter.fill(node)
+        return self._curve(dict(corners))
+
+    def _choose(self, active: list[Any], losses: Any, choices: Choices) -> list[Ints]:
+        """One split for every node."""
+        splits = [self.splitter.splits(node, losses) for node in active]
+        sizes = [len(split.scores) for split in splits]
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        scores = np.concatenate([split.scores for split in splits])
+        possible = (scores < IMPOSSIBLE).astype(np.int64)
+        share = Fraction(1, self.levels)
+        rates = [self.setting.rate(share, self._range(node)) for node in active]
+        chosen = choices.segments(scores * possible, offsets, rates, possible)
+        return [split.rows[index] for split, index in zip(splits, chosen.tolist(), strict=True)]
+
+    def _range(self, node: Any) -> int:
+        """The largest range of a record's loss over the node's interval."""
+        fine = (self.table.shape[1] - 1) // (self.values - 1)
+        low, high = self.splitter.interval(node)
+        return max(1, int(np.ptp(self.table[:, low * fine : high * fine + 1], axis=1).max()))
+
+    def _curve(self, corners: dict[int, int]) -> Curve:
+        knots = np.array(sorted(corners), dtype=np.int64)
+        values = np.array([corners[int(knot)] for knot in knots]) / (self.values - 1)
+        if self.interpolated:
+            return Curve(knots, values, self.points, interpolated=True)
+        changes = np.flatnonzero(np.r_[True, values[1:] != values[:-1]])
+        return Curve(knots[changes], values[changes], self.points)
+
+    def error(self) -> RiskBound:
+        """Section 9: ``T²·ln N`` over epsilon, times the loss range of one value at the first level."""
+        choices = self.levels**2 * np.log(float(self.points) * self.values**2)
+        scale = self.unit * int(np.ptp(self.table, axis=1).max()) * self.setting.factor
+        return RiskBound(
+            float(scale * choices / float(self.setting.epsilon)), self.steepest * 2.0**-self.levels
+        )

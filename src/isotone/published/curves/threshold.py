@@ -1,0 +1,200 @@
+"""The score of Ghazi, Kamath, Kumar and Manurangsi 2022: the least isotonic loss that a cut still allows.
+
+The score of a cut is the loss of the best isotonic fit that stays in the lower half of the interval below the cut
+and in the upper half above it. One record moves the scores of two cuts apart by at most the range of its loss over
+*half* the interval (docs/theory/curves.md, section 5), half of the constant in the source.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from isotone.curves.chain.tree import Parts, Runs, Score
+from isotone.curves.grids import FINE, LEVELS
+from isotone.curves.losses import Absolute, Loss, Pinball, Squared
+from isotone.curves.prefix_losses import FRACTION, add_linear_losses, add_squared_losses, add_table_losses
+
+__all__ = ["LinearScore", "SquaredScore", "TableScore", "threshold_score"]
+
+Ints = NDArray[np.int64]
+
+TABLE_BITS = 10
+ROUNDING = 4
+"""Rounding the squared score up to a whole number, twice, can move two cuts apart by less than this."""
+
+
+def threshold_score(loss: Loss, span: Fraction) -> tuple[Score, int]:
+    """The score for a loss, and the most levels of cuts that its grid of values allows."""
+    if isinstance(loss, Squared):
+        return SquaredScore(), LEVELS
+    if isinstance(loss, (Absolute, Pinball)):
+        rule = loss.slopes(FINE, span)
+        return LinearScore(rule.above, rule.below), LEVELS
+    size = 1 << TABLE_BITS
+    return TableScore(loss.table(size, size, span)), TABLE_BITS
+
+
+@dataclass(frozen=True)
+class LinearScore:
+    """For losses with slope ``above`` beyond ``y`` and ``−below`` before it: exact integers."""
+
+    above: int
+    below: int
+
+    def scores(self, runs: Runs, parts: Parts, offsets: Ints) -> Ints:
+        """The least loss below the cut plus the least loss above it."""
+        return _linear_scores(
+            runs.records.levels,
+            runs.records.weights,
+            runs.start,
+            parts.first,
+            parts.last,
+            parts.floor,
+            parts.width,
+            offsets,
+            self.above,
+            self.below,
+        )
+
+    def ranges(self, parts: Parts) -> list[int]:
+        """The larger slope times half the interval."""
+        return [max(self.above, self.below) * (parts.width // 2)] * parts.floor.size
+
+
+@dataclass(frozen=True)
+class SquaredScore:
+    """For the squared loss: rounded up to integers, and the range widened by what that can add."""
+
+    def scores(self, runs: Runs, parts: Parts, offsets: Ints) -> Ints:
+        """The least loss below the cut plus the least loss above it, rounded up by less than 2."""
+        whole, part = _squared_scores(
+            runs.records.levels,
+            runs.records.weights,
+            runs.start,
+            parts.first,
+            parts.last,
+            parts.floor,
+            parts.width,
+            offsets,
+        )
+        return whole - (part >> FRACTION)
+
+    def ranges(self, parts: Parts) -> list[int]:
+        """The loss range over half the interval of a record at an end of ``y_range``, plus the rounding."""
+        ranges: list[int] = []
+        for low, mid in zip(parts.floor.tolist(), parts.middle.tolist(), strict=True):
+            high = low + parts.width
+            ranges.append(max(high**2 - mid**2, (FINE - low) ** 2 - (FINE - mid) ** 2) + ROUNDING)
+        return ranges
+
+
+@dataclass(frozen=True)
+class TableScore:
+    """For any convex loss, by its table on a coarser grid: exact integers."""
+
+    table: Ints = field(repr=False)
+
+    def scores(self, runs: Runs, parts: Parts, offsets: Ints) -> Ints:
+        """The least loss below the cut plus the least loss above it."""
+        coarse = FINE // (self.table.shape[0] - 1)
+        return _table_scores(
+            (runs.records.levels + coarse // 2) // coarse,
+            runs.records.weights,
+            runs.start,
+            parts.first,
+            parts.last,
+            parts.floor // coarse,
+            parts.width // coarse,
+            offsets,
+            self.table,
+        )
+
+    @cached_property
+    def _valleys(self) -> Ints:
+        """Where each row is least."""
+        return self.table.argmin(axis=1)
+
+    def _range(self, low: int, high: int) -> int:
+        """The largest range of a row over an interval of values; rows are convex, so it is reached at an end."""
+        least = np.take_along_axis(self.table, np.clip(self._valleys, low, high)[:, None], axis=1)[:, 0]
+        return int((np.maximum(self.table[:, low], self.table[:, high]) - least).max())
+
+    def ranges(self, parts: Parts) -> list[int]:
+        """The largest range of a row of the table over a half of the interval."""
+        coarse = FINE // (self.table.shape[1] - 1)
+        half = parts.width // coarse // 2
+        lows = (parts.floor // coarse).tolist()
+        return [max(self._range(low, low + half), self._range(low + half, low + 2 * half)) for low in lows]
+
+
+@njit(cache=True)
+def _linear_scores(
+    levels: Ints,
+    weights: Ints,
+    start: Ints,
+    first: Ints,
+    last: Ints,
+    floor: Ints,
+    width: int,
+    offsets: Ints,
+    above: int,
+    below: int,
+) -> Ints:
+    scores = np.zeros(offsets[-1], np.int64)
+    heap, heights = np.empty(levels.size + 1, np.int64), np.empty(levels.size + 1, np.int64)
+    half = width // 2
+    for part in range(first.size):
+        a, b, low = first[part], last[part], floor[part]
+        out = scores[offsets[part] : offsets[part + 1]]
+        mid = low + half
+        add_linear_losses(levels, weights, start, a, b, 1, low, mid, above, below, heap, heights, out)
+        add_linear_losses(
+            levels, weights, start, a, b, -1, mid, low + width, above, below, heap, heights, out
+        )
+    return scores
+
+
+@njit(cache=True)
+def _squared_scores(
+    levels: Ints, weights: Ints, start: Ints, first: Ints, last: Ints, floor: Ints, width: int, offsets: Ints
+) -> tuple[Ints, Ints]:
+    scores = np.zeros(offsets[-1], np.int64)
+    parts = np.zeros(offsets[-1], np.int64)
+    blocks = np.empty((levels.size + 1, 5), np.int64)
+    half = width // 2
+    for part in range(first.size):
+        a, b, low = first[part], last[part], floor[part]
+        out = scores[offsets[part] : offsets[part + 1]]
+        rest = parts[offsets[part] : offsets[part + 1]]
+        add_squared_losses(levels, weights, start, a, b, 1, low, low + half, blocks, out, rest)
+        add_squared_losses(levels, weights, start, a, b, -1, low + half, low + width, blocks, out, rest)
+    return scores, parts
+
+
+@njit(cache=True)
+def _table_scores(
+    levels: Ints,
+    weights: Ints,
+    start: Ints,
+    first: Ints,
+    last: Ints,
+    floor: Ints,
+    width: int,
+    offsets: Ints,
+    table: Ints,
+) -> Ints:
+    scores = np.zeros(offsets[-1], np.int64)
+    least = np.empty(width + 1, np.int64)
+    half = width // 2
+    for part in range(first.size):
+        a, b, low = first[part], last[part], floor[part]
+        out = scores[offsets[part] : offsets[part + 1]]
+        add_table_losses(levels, weights, start, a, b, 1, low, low + half, table, least, out)
+        add_table_losses(levels, weights, start, a, b, -1, low + half, low + width, table, least, out)
+    return scores

@@ -1,0 +1,1 @@
+"""Constructors of count mechanisms that only reproduce the papers: the heuristic and the linear programs."""

@@ -1,0 +1,1 @@
+"""Reading private data: sources, values and records, by public rules alone."""

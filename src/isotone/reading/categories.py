@@ -1,0 +1,86 @@
+"""From rows to one count per category of a public list, with at most k categories per privacy unit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone.errors import InputError
+from isotone.reading.numbers import as_integer
+from isotone.reading.sources import Frame, collect, open_source
+from isotone.reading.texts import as_text, as_unit, name_text
+
+__all__ = ["CategorySource", "count_categories"]
+
+_CATEGORY, _UNIT, _COUNT, _RANK = "isotone_category", "isotone_unit", "isotone_count", "isotone_rank"
+
+
+@dataclass(frozen=True)
+class CategorySource:
+    """Microdata (a row says that a unit is in a category), or aggregated rows with a column of counts.
+
+    ``categories`` is the public list; rows of other categories are ignored, absent categories count 0. A unit
+    in more than ``contributions`` categories counts in the first of them, in alphabetical order.
+    With ``count`` each row carries the count of its category: whole numbers, clamped to [0, ``upper``];
+    whatever else stands there counts as 0. The rows of one category are added up.
+    """
+
+    data: Any
+    category: str
+    categories: tuple[str, ...]
+    upper: int
+    count: str | None = None
+    unit: str | None = None
+    contributions: int = 1
+
+    def __post_init__(self) -> None:
+        texts = self.texts
+        if len(set(texts)) < len(texts):
+            twice = sorted({name for name in texts if texts.count(name) > 1})
+            raise InputError(f"categories must be distinct; {twice[0]!r} is there twice.")
+        if self.count is not None and self.unit is not None:
+            raise InputError("Rows that are already counts (count=) have no unit: leave out unit= or count=.")
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The categories as a column of any type would have them."""
+        return tuple(map(name_text, self.categories))
+
+    def open(self) -> Frame:
+        """The columns that are needed, lazily."""
+        extra = [name for name in (self.count, self.unit) if name is not None]
+        return open_source(self.data, [self.category, *extra])
+
+
+def count_categories(source: CategorySource, frame: Frame) -> NDArray[np.int64]:
+    """One count per category, in the order of the public list; ``frame`` is what ``source.open`` returned."""
+    schema = frame.collect_schema()
+    category = as_text(source.category, schema[source.category]).alias(_CATEGORY)
+    known = nw.col(_CATEGORY).is_in(list(source.texts)).fill_null(False)
+    if source.count is not None:
+        number = as_integer(source.count, schema[source.count]).alias(_COUNT)
+        clamped = nw.col(_COUNT).fill_null(0).clip(0, source.upper)
+        rows = frame.select(category, number).filter(known).with_columns(clamped)
+        counted = rows.group_by(_CATEGORY).agg(nw.col(_COUNT).sum())
+    elif source.unit is None:
+        counted = frame.select(category).filter(known).group_by(_CATEGORY).agg(nw.len().alias(_COUNT))
+    else:
+        rows = frame.select(category, as_unit(source.unit, schema[source.unit]).alias(_UNIT)).filter(known)
+        pairs = rows.filter(~nw.col(_UNIT).is_null()).unique([_UNIT, _CATEGORY])
+        rank = nw.col(_CATEGORY).cum_count().over(_UNIT, order_by=_CATEGORY)
+        bounded = pairs.with_columns(rank.alias(_RANK)).filter(nw.col(_RANK) <= source.contributions)
+        counted = bounded.group_by(_CATEGORY).agg(nw.len().alias(_COUNT))
+    return _in_public_order(collect(counted), source.texts)
+
+
+def _in_public_order(rows: dict[str, list[Any]], categories: Sequence[str]) -> NDArray[np.int64]:
+    place = {name: i for i, name in enumerate(categories)}
+    counts = np.zeros(len(categories), dtype=np.int64)
+    for name, count in zip(rows[_CATEGORY], rows[_COUNT], strict=True):
+        counts[place[name]] = int(count)
+    return counts

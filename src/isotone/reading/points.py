@@ -1,0 +1,106 @@
+"""From rows to a public grid of (x, y) points with counts, at most k points per privacy unit.
+
+x and y are snapped to grids that were declared before anything was read, so the whole data set becomes a
+table of how many records fell on each grid point; that table is all that leaves the engine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone.errors import InputError
+from isotone.reading.numbers import as_real
+from isotone.reading.sources import Frame, collect, open_source
+from isotone.reading.texts import as_unit
+
+__all__ = ["PointSource", "Points", "count_points"]
+
+_X, _Y, _UNIT, _COUNT, _RANK = "isotone_x", "isotone_y", "isotone_unit", "isotone_count", "isotone_rank"
+_MOST_MARKS = 1000
+
+
+@dataclass(frozen=True)
+class Points:
+    """Distinct grid points (as indices 0..steps on each axis) and how many records fell on each."""
+
+    x: NDArray[np.int64]
+    y: NDArray[np.int64]
+    count: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class PointSource:
+    """Two columns, their public ranges, and into how many steps each range is cut.
+
+    A value goes to the nearest grid point; values outside a range go to its end. Rows whose x or y is missing
+    or not a number are dropped. ``marks`` lists the points of x where they are not evenly spaced. A unit with more than ``contributions`` rows keeps its first ones in the
+    order of (x, y) on the grid.
+    """
+
+    data: Any
+    x: str
+    y: str
+    bounds: tuple[Fraction, Fraction]
+    y_range: tuple[Fraction, Fraction]
+    x_steps: int
+    y_steps: int
+    unit: str | None = None
+    contributions: int = 1
+    marks: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, (low, high) in (("bounds", self.bounds), ("y_range", self.y_range)):
+            if not low < high:
+                raise InputError(f"{name} must be (low, high) with low below high, not ({low}, {high}).")
+        if len(self.marks) > _MOST_MARKS:
+            raise InputError(
+                f"A list of points for x has at most {_MOST_MARKS:,} here, not {len(self.marks):,}. Give a number of points."
+            )
+
+    def open(self) -> Frame:
+        """The columns that are needed, lazily."""
+        return open_source(self.data, [self.x, self.y, *([self.unit] if self.unit else [])])
+
+
+def count_points(source: PointSource, frame: Frame) -> Points:
+    """The grid points and their counts; ``frame`` is what ``source.open`` returned."""
+    schema = frame.collect_schema()
+    real = as_real(source.x, schema[source.x])
+    x = _nearest(real, source.marks) if source.marks else _snap(real, source.bounds, source.x_steps)
+    y = _snap(as_real(source.y, schema[source.y]), source.y_range, source.y_steps).alias(_Y)
+    unit = [as_unit(source.unit, schema[source.unit]).alias(_UNIT)] if source.unit else []
+    rows = frame.select(x.alias(_X), y, *unit).filter(~nw.col(_X).is_null(), ~nw.col(_Y).is_null())
+    if source.unit is not None:
+        rows = rows.filter(~nw.col(_UNIT).is_null())
+        rank = nw.col(_X).cum_count().over(_UNIT, order_by=[_X, _Y])
+        rows = rows.with_columns(rank.alias(_RANK)).filter(nw.col(_RANK) <= source.contributions)
+    counted = collect(rows.group_by(_X, _Y).agg(nw.len().alias(_COUNT)))
+    x_index, y_index, count = (np.array(counted[name], dtype=np.int64) for name in (_X, _Y, _COUNT))
+    order = np.lexsort((y_index, x_index))  # engines return groups in any order
+    return Points(x_index[order], y_index[order], count[order])
+
+
+def _snap(value: nw.Expr, bounds: tuple[Fraction, Fraction], steps: int) -> nw.Expr:
+    low, high = map(float, bounds)
+    scaled = (value.clip(low, high) - low) / (high - low) * steps
+    return (scaled + 0.5).floor().clip(0, steps).cast(nw.Int64)
+
+
+def _nearest(value: nw.Expr, marks: tuple[float, ...]) -> nw.Expr:
+    """The index of the mark nearest to the value, by halving; null stays null."""
+    middles = [(low + high) / 2 for low, high in pairwise(marks)]
+
+    def among(first: int, last: int) -> nw.Expr:
+        if first == last:
+            return nw.lit(first)
+        middle = (first + last) // 2
+        return nw.when(value < middles[middle]).then(among(first, middle)).otherwise(among(middle + 1, last))
+
+    return nw.when(~value.is_null()).then(among(0, len(marks) - 1)).cast(nw.Int64)

@@ -1,0 +1,193 @@
+"""Privatise the distribution of counts: how many categories have count 0, 1, …, upper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
+
+from isotone import noise
+from isotone.errors import InputError
+from isotone.noise import Simulated
+from isotone.privacy.analytic_gaussian import analytic_variance
+from isotone.privacy.guarantee import Guarantee, Neighbours, Number, exact, positive
+from isotone.tables.distribution.distribution import Distribution
+from isotone.tables.distribution.haar import Haar
+from isotone.tables.distribution.hierarchy import Hierarchy
+from isotone.tables.distribution.strategy import Cumulative, Cyclic, Plain, Strategy
+from isotone.tables.steps import Unit, natural
+from isotone.tables.top_coding import Counts, histogram, top_coded
+
+__all__ = ["Method", "Post", "privatize_distribution", "simulate_distribution"]
+
+Method = Literal["cumulative", "cyclic-laplace", "cyclic-gaussian", "laplace", "privelet", "hierarchical"]
+Post = Literal["isotonic", "clip"]
+Draw = Callable[[int], NDArray[np.int64]]
+
+
+def privatize_distribution(
+    counts: Counts,
+    upper: int,
+    epsilon: Number,
+    method: Method = "cumulative",
+    *,
+    post: Post = "isotonic",
+    delta: Number | None = None,
+    contributions: int = 1,
+    neighbours: Neighbours = "add-remove",
+) -> Distribution:
+    """A private distribution of ``counts``, top-coded at the public bound ``upper``.
+
+    Guarantee: epsilon-DP for adding or removing one person ((epsilon, delta)-DP for ``cyclic-gaussian``, the
+    only method that takes ``delta``), whose up to ``contributions`` countings change one count by one each;
+    docs/theory/tables.md, section 2. The number of categories is public.
+
+    Parameters
+    ----------
+    method
+        ``cumulative`` (default): noise on the cumulative histogram, the K-norm mechanism of this statistic.
+        ``cyclic-laplace``, ``cyclic-gaussian``: those of Kohli and Laskowski 2026. ``laplace``: noise on each
+        bin. ``privelet``: noise on Haar wavelet coefficients. ``hierarchical``: noise on a tree of branching
+        16, made consistent by least squares. All noise is integer and exact: two-sided geometric in place of
+        Laplace, the exactly rounded Gaussian in place of the Gaussian.
+    post
+        ``isotonic`` (default): least-squares projection of the cumulative histogram onto those that rise from
+        0 to N. ``clip``: negative bins become 0 and the rest is rescaled, as published.
+
+    >>> z = privatize_distribution([0, 0, 1, 3, 9], upper=4, epsilon=1)
+    >>> len(z.probabilities), bool(abs(z.probabilities.sum() - 1) < 1e-12)
+    (5, True)
+    """
+    plan = _Plan(upper, epsilon, method, post, delta, Unit(contributions, neighbours))
+    return plan.run(counts, plan.draw)
+
+
+def simulate_distribution(
+    counts: Counts,
+    upper: int,
+    epsilon: Number,
+    method: Method = "cumulative",
+    *,
+    rng: np.random.Generator,
+    post: Post = "isotonic",
+    delta: Number | None = None,
+    contributions: int = 1,
+    neighbours: Neighbours = "add-remove",
+) -> Distribution:
+    """The seeded float twin of :func:`privatize_distribution`, for experiments: not private.
+
+    Its probabilities are :class:`~isotone.noise.Simulated`, and no mechanism built on them will release.
+    """
+    plan = _Plan(upper, epsilon, method, post, delta, Unit(contributions, neighbours))
+    return plan.run(counts, lambda size: plan.simulate(size, rng), simulated=True)
+
+
+class _Plan:
+    """The checked public choices of a privatiser, and the noise that goes with them."""
+
+    def __init__(
+        self, upper: int, epsilon: Number, method: Method, post: Post, delta: Number | None, unit: Unit
+    ) -> None:
+        if method not in get_args(Method):
+            raise InputError(f"method must be one of {', '.join(get_args(Method))}, not {method!r}.")
+        if post not in get_args(Post):
+            raise InputError(f"post must be 'isotonic' or 'clip', not {post!r}.")
+        self.upper = natural(upper, "upper", least=0)
+        self.epsilon = positive(epsilon, "epsilon")
+        self.method: Method = method
+        self.post: Post = post
+        self.strategy = _strategy(method, self.upper + 1)
+        self.gaussian = method == "cyclic-gaussian"
+        self.guarantee: Guarantee = unit.pure(self.epsilon)
+        if self.gaussian:
+            if delta is None:
+                raise InputError(
+                    "method 'cyclic-gaussian' is (epsilon, delta)-DP: pass delta, e.g. delta='1e-6'."
+                )
+            share = exact(delta, "delta")
+            if not 0 < share < 1:
+                raise InputError(f"delta must be strictly between 0 and 1, not {delta!r}.")
+            self.guarantee = unit.approximate(self.epsilon, share)
+            # unit steps add up to a distance of at most `steps` in Euclid's norm, whatever entries they hit
+            self.variance = analytic_variance(self.epsilon, share, sensitivity=unit.steps)
+        elif delta is not None:
+            raise InputError(f"method {method!r} is pure epsilon-DP and takes no delta.")
+        else:
+            self.rate = unit.per_step(self.epsilon) / max(self.strategy.l1, 1)
+
+    def draw(self, size: int) -> NDArray[np.int64]:
+        """Exact noise from cryptographic bits."""
+        return (
+            noise.rounded_gaussians(self.variance, size)
+            if self.gaussian
+            else noise.two_sided_geometrics(self.rate, size)
+        )
+
+    def simulate(self, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Noise of the same law from a seeded generator."""
+        if self.gaussian:
+            return np.rint(rng.normal(scale=float(self.variance) ** 0.5, size=size)).astype(np.int64)
+        success = -np.expm1(-float(self.rate))
+        return rng.geometric(success, size) - rng.geometric(success, size)
+
+    def run(self, counts: Counts, draw: Draw, simulated: bool = False) -> Distribution:
+        """Measure, add noise, estimate, project."""
+        table = top_coded(counts, self.upper)
+        size = len(table)
+        truth = self.strategy.measure(histogram(table, self.upper))
+        noisy = truth + draw(len(truth))
+        bins = self.strategy.estimate(noisy.astype(np.float64), size)
+        probabilities = (_isotonic if self.post == "isotonic" else _clip)(bins, size)
+        cumulative = _noisy_cumulative(self.strategy, noisy)
+        if simulated:
+            probabilities = Simulated.wrap(probabilities)
+            cumulative = None if cumulative is None else Simulated.wrap(cumulative)
+        else:
+            probabilities.flags.writeable = False
+            if cumulative is not None:
+                cumulative.flags.writeable = False
+        return Distribution(
+            probabilities, self.epsilon, size, self.upper, self.method, self.post, self.guarantee, cumulative
+        )
+
+
+def _strategy(method: Method, n: int) -> Strategy:
+    if method == "cumulative":
+        return Cumulative()
+    if method == "laplace":
+        return Plain()
+    if method == "privelet":
+        return Haar(n)
+    if method == "hierarchical":
+        return Hierarchy(n)
+    return Cyclic()
+
+
+def _noisy_cumulative(strategy: Strategy, noisy: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    if isinstance(strategy, Cumulative):
+        return noisy
+    return noisy[:-1] + noisy[-1] if isinstance(strategy, Cyclic) else None
+
+
+def _isotonic(bins: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+    """The distribution whose cumulative histogram is nearest to that of ``bins`` in least squares."""
+    if size == 0:
+        return _uniform(len(bins))
+    # the projection onto rising sequences within [0, size] is the unbounded one, clipped
+    cumulative = np.clip(isotonic_regression(np.cumsum(bins)[:-1]).x, 0, size) if len(bins) > 1 else bins[:0]
+    return np.diff(cumulative, prepend=0.0, append=float(size)) / size
+
+
+def _clip(bins: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+    """Negative bins become 0; the rest is rescaled to sum to 1."""
+    kept = np.maximum(bins, 0.0)
+    total = float(np.sum(kept))
+    return kept / total if size > 0 and total > 0 else _uniform(len(bins))
+
+
+def _uniform(n: int) -> NDArray[np.float64]:
+    """What to say of no categories at all, or when every bin was clipped."""
+    return np.full(n, 1 / n)

@@ -1,0 +1,191 @@
+"""The histogram of a table from both its private views: several models are fitted, the most plausible speaks.
+
+Empirical Bayes (docs/theory/tables-whole.md, sections 3 and 4): smooth intensities of either order and many
+scales, with histograms that scatter about them a little or a lot, with or without spikes; and tables with few
+distinct counts. The error of the view through the table depends on the histogram itself, so everything is
+done twice. Only private outputs and public numbers enter: all of this is post-processing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import lgamma, log
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone.tables.estimate.distinct import few_distinct
+from isotone.tables.estimate.smooth import Fit, Penalty, fit, roughness
+from isotone.tables.estimate.spikes import stand_out
+from isotone.tables.estimate.views import Views, first_guess, noise_precision
+
+__all__ = ["Estimate", "estimate_histogram"]
+
+_FAINT = 0.5  # categories on a count, at least, when the error of a view is judged
+_TELLING = 25.0  # categories times ε, at least, before counts may be said to be absent
+_ROUGH = ((1, 5.0), (1, 1.0))
+_BENDING = ((2, 2.0), (2, 0.6), (2, 0.2), (2, 0.06), (2, 0.02), (2, 0.005))
+_LONG = ((2, 0.0015), (2, 0.0004), (2, 0.0001))  # for more than 100 counts
+_LEVEL = ((1, 0.2), (1, 0.05), (1, 0.01))
+_DISPERSIONS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1e3, 1e4, 1e5, 1e6)
+_BARE = 0.05  # of the categories, at most, between spikes on no ground
+_SPIKE = 1e4  # the least dispersion of a spike: next to nothing ties it to the ground
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """A histogram, the standard error of its cumulative sums, and the model it comes from, in words."""
+
+    histogram: NDArray[np.float64]
+    deviation: NDArray[np.float64]
+    model: str
+
+    def contradicts(self, noisy_cumulative: NDArray[np.int64], first: float) -> bool:
+        """Whether the noisy cumulative histogram is farther from this one than its noise can explain.
+
+        Squared two-sided geometric noise, in units of its variance, has mean 1 and variance
+        ``5 + precision``; eight standard deviations of the sum are allowed, and 40 more for small n.
+        """
+        precision = noise_precision(first)
+        apart = np.cumsum(self.histogram)[:-1] - noisy_cumulative
+        n = len(apart)
+        return float(apart @ apart) * precision > n + 8 * np.sqrt((5 + precision) * n) + 40
+
+
+@dataclass(frozen=True, eq=False)
+class _Candidate:
+    shape: int
+    dispersion: int
+    fit: Fit
+    evidence: float
+
+
+class _Search:
+    """The most plausible smooth model: coordinate ascent over a grid of shapes and dispersions."""
+
+    def __init__(
+        self, views: Views, shapes: tuple[tuple[int, float], ...], spikes: NDArray[np.bool_] | None = None
+    ) -> None:
+        n = len(views.direct) + 1
+        self.views = views
+        self.spikes = np.zeros(n, np.bool_) if spikes is None else spikes
+        self.penalties: list[Penalty] = [roughness(n, *shape) for shape in shapes]
+        self.seen: dict[tuple[int, int], _Candidate] = {}
+
+    def at(self, shape: int, dispersion: int, start: Fit) -> _Candidate:
+        """One model, fitted from ``start`` unless it has been before."""
+        if (shape, dispersion) not in self.seen:
+            over = _DISPERSIONS[dispersion]
+            free = np.where(self.spikes, max(over, _SPIKE), over)
+            found = fit(self.views, self.penalties[shape], free, start)
+            # all shapes are as likely; a dispersion tenfold as large is believed a tenth as readily
+            doubt = log(len(self.penalties)) + log(over) + _surprise(self.spikes)
+            candidate = _Candidate(shape, dispersion, found, found.evidence - doubt)
+            self.seen[shape, dispersion] = candidate
+        return self.seen[shape, dispersion]
+
+    def best(self, start: Fit) -> _Candidate:
+        """From scratch: every shape, each from the one before; then climb, and every shape once more."""
+        top = self._climb(self._along_shapes(0, start))
+        if top.dispersion > 0:
+            top = self._climb(max(top, self._along_shapes(top.dispersion, top.fit), key=_evidence))
+        return top
+
+    def from_previous(self, previous: _Candidate) -> _Candidate:
+        """From the model that was best under a first idea of the errors."""
+        return self._climb(self.at(previous.shape, previous.dispersion, previous.fit))
+
+    def _along_shapes(self, dispersion: int, start: Fit) -> _Candidate:
+        found: list[_Candidate] = []
+        for shape in range(len(self.penalties)):
+            found.append(self.at(shape, dispersion, start))
+            start = found[-1].fit
+        return max(found, key=_evidence)
+
+    def _climb(self, top: _Candidate) -> _Candidate:
+        while True:
+            around = [(top.shape, top.dispersion + d) for d in (-1, 1, 2)]
+            around += [(top.shape + s, top.dispersion) for s in (-1, 1)]
+            inside = [
+                (s, d) for s, d in around if 0 <= s < len(self.penalties) and 0 <= d < len(_DISPERSIONS)
+            ]
+            rival = max((self.at(s, d, top.fit) for s, d in inside), key=_evidence)
+            if rival.evidence <= top.evidence:
+                return top
+            top = rival
+
+
+def _evidence(candidate: _Candidate) -> float:
+    return candidate.evidence
+
+
+def _surprise(spikes: NDArray[np.bool_]) -> float:
+    """Minus the log-probability of just these spikes: their number is anything, and then their places."""
+    n, some = len(spikes), int(np.sum(spikes))
+    if some == 0:
+        return 0.0
+    return log(n) + lgamma(n + 1) - lgamma(some + 1) - lgamma(n - some + 1)
+
+
+def _shapes(n: int) -> tuple[tuple[int, float], ...]:
+    """Pairs (order of differences, their scale), from rough to smooth; neighbours in the list are alike."""
+    shapes = _ROUGH + _BENDING + (_LONG if n > 100 else ()) + _LEVEL
+    return tuple(shape for shape in shapes if n > shape[0])
+
+
+def estimate_histogram(
+    noisy_cumulative: NDArray[np.int64], noisy_counts: NDArray[np.int64], first: float, second: float
+) -> Estimate:
+    """The histogram of a table of at least two counts and at least one category.
+
+    ``noisy_cumulative`` carries geometric noise of ε ``first`` per step, ``noisy_counts`` of ε ``second``.
+    """
+    n, size = len(noisy_cumulative) + 1, len(noisy_counts)
+    views = Views.of(noisy_cumulative, noisy_counts, first, second)
+    telling = size * (first + second) >= _TELLING
+    shapes = _shapes(n)
+    smooth = _Search(views, shapes).best(Fit.start(first_guess(np.bincount(noisy_counts, minlength=n))))
+    distinct = few_distinct(views) if telling else None
+    chosen = distinct if distinct and distinct.evidence > smooth.evidence else smooth.fit
+    views = views.given(np.maximum(chosen.histogram, _FAINT), second)
+    smooth = _Search(views, shapes).from_previous(smooth)
+    distinct = few_distinct(views) if telling else None
+    spikes, spiked = _with_spikes(views, shapes, smooth.fit)
+    if distinct and distinct.evidence > smooth.evidence and _bare(spikes, spiked):
+        spiked = None  # spikes on no ground: that is what few distinct counts are
+    words = _in_words(shapes, smooth)
+    if spiked and spiked.evidence > smooth.evidence:
+        smooth, words = spiked, f"{_in_words(shapes, spiked)}, spikes {int(np.sum(spikes))}"
+    if distinct and distinct.evidence > smooth.evidence:
+        number = int(np.sum(distinct.histogram > 0))
+        return _told(distinct, size, f"{number} distinct count" + "s" * (number > 1))
+    return _told(smooth.fit, size, words)
+
+
+def _with_spikes(
+    views: Views, shapes: tuple[tuple[int, float], ...], smooth: Fit
+) -> tuple[NDArray[np.bool_], _Candidate | None]:
+    """The counts that may be spikes, and the most plausible model in which they are; None without any."""
+    spikes, ground = stand_out(views)
+    if not 0 < np.sum(spikes) < len(spikes) / 2:
+        return spikes, None
+    logs = np.log(np.maximum(ground, _FAINT))
+    start = Fit(logs, smooth.histogram, smooth.evidence, smooth.variance)
+    return spikes, _Search(views, shapes, spikes).best(start)
+
+
+def _bare(spikes: NDArray[np.bool_], spiked: _Candidate | None) -> bool:
+    """Whether next to nothing is left between the spikes."""
+    return spiked is not None and bool(
+        np.sum(spiked.fit.histogram[~spikes]) < _BARE * np.sum(spiked.fit.histogram)
+    )
+
+
+def _in_words(shapes: tuple[tuple[int, float], ...], chosen: _Candidate) -> str:
+    order, scale = shapes[chosen.shape]
+    return f"differences of order {order} and scale {scale:g}, dispersion {_DISPERSIONS[chosen.dispersion]:g}"
+
+
+def _told(found: Fit, size: int, model: str) -> Estimate:
+    histogram = found.histogram * (size / float(np.sum(found.histogram)))
+    return Estimate(histogram, np.sqrt(np.maximum(found.variance, 1e-6)), model)

@@ -1,0 +1,1 @@
+"""Mechanisms for one count at a time: private transition matrices."""

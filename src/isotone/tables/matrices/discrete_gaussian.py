@@ -1,0 +1,77 @@
+"""Discrete Gaussian noise (Canonne, Kamath and Steinke 2020), clamped: an (ε, δ) baseline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone import noise
+from isotone.privacy.analytic_gaussian import discrete_variance
+from isotone.privacy.guarantee import Guarantee, Neighbours, Number, exact, positive
+from isotone.tables.matrices.additive import AdditiveMechanism
+from isotone.tables.steps import Unit, natural
+
+__all__ = ["DiscreteGaussianMechanism", "discrete_gaussian"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DiscreteGaussianMechanism(AdditiveMechanism):
+    """Integer noise with ``P(d)`` proportional to ``exp(-d²/(2·variance))``.
+
+    Guarantee: (ε, δ)-DP (docs/theory/tables.md, section 9). ``privacy_loss`` is the largest log-ratio of
+    neighbouring rows all the same: finite, because outputs are clamped, and above ε.
+    """
+
+    delta: Fraction = field(kw_only=True)
+    variance: Fraction = field(kw_only=True)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """(ε, δ)-DP for the unit of the table."""
+        return self.unit.approximate(self.epsilon, self.delta)
+
+    def _support(self) -> NDArray[np.int64]:
+        return np.arange(self.n + int(40 * float(self.variance) ** 0.5) + 2)
+
+    def _log_weights(self) -> NDArray[np.float64]:
+        """The logarithms of the probabilities of 0, 1, 2, …, beyond the last that matters."""
+        logs = -(self._support() ** 2.0) / (2 * float(self.variance))
+        return logs - np.log(2 * np.sum(np.exp(logs)) - 1)
+
+    def _log_mass(self, distance: NDArray[np.int64]) -> NDArray[np.float64]:
+        return self._log_weights()[distance]
+
+    def _log_tail(self, distance: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.logaddexp.accumulate(self._log_weights()[::-1])[::-1][distance]
+
+    def _noise(self, size: int) -> NDArray[np.int64]:
+        return noise.discrete_gaussians(self.variance, size)
+
+    def _simulated_noise(self, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        weights = np.exp(self._log_weights())
+        both = np.concatenate([weights[:0:-1], weights])
+        return rng.choice(len(both), size, p=both / both.sum()) - (len(weights) - 1)
+
+
+def discrete_gaussian(
+    n: int,
+    epsilon: Number,
+    delta: Number,
+    *,
+    contributions: int = 1,
+    neighbours: Neighbours = "add-remove",
+) -> DiscreteGaussianMechanism:
+    """Discrete Gaussian noise on counts ``0..n-1``, with about the least variance that the promise allows.
+
+    Guarantee: (epsilon, delta)-DP for adding or removing one person (docs/theory/tables.md, section 9).
+
+    >>> t = discrete_gaussian(5, epsilon=1, delta="1e-6")
+    >>> round(float(t.variance) ** 0.5, 2)
+    4.23
+    """
+    unit, total, share = Unit(contributions, neighbours), positive(epsilon, "epsilon"), exact(delta, "delta")
+    variance = discrete_variance(total, share, unit.steps)
+    return DiscreteGaussianMechanism(natural(n, "n"), total, unit, delta=share, variance=variance)
