@@ -78,7 +78,7 @@ def test_the_generated_pages_are_up_to_date(tools):
         "tables",
         "curves",
         "release",
-        "guarantee",
+        "privacy.guarantee",
         "audit",
         "noise",
         "errors",

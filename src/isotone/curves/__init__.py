@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from isotone.curves.chain.regression import PrivateIsotonicRegression
     from isotone.curves.estimator import PrivacyWarning
-    from isotone.curves.plan import CurvePlan, plan
+    from isotone.curves.planning import CurvePlan, plan
     from isotone.curves.poset.poset_regression import PrivatePosetRegression
     from isotone.curves.poset.product import ProductOrder
 
@@ -22,12 +22,12 @@ __all__ = [
 
 # Estimators bring scikit-learn with them where it is installed: load them when they are first asked for.
 _HOMES = {
-    "CurvePlan": "isotone.curves.plan",
+    "CurvePlan": "isotone.curves.planning",
     "PrivacyWarning": "isotone.curves.estimator",
     "PrivateIsotonicRegression": "isotone.curves.chain.regression",
     "PrivatePosetRegression": "isotone.curves.poset.poset_regression",
     "ProductOrder": "isotone.curves.poset.product",
-    "plan": "isotone.curves.plan",
+    "plan": "isotone.curves.planning",
 }
 
 
