@@ -7,61 +7,16 @@ neighbouring relation it holds for, and the privacy unit in words. All numbers a
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from fractions import Fraction
-from typing import Literal
 
 from isotone.errors import InputError
+from isotone.privacy.adjacency import Neighbours, checked_neighbours
+from isotone.privacy.checks import Kind, Number, exact, one_of, plain_text, positive
 
 __all__ = ["Guarantee", "Kind", "Neighbours", "Number", "exact", "positive"]
 
-Number = int | float | str | Fraction | Decimal
-Neighbours = Literal["add-remove", "replace"]
-Kind = Literal["pure", "approximate", "zcdp"]
-_LONGEST = 2_000
-_LEAST, _MOST = Fraction(1, 10**100), Fraction(10**100)
-
-
-def exact(value: Number, name: str = "value") -> Fraction:
-    """The rational that ``value`` means; a float means what it prints.
-
-    >>> exact(0.1), exact("1/3"), exact("0.25")
-    (Fraction(1, 10), Fraction(1, 3), Fraction(1, 4))
-    """
-    if isinstance(value, bool):
-        raise InputError(f"{name} must be a number, not {value!r}.")
-    try:
-        if isinstance(value, float):  # numpy's floats too: their repr names the type, float's does not
-            return Fraction(repr(float(value)))
-        if isinstance(value, (str, Decimal)) and _too_long(str(value)):
-            raise ValueError
-        if isinstance(value, (str, Decimal, Fraction)):
-            return Fraction(value)
-        return Fraction(int(value.__index__()))
-    except (ValueError, ZeroDivisionError, OverflowError, AttributeError, TypeError):
-        raise InputError(
-            f"{name} must be a finite number (an int, a float, a Fraction, a Decimal, or text such as "
-            f"'0.5' or '1/3'), not {value!r}."
-        ) from None
-
-
-def _too_long(text: str) -> bool:
-    """Whether a number takes minutes to read: ``1e999999999`` has a thousand million digits."""
-    return len(text) > _LONGEST or re.search(r"[eE][-+]?[0-9_]{5,}", text) is not None
-
-
-def positive(value: Number, name: str) -> Fraction:
-    """``exact(value)``, refused unless it is above zero and of a size that can be computed with."""
-    number = exact(value, name)
-    if number <= 0:
-        raise InputError(
-            f"{name} must be above 0, not {value!r}: without privacy loss nothing can be learned."
-        )
-    if not _LEAST <= number <= _MOST:
-        raise InputError(f"{name} must be between 1e-100 and 1e100, not {value!r}.")
-    return number
+_KINDS: tuple[Kind, ...] = ("pure", "approximate", "zcdp")
 
 
 def _exp_above(x: Fraction) -> Fraction:
@@ -90,8 +45,14 @@ class Guarantee:
     unit: str = "record"
 
     def __post_init__(self) -> None:
-        if self.neighbours not in ("add-remove", "replace"):
-            raise InputError(f"neighbours must be 'add-remove' or 'replace', not {self.neighbours!r}.")
+        plain = {name: exact(getattr(self, name), name) for name in ("epsilon", "delta", "rho")}
+        plain |= {
+            "kind": one_of(self.kind, "kind", _KINDS),
+            "neighbours": checked_neighbours(self.neighbours),
+        }
+        plain |= {"unit": plain_text(self.unit, "unit")}
+        for name, value in plain.items():
+            object.__setattr__(self, name, value)
         if self.epsilon < 0 or self.rho < 0 or not 0 <= self.delta < 1:
             raise InputError("A guarantee needs ε ≥ 0, ρ ≥ 0 and 0 ≤ δ < 1.")
 

@@ -9,7 +9,6 @@ like any other record that is no record.
 from __future__ import annotations
 
 import csv
-import difflib
 import glob
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,6 +20,7 @@ import narwhals as nw
 import pyarrow as pa
 
 from isotone.errors import InputError, IsotoneError
+from isotone.privacy.checks import did_you_mean
 from isotone.reading.engine import connect, forget
 from isotone.reading.numbers import as_integer, as_real
 from isotone.reading.texts import as_text, text_of
@@ -191,16 +191,6 @@ def _similar_files(path: str) -> str:
     if not folder.is_dir():
         return f", and no folder {str(folder)!r}."
     return did_you_mean(Path(path).name, [entry.name for entry in folder.iterdir()])
-
-
-def did_you_mean(wrong: str, known: Iterable[str]) -> str:
-    """A tail for an error message: the nearest known name, or nothing.
-
-    >>> did_you_mean("hpy", ["hyp", "meds"])
-    "; did you mean 'hyp'?"
-    """
-    close = difflib.get_close_matches(wrong, list(known), n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def require_columns(frame: Frame | nw.DataFrame[Any], names: Iterable[str]) -> None:

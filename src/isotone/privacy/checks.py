@@ -1,0 +1,215 @@
+"""Checks of public parameters, shared by every mechanism, estimator and release.
+
+Each function takes what a caller gave and returns a plain Python value that means the same, or raises
+:class:`InputError` with the value, the reason and the repair. Numpy scalars of any width mean their values.
+Mechanisms store what these functions return and never the argument, so arithmetic on parameters cannot wrap.
+"""
+
+from __future__ import annotations
+
+import difflib
+import operator
+import re
+from collections.abc import Iterable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+
+from isotone.errors import InputError
+
+__all__ = [
+    "Kind",
+    "Number",
+    "confidence_level",
+    "did_you_mean",
+    "epsilon_or_rho",
+    "exact",
+    "name_list",
+    "one_of",
+    "plain_text",
+    "positive",
+    "share",
+    "shown",
+    "truth",
+    "whole_number",
+]
+
+Number = int | float | str | Fraction | Decimal
+"""A number as users give it. Numpy's integers and floats are accepted as well."""
+
+Kind = Literal["pure", "approximate", "zcdp"]
+Text = TypeVar("Text", bound=str)
+
+_LONGEST = 2_000
+_LEAST, _MOST = Fraction(1, 10**100), Fraction(10**100)
+
+
+def shown(value: Any) -> str:
+    """A short ``repr`` of a public value for a message, whatever the value is."""
+    try:
+        text = repr(value)
+    except Exception:
+        return f"a {type(value).__name__}"
+    return text if len(text) <= 100 else f"{text[:97]}..."
+
+
+def whole_number(value: Any, name: str, least: int = 1, most: int | None = None) -> int:
+    """``value`` as a plain int between ``least`` and ``most``.
+
+    Anything with ``__index__`` means its value, numpy integers of any width included. Booleans, floats and
+    text are refused.
+
+    >>> whole_number(np.uint8(200), "contributions") * 2
+    400
+    """
+    wanted = f"a whole number of at least {least:,}" + ("" if most is None else f" and at most {most:,}")
+    try:
+        number = None if isinstance(value, (bool, np.bool_)) else int(operator.index(value))
+    except TypeError:
+        number = None
+    if number is None or number < least or (most is not None and number > most):
+        raise InputError(f"{name} must be {wanted}, not {shown(value)}.")
+    return number
+
+
+def exact(value: Any, name: str = "value") -> Fraction:
+    """The rational that ``value`` means, made of plain ints; a float means what it prints.
+
+    >>> exact(0.1), exact("1/3"), exact("0.25"), exact(np.float32(0.1))
+    (Fraction(1, 10), Fraction(1, 3), Fraction(1, 4), Fraction(1, 10))
+    """
+    if isinstance(value, (bool, np.bool_)):
+        raise InputError(f"{name} must be a number, not {shown(value)}.")
+    try:
+        if isinstance(value, float):  # numpy's double too: its repr names the type, float's does not
+            return Fraction(repr(float(value)))
+        if isinstance(value, np.floating):
+            return Fraction(str(value))
+        if isinstance(value, (str, Decimal)) and _too_long(str(value)):
+            raise ValueError
+        if isinstance(value, (str, Decimal)):
+            return Fraction(value)
+        if isinstance(value, Fraction):  # its parts may be numpy integers, which wrap
+            return Fraction(int(value.numerator), int(value.denominator))
+        return Fraction(int(operator.index(value)))
+    except (ValueError, ZeroDivisionError, OverflowError, TypeError):
+        raise InputError(
+            f"{name} must be a finite number (an int, a float, a Fraction, a Decimal, or text such as "
+            f"'0.5' or '1/3'), not {shown(value)}."
+        ) from None
+
+
+def _too_long(text: str) -> bool:
+    """Whether a number takes minutes to read: ``1e999999999`` has a thousand million digits."""
+    return len(text) > _LONGEST or re.search(r"[eE][-+]?[0-9_]{5,}", text) is not None
+
+
+def positive(value: Any, name: str) -> Fraction:
+    """``exact(value)``, refused unless it is above zero and of a size that can be computed with."""
+    number = exact(value, name)
+    if number <= 0:
+        raise InputError(
+            f"{name} must be above 0, not {shown(value)}: without privacy loss nothing can be learned."
+        )
+    if not _LEAST <= number <= _MOST:
+        raise InputError(f"{name} must be between 1e-100 and 1e100, not {shown(value)}.")
+    return number
+
+
+def share(value: Any, name: str) -> Fraction:
+    """``value`` as a plain rational strictly between 0 and 1."""
+    number = exact(value, name)
+    if not 0 < number < 1:
+        raise InputError(f"{name} must be strictly between 0 and 1, not {shown(value)}.")
+    return number
+
+
+def confidence_level(value: Any, name: str = "confidence") -> float:
+    """``value`` as a plain float strictly between 0 and 1.
+
+    >>> confidence_level(Fraction(19, 20))
+    0.95
+    """
+    number = float(share(value, name))
+    if not 0 < number < 1:  # a rational may round to either end
+        raise InputError(f"{name} must be strictly between 0 and 1, for example 0.95, not {shown(value)}.")
+    return number
+
+
+def plain_text(value: Any, name: str, *, empty: bool = False) -> str:
+    """``value`` as a plain str; bytes and everything else that is no text is refused."""
+    if not isinstance(value, str) or not (value or empty):
+        reason = " (decode it first)" if isinstance(value, (bytes, bytearray)) else ""
+        raise InputError(f"{name} must be {'' if empty else 'non-empty '}text, not {shown(value)}{reason}.")
+    return str.__str__(value)
+
+
+def truth(value: Any, name: str) -> bool:
+    """``value`` as a plain bool; only booleans are accepted, numpy's included."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputError(f"{name} must be True or False, not {shown(value)}.")
+    return bool(value)
+
+
+def one_of(value: Any, name: str, known: Iterable[Text]) -> Text:
+    """The entry of ``known`` that equals ``value``; others are refused with the nearest known name.
+
+    >>> one_of("squard", "loss", ["absolute", "squared"])
+    Traceback (most recent call last):
+    isotone.errors.InputError: loss must be one of 'absolute' or 'squared', not 'squard'; did you mean 'squared'?
+    """
+    names = list(known)
+    if isinstance(value, str):
+        for entry in names:
+            if entry == value:
+                return entry
+    *others, last = (repr(entry) for entry in names)
+    listed = f"one of {', '.join(others)} or {last}" if others else last
+    near = did_you_mean(value, names) if isinstance(value, str) else ""
+    raise InputError(f"{name} must be {listed}, not {shown(value)}{near or '.'}")
+
+
+def did_you_mean(wrong: str, known: Iterable[str]) -> str:
+    """A tail for an error message: the nearest known name, or nothing.
+
+    >>> did_you_mean("hpy", ["hyp", "meds"])
+    "; did you mean 'hyp'?"
+    """
+    close = difflib.get_close_matches(wrong, list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def name_list(values: Any, name: str) -> tuple[str, ...]:
+    """``values`` as a tuple of different plain strs; one str alone is refused as a likely slip.
+
+    >>> name_list(np.array(["north", "south"]), "groups")
+    ('north', 'south')
+    """
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise InputError(f"{name} must be a list of names, not {shown(values)}.")
+    names = tuple(plain_text(value, f"each entry of {name}") for value in values)  # pyright: ignore[reportUnknownVariableType]
+    if len(set(names)) < len(names):
+        twice = next(entry for entry in names if names.count(entry) > 1)
+        raise InputError(f"{name} has {twice!r} twice: name each once.")
+    return names
+
+
+def epsilon_or_rho(epsilon: Any, delta: Any, rho: Any) -> tuple[Kind, Fraction, Fraction, Fraction]:
+    """The measure asked for as (kind, epsilon, delta, rho): give ``rho``, or ``epsilon`` with or without ``delta``.
+
+    >>> epsilon_or_rho("0.5", None, None)
+    ('pure', Fraction(1, 2), Fraction(0, 1), Fraction(0, 1))
+    """
+    zero = Fraction(0)
+    if rho is not None:
+        if epsilon is not None or delta is not None:
+            raise InputError("Give rho, or epsilon (with delta if it is to be above 0), and not both.")
+        return "zcdp", zero, zero, positive(rho, "rho")
+    if epsilon is None:
+        raise InputError("Give epsilon (with delta if it is to be above 0) or rho.")
+    d = zero if delta is None else exact(delta, "delta")
+    if not 0 <= d < 1:
+        raise InputError(f"delta must be at least 0 and below 1, not {shown(delta)}.")
+    return "approximate" if d else "pure", positive(epsilon, "epsilon"), d, zero
