@@ -9,8 +9,9 @@ from typing import Any, Literal
 import narwhals as nw
 
 from isotone.errors import InputError
-from isotone.reading.numbers import REAL, as_written
+from isotone.reading.numbers import as_written
 from isotone.reading.texts import as_text
+from isotone.reading.values import REAL
 
 __all__ = ["Answers"]
 

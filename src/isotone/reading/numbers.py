@@ -10,16 +10,18 @@ from typing import Any
 
 import narwhals as nw
 
-__all__ = ["REAL", "as_integer", "as_real", "as_written", "is_readable"]
+from isotone.reading.values import LARGEST, REAL
 
-REAL = r"^[-+]?([0-9]{1,30}(\.[0-9]{0,40})?|\.[0-9]{1,40})([eE][-+]?[0-9]{1,2})?$"
+__all__ = ["as_integer", "as_real", "as_written", "is_readable"]
+
 _INTEGER = r"^[-+]?[0-9]{1,17}(\.0*)?$"
 _LARGEST = 10**17
+_UNREADABLE = (nw.Binary, nw.List, nw.Array, nw.Struct, nw.Object, nw.Duration, nw.Unknown)
 
 
 def is_readable(dtype: Any) -> bool:
-    """Whether values of this type have a text that no value can fail to give: bytes and nested values have none."""
-    return not any(dtype == kind for kind in (nw.Binary, nw.List, nw.Array, nw.Struct, nw.Object))
+    """Whether values of this type have a text that no value can fail to give: nested values and durations have none."""
+    return not any(dtype == kind for kind in _UNREADABLE)
 
 
 def as_real(column: str, dtype: Any) -> nw.Expr:
@@ -44,7 +46,7 @@ def as_written(column: str, dtype: Any) -> nw.Expr:
 
 def _finite(number: nw.Expr) -> nw.Expr:
     # A comparison with NaN is false (or orders NaN last): either way only finite numbers pass.
-    finite = (number >= -1e300) & (number <= 1e300)
+    finite = (number >= -LARGEST) & (number <= LARGEST)
     return nw.when(finite.fill_null(False)).then(number)
 
 
@@ -57,7 +59,7 @@ def as_integer(column: str, dtype: Any) -> nw.Expr:
         return nw.when((value >= -_LARGEST) & (value <= _LARGEST)).then(value).cast(nw.Int64)
     if dtype.is_numeric():
         real = as_real(column, dtype)
-        whole = (real >= -(2.0**53)) & (real <= 2.0**53)
+        whole = (real >= -_LARGEST) & (real <= _LARGEST)
         rounded = nw.when(whole.fill_null(False)).then(real).cast(nw.Int64)
         return nw.when((rounded.cast(nw.Float64) == real).fill_null(False)).then(rounded)
     if dtype == nw.Boolean:

@@ -23,7 +23,8 @@ from isotone.errors import InputError, IsotoneError
 from isotone.privacy.checks import did_you_mean
 from isotone.reading.engine import connect, forget
 from isotone.reading.numbers import as_integer, as_real
-from isotone.reading.texts import as_text, text_of
+from isotone.reading.texts import as_text
+from isotone.reading.values import text_of
 
 __all__ = [
     "ColumnType",

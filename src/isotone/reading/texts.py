@@ -2,23 +2,23 @@
 
 A table in memory takes the type of a column from its contents: one missing value makes whole numbers floats, one word
 makes them objects. So a number is the same text in a column of any type: whole numbers without a decimal point.
+Single values are read in :mod:`isotone.reading.values`, by the same rules.
 """
 
 from __future__ import annotations
 
-import re
-from decimal import Decimal
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
 from isotone.reading.numbers import as_written, is_readable
+from isotone.reading.values import LARGEST, NO_UNIT, WHOLE, plain_text
 
-__all__ = ["as_text", "as_unit", "label", "name_text", "text_of"]
+__all__ = ["as_text", "as_unit", "label", "name_text"]
 
-_WHOLE = r"^[-+]?[0-9]+\.0*$"
-_LARGEST = 2.0**53
+_DECIMAL = r"^[-+]?[0-9]+(\.0*)?$"
+_LARGEST = 2.0**62
 
 
 def as_text(column: str, dtype: Any) -> nw.Expr:
@@ -30,6 +30,12 @@ def as_text(column: str, dtype: Any) -> nw.Expr:
         return nw.when(value).then(nw.lit("true")).when(~value).then(nw.lit("false"))
     if dtype.is_integer():
         return value.cast(nw.String)
+    if dtype.is_decimal():
+        exact = value.cast(nw.String)
+        whole = nw.when(exact.str.contains(_DECIMAL).fill_null(False)).then(
+            exact.str.replace_all(r"\.0*$", "")
+        )
+        return nw.coalesce(whole, as_written(column, dtype).cast(nw.String))
     if dtype.is_numeric():
         number = as_written(column, dtype)
         small = ((number >= -_LARGEST) & (number <= _LARGEST)).fill_null(False)
@@ -37,14 +43,31 @@ def as_text(column: str, dtype: Any) -> nw.Expr:
         whole = nw.when((rounded.cast(nw.Float64) == number).fill_null(False)).then(rounded)
         return nw.coalesce(whole.cast(nw.String), number.cast(nw.String))
     text = value.cast(nw.String).str.strip_chars()
-    point = text.str.contains(_WHOLE).fill_null(False)
-    return nw.when(point).then(text.str.replace_all(r"\.0*$", "")).otherwise(text)
+    # A point is looked for first: the pattern costs far more, and few texts need it.
+    point = text.str.contains(".", literal=True).fill_null(False)
+    return nw.when(point).then(_without_point(text)).otherwise(text)
+
+
+def _without_point(text: nw.Expr) -> nw.Expr:
+    whole = text.str.contains(WHOLE).fill_null(False)
+    return nw.when(whole).then(text.str.replace_all(r"\.0*$", "")).otherwise(text)
 
 
 def as_unit(column: str, dtype: Any) -> nw.Expr:
-    """The privacy unit of a row; null where there is none, NaN included: it would be one unit for many people."""
+    """The privacy unit of a row; null where it names nobody: those rows would be one unit for many people.
+
+    Numbers, moments and bytes are units as they are, unless NaN or infinite. Texts are units without outer blanks, and
+    ``7.0`` is ``7``; blank texts and the words of :data:`isotone.reading.values.NO_UNIT` name nobody.
+    """
     value = nw.col(column)
-    return nw.when(~value.is_nan()).then(value) if dtype.is_float() else value
+    if dtype.is_float():
+        finite = (value >= -LARGEST) & (value <= LARGEST)
+        return nw.when(finite.fill_null(False)).then(value)
+    if dtype.is_numeric() or dtype.is_temporal() or dtype in (nw.Boolean, nw.Binary):
+        return value
+    text = as_text(column, dtype)
+    nobody = text.str.to_lowercase().is_in(list(NO_UNIT)).fill_null(True)
+    return nw.when(~nobody).then(text)
 
 
 def label(name: Any) -> str:
@@ -62,24 +85,4 @@ def name_text(name: Any) -> str:
     >>> name_text(2.0), name_text(" x"), name_text("7.")
     ('2', 'x', '7')
     """
-    text = str(name).strip()
-    return text[: text.index(".")] if re.fullmatch(_WHOLE, text) else text
-
-
-def text_of(value: Any) -> str | None:
-    """The text of one value of a column of mixed values, as :func:`as_text` reads it; nothing can make it fail.
-
-    >>> [text_of(value) for value in (1.0, 2.5, True, Decimal("3.00"), " x ", None, float("nan"))]
-    ['1', '2.5', 'true', '3', ' x ', None, None]
-    """
-    try:
-        if value is None or value != value:
-            return None
-        if isinstance(value, (bool, np.bool_)):
-            return "true" if value else "false"
-        if isinstance(value, (int, float, Decimal, np.number)):
-            whole = int(value)
-            return str(whole) if whole == value else repr(float(value))
-        return str(value)
-    except Exception:  # pandas' NA, arrays in cells, infinities, objects that refuse: no value
-        return None
+    return plain_text(str(name))

@@ -1,0 +1,130 @@
+"""Single values of any type mean what columns of any type mean, and none of them is heard of."""
+
+import datetime
+import math
+import uuid
+import warnings
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.support.hostile import ARRAYS, HOSTILE
+
+from isotone.reading.values import real_of, reals, text_of, texts, unit_of, units, values_of
+
+
+@pytest.mark.parametrize("value", HOSTILE, ids=lambda value: type(value).__name__)
+def test_no_value_is_heard_of(value, capfd):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        text, number, unit = text_of(value), real_of(value), unit_of(value)
+        assert text is None or type(text) is str
+        assert type(number) is float
+        assert math.isnan(number) or abs(number) <= 1e300
+        assert unit is None or unit == text
+        assert texts([value, 7])[1] == units([value, 7])[1] == "7"
+        assert reals([value, 7])[1] == 7.0
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("column", ARRAYS, ids=lambda column: type(column).__name__)
+def test_no_column_is_heard_of(column, capfd):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(values_of(column)) == len(texts(column)) == len(units(column)) == len(reals(column)) == 3
+    assert capfd.readouterr() == ("", "")
+
+
+def test_good_values_beside_bad_ones_are_read():
+    for column in ARRAYS:
+        assert reals(column)[0] == 1.0, column
+        assert units(column)[0] == "1", column
+
+
+@pytest.mark.parametrize(
+    ("values", "text", "number", "unit"),
+    [
+        (
+            [1, 1.0, "1", " 1.0\t", Decimal("1.00"), np.int8(1), np.longdouble(1), Fraction(2, 2)],
+            "1",
+            1.0,
+            "1",
+        ),
+        ([True, np.True_, "true"], "true", 1.0, "true"),
+        ([0.1, "0.1", Decimal("0.1"), Fraction(1, 10)], "0.1", 0.1, "0.1"),
+        ([10**17, 1e17, np.uint64(10**17), Decimal(10**17)], str(10**17), 1e17, str(10**17)),
+        ([1e200, "1e+200"], "1e+200", 1e200, "1e+200"),
+        (["", " ", "\n"], "", math.nan, None),
+        (["NA"], "NA", math.nan, None),
+        (
+            [None, math.nan, math.inf, Decimal("sNaN"), pd.NA, pd.NaT, 10**400, "\ud800", 1j],
+            None,
+            math.nan,
+            None,
+        ),
+        (
+            [[1], {}, np.arange(2), datetime.timedelta(1), np.timedelta64(1, "s"), object()],
+            None,
+            math.nan,
+            None,
+        ),
+        ([b"a", np.bytes_(b"a")], "0x61", math.nan, "0x61"),
+        ([datetime.date(2020, 2, 1), "2020-02-01"], "2020-02-01", math.nan, "2020-02-01"),
+        (
+            [
+                datetime.datetime(2020, 2, 1, 3),
+                pd.Timestamp("2020-02-01 03:00"),
+                np.datetime64("2020-02-01T03"),
+            ],
+            "2020-02-01 03:00:00",
+            math.nan,
+            "2020-02-01 03:00:00",
+        ),
+        ([uuid.UUID(int=7)], "00000000-0000-0000-0000-000000000007", math.nan, str(uuid.UUID(int=7))),
+    ],
+)
+def test_what_values_mean(values, text, number, unit):
+    for value in values:
+        assert (text_of(value), unit_of(value)) == (text, unit)
+        np.testing.assert_equal(real_of(value), number)
+
+
+def test_a_row_of_one_is_its_value_and_other_rows_are_none():
+    assert reals([[1], [1, 2], [], (2.5,), np.array([3])]).tolist()[0::3] == [1.0, 2.5]
+    assert units(np.array([["a"], ["b"]])) == ["a", "b"]
+    ragged: list[Any] = [[1], [1, 2], []]
+    assert np.isnan(reals(ragged)).tolist() == [False, True, True]
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    st.lists(
+        st.one_of(st.none(), st.integers(-(10**18), 10**18), st.floats(), st.booleans(), st.text(max_size=6)),
+        max_size=6,
+    )
+)
+def test_the_container_changes_no_value(values):
+    expected = units(values)
+    assert units(pd.Series(values, dtype=object)) == expected
+    assert units(np.array([*values, None], dtype=object)[:-1]) == expected
+    assert units(tuple(values)) == expected
+
+
+def test_units_of_one_number_are_one_in_every_kind_of_column():
+    for column in (
+        pd.Series([1, 2]),
+        pd.Series([1.0, 2.0]),
+        pd.Categorical([1, 2]),
+        pl.Series([1, 2]),
+        pa.array([1, 2]),
+        np.array(["1", "2"]),
+        np.ma.array([1, 2]),
+    ):
+        assert units(column) == ["1", "2"]
