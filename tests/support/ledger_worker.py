@@ -14,11 +14,19 @@ from typing import Any
 import psycopg
 
 from isotone.errors import BudgetError
-from isotone.ledger import stores
+from isotone.ledger import sqlite_store
 from isotone.ledger.ledger import Ledger
 from isotone.privacy.guarantee import Guarantee
 
 REFUSED = 3
+
+
+def make(place: tuple[str, str], **budget: Any) -> Ledger:
+    """A ledger of ε = 2 at a place, or of another total."""
+    where, dataset = place
+    return Ledger(where, dataset=dataset, **(budget or {"epsilon": 2}))
+
+
 _processes = multiprocessing.get_context("fork")  # a fork starts in milliseconds, and tests fork safety too
 
 
@@ -70,6 +78,6 @@ def _arm(kill_at: int) -> None:
         execute = around(sqlite3.Connection.execute)
 
     connect = sqlite3.connect
-    stores.sqlite3.connect = lambda *args, **kwargs: connect(*args, factory=Sqlite, **kwargs)  # type: ignore
+    sqlite_store.sqlite3.connect = lambda *args, **kwargs: connect(*args, factory=Sqlite, **kwargs)  # type: ignore
     psycopg.Connection.execute = around(psycopg.Connection.execute)  # type: ignore[method-assign]
     psycopg.Connection.commit = around(psycopg.Connection.commit)  # type: ignore[method-assign]

@@ -1,5 +1,9 @@
 """Privacy budgets that survive crashes."""
 
-from isotone.ledger.ledger import Charge, Cost, Ledger
+from isotone.ledger.attempt import Attempt, LostError, SealedError
+from isotone.ledger.charge import Charge
+from isotone.ledger.cost import Cost
+from isotone.ledger.ledger import Ledger
+from isotone.ledger.store import BusyError
 
-__all__ = ["Charge", "Cost", "Ledger"]
+__all__ = ["Attempt", "BusyError", "Charge", "Cost", "Ledger", "LostError", "SealedError"]

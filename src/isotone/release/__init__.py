@@ -1,6 +1,6 @@
 """The steward's path: sources to statistics, mechanisms to releases; ledger, manifest, spec and report."""
 
-from isotone.ledger.ledger import Charge, Cost, Ledger
+from isotone.ledger import Charge, Cost, Ledger
 from isotone.reading.answers import Answers
 from isotone.reading.sources import SourceError
 from isotone.release.auditing import AuditReport, audit_name, audit_spec

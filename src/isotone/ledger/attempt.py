@@ -1,0 +1,128 @@
+"""One attempt at a release under a charge."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from isotone.errors import LedgerError
+from isotone.ledger.charge import Charge
+from isotone.ledger.checks import plain_text
+from isotone.ledger.store import ConflictError, Store
+
+if TYPE_CHECKING:
+    from isotone.ledger.store import Execute
+
+__all__ = ["Attempt", "LostError", "SealedError"]
+
+
+class SealedError(LedgerError):
+    """The request was released before: ``charge`` is the sealed one, and ``charge.release`` its content hash."""
+
+    def __init__(self, charge: Charge) -> None:
+        super().__init__(
+            f"This request was released before, under charge {charge.number}. Nothing was charged. A second draw costs "
+            "again and must be asked for: again=True, or --again."
+        )
+        self.charge = charge
+
+
+class LostError(LedgerError):
+    """The request was drawn before and never sealed: ``charge`` stays spent, and what was drawn is lost."""
+
+    def __init__(self, charge: Charge) -> None:
+        super().__init__(
+            f"Charge {charge.number} of this request was drawn and never sealed: its noise is lost, and it stays spent, "
+            "because somebody may have seen it. Nothing was charged now. A second draw costs again and must be asked "
+            "for: again=True, or --again."
+        )
+        self.charge = charge
+
+
+class Attempt:
+    """What :meth:`Ledger.attempt` hands to its block: read, :meth:`draw`, add noise, :meth:`seal`."""
+
+    def __init__(self, store: Store, charge: Charge, *, resumed: bool) -> None:
+        self._store = store
+        self._process = os.getpid()
+        self._open = True
+        self.charge = charge
+        """The charge, with the state that this attempt brought it to."""
+        self.resumed = resumed
+        """Whether an earlier charge of the same request was taken over at no cost."""
+
+    def draw(self) -> None:
+        """Mark the charge as drawn; durable when this returns, and only then may a noise bit be drawn.
+
+        One insert on the charge's primary key decides. Whoever loses it, for example a process that slept while its
+        charge was taken over, gets a :class:`LedgerError` and must draw nothing.
+        """
+        self._require("charged", "draw()")
+        try:
+            self._outcome("drawn")
+        except ConflictError as error:
+            self._open = False
+            raise LedgerError(
+                f"Charge {self.charge.number} has an outcome already: another process took it over while this one was "
+                "away. Nothing was drawn here. Run the request again to see how it ended."
+            ) from error
+        self.charge = replace(self.charge, state="drawn")
+
+    def seal(self, release: str) -> None:
+        """Record the content hash of the release that was drawn; durable when this returns.
+
+        Call it when the files are on disk and before they are renamed into place.
+        """
+        release = plain_text(release, "release", empty=False)
+        self._require("drawn", "seal()")
+        row = (self.charge.ledger.dataset, self.charge.number, release)
+        self._store.transact(lambda execute: execute("INSERT INTO isotone_sealed VALUES (?, ?, ?)", *row))
+        self.charge = replace(self.charge, state="sealed", release=release)
+
+    def end(self, error: Exception | None) -> None:
+        """The block is over; called by :meth:`Ledger.attempt`.
+
+        A block that ends before the draw, with an error or without, has ended: ``failed``, and spent. A process that is
+        interrupted or killed does not come here and leaves no outcome.
+        """
+        ours, self._open = self._open and self._process == os.getpid(), False
+        if not ours:
+            return
+        if self.charge.state == "drawn" and error is not None:
+            error.add_note(
+                f"Charge {self.charge.number} was drawn and not sealed: its noise is lost and it stays spent."
+            )
+        if self.charge.state != "charged":
+            return
+        try:
+            self._outcome("failed")
+            self.charge = replace(self.charge, state="failed")
+        except ConflictError:
+            pass  # taken over by another process: its outcome stands
+        except LedgerError:
+            if error is None:
+                raise
+            error.add_note(f"Charge {self.charge.number} stays spent; its failure could not be recorded.")
+
+    def close(self) -> None:
+        """Nothing may be drawn or sealed any more: the lock is about to go."""
+        self._open = False
+
+    def _outcome(self, state: str) -> None:
+        row = (self.charge.ledger.dataset, self.charge.number, state)
+
+        def work(execute: Execute) -> None:
+            execute("INSERT INTO isotone_outcome VALUES (?, ?, ?)", *row)
+
+        self._store.transact(work)
+
+    def _require(self, state: str, call: str) -> None:
+        if self._process != os.getpid():
+            raise LedgerError(f"{call} belongs to the process that began the attempt, not to a fork of it.")
+        if not self._open:
+            raise LedgerError(f"{call} came after the end of the attempt: nothing may be drawn or sealed.")
+        if self.charge.state != state:
+            raise LedgerError(
+                f"{call} needs a charge that is {state}; charge {self.charge.number} is {self.charge.state}."
+            )

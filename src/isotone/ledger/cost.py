@@ -1,0 +1,61 @@
+"""Amounts of a privacy budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from isotone.errors import LedgerError
+from isotone.privacy.guarantee import Guarantee, Kind
+
+__all__ = ["Cost"]
+
+_KINDS: dict[Kind, str] = {"pure": "pure ε", "approximate": "(ε, δ)", "zcdp": "ρ-zCDP"}
+
+
+@dataclass(frozen=True)
+class Cost:
+    """An amount of budget: what is spent or left. Adds and subtracts exactly; may be zero."""
+
+    epsilon: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
+    rho: Fraction = Fraction(0)
+
+    @classmethod
+    def of(cls, guarantee: Guarantee, kind: Kind | None = None) -> Cost:
+        """What ``guarantee`` takes from a budget of ``kind`` (its own kind unless given).
+
+        Pure ε counts as (ε, 0), and as ρ = ε²/2 (Bun and Steinke 2016, Proposition 1.4). Other mixtures
+        would need a choice of δ that only the steward can make, and are refused.
+        """
+        kind = kind or guarantee.kind
+        if kind == "zcdp" and guarantee.kind == "pure":
+            return cls(rho=guarantee.epsilon**2 / 2)
+        if guarantee.kind != kind and (kind, guarantee.kind) != ("approximate", "pure"):
+            advice = (
+                "Convert the promise with to_approximate(delta) first."
+                if (kind, guarantee.kind) == ("approximate", "zcdp")
+                else f"Keep a ledger of {_KINDS[guarantee.kind]} for it."
+            )
+            raise LedgerError(
+                f"A budget of {_KINDS[kind]} cannot pay for a promise of {_KINDS[guarantee.kind]}. {advice}"
+            )
+        return cls(guarantee.epsilon, guarantee.delta, guarantee.rho)
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.epsilon + other.epsilon, self.delta + other.delta, self.rho + other.rho)
+
+    def __sub__(self, other: Cost) -> Cost:
+        return Cost(self.epsilon - other.epsilon, self.delta - other.delta, self.rho - other.rho)
+
+    def within(self, total: Cost) -> bool:
+        """Whether no number is larger than that of ``total``."""
+        return self.epsilon <= total.epsilon and self.delta <= total.delta and self.rho <= total.rho
+
+    def export(self) -> dict[str, str]:
+        """The exact numbers as text."""
+        return {"epsilon": str(self.epsilon), "delta": str(self.delta), "rho": str(self.rho)}
+
+    def __str__(self) -> str:
+        parts = {"ε": self.epsilon, "δ": self.delta, "ρ": self.rho}
+        return ", ".join(f"{name} = {float(x):.6g}" for name, x in parts.items() if x) or "nothing"

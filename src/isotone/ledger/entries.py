@@ -1,0 +1,236 @@
+"""The rows of one data set, read and added inside one transaction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from isotone.errors import BudgetError, LedgerError
+from isotone.ledger.attempt import LostError, SealedError
+from isotone.ledger.charge import Charge, State
+from isotone.ledger.cost import Cost
+from isotone.ledger.schema import COMPOSITION, NEWEST_TABLE
+from isotone.ledger.store import Execute
+from isotone.privacy.guarantee import Guarantee, Neighbours
+
+if TYPE_CHECKING:
+    from isotone.ledger.ledger import Ledger
+
+__all__ = ["Ask", "Entries"]
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What a charge is asked for."""
+
+    guarantee: Guarantee
+    description: str = ""
+    mechanism: str = ""
+    spec: str = ""
+    request: str | None = None
+
+
+class Entries:
+    """One data set's rows as they are in one transaction."""
+
+    def __init__(self, ledger: Ledger, execute: Execute) -> None:
+        self._ledger = ledger
+        self._execute = execute
+
+    # ------------------------------------------------------------------ opening
+
+    def found(self) -> bool:
+        """Whether the data set has a budget here."""
+        return bool(self._all("SELECT 1 FROM isotone_ledger WHERE dataset = ?"))
+
+    def add_dataset(self, total: Guarantee, unit: str | None, neighbours: Neighbours) -> None:
+        """Start the budget of a data set, unless another process just did."""
+        if self.found():
+            return
+        others = [name for (name,) in self._execute("SELECT dataset FROM isotone_ledger ORDER BY dataset")]
+        if others and self._ledger.store.one_dataset:
+            raise LedgerError(
+                f"The ledger {self._ledger.address} belongs to the data set {others[0]!r}, not to "
+                f"{self._ledger.dataset!r}. Use that name, or another file."
+            )
+        row = (self._ledger.dataset, total.kind, *_numbers(total), neighbours, unit, _now())
+        self._execute("INSERT INTO isotone_ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *row)
+        self._execute("INSERT INTO isotone_composition VALUES (?, ?)", self._ledger.dataset, COMPOSITION)
+
+    def check_opened(self, total: Guarantee | None, unit: str | None, neighbours: Neighbours | None) -> None:
+        """Refuse to open with another total, unit or neighbours than the ledger was made with."""
+        where = self._ledger.address
+        if not self.found():
+            self._refuse_missing()
+        budget = self.budget()
+        if total is not None and (total.kind, *_numbers(total)) != (budget.kind, *_numbers(budget)):
+            raise LedgerError(
+                f"The ledger {where} was created with a total of {Cost.of(budget)}, "
+                "which cannot be changed. Open it without a total."
+            )
+        if neighbours is not None and neighbours != budget.neighbours:
+            raise LedgerError(f"The ledger {where} is for {budget.neighbours} neighbours, not {neighbours}.")
+        fixed = self.unit()
+        if unit is not None and fixed is not None and unit != fixed:
+            raise LedgerError(f"The ledger {where} protects one {fixed}, not one {unit}. {_same_unit(fixed)}")
+        if self.modern():
+            for (rule,) in self._all("SELECT rule FROM isotone_composition WHERE dataset = ?"):
+                if rule != COMPOSITION:
+                    raise LedgerError(
+                        f"The ledger {where} composes its charges by {rule!r}, which this version does not know. Use a "
+                        "newer version of isotone."
+                    )
+
+    def _refuse_missing(self) -> None:
+        others = [name for (name,) in self._execute("SELECT dataset FROM isotone_ledger ORDER BY dataset")]
+        if others and self._ledger.store.one_dataset:
+            raise LedgerError(
+                f"The ledger {self._ledger.address} belongs to the data set {others[0]!r}, not to "
+                f"{self._ledger.dataset!r}. Use that name, or another file."
+            )
+        raise LedgerError(
+            f"The ledger {self._ledger.address} has no data set {self._ledger.dataset!r}. Give its total budget."
+        )
+
+    def modern(self) -> bool:
+        """Whether the tables of format 2 are there."""
+        return self._ledger.store.has_table(self._execute, NEWEST_TABLE)
+
+    # ------------------------------------------------------------------ reading
+
+    def unit(self) -> str | None:
+        """The privacy unit, once it is fixed."""
+        rows = self._all("SELECT unit FROM isotone_ledger WHERE dataset = ? AND unit IS NOT NULL")
+        rows = rows or self._all("SELECT unit FROM isotone_unit WHERE dataset = ?")
+        return rows[0][0] if rows else None
+
+    def budget(self) -> Guarantee:
+        """The total."""
+        ((kind, epsilon, delta, rho, neighbours),) = self._all(
+            "SELECT kind, epsilon, delta, rho, neighbours FROM isotone_ledger WHERE dataset = ?"
+        )
+        unit = self.unit() or "record"
+        return Guarantee(kind, Fraction(epsilon), Fraction(delta), Fraction(rho), neighbours, unit)
+
+    def charges(self) -> list[Charge]:
+        """Every charge in order, with its state."""
+        budget = self.budget()
+        sealed: dict[int, str] = dict(
+            self._all("SELECT number, release FROM isotone_finish WHERE dataset = ?")  # format 1
+        )
+        outcomes: dict[int, State] = {}
+        requests: dict[int, str] = {}
+        if self.modern():
+            sealed |= dict(self._all("SELECT number, release FROM isotone_sealed WHERE dataset = ?"))
+            outcomes = dict(self._all("SELECT number, state FROM isotone_outcome WHERE dataset = ?"))
+            requests = dict(self._all("SELECT number, request FROM isotone_request WHERE dataset = ?"))
+        rows = self._all(
+            "SELECT number, time, kind, epsilon, delta, rho, mechanism, description, spec "
+            "FROM isotone_charge WHERE dataset = ? ORDER BY number"
+        )
+        return [
+            Charge(
+                self._ledger,
+                number,
+                time,
+                Guarantee(kind, Fraction(e), Fraction(d), Fraction(r), budget.neighbours, budget.unit),
+                mechanism,
+                description,
+                spec,
+                requests.get(number),
+                "sealed" if number in sealed else outcomes.get(number, "charged"),
+                sealed.get(number),
+            )
+            for number, time, kind, e, d, r, mechanism, description, spec in rows
+        ]
+
+    def spent(self) -> Cost:
+        """All charges together, whatever their state."""
+        kind = self.budget().kind
+        return sum((Cost.of(charge.guarantee, kind) for charge in self.charges()), Cost())
+
+    # ------------------------------------------------------------------ charging
+
+    def require(self, guarantee: Guarantee) -> None:
+        """Refuse a charge that is not for this ledger, or that is more than what is left."""
+        self._require_setting(guarantee)
+        budget = self.budget()
+        total, spent, cost = Cost.of(budget), self.spent(), Cost.of(guarantee, budget.kind)
+        if not (spent + cost).within(total):
+            raise BudgetError(
+                f"The budget of {self._ledger.dataset!r} is too short: this release needs {cost}, and "
+                f"{total - spent} of {total} is left. Ask for less; a budget is never refilled."
+            )
+
+    def _require_setting(self, guarantee: Guarantee) -> None:
+        budget, unit, where = self.budget(), self.unit(), self._ledger.address
+        if guarantee.neighbours != budget.neighbours:
+            raise LedgerError(
+                f"The ledger {where} is for {budget.neighbours} neighbours; this release promises "
+                f"{guarantee.neighbours}. Release with neighbours={budget.neighbours!r}."
+            )
+        if unit is not None and guarantee.unit != unit:
+            raise LedgerError(
+                f"The ledger {where} protects one {unit}; this release protects one {guarantee.unit}. {_same_unit(unit)}"
+            )
+
+    def add(self, ask: Ask) -> Charge:
+        """A new charge."""
+        guarantee = ask.guarantee
+        self.require(guarantee)
+        dataset = self._ledger.dataset
+        if self.unit() is None:
+            self._execute("INSERT INTO isotone_unit VALUES (?, ?)", dataset, guarantee.unit)
+        ((last,),) = self._all("SELECT coalesce(max(number), 0) FROM isotone_charge WHERE dataset = ?")
+        number, now = last + 1, _now()
+        texts = (ask.mechanism, ask.description, ask.spec)
+        row = (dataset, number, now, guarantee.kind, *_numbers(guarantee), *texts)
+        self._execute("INSERT INTO isotone_charge VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", *row)
+        if ask.request is not None:
+            self._execute("INSERT INTO isotone_request VALUES (?, ?, ?)", dataset, number, ask.request)
+        return Charge(self._ledger, number, now, guarantee, *texts, ask.request)
+
+    def begin(self, ask: Ask, *, again: bool) -> tuple[Charge, bool]:
+        """The charge for an attempt, and whether it is an earlier one that is taken over.
+
+        The caller holds the lock of the request: a charge of it that has no outcome is nobody's any more. Charges
+        without a request, and all of format 1, are never taken over: they may have been drawn.
+        """
+        earlier = [c for c in self.charges() if ask.request is not None and c.request == ask.request]
+        if not again:
+            for charge in earlier:
+                if charge.state == "sealed":
+                    raise SealedError(charge)
+            for charge in earlier:
+                if charge.state == "drawn":
+                    raise LostError(charge)
+        for charge in earlier:
+            if charge.state == "charged":
+                self._require_setting(ask.guarantee)
+                if charge.cost != Cost.of(ask.guarantee):
+                    raise LedgerError(
+                        f"This request was charged {charge.cost} (charge {charge.number}) and now asks for "
+                        f"{Cost.of(ask.guarantee)}. A request is one set of parameters: give the new one another name."
+                    )
+                return charge, True
+        return self.add(ask), False
+
+    def _all(self, sql: str) -> list[tuple]:
+        return self._execute(sql, self._ledger.dataset)
+
+
+def _same_unit(unit: str) -> str:
+    return (
+        f'If both are the same thing under two names, name it: unit_name={unit!r}, or unit = "{unit}" under [privacy] in '
+        "a spec; the column of the unit may be called anything. Otherwise keep another ledger."
+    )
+
+
+def _numbers(guarantee: Guarantee) -> tuple[str, str, str]:
+    return str(guarantee.epsilon), str(guarantee.delta), str(guarantee.rho)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
