@@ -55,7 +55,7 @@ def spec_page() -> str:
         "Whole examples: [counts](../start.md), [a table](../how-to/tables.md), [a curve](../how-to/curves.md).",
     ]
     for name, note in _SECTION_NOTES.items():
-        section = getattr(spec, name.capitalize())
+        section = spec.sections()[name]
         lines += ["", f"## [{name}]", "", note, "", *_entries(section, name)]
         if name == "privacy":
             lines += [

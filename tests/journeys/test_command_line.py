@@ -233,12 +233,12 @@ def test_what_is_not_there_is_named(desk, isotone, arguments):
 
 
 def test_an_interrupted_run_leaves_the_charge_spent(desk, monkeypatch, isotone):
-    from isotone.release import count_release
+    from isotone.release.kinds import count_query
 
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(count_release, "count_records", interrupt)
+    monkeypatch.setattr(count_query, "count_records", interrupt)
     code, _, err = isotone("release", "spec.toml")
     assert code == 130
     assert "stays spent" in err

@@ -16,10 +16,11 @@ from isotone.reading.answers import Answers
 from isotone.reading.numbers import as_integer, as_real
 from isotone.reading.records import RecordRules, RecordSource, count_records
 from isotone.reading.sources import ColumnType, Declared, collect, open_source
+from isotone.release.kinds.counts import Order
+from isotone.release.kinds.table import Table
 from isotone.release.spec import Spec
-from isotone.release.steward import order_of
 
-__all__ = ["DeskReport", "check_spec"]
+__all__ = ["DeskReport", "check_counts", "check_numbers", "check_spec", "check_table"]
 
 WARNING = "NOT PRIVATE: this looks at the contents of the data. Do not publish it or act on it in public."
 
@@ -40,12 +41,7 @@ def check_spec(spec: Spec) -> DeskReport:
     source = Declared(path, spec.data.types)
     unit = [spec.data.unit] if spec.data.unit else []
     begin = [*_rows(source, unit), *_odd_types(path, spec.data.types)]
-    if spec.order is not None:
-        return DeskReport((*begin, *_check_counts(spec, source)))
-    if spec.table is not None:
-        return DeskReport((*begin, *_check_table(spec, source)))
-    assert spec.curve is not None
-    return DeskReport((*begin, *_check_numbers(source, [spec.curve.x, spec.curve.y], real=True)))
+    return DeskReport((*begin, *spec.kind.check(spec, source)))
 
 
 def _odd_types(path: str, types: Mapping[str, ColumnType]) -> list[str]:
@@ -78,8 +74,9 @@ def _rows(source: Any, unit: list[str]) -> list[str]:
     return [f"{rows:,} rows, {units:,} different values of the unit {name!r}, {missing:,} rows without one"]
 
 
-def _check_counts(spec: Spec, data_source: Any) -> list[str]:
-    P = order_of(spec)
+def check_counts(spec: Spec, data_source: Any) -> list[str]:
+    """Records that break the order, and answers that are neither yes nor no."""
+    P = spec.said(Order).order(spec.resolve)
     data = spec.data
     words = {key: tuple(value) for key, value in (("yes", data.yes), ("no", data.no)) if value}
     answers = Answers(missing=data.missing, **words)
@@ -123,16 +120,18 @@ def _odd_answers(frame: Any, column: str, dtype: Any, answers: Answers) -> list[
     )
 
 
-def _check_table(spec: Spec, source: Any) -> list[str]:
-    assert spec.table is not None
-    text = nw.col(spec.table.category).cast(nw.String).str.strip_chars()
-    frame = open_source(source, [spec.table.category])
-    odd = collect(frame.filter(~text.is_in(list(spec.categories))).select(nw.len().alias("odd")))
+def check_table(spec: Spec, source: Any) -> list[str]:
+    """Rows outside the list of categories, and counts that are no numbers."""
+    table = spec.said(Table)
+    text = nw.col(table.category).cast(nw.String).str.strip_chars()
+    frame = open_source(source, [table.category])
+    odd = collect(frame.filter(~text.is_in(list(table.names(spec.resolve)))).select(nw.len().alias("odd")))
     lines = [f"{int(odd['odd'][0]):,} rows have a category that is not in the list (ignored)"]
-    return lines + (_check_numbers(source, [spec.table.count], real=False) if spec.table.count else [])
+    return lines + (check_numbers(source, [table.count], real=False) if table.count else [])
 
 
-def _check_numbers(source: Any, columns: list[str], *, real: bool) -> list[str]:
+def check_numbers(source: Any, columns: list[str], *, real: bool) -> list[str]:
+    """The range of columns of numbers, and how many values are none."""
     frame = open_source(source, columns)
     schema = frame.collect_schema()
     lines: list[str] = []

@@ -1,7 +1,8 @@
-"""The manifest: what a release is and what it promises, as plain values that can be hashed and checked.
+"""The manifest: what a release is and what it promises, as typed plain values that can be hashed and checked.
 
 It holds public things and private outputs only. There is no row count, no file size, no hash and no time of
-the data in it; the one time is that of the release itself.
+the data in it; the one time is that of the charge, which was made before the data was read. Each kind of release
+adds its own entries in a subclass (``release/kinds``). The entries are described in docs/reference/manifest.md.
 """
 
 from __future__ import annotations
@@ -9,10 +10,14 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Hashable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, ClassVar, Self
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from typing_extensions import TypedDict
 
 from isotone.errors import InputError
 from isotone.order import Poset
@@ -20,26 +25,155 @@ from isotone.privacy.guarantee import Guarantee, exact
 
 __all__ = [
     "FORMAT",
+    "Manifest",
+    "OrderEntry",
+    "Promise",
+    "canonical_json",
     "content_hash",
     "guarantee_from",
     "guarantee_to",
-    "now",
+    "manifest_schema",
     "order_from",
     "order_to",
     "versions",
 ]
 
-FORMAT = "isotone release 1"
+FORMAT = "isotone release 2"
+_BEFORE = "isotone release 1"
+_RENAMED = {"request": "spec"}  # what version 1 called them
+
+
+class Promise(TypedDict):
+    """The guarantee; its numbers are exact text."""
+
+    kind: str
+    epsilon: str
+    delta: str
+    rho: str
+    neighbours: str
+    unit: str
+
+
+class OrderEntry(TypedDict):
+    """A partial order by its elements and its covering pairs [lower, upper]."""
+
+    elements: list[str]
+    covers: list[list[str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest(Mapping[str, Any]):
+    """What every release says about itself; also a mapping of the same entries as they are written.
+
+    Entries that are None and listed in ``optional`` are not written at all.
+    """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+    name: ClassVar[str] = ""
+    texts: ClassVar[frozenset[str]] = frozenset()
+    """The columns of the release that hold names and not numbers."""
+    optional: ClassVar[frozenset[str]] = frozenset({"content_hash", "files", "consistent"})
+
+    kind: str
+    title: str
+    mechanism: dict[str, Any]
+    guarantee: Promise
+    versions: dict[str, str]
+    time: str
+    charge: int
+    dataset: str
+    request: str = ""
+    format: str = FORMAT
+    consistent: bool | None = None
+    content_hash: str | None = None
+    files: dict[str, str] | None = None
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Manifest:
+        """The manifest that was written as ``plain``, by this version or the one before."""
+        written = plain.get("format")
+        if written not in (FORMAT, _BEFORE):
+            raise InputError(
+                f"The manifest was not written by this version of isotone (expected {FORMAT!r})."
+            )
+        entries = dict(plain)
+        if written == _BEFORE:
+            for now, before in _RENAMED.items():
+                if before in entries:
+                    entries[now] = entries.pop(before)
+        forms = {form.name: form for form in cls.__subclasses__()}
+        form = forms.get(str(entries.get("kind")))
+        if form is None:
+            raise InputError(
+                f"The manifest has the kind {entries.get('kind')!r}; known are {', '.join(forms)}."
+            )
+        try:
+            return _adapter(form).validate_json(json.dumps(entries, allow_nan=False), strict=True)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"])) or "the manifest"
+            raise InputError(f"The manifest cannot be read: {where}: {first['msg']}.") from None
+        except (ValueError, TypeError, RecursionError) as error:
+            raise InputError(f"The manifest cannot be read: {error}.") from None
+
+    def plain(self) -> dict[str, Any]:
+        """The entries as they are written, in the layout of the manifest's own version."""
+        entries = {field.name: getattr(self, field.name) for field in fields(self)}
+        kept = {key: value for key, value in entries.items() if value is not None or key not in self.optional}
+        if self.format == _BEFORE:
+            return {_RENAMED.get(key, key): value for key, value in kept.items()}
+        return kept
+
+    def sealed(self, columns: Mapping[str, tuple[Any, ...]]) -> Self:
+        """The same manifest with the hash of the values and of everything it says about them."""
+        return replace(self, content_hash=self.hash_with(columns))
+
+    def hash_with(self, columns: Mapping[str, tuple[Any, ...]]) -> str:
+        """The hash of the values and of this manifest; ``files`` and ``content_hash`` are left out."""
+        kept = {key: value for key, value in self.plain().items() if key not in ("files", "content_hash")}
+        return content_hash(
+            {"manifest": kept, "columns": {name: list(part) for name, part in columns.items()}}
+        )
+
+    def text(self) -> str:
+        """The file ``manifest.json``."""
+        return json.dumps(self.plain(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def __getitem__(self, key: str) -> Any:
+        return self.plain()[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.plain())
+
+    def __len__(self) -> int:
+        return len(self.plain())
+
+
+@cache
+def _adapter(form: type[Manifest]) -> TypeAdapter[Any]:
+    return TypeAdapter(form)
+
+
+def manifest_schema(form: type[Manifest]) -> dict[str, Any]:
+    """The JSON Schema of one kind's ``manifest.json``, made from the type."""
+    schema = _adapter(form).json_schema()
+    schema["properties"]["kind"] = {"const": form.name, "title": "Kind", "type": "string"}
+    schema["properties"]["format"] = {"const": FORMAT, "title": "Format", "type": "string"}
+    schema["required"] = sorted({*schema["required"], "format", "request", "content_hash"})
+    return schema
+
+
+def canonical_json(content: Mapping[str, Any]) -> bytes:
+    """Plain values as bytes that do not depend on the order of keys."""
+    return json.dumps(content, sort_keys=True, ensure_ascii=False, allow_nan=False).encode()
 
 
 def content_hash(content: Mapping[str, Any]) -> str:
-    """A digest of plain values that does not depend on the order of keys; ``content_hash`` itself is left out."""
-    kept = {key: value for key, value in content.items() if key != "content_hash"}
-    text = json.dumps(kept, sort_keys=True, ensure_ascii=False, allow_nan=False)
-    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+    """A digest of plain values that does not depend on the order of keys."""
+    return "sha256:" + hashlib.sha256(canonical_json(content)).hexdigest()
 
 
-def order_to(P: Poset) -> dict[str, Any]:
+def order_to(P: Poset) -> OrderEntry:
     """An order as plain values; names become text."""
     names = [str(x) for x in P.elements]
     if len(set(names)) < len(names):
@@ -53,8 +187,8 @@ def order_from(plain: Mapping[str, Any]) -> Poset:
     return Poset(plain["elements"], pairs)
 
 
-def guarantee_to(promise: Guarantee) -> dict[str, str]:
-    """A promise as plain values, numbers as exact text."""
+def guarantee_to(promise: Guarantee) -> Promise:
+    """A guarantee as plain values, numbers as exact text."""
     return {
         "kind": promise.kind,
         "epsilon": str(promise.epsilon),
@@ -66,7 +200,7 @@ def guarantee_to(promise: Guarantee) -> dict[str, str]:
 
 
 def guarantee_from(plain: Mapping[str, Any]) -> Guarantee:
-    """The promise that :func:`guarantee_to` wrote."""
+    """The guarantee that :func:`guarantee_to` wrote."""
     return Guarantee(
         plain["kind"],
         exact(plain["epsilon"], "epsilon"),
@@ -75,11 +209,6 @@ def guarantee_from(plain: Mapping[str, Any]) -> Guarantee:
         plain["neighbours"],
         plain["unit"],
     )
-
-
-def now() -> str:
-    """The time of a release, to the second."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def versions() -> dict[str, str]:

@@ -14,9 +14,9 @@ from typing import Any
 
 from isotone.errors import OrderError, SpecError
 from isotone.order import Poset
-from isotone.reading.sources import did_you_mean
+from isotone.privacy.checks import did_you_mean
 
-__all__ = ["load_order", "read_categories", "read_order"]
+__all__ = ["describe_order", "load_order", "read_categories", "read_order"]
 
 
 def read_order(path: str | Path, lower: str = "child", upper: str = "parent") -> Poset:
@@ -45,10 +45,11 @@ def load_order(path: str | Path, lower: str = "child", upper: str = "parent") ->
     """The order of a spec, or of an order file: a TOML file with an ``[order]`` section is a spec."""
     path = Path(path)
     if path.suffix.lower() == ".toml" and isinstance(_mapping(path).get("order"), dict):
+        from isotone.release.kinds.counts import Order
         from isotone.release.spec import load_spec
-        from isotone.release.steward import order_of
 
-        return order_of(load_spec(path))
+        spec = load_spec(path)
+        return spec.said(Order).order(spec.resolve)
     return read_order(path, lower, upper)
 
 
@@ -88,3 +89,18 @@ def _mapping(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict) or not content:
         raise SpecError(f"{str(path)!r} must hold a table: name = parent, or name = [parents].")
     return content
+
+
+def describe_order(P: Poset) -> dict[str, Any]:
+    """The shape of an order in a few numbers."""
+    described: dict[str, Any] = {
+        "elements": len(P),
+        "covers": len(P.covers),
+        "height": P.height,
+        "width": P.width,
+        "minimal": len(P.minimal),
+        "maximal": len(P.maximal),
+        "forest": "yes" if P.is_forest else "no",
+        "decomposition": type(P.decomposition()).__name__.lower(),
+    }
+    return described

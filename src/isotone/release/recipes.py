@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 import isotone.counts as counts
+from isotone.counts.choosing import count_mechanism, count_mechanisms
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.curves import PrivateIsotonicRegression
 from isotone.errors import InputError
 from isotone.order import Poset
-from isotone.reading.sources import did_you_mean
 from isotone.tables.two_stage import TwoStageMechanism
 
 __all__ = [
@@ -28,21 +28,6 @@ __all__ = [
     "rebuild_table_mechanism",
     "recipe_of",
 ]
-
-
-def count_mechanisms() -> dict[str, type[Any]]:
-    """Every mechanism for counts, by the name of its class."""
-    found = {name: getattr(counts, name) for name in counts.__all__ if name.endswith("Mechanism")}
-    return {name: kind for name, kind in found.items() if not inspect.isabstract(kind)}
-
-
-def count_mechanism(name: str) -> type[Any]:
-    """The class of a mechanism for counts, by its name."""
-    known = count_mechanisms()
-    if name not in known:
-        near = did_you_mean(name, known) or f"; there are: {', '.join(known)}"
-        raise InputError(f"There is no mechanism {name!r} for counts{near}")
-    return known[name]
 
 
 def recipe_of(mechanism: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import io
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,14 +18,13 @@ import numpy as np
 from isotone.errors import InputError, IsotoneError
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
-from isotone.release.manifest import FORMAT, content_hash, guarantee_from, order_from
+from isotone.release.manifest import FORMAT, Manifest, guarantee_from, order_from
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["Release", "load_release", "seal", "sealing_hash", "write_file"]
 
-Kind = Literal["counts", "table", "curve"]
 _CSV, _MANIFEST, _REPORT = "release.csv", "manifest.json", "report.html"
 
 
@@ -38,22 +37,22 @@ class Release:
     """
 
     columns: Mapping[str, tuple[Any, ...]]
-    manifest: Mapping[str, Any]
+    manifest: Manifest
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> str:
         """What was released: counts, a table or a curve."""
-        return self.manifest["kind"]
+        return self.manifest.kind
 
     @property
     def guarantee(self) -> Guarantee:
         """The promise."""
-        return guarantee_from(self.manifest["guarantee"])
+        return guarantee_from(self.manifest.guarantee)
 
     @property
     def order(self) -> Poset:
         """The order of a release of counts."""
-        if self.kind != "counts":
+        if "order" not in self.manifest:
             raise InputError(f"A release of a {self.kind} has no partial order.")
         return order_from(self.manifest["order"])
 
@@ -95,7 +94,7 @@ class Release:
         Post-processing: the promise stays as it is. Intervals are kept as they are, because they are about the
         noise of the values as first released.
         """
-        if self.kind != "counts":
+        if "order" not in self.manifest:
             return self  # tables are made of possible counts, and curves are monotone, as they are released
         from isotone.counts import consistent
 
@@ -145,9 +144,7 @@ class Release:
             digests = {
                 name: "sha256:" + hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()
             }
-            manifest = {**self.manifest, "files": digests}
-            text = json.dumps(manifest, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-            write_file(folder / _MANIFEST, text)
+            write_file(folder / _MANIFEST, replace(self.manifest, files=digests).text())
         except OSError as error:
             raise IsotoneError(
                 f"The release could not be written to {str(folder)!r}: {error.strerror or error}."
@@ -168,16 +165,14 @@ class Release:
 
 def seal(columns: Mapping[str, tuple[Any, ...]], manifest: Mapping[str, Any]) -> Release:
     """A release whose manifest carries the hash of its own content and of the values."""
-    whole = {"format": FORMAT, **manifest}
-    return Release(columns, {**whole, "content_hash": sealing_hash(columns, whole)})
+    if not isinstance(manifest, Manifest):
+        manifest = Manifest.from_plain({"format": FORMAT, **manifest})
+    return Release(columns, manifest.sealed(columns))
 
 
-def sealing_hash(columns: Mapping[str, tuple[Any, ...]], manifest: Mapping[str, Any]) -> str:
+def sealing_hash(columns: Mapping[str, tuple[Any, ...]], manifest: Manifest) -> str:
     """The hash of the values and of everything the manifest says about them."""
-    kept = {key: value for key, value in manifest.items() if key not in ("files", "content_hash")}
-    return content_hash(
-        {"manifest": kept, "columns": {name: list(column) for name, column in columns.items()}}
-    )
+    return manifest.hash_with(columns)
 
 
 def write_file(path: Path, text: str) -> None:
@@ -197,7 +192,7 @@ def load_release(folder: str | os.PathLike[str]) -> Release:
     """Read a saved release. ``isotone verify`` checks it; this only reads it."""
     folder = Path(folder)
     try:
-        manifest = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
+        plain = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
         with (folder / _CSV).open(newline="", encoding="utf-8") as file:
             header, *rows = list(csv.reader(file))
     except FileNotFoundError as error:
@@ -206,13 +201,16 @@ def load_release(folder: str | os.PathLike[str]) -> Release:
         ) from None
     except (OSError, ValueError, UnicodeDecodeError) as error:
         raise InputError(f"The release in {str(folder)!r} cannot be read: {error}.") from None
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+    if not isinstance(plain, dict):
         raise InputError(f"{str(folder)!r} was not written by this version of isotone (expected {FORMAT!r}).")
+    try:
+        manifest = Manifest.from_plain(plain)
+    except InputError as error:
+        raise InputError(f"The release in {str(folder)!r} cannot be read: {error}") from None
     if any(len(row) != len(header) for row in rows):
         raise InputError(f"{str(folder / _CSV)!r} has lines of different lengths: it was changed or cut off.")
-    texts = {"element", "category", "group"}
     columns = {
-        name: tuple(row[i] if name in texts else _number(row[i], folder) for row in rows)
+        name: tuple(row[i] if name in manifest.texts else _number(row[i], folder) for row in rows)
         for i, name in enumerate(header)
     }
     return Release(columns, manifest)

@@ -7,46 +7,26 @@ chosen by looking at the data.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, create_model, model_validator
 
 from isotone.errors import SpecError
-from isotone.privacy.guarantee import Guarantee, exact, positive
-from isotone.reading.sources import ColumnType, did_you_mean
-from isotone.release.order_files import read_categories, read_order
-from isotone.tables.shapes import Shape
+from isotone.privacy.checks import did_you_mean
+from isotone.privacy.guarantee import Guarantee
+from isotone.reading.sources import ColumnType, Declared
+from isotone.release.kinds import KINDS, Kind
+from isotone.release.manifest import content_hash
+from isotone.release.sections import Amount, Real, Section, Size, Text
 
-__all__ = ["Curve", "Data", "Order", "Output", "Privacy", "Spec", "Table", "load_spec"]
+__all__ = ["Budget", "Data", "Output", "Privacy", "Spec", "load_spec", "sections"]
 
-
-def _number(value: Any) -> str:
-    """A number kept as the text it was written as, so that it stays exact and the hash stays the same."""
-    exact(value, "this entry")
-    return value.strip() if isinstance(value, str) else repr(value)
+SectionType = TypeVar("SectionType", bound=Section)
 
 
-def _amount(value: Any) -> str:
-    positive(value, "this entry")
-    return _number(value)
-
-
-Text = Annotated[str, Field(min_length=1)]
-Real = Annotated[str, BeforeValidator(_number)]
-Amount = Annotated[str, BeforeValidator(_amount)]
-Size = Annotated[int, Field(ge=1)]
-
-
-class _Section(BaseModel):
-    # The text under an entry is its meaning in the documentation (docs/reference/spec.md).
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
-
-
-class Data(_Section):
+class Data(Section):
     """``[data]``: where the records are and how one is read."""
 
     path: Text
@@ -55,13 +35,13 @@ class Data(_Section):
     """The column that says whose row it is. Without it every row is one unit; rows without a value are dropped."""
     element: Text | None = None
     """Counts, long data: the column that names the element which the unit has. A row is one yes."""
-    columns: dict[str, str] = {}
+    columns: dict[str, str] = Field(default={})
     """Counts, wide data: the column of each element that is not called like the element."""
     yes: list[str] | None = None
     """Counts: the words that mean yes, in any case. By default 1, true, t, yes, y."""
     no: list[str] | None = None
     """Counts: the words that mean no; they matter with missing = "yes" only. By default 0, false, f, no, n."""
-    types: dict[str, ColumnType] = {}
+    types: dict[str, ColumnType] = Field(default={})
     """What a column is read as: "text", "number" or "integer". A value that does not parse so counts as missing."""
     missing: Literal["no", "yes"] = "no"
     """Counts: what an answer counts as that is missing or cannot be read."""
@@ -89,7 +69,7 @@ class Data(_Section):
         return self
 
 
-class Budget(_Section):
+class Budget(Section):
     """``budget = { … }`` in ``[privacy]``: the ledger's total, to create it on first use."""
 
     epsilon: Amount | None = None
@@ -100,7 +80,7 @@ class Budget(_Section):
     """The total ρ, for a zCDP budget, in place of ε."""
 
 
-class Privacy(_Section):
+class Privacy(Section):
     """``[privacy]``: what is promised, and the ledger that pays for it."""
 
     epsilon: Amount | None = None
@@ -136,113 +116,7 @@ class Privacy(_Section):
         return Guarantee.approximate(self.epsilon, self.delta or 0, neighbours=self.neighbours, unit=unit)
 
 
-class Order(_Section):
-    """``[order]``: counts over a partial order, given here or in a file."""
-
-    elements: list[str] | None = None
-    """The names, with relations; their sequence is that of the release."""
-    relations: list[tuple[str, str]] | None = None
-    """Pairs [lower, upper]: a yes to lower implies a yes to upper."""
-    parents: dict[str, str | list[str]] | None = None
-    """The same as a table: name = "what it implies", or a list of them. Other names become elements too."""
-    file: Text | None = None
-    """The same in a file: .csv with a line per relation, or .json or .toml with such a table."""
-    lower: Text = "child"
-    """In a CSV file: the column of the lower element, the one that implies."""
-    upper: Text = "parent"
-    """In a CSV file: the column of the upper element, the one that is implied."""
-    mechanism: Text = "best"
-    """The name of a mechanism, or "best": the one that the plan puts first."""
-    max_size: Size | None = None
-    """Records keep at most so many yeses, those nearest to the top; the noise may then be smaller."""
-    total: bool = False
-    """Also release the number of records, where the mechanism gives it for free."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _pairs(cls, given: Any) -> Any:
-        if isinstance(given, dict) and isinstance(given.get("relations"), list):
-            given = {
-                **given,
-                "relations": [tuple(x) if isinstance(x, list) else x for x in given["relations"]],
-            }
-        return given
-
-    @model_validator(mode="after")
-    def _one_source(self) -> Order:
-        ways = [self.file is not None, self.parents is not None, self.elements is not None]
-        if sum(ways) != 1:
-            raise ValueError("give the order in one way: elements (and relations), or parents, or file")
-        return self
-
-
-class Table(_Section):
-    """``[table]``: one count per category."""
-
-    category: Text
-    """The column of the categories."""
-    categories: list[str] | None = None
-    """The public list of the categories: others are ignored, absent ones count 0."""
-    categories_file: Text | None = None
-    """A public CSV file that has the list, in a column called like category."""
-    count: Text | None = None
-    """For rows that are already counts: the column of the count. Without it a row counts as one."""
-    upper: Size
-    """The largest count that is told apart; larger ones are published as this at most. Not chosen by the data."""
-    remap: Literal["auto", "rows", "table"] = "auto"
-    """Whether counts are published row by row or from an estimate for the whole table; "auto" decides by public numbers and by what is already private."""
-    split: Real | None = None
-    """The share of ε that goes to the distribution. By default a rule of thumb."""
-    shape: Shape = "skewed"
-    """Your guess at the distribution, for the plan alone: a release does not use it."""
-
-    @model_validator(mode="after")
-    def _one_list(self) -> Table:
-        if (self.categories is None) == (self.categories_file is None):
-            raise ValueError("give categories (the public list) or categories_file, and not both")
-        return self
-
-
-class Curve(_Section):
-    """``[curve]``: y as a monotone function of x."""
-
-    x: Text
-    """The column of x."""
-    y: Text
-    """The column of y."""
-    bounds: tuple[Real, Real]
-    """Public limits [low, high] of x; values outside are moved to the ends. Not chosen by the data."""
-    y_range: tuple[Real, Real]
-    """Public limits [low, high] of y, in the same way. The noise grows with their distance."""
-    increasing: bool | Literal["auto"] = True
-    """Whether y rises or falls with x; "auto" spends 5 % of ε on finding out."""
-    loss: str | tuple[str, Real] = "squared"
-    """What a fit minimises: "squared", "absolute", "logistic", ["huber", delta], ["pinball", q] or ["logistic", margin]."""
-    method: Text = "additive"
-    """The mechanism: "additive", "threshold", "baseline", "bins" or "auto"."""
-    shape: str | tuple[str, Real] | tuple[str, Real, Size] | None = None
-    """Beyond rising: ["constant", pieces], ["linear", pieces] or ["linear", pieces, knots], ["lipschitz", slope], "convex" or
-    "concave"."""
-    public_n: Size | None = None
-    """The number of records, if it is public. Otherwise a noisy one costs 2 % of ε."""
-    x_grid: Size | Literal["integers"] | list[Real] | None = None
-    """The public grid of x: so many even points, "integers" for every whole number of bounds, or a list of points."""
-    value_levels: Size | None = None
-    """Steps between the lowest and the highest value of a baseline or a shape: a power of two up to 1024."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _pairs(cls, given: Any) -> Any:
-        if isinstance(given, dict):
-            lists = {
-                key: value for key, value in given.items() if isinstance(value, list) and key != "x_grid"
-            }
-            pairs = {key: tuple(value) for key, value in lists.items()}
-            given = {**given, **pairs}
-        return given
-
-
-class Output(_Section):
+class Output(Section):
     """``[output]``: where the release goes."""
 
     folder: Text
@@ -255,22 +129,32 @@ class Output(_Section):
     """Whether to write report.html."""
 
 
-class Spec(_Section):
-    """A whole specification. Relative paths in it are relative to the file it came from."""
+class _Spec(Section):
+    """What every spec has besides the section of its kind."""
 
     data: Data
     privacy: Privacy
-    order: Order | None = None
-    table: Table | None = None
-    curve: Curve | None = None
     output: Output
     folder: Path = Field(default=Path(), exclude=True)
 
     @model_validator(mode="after")
-    def _one_release(self) -> Spec:
-        if sum(part is not None for part in (self.order, self.table, self.curve)) != 1:
-            raise ValueError("a spec has exactly one of [order], [table] and [curve]")
+    def _one_release(self) -> Self:
+        if sum(getattr(self, kind.key) is not None for kind in KINDS) != 1:
+            *others, last = (f"[{kind.key}]" for kind in KINDS)
+            raise ValueError(f"a spec has exactly one of {', '.join(others)} and {last}")
         return self
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of release that the spec asks for."""
+        return next(kind for kind in KINDS if getattr(self, kind.key) is not None)
+
+    def said(self, section: type[SectionType]) -> SectionType:
+        """The section of the spec's kind, which must be of the type given."""
+        found = getattr(self, self.kind.key)
+        if not isinstance(found, section):
+            raise SpecError(f"This spec has no [{section.__name__.lower()}]: it has [{self.kind.key}].")
+        return found
 
     @property
     def unit(self) -> str:
@@ -278,32 +162,47 @@ class Spec(_Section):
         return self.privacy.unit or self.data.unit or "record"
 
     @property
+    def source(self) -> Declared:
+        """The data with the types that are declared for its columns."""
+        return Declared(str(self.resolve(self.data.path)), self.data.types)
+
+    @property
     def hash(self) -> str:
         """What identifies this spec: a digest of its entries, and of the public files it names."""
         content = self.model_dump(mode="json", exclude_none=True)
-        if self.order is not None and self.order.file is not None:
-            P = read_order(self.resolve(self.order.file), self.order.lower, self.order.upper)
-            content["order"]["file"] = [
-                list(map(str, P.elements)),
-                [list(map(str, pair)) for pair in P.covers],
-            ]
-        if self.table is not None and self.table.categories_file is not None:
-            content["table"]["categories_file"] = list(self.categories)
-        text = json.dumps(content, sort_keys=True, ensure_ascii=False)
-        return hashlib.sha256(text.encode()).hexdigest()
+        content[self.kind.key] = getattr(self, self.kind.key).content(self.resolve)
+        return content_hash(content).removeprefix("sha256:")
 
     @property
-    def categories(self) -> tuple[str, ...]:
-        """The public list of categories of a table."""
-        assert self.table is not None
-        if self.table.categories is not None:
-            return tuple(self.table.categories)
-        assert self.table.categories_file is not None
-        return read_categories(self.resolve(self.table.categories_file), self.table.category)
+    def identity(self) -> dict[str, Any]:
+        """What identifies the data in a request: its path and declared types, and nothing of its contents."""
+        path = Path(self.resolve(self.data.path)).absolute()
+        return {"path": str(path), "types": dict(self.data.types)}
+
+    def head(self) -> dict[str, Any]:
+        """What a plan says first."""
+        promise = self.privacy.guarantee(self.unit)
+        return {"guarantee": str(promise), "spec": self.hash, "kind": self.kind.name}
 
     def resolve(self, path: str) -> Path:
         """A path of the spec, seen from where the spec is."""
         return self.folder / path
+
+
+if TYPE_CHECKING:
+
+    class Spec(_Spec):
+        """A whole specification. Relative paths in it are relative to the file it came from."""
+
+else:
+    # One optional section for each kind; that exactly one is there is checked above.
+    Spec = create_model(
+        "Spec",
+        __base__=_Spec,
+        __doc__="A whole specification. Relative paths in it are relative to the file it came from.",
+        __module__=__name__,
+        **{kind.key: (kind.section | None, None) for kind in KINDS},
+    )
 
 
 def load_spec(path: str | Path) -> Spec:
@@ -349,17 +248,13 @@ def _is_alternative(part: int | str) -> bool:
     return isinstance(part, str) and (part in ("str", "bool", "int", "constrained-int") or "[" in part)
 
 
-_SECTIONS: dict[str, type[_Section]] = {
-    "data": Data,
-    "privacy": Privacy,
-    "order": Order,
-    "table": Table,
-    "curve": Curve,
-    "output": Output,
-}
+def sections() -> dict[str, type[Section]]:
+    """The sections that a spec may have, by name."""
+    kinds = {kind.key: kind.section for kind in KINDS}
+    return {"data": Data, "privacy": Privacy, **kinds, "output": Output}
 
 
 def _nearest(where: list[str]) -> str:
-    section = _SECTIONS.get(where[0]) if len(where) > 1 else None
-    known = list(section.model_fields) if section else list(_SECTIONS)
+    section = sections().get(where[0]) if len(where) > 1 else None
+    known = list(section.model_fields) if section else list(sections())
     return did_you_mean(where[-1], known) or f"; there are: {', '.join(known)}"

@@ -1,44 +1,47 @@
-"""The steward's path from a spec: open the ledger, plan, release, save. The command line is a shell over this."""
+"""What a steward does with a spec: plan, audit, release. The command line is a shell over this."""
 
 from __future__ import annotations
 
 import os
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from isotone.errors import InputError, SpecError
+from isotone.errors import InputError
 from isotone.ledger.ledger import Ledger
 from isotone.mechanism import Progress, no_progress
-from isotone.order import Poset
-from isotone.reading.answers import Answers
-from isotone.reading.sources import Declared
-from isotone.release.count_release import release_counts
-from isotone.release.curve_release import release_curve
-from isotone.release.order_files import read_order
+from isotone.privacy.guarantee import Number
+from isotone.release import pipeline
+from isotone.release.kinds import kind_of_mechanism
+from isotone.release.planning import SpecPlan
 from isotone.release.result import Release, load_release
 from isotone.release.spec import Spec
-from isotone.release.table_release import release_table
 
-__all__ = ["existing_release", "open_ledger", "order_of", "release_spec", "require_pure"]
+if TYPE_CHECKING:
+    from isotone.audit.report import AuditReport
 
-
-def order_of(spec: Spec) -> Poset:
-    """The order that a spec describes."""
-    if spec.order is None:
-        raise SpecError("This spec has no [order]: it releases a table or a curve.")
-    section = spec.order
-    if section.file is not None:
-        return read_order(spec.resolve(section.file), section.lower, section.upper)
-    if section.parents is not None:
-        return Poset.from_mapping({**section.parents})
-    return Poset(section.elements or [], section.relations or [])
+__all__ = ["audit_name", "audit_spec", "existing_release", "open_ledger", "plan_spec", "release_spec"]
 
 
-def require_pure(spec: Spec) -> None:
-    """Refuse another promise than pure ε for tables and curves."""
-    if spec.privacy.epsilon is None or spec.privacy.delta is not None:
-        raise SpecError("Tables and curves promise pure ε: give epsilon alone in [privacy].")
+def plan_spec(spec: Spec, progress: Progress = no_progress, *, records: int | None = None) -> SpecPlan:
+    """Plan a spec from what is public.
+
+    ``records`` is a guess at how many records there are, which must not come from the data: the error of a curve
+    depends on it. Counts and tables need none.
+    """
+    return spec.kind.plan(spec, records, progress)
+
+
+def audit_spec(spec: Spec, trials: int = 30_000, progress: Progress = no_progress) -> AuditReport:
+    """Audit the mechanism that a spec would use. The data is not opened."""
+    return spec.kind.audit(spec, trials, progress)
+
+
+def audit_name(
+    name: str, epsilon: Number = 1, trials: int = 60_000, progress: Progress = no_progress
+) -> AuditReport:
+    """Audit a mechanism by the name of its class, on a small example."""
+    return kind_of_mechanism(name).audit_named(name, epsilon, trials, progress)
 
 
 def open_ledger(spec: Spec) -> Ledger:
@@ -49,13 +52,12 @@ def open_ledger(spec: Spec) -> Ledger:
     return Ledger(where, dataset=privacy.dataset, unit=spec.unit, neighbours=privacy.neighbours, **total)
 
 
-def existing_release(spec: Spec) -> Release | None:
-    """The release of exactly this spec in its output folder, if there is one."""
-    folder = spec.resolve(spec.output.folder)
+def existing_release(folder: Path, request: str) -> Release | None:
+    """The release of exactly this request in a folder, if there is one."""
     if not (folder / "manifest.json").exists():
         return None
     release = load_release(folder)
-    return release if release.manifest.get("spec") == spec.hash else None
+    return release if release.manifest.request == request else None
 
 
 def release_spec(
@@ -67,75 +69,22 @@ def release_spec(
     drawn again unless ``again``: its release is read from the folder.
     """
     folder = spec.resolve(spec.output.folder)
+    query = spec.kind.query(spec)
+    request = pipeline.request_id(query, spec.identity)
     if not again:
-        done = existing_release(spec)
+        done = existing_release(folder, request)
         if done is not None:
             return done, folder, False
     ledger = open_ledger(spec)
-    if not again and ledger.finished(spec.hash):
+    if not again and ledger.finished(request):
         raise InputError(
-            f"This spec was released before (charge {ledger.finished(spec.hash)[-1].number} of the ledger), but the "
+            f"This spec was released before (charge {ledger.finished(request)[-1].number} of the ledger), but the "
             f"release is no longer in {str(folder)!r}. Restore it from a copy, or pay for a new one with --again."
         )
     _require_writable(folder)
-    release = _release(spec, ledger, progress)
+    release = pipeline.run(query, ledger=ledger, identity=spec.identity, progress=progress)
     release.save(folder, report=spec.output.report)
     return release, folder, True
-
-
-def _release(spec: Spec, ledger: Ledger, progress: Progress) -> Release:
-    data, privacy, output = spec.data, spec.privacy, spec.output
-    source = Declared(str(spec.resolve(data.path)), data.types)
-    common: dict[str, Any] = {
-        "ledger": ledger,
-        "unit": data.unit,
-        "contributions": data.contributions,
-        "neighbours": privacy.neighbours,
-        "unit_name": spec.unit,
-        "spec": spec.hash,
-        "title": output.title,
-        "progress": progress,
-    }
-    if spec.order is not None:
-        words = {"yes": data.yes, "no": data.no}
-        answers = Answers(
-            missing=data.missing, **{key: tuple(value) for key, value in words.items() if value}
-        )
-        return release_counts(
-            source,
-            order_of(spec),
-            epsilon=privacy.epsilon,
-            delta=privacy.delta,
-            rho=privacy.rho,
-            element=data.element,
-            columns={**data.columns},
-            answers=answers,
-            on_violation=data.on_violation,
-            max_size=spec.order.max_size,
-            by=data.by,
-            groups=data.groups,
-            mechanism=None if spec.order.mechanism == "best" else spec.order.mechanism,
-            total=spec.order.total,
-            confidence=output.confidence,
-            **common,
-        )
-    require_pure(spec)
-    common["epsilon"] = privacy.epsilon
-    if spec.table is not None:
-        return release_table(
-            source,
-            category=spec.table.category,
-            categories=spec.categories,
-            upper=spec.table.upper,
-            count=spec.table.count,
-            remap=spec.table.remap,
-            split=spec.table.split,
-            confidence=output.confidence,
-            **common,
-        )
-    assert spec.curve is not None
-    options = spec.curve.model_dump(exclude={"x", "y"}, exclude_none=True)
-    return release_curve(source, x=spec.curve.x, y=spec.curve.y, **options, **common)
 
 
 def _require_writable(folder: Path) -> None:

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from isotone.counts.mechanisms.additive import AdditiveMechanism
-from isotone.errors import InputError, IsotoneError
-from isotone.release.manifest import guarantee_from, order_from
-from isotone.release.recipes import rebuild_count_mechanism, rebuild_curve_mechanism, rebuild_table_mechanism
+from isotone.errors import IsotoneError
+from isotone.privacy.guarantee import Guarantee
+from isotone.release.kinds import kind_named
+from isotone.release.manifest import guarantee_from
 from isotone.release.result import Release, load_release, sealing_hash
 
 __all__ = ["Check", "Verdict", "derived_guarantee", "verify"]
@@ -123,9 +122,9 @@ def _error(release: Release) -> Check:
     if release.kind != "counts":
         words = "the errors of tables and curves depend on noisy measurements that are not published: taken on trust"
         return Check("error", True, words, trusted=True)
-    mechanism = rebuild_count_mechanism(order_from(release.manifest["order"]), release.manifest["mechanism"])
-    from isotone.release.count_release import count_columns, total_deviation
+    from isotone.release.kinds.count_query import count_columns, total_deviation
 
+    mechanism = kind_named(release.kind).rebuild(release.manifest)
     known = count_columns(mechanism, float(release.manifest["confidence"]))
     repeat = len(release.columns["sd"]) // len(known["sd"])
     same = np.allclose(np.tile(known["sd"], repeat), release.columns["sd"], rtol=0.02)
@@ -139,35 +138,6 @@ def _error(release: Release) -> Check:
     return Check("error", bool(same), words)
 
 
-def _covers(mechanism: AdditiveMechanism, rules: Mapping[str, Any]) -> bool:
-    """Whether the noise is for as many records a unit, and as long ones, as the rules let through."""
-    if mechanism.contributions < rules["contributions"]:
-        return False
-    most = mechanism.max_size
-    return most is None or (rules["max_size"] is not None and rules["max_size"] <= most)
-
-
-def derived_guarantee(release: Release):
+def derived_guarantee(release: Release) -> Guarantee:
     """The promise that follows from the mechanism's description alone."""
-    stated = guarantee_from(release.manifest["guarantee"])
-    if release.kind == "counts":
-        mechanism = rebuild_count_mechanism(
-            order_from(release.manifest["order"]), release.manifest["mechanism"]
-        )
-        if release.total is not None and not getattr(mechanism, "has_total", False):
-            raise InputError(f"the noise of {type(mechanism).__name__} does not cover the number of records")
-        if not _covers(mechanism, release.manifest["rules"]):
-            raise InputError("the mechanism is for records of another kind than those that were counted")
-        promise = replace(mechanism.guarantee, unit=stated.unit)
-        if (
-            release.manifest.get("groups")
-            and stated.neighbours == "replace"
-            and promise.neighbours == "add-remove"
-        ):
-            promise = promise.replacing()  # one unit may leave a group and another enter a second one
-        return promise
-    recipe = release.manifest["mechanism"]
-    mechanism = (
-        rebuild_table_mechanism(recipe) if release.kind == "table" else rebuild_curve_mechanism(recipe)
-    )
-    return replace(mechanism.guarantee, unit=stated.unit)
+    return kind_named(release.kind).derived_guarantee(release)

@@ -90,7 +90,7 @@ def test_a_release_by_any_mechanism_can_be_rebuilt_and_verified(tmp_path, name, 
     release.save(tmp_path / "out", report=False)
     verdict = verify(tmp_path / "out")
     assert verdict.holds, str(verdict)
-    manifest = json.loads(json.dumps(load_release(tmp_path / "out").manifest))
+    manifest = json.loads(json.dumps(load_release(tmp_path / "out").manifest.plain()))
     rebuilt = rebuild_count_mechanism(order_from(manifest["order"]), manifest["mechanism"])
     assert type(rebuilt).__name__ == name
     assert recipe_of(rebuilt) == manifest["mechanism"]

@@ -13,8 +13,10 @@ from scipy.special import ndtr
 
 import isotone as iso
 from isotone.counts import OrderGaussianMechanism, PosetMechanism
+from isotone.counts.choosing import choose_mechanism
 from isotone.errors import BudgetError, InputError, IsotoneError
-from isotone.release import SourceError, count_release, load_release, verify
+from isotone.release import SourceError, load_release, verify
+from isotone.release.kinds import count_query
 from isotone.release.result import Release
 
 P = iso.Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])
@@ -58,7 +60,7 @@ def test_a_release_of_counts_says_everything_about_its_values(ledger, silent):
 def test_the_intervals_hold_as_often_as_they_say(ledger):
     """False alarm below 1e-6: of 400 independent releases at 95 %, fewer than 350 or all would be wrong."""
     mechanism = PosetMechanism(P, epsilon="0.3")
-    known = count_release.count_columns(mechanism, 0.95)
+    known = count_query.count_columns(mechanism, 0.95)
     noise = np.array([mechanism.release([0, 0, 0]) for _ in range(400)])
     each = (np.abs(noise) <= known["alone"]).sum(axis=0)
     together = (np.abs(noise) <= known["together"]).all(axis=1).sum()
@@ -68,23 +70,12 @@ def test_the_intervals_hold_as_often_as_they_say(ledger):
     assert (half < 350).all()  # and half the width would be noticed
 
 
-def test_the_charge_is_made_before_the_data_is_read(ledger, monkeypatch):
-    seen = []
-    monkeypatch.setattr(
-        count_release, "count_records", lambda *a: seen.append(len(ledger.charges())) or 1 / 0
-    )
-    with pytest.raises(ZeroDivisionError):
-        counts(ledger)
-    assert seen == [1]
-    assert ledger.remaining().epsilon == 9  # the unfinished charge stays spent
-    assert not ledger.charges()[0].finished
-
-
 def test_a_finished_release_is_noted_with_its_content(ledger):
-    release = counts(ledger, spec="abc")
+    release = counts(ledger, request="abc")
     (charge,) = ledger.charges()
     assert charge.release == release.manifest["content_hash"]
-    assert (charge.spec, charge.mechanism) == ("abc", "PosetMechanism")
+    assert (charge.spec, charge.mechanism) == (release.manifest.request, "PosetMechanism")
+    assert charge.spec.startswith("sha256:")
 
 
 @pytest.mark.parametrize(
@@ -176,7 +167,7 @@ def test_a_unit_replaced_inside_its_group_is_covered_by_gaussian_noise_too(mecha
             return float(change @ np.linalg.solve(noise.covariance(), change)) / 2
         return float(change @ (change / noise.error().variance)) / 2
 
-    for_groups = count_release.prepare_mechanism(wide, promise, 1, None, mechanism, grouped=True)
+    for_groups = choose_mechanism(wide, promise, 1, None, mechanism, grouped=True)
     assert rho(for_groups) <= 1
     assert rho(OrderGaussianMechanism(wide, rho="1/2")) > 1
 
@@ -184,7 +175,7 @@ def test_a_unit_replaced_inside_its_group_is_covered_by_gaussian_noise_too(mecha
 def test_groups_under_replace_split_delta_by_the_rule_for_two_units():
     promise = iso.Guarantee.approximate(16, "1e-6", neighbours="replace")
     wide = iso.Poset.antichain([f"q{i}" for i in range(60)])
-    noise = count_release.prepare_mechanism(wide, promise, 1, None, "OrderGaussianMechanism", grouped=True)
+    noise = choose_mechanism(wide, promise, 1, None, "OrderGaussianMechanism", grouped=True)
     assert noise.guarantee.epsilon == 8
     assert noise.guarantee.delta < 1e-6 / np.exp(8)
     change = np.r_[np.ones(30), -np.ones(30)]
@@ -403,7 +394,7 @@ def test_progress_of_a_long_count_comes_from_the_engine_and_never_goes_back(ledg
     duckdb.sql(f"COPY (SELECT {rows} FROM range(1000000) t(i)) TO '{path}' (FORMAT parquet)")
     seen: list[tuple[float, str]] = []
     counts(ledger, str(path), progress=lambda fraction, what: seen.append((fraction, what)))
-    counting = [fraction for fraction, what in seen if what == "counting where the data is"]
+    counting = [fraction for fraction, what in seen if what == "reading where the data is"]
     assert counting[0] == 0.2
     assert len(counting) > 1
     assert max(counting) <= 0.9

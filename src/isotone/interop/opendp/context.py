@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from opendp import context as opendp_context
 
+from isotone.counts.choosing import count_mechanism
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.curves import PrivateIsotonicRegression
 from isotone.errors import InputError
@@ -26,7 +27,6 @@ from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number
 from isotone.reading.answers import Answers
 from isotone.reading.records import RecordSource
-from isotone.release.recipes import count_mechanism
 from isotone.tables import TwoStageMechanism
 
 __all__ = [

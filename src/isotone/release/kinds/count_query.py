@@ -1,0 +1,215 @@
+"""The query of counts: what is read, drawn and published, and what its manifest says."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import TypedDict
+
+from isotone.errors import InputError
+from isotone.order import Poset
+from isotone.privacy.guarantee import Guarantee
+from isotone.reading.records import Groups, RecordRules, RecordSource, count_records
+from isotone.release.kinds.kind import Query, Stamp
+from isotone.release.manifest import Manifest, OrderEntry, guarantee_to, order_to
+from isotone.release.recipes import recipe_of
+from isotone.release.result import Release, seal
+
+if TYPE_CHECKING:
+    from isotone.reading.sources import Frame
+
+__all__ = ["CountManifest", "CountQuery", "CountStatistic", "count_columns", "total_deviation"]
+
+_WIDEST = 2.0**40
+"""The largest standard deviation: far enough below 2**62 that a count and its noise never leave 64 bits."""
+_TOO_WIDE = (
+    "The noise would be too wide for 64-bit numbers. Take a larger epsilon or rho, or fewer contributions."
+)
+
+
+class CountRules(TypedDict):
+    """How rows became records."""
+
+    unit: str | None
+    contributions: int
+    on_violation: str
+    max_size: int | None
+    form: str
+    yes: list[str]
+    missing: str
+
+
+class GroupEntry(TypedDict):
+    """The column of the groups, and the public list of its values."""
+
+    by: str
+    values: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountManifest(Manifest):
+    """The manifest of counts; ``total`` is the noisy number of records, one for each group where there are groups."""
+
+    name: ClassVar[str] = "counts"
+    texts: ClassVar[frozenset[str]] = frozenset({"element", "group"})
+    optional: ClassVar[frozenset[str]] = Manifest.optional | {"total", "total_sd"}
+
+    order: OrderEntry
+    rules: CountRules
+    groups: GroupEntry | None
+    confidence: float
+    total: int | list[int] | None = None
+    total_sd: float | None = None
+
+
+class CountStatistic(NamedTuple):
+    """Counts, one row per group, and the number of records of each group."""
+
+    counts: NDArray[np.int64]
+    records: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class CountQuery(Query[CountStatistic, CountStatistic]):
+    """A release of counts as asked for; :func:`count_query` makes and checks one."""
+
+    source: RecordSource
+    P: Poset
+    rules: RecordRules
+    groups: Groups | None
+    mechanism: Any
+    asked: str | None
+    guarantee: Guarantee
+    total: bool
+    confidence: float
+    title: str
+    known: dict[str, NDArray[Any]]
+
+    @property
+    def description(self) -> str:
+        """How many elements are counted."""
+        return f"counts of {len(self.P)} elements"
+
+    @property
+    def mechanism_name(self) -> str:
+        """The class of the mechanism."""
+        return type(self.mechanism).__name__
+
+    def parameters(self) -> dict[str, Any]:
+        """Order, rules, mechanism as asked for, guarantee and columns."""
+        return {
+            "kind": CountManifest.name,
+            "order": order_to(self.P),
+            "guarantee": guarantee_to(self.guarantee),
+            "mechanism": self.asked or recipe_of(self.mechanism),
+            "rules": self._rules(),
+            "no": list(self.rules.answers.no),
+            "element": self.source.element,
+            "columns": {str(key): value for key, value in self.source.columns.items()},
+            "groups": self._groups(),
+            "total": self.total,
+            "confidence": self.confidence,
+        }
+
+    def open(self) -> Frame:
+        """The columns of the answers, the unit and the groups."""
+        return self.source.open(self.P, self.rules, self.groups)
+
+    def read(self, frame: Frame) -> CountStatistic:
+        """Rows to records by the rules, records to counts."""
+        return CountStatistic(*count_records(self.source, frame, self.P, self.rules, self.groups))
+
+    def draw(self, statistic: CountStatistic) -> CountStatistic:
+        """Noise on the counts of each group, and on its number of records where it was asked for."""
+        values: list[NDArray[np.int64]] = []
+        totals: list[int] = []
+        try:
+            for row, size in zip(*statistic, strict=True):
+                if self.total:
+                    noisy, noisy_size = self.mechanism.release_with_total(row, int(size))
+                    totals.append(noisy_size)
+                else:
+                    noisy = self.mechanism.release(row)
+                values.append(np.asarray(noisy))
+        except OverflowError:
+            raise InputError(_TOO_WIDE) from None
+        return CountStatistic(np.array(values), np.array(totals, dtype=np.int64))
+
+    def publish(self, drawn: CountStatistic, stamp: Stamp) -> Release:
+        """Values with standard deviations and intervals."""
+        totals = drawn.records.tolist()
+        manifest = CountManifest(
+            kind=CountManifest.name,
+            title=self.title,
+            order=order_to(self.P),
+            mechanism=recipe_of(self.mechanism),
+            guarantee=guarantee_to(self.guarantee),
+            rules=self._rules(),
+            groups=self._groups(),
+            confidence=self.confidence,
+            total=(totals if self.groups else totals[0]) if self.total else None,
+            total_sd=total_deviation(self.mechanism) if self.total else None,
+            **stamp.entries(),
+        )
+        return seal(_columns(self.P, self.groups, drawn.counts, self.known), manifest)
+
+    def _rules(self) -> CountRules:
+        rules = self.rules
+        return {
+            "unit": rules.unit,
+            "contributions": rules.contributions,
+            "on_violation": rules.on_violation,
+            "max_size": rules.max_size,
+            "form": "wide" if self.source.element is None else "long",
+            "yes": list(rules.answers.yes),
+            "missing": rules.answers.missing,
+        }
+
+    def _groups(self) -> GroupEntry | None:
+        return {"by": self.groups.column, "values": list(self.groups.values)} if self.groups else None
+
+
+def count_columns(mechanism: Any, confidence: float) -> dict[str, NDArray[Any]]:
+    """What is known about each value before any data is read: standard deviation and half-widths.
+
+    A half-width is about noise before rounding; rounding moves a value by half at most, and values are whole.
+    """
+    sd = mechanism.error().sd
+    if not np.all(sd <= _WIDEST):
+        raise InputError(_TOO_WIDE)
+    alone = np.floor(mechanism.half_widths(confidence) + 0.5).astype(np.int64)
+    together = math.floor(mechanism.simultaneous_half_width(confidence) + 0.5)
+    return {
+        "sd": np.round(sd, 4),
+        "alone": alone,
+        "together": np.full(len(alone), together),
+    }
+
+
+def total_deviation(mechanism: Any) -> float:
+    """The standard deviation of the released number of records."""
+    return round(math.sqrt(mechanism.total_variance()), 4)
+
+
+def _columns(
+    P: Poset, groups: Groups | None, values: NDArray[np.int64], known: dict[str, NDArray[Any]]
+) -> dict[str, tuple[Any, ...]]:
+    repeat, value = len(values), values.reshape(-1)
+    alone, together = np.tile(known["alone"], repeat), np.tile(known["together"], repeat)
+    columns: dict[str, tuple[Any, ...]] = {}
+    if groups is not None:
+        columns["group"] = tuple(group for group in groups.values for _ in P.elements)
+    columns["element"] = tuple(str(x) for x in P.elements) * repeat
+    numbers: dict[str, NDArray[Any]] = {
+        "value": value,
+        "sd": np.tile(known["sd"], repeat),
+        "low": np.maximum(value - alone, 0),
+        "high": np.maximum(value + alone, 0),
+        "low_all": np.maximum(value - together, 0),
+        "high_all": np.maximum(value + together, 0),
+    }
+    return {**columns, **{name: tuple(column.tolist()) for name, column in numbers.items()}}

@@ -1,0 +1,134 @@
+"""What a kind of release owes to the rest: a query that the pipeline runs, and all that is said about its result.
+
+A new kind is one new file in this folder with a :class:`Section` for the spec, a :class:`Manifest`, a
+:class:`Query` and a :class:`Kind`, and one line in ``__init__.py``. Nothing else asks which kind a release is.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from isotone.errors import SpecError
+from isotone.mechanism import Progress
+from isotone.privacy.guarantee import Guarantee
+from isotone.release.manifest import Manifest, versions
+from isotone.release.sections import Section
+
+if TYPE_CHECKING:
+    from isotone.audit.report import AuditReport
+    from isotone.privacy.guarantee import Number
+    from isotone.reading.sources import Frame
+    from isotone.release.planning import SpecPlan
+    from isotone.release.result import Release
+    from isotone.release.spec import Spec
+
+__all__ = ["Kind", "Query", "Stamp"]
+
+Statistic = TypeVar("Statistic")
+Drawn = TypeVar("Drawn")
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """What the ledger says about a release: its charge, the charge's time, the data set and the request."""
+
+    charge: int
+    time: str
+    dataset: str
+    request: str = ""
+
+    def entries(self) -> dict[str, Any]:
+        """The entries of a manifest that come from here, and those that say with what it was made."""
+        return {**vars(self), "versions": versions()}
+
+
+class Query(ABC, Generic[Statistic, Drawn]):
+    """One release as asked for: public parameters, all of them checked when it is made.
+
+    ``open`` and ``read`` touch the data; ``draw`` is the only step that draws noise. ``read`` and ``draw`` accept
+    zero rows like any others, so that the whole chain can be rehearsed.
+    """
+
+    guarantee: Guarantee
+    title: str
+
+    @property
+    @abstractmethod
+    def description(self) -> str:
+        """A few public words for the ledger."""
+
+    @property
+    @abstractmethod
+    def mechanism_name(self) -> str:
+        """The class of the mechanism, for the ledger."""
+
+    @abstractmethod
+    def parameters(self) -> dict[str, Any]:
+        """The canonical public parameters as plain values, without what only concerns the presentation."""
+
+    @abstractmethod
+    def open(self) -> Frame:
+        """The columns that are needed, lazily; only the schema is looked at."""
+
+    @abstractmethod
+    def read(self, frame: Frame) -> Statistic:
+        """The statistic of the data, computed where the data is."""
+
+    @abstractmethod
+    def draw(self, statistic: Statistic) -> Drawn:
+        """The private outputs, from cryptographic bits."""
+
+    @abstractmethod
+    def publish(self, drawn: Drawn, stamp: Stamp) -> Release:
+        """The private outputs as a sealed release."""
+
+
+class Kind(ABC):
+    """Everything that the project knows about one kind of release."""
+
+    name: ClassVar[str]
+    """What a manifest calls it."""
+    key: ClassVar[str]
+    """The section of a spec that asks for it."""
+    section: ClassVar[type[Section]]
+    manifest: ClassVar[type[Manifest]]
+    classes: ClassVar[tuple[str, ...]] = ()
+    """The mechanisms that can be audited by their name."""
+
+    @abstractmethod
+    def query(self, spec: Spec) -> Query[Any, Any]:
+        """What a spec asks for, checked."""
+
+    @abstractmethod
+    def plan(self, spec: Spec, records: int | None, progress: Progress) -> SpecPlan:
+        """What would be released and with what error; no data is read and no budget is spent."""
+
+    @abstractmethod
+    def audit(self, spec: Spec, trials: int, progress: Progress) -> AuditReport:
+        """An attack on the mechanism that a spec would use; the data is not opened."""
+
+    @abstractmethod
+    def audit_named(self, name: str, epsilon: Number, trials: int, progress: Progress) -> AuditReport:
+        """An attack on one of ``classes``, on a small example."""
+
+    @abstractmethod
+    def check(self, spec: Spec, source: Any) -> list[str]:
+        """What the steward should know about the contents of the data. Not private."""
+
+    @abstractmethod
+    def rebuild(self, manifest: Manifest) -> Any:
+        """The mechanism that a manifest describes."""
+
+    @abstractmethod
+    def derived_guarantee(self, release: Release) -> Guarantee:
+        """The guarantee that follows from the mechanism and the rules that a manifest describes."""
+
+
+def require_pure(spec: Spec) -> Guarantee:
+    """The guarantee of a spec, refused unless it is pure."""
+    promise = spec.privacy.guarantee(spec.unit)
+    if promise.kind != "pure" or spec.privacy.delta is not None:
+        raise SpecError("Tables and curves promise pure ε: give epsilon alone in [privacy].")
+    return promise

@@ -1,0 +1,74 @@
+"""Public parameters that all kinds share, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from isotone.errors import InputError
+from isotone.privacy.checks import plain_text, shown, whole_number
+from isotone.reading.texts import label
+
+__all__ = ["column_name", "contribution_bound", "public_names", "request_name", "title_text", "unit_in_words"]
+
+_LONGEST_TITLE = 1_000
+
+
+def column_name(value: Any, name: str) -> str:
+    """The name of a column as plain text."""
+    try:
+        return plain_text(value, name)
+    except InputError:
+        raise InputError(
+            f"{name} must be the name of one column as text, not {shown(value)}. "
+            "A column whose name is a number has to be renamed first."
+        ) from None
+
+
+def contribution_bound(value: Any, unit: str | None) -> int:
+    """``contributions`` as a plain int."""
+    number = whole_number(value, "contributions")
+    if number > 1 and unit is None:
+        raise InputError(
+            "contributions above 1 needs unit=: the column that says whose rows belong together."
+        )
+    return number
+
+
+def public_names(values: Any, name: str) -> tuple[str, ...]:
+    """A public list of names (texts, whole numbers or booleans) as a column of any type would show them."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise InputError(f"{name} must be a list of names, not {shown(values)}.")
+    names = tuple(label(value) for value in values)  # pyright: ignore[reportUnknownVariableType]
+    for entry in names:
+        _require_writable(entry, name)
+    return names
+
+
+def request_name(value: Any) -> str | None:
+    """The steward's name for a request on data in memory, or None."""
+    return None if value is None else plain_text(value, "request")
+
+
+def title_text(title: Any, default: str) -> str:
+    """The title of a release as plain text."""
+    if title is None:
+        return default
+    text = plain_text(title, "title", empty=True)
+    if len(text) > _LONGEST_TITLE:
+        raise InputError(f"title must have at most {_LONGEST_TITLE:,} characters, not {len(text):,}.")
+    _require_writable(text, "title")
+    return text or default
+
+
+def unit_in_words(column: Any, words: Any) -> str:
+    """The privacy unit in words; by default the name of its column, or "record"."""
+    named = None if column is None else column_name(column, "unit")
+    return named or "record" if words is None else plain_text(words, "unit_name")
+
+
+def _require_writable(text: str, name: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{name} holds {text!r}, which cannot be written as UTF-8.") from None

@@ -1,0 +1,94 @@
+"""The manifest: its schema, its versions, and what is refused."""
+
+import json
+import shutil
+from dataclasses import FrozenInstanceError
+from pathlib import Path
+
+import pytest
+
+from isotone.errors import InputError
+from isotone.release import Manifest, load_release, verify
+from isotone.release.kinds import KINDS
+from isotone.release.manifest import FORMAT, manifest_schema
+from isotone.release.result import seal
+
+BEFORE = Path(__file__).parent / "folders" / "release1"
+KIND_NAMES = [kind.name for kind in KINDS]
+
+
+def plain(kind: str) -> dict[str, object]:
+    return json.loads((BEFORE / kind / "manifest.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("kind", KIND_NAMES)
+def test_a_release_of_the_version_before_loads_and_verifies(kind):
+    """These folders were written by the version before this one."""
+    release = load_release(BEFORE / kind)
+    assert release.manifest["format"] == "isotone release 1"
+    assert release.manifest.plain() == plain(kind)
+    assert verify(BEFORE / kind).holds, str(verify(BEFORE / kind))
+
+
+@pytest.mark.parametrize("kind", KIND_NAMES)
+def test_a_release_of_the_version_before_that_was_changed_is_noticed(tmp_path, kind):
+    folder = tmp_path / kind
+    shutil.copytree(BEFORE / kind, folder)
+    text = (folder / "manifest.json").read_text(encoding="utf-8")
+    (folder / "manifest.json").write_text(text.replace('"charge": ', '"charge": 1'), encoding="utf-8")
+    assert not verify(folder).holds
+
+
+@pytest.mark.parametrize("kind", KIND_NAMES)
+def test_a_manifest_survives_being_written_and_read(kind):
+    before = plain(kind)
+    before["request"] = before.pop("spec")
+    written = Manifest.from_plain({**before, "format": FORMAT})
+    again = Manifest.from_plain(json.loads(written.text()))
+    assert again == written
+    assert type(again) is next(known.manifest for known in KINDS if known.name == kind)
+    assert dict(again) == written.plain()
+
+
+def test_a_manifest_is_frozen():
+    manifest = Manifest.from_plain(plain("counts"))
+    with pytest.raises(FrozenInstanceError):
+        manifest.title = "other"  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"kind": "survey"}, "kind 'survey'"),
+        ({"format": "isotone release 3"}, "not written by this version"),
+        ({"charge": "one"}, "charge"),
+        ({"order": {"elements": ["a"]}}, r"order\.covers"),
+        ({"rules": {}}, r"rules\.unit"),
+        ({"extra": 1}, "extra"),
+        ({"title": None}, "title"),
+        ({"confidence": float("nan")}, "cannot be read"),
+        ({"guarantee": []}, "guarantee"),
+    ],
+)
+def test_a_manifest_with_a_wrong_entry_is_refused_with_its_name(change, message):
+    with pytest.raises(InputError, match=message):
+        Manifest.from_plain({**plain("counts"), **change})
+
+
+def test_the_content_hash_does_not_depend_on_how_the_file_is_laid_out():
+    release = load_release(BEFORE / "counts")
+    turned = dict(reversed(list(release.manifest.plain().items())))
+    assert seal(release.columns, turned).manifest.content_hash == release.manifest.content_hash
+    other = seal(release.columns, {**turned, "title": "other"})
+    assert other.manifest.content_hash != release.manifest.content_hash
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=KIND_NAMES)
+def test_the_schema_knows_every_entry_and_its_type(kind):
+    schema = manifest_schema(kind.manifest)
+    before = plain(kind.name)
+    before["request"] = before.pop("spec")
+    assert set(before) <= set(schema["properties"])
+    assert set(schema["required"]) <= set(before)
+    assert schema["properties"]["kind"]["const"] == kind.name
+    assert schema["additionalProperties"] is False

@@ -1,0 +1,201 @@
+"""One pipeline for all kinds: what happens in which order, and what is charged."""
+
+from fractions import Fraction
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import pytest
+
+import isotone as iso
+from isotone.errors import InputError
+from isotone.release.kinds.count_query import CountQuery
+from isotone.release.kinds.curve import CurveQuery
+from isotone.release.kinds.table import TableQuery
+
+P = iso.Poset(["hyp", "twice"], [("twice", "hyp")])
+DATA = pd.DataFrame(
+    {
+        "person": np.arange(60) // 4,
+        "hyp": [1, 0, 1] * 20,
+        "twice": [1, 0, 0] * 20,
+        "county": ["a", "b", "c"] * 20,
+        "age": np.arange(60.0),
+        "risk": np.arange(60) / 60,
+    }
+)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    with iso.Ledger(tmp_path / "survey.ledger", epsilon=10) as opened:
+        yield opened
+
+
+def counts(ledger, **options):
+    return iso.release_counts(DATA, P, epsilon=1, ledger=ledger, unit="person", **options)
+
+
+def table(ledger, **options):
+    given = {"category": "county", "categories": ["a", "b"], "upper": 50, "epsilon": 1, "unit": "person"}
+    return iso.release_table(DATA, ledger=ledger, **{**given, **options})
+
+
+def curve(ledger, **options):
+    given = {"x": "age", "y": "risk", "bounds": (0, 60), "y_range": (0, 1), "epsilon": 1, "unit": "person"}
+    return iso.release_curve(DATA, ledger=ledger, **{**given, **options})
+
+
+KINDS = pytest.mark.parametrize(
+    ("release", "query"),
+    [(counts, CountQuery), (table, TableQuery), (curve, CurveQuery)],
+    ids=["counts", "table", "curve"],
+)
+
+
+def trapped(monkeypatch, query, ledger, fail=False):
+    """What the ledger held each time that rows, and not the zero rows of a rehearsal, were about to be read."""
+    seen: list[int] = []
+    read = query.read
+
+    def trap(self, frame):
+        if frame.select(nw.len().alias("rows")).collect()["rows"][0]:
+            seen.append(len(ledger.charges()))
+            if fail:
+                raise ZeroDivisionError
+        return read(self, frame)
+
+    monkeypatch.setattr(query, "read", trap)
+    return seen
+
+
+@KINDS
+def test_the_charge_exists_when_reading_starts(ledger, monkeypatch, release, query):
+    seen = trapped(monkeypatch, query, ledger)
+    release(ledger)
+    assert seen == [1]
+
+
+@KINDS
+def test_a_read_that_fails_leaves_the_charge_spent(ledger, monkeypatch, release, query):
+    seen = trapped(monkeypatch, query, ledger, fail=True)
+    with pytest.raises(ZeroDivisionError):
+        release(ledger)
+    assert seen == [1]
+    assert ledger.remaining().epsilon == 9
+    assert not ledger.charges()[0].finished
+
+
+@KINDS
+def test_no_noise_is_drawn_before_the_data_is_read(ledger, monkeypatch, release, query):
+    """After the charge the statistic is read once and drawn from once."""
+    steps: list[str] = []
+    for name in ("read", "draw", "publish"):
+        step = getattr(query, name)
+
+        def noted(self, *arguments, step=step, name=name):
+            steps.append(f"{name} {len(ledger.charges())}")
+            return step(self, *arguments)
+
+        monkeypatch.setattr(query, name, noted)
+    release(ledger)
+    assert steps == ["read 0", "draw 0", "publish 0", "read 1", "draw 1", "publish 1"]
+
+
+@KINDS
+@pytest.mark.parametrize("epsilon", [1, "1/3", 0.1])
+def test_what_is_spent_is_what_is_stated(ledger, release, query, epsilon):
+    if release is counts:
+        made = iso.release_counts(DATA, P, epsilon=epsilon, ledger=ledger, unit="person")
+    else:
+        made = release(ledger, epsilon=epsilon)
+    assert ledger.spent().epsilon == made.guarantee.epsilon == Fraction(str(epsilon))
+    assert made.guarantee.unit == "person"
+
+
+@KINDS
+def test_contributions_are_in_the_mechanism_of_the_manifest(ledger, release, query):
+    made = release(ledger, contributions=np.uint8(4))
+    assert made.manifest.mechanism["contributions"] == 4
+    assert made.manifest["rules"]["contributions"] == 4
+
+
+@KINDS
+def test_the_time_of_a_manifest_is_that_of_its_charge(ledger, release, query):
+    made = release(ledger)
+    (charge,) = ledger.charges()
+    assert (made.manifest.time, made.manifest.charge) == (charge.time, charge.number)
+
+
+@KINDS
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"contributions": "2"}, "contributions"),
+        ({"contributions": True}, "contributions"),
+        ({"contributions": 2.0}, "contributions"),
+        ({"unit": ["person", "hyp"]}, "unit must be the name of one column"),
+        ({"unit": 3}, "unit must be the name of one column"),
+        ({"title": b"bytes"}, "title"),
+        ({"title": "\ud800"}, "UTF-8"),
+        ({"title": "x" * 2000}, "at most 1,000 characters"),
+        ({"request": 7}, "request"),
+    ],
+)
+def test_odd_parameters_are_refused_before_the_charge(ledger, release, query, options, message):
+    with pytest.raises(InputError, match=message):
+        (
+            lambda: iso.release_counts(DATA, P, epsilon=1, ledger=ledger, **options)
+        )() if release is counts else (release(ledger, **options))
+    assert ledger.charges() == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"by": ["county", "hyp"], "groups": ["a"]}, "by must be the name of one column"),
+        ({"by": "county", "groups": "a"}, "groups must be a list"),
+        ({"by": "county", "groups": 3}, "groups must be a list"),
+        ({"max_size": "2"}, "max_size"),
+        ({"max_size": True}, "max_size"),
+        ({"total": 1}, "total"),
+        ({"confidence": "high"}, "confidence"),
+        ({"columns": {"hyp": 3}}, "columns must be the name"),
+    ],
+)
+def test_odd_parameters_of_counts_are_refused_before_the_charge(ledger, options, message):
+    with pytest.raises(InputError, match=message):
+        counts(ledger, **options)
+    assert ledger.charges() == []
+
+
+def test_numpy_and_exact_numbers_are_parameters_like_any_other(ledger):
+    made = counts(ledger, max_size=np.int64(1), confidence=Fraction(9, 10), contributions=np.int64(2))
+    assert made.manifest["rules"]["max_size"] == 1
+    assert made.manifest["confidence"] == 0.9
+    grouped = counts(ledger, by="county", groups=np.array(["a", "b"]))
+    assert grouped.manifest["groups"] == {"by": "county", "values": ["a", "b"]}
+    assert table(ledger, upper=np.int64(20)).manifest["upper"] == 20
+    assert curve(ledger, public_n=np.int64(60)).manifest.mechanism["public_n"] == 60
+    assert len(ledger.charges()) == 4
+
+
+@pytest.mark.parametrize("options", [{}, {"by": "county", "groups": ["a", "b"]}])
+def test_published_errors_are_those_of_the_mechanism(ledger, options):
+    made = counts(ledger, total=True, confidence=0.8, **options)
+    mechanism = iso.counts.PosetMechanism(P, 1)
+    assert made.manifest.mechanism["name"] == "PosetMechanism"
+    repeat = len(options.get("groups", [0]))
+    alone = np.tile(np.floor(mechanism.half_widths(0.8) + 0.5), repeat)
+    together = np.floor(mechanism.simultaneous_half_width(0.8) + 0.5)
+    value = made.value
+    expected = {
+        "sd": np.tile(np.round(mechanism.error().sd, 4), repeat),
+        "low": np.maximum(value - alone, 0),
+        "high": np.maximum(value + alone, 0),
+        "low_all": np.maximum(value - together, 0),
+        "high_all": np.maximum(value + together, 0),
+    }
+    for name, column in expected.items():
+        np.testing.assert_allclose(made.columns[name], column, err_msg=name)
+    assert made.manifest["total_sd"] == pytest.approx(mechanism.total_variance() ** 0.5, abs=1e-4)
