@@ -1,6 +1,7 @@
 """One pipeline for all kinds: what happens in which order, and what is charged."""
 
 from fractions import Fraction
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -37,12 +38,25 @@ def counts(ledger, **options):
 
 
 def table(ledger, **options):
-    given = {"category": "county", "categories": ["a", "b"], "upper": 50, "epsilon": 1, "unit": "person"}
+    given: dict[str, Any] = {
+        "category": "county",
+        "categories": ["a", "b"],
+        "upper": 50,
+        "epsilon": 1,
+        "unit": "person",
+    }
     return iso.release_table(DATA, ledger=ledger, **{**given, **options})
 
 
 def curve(ledger, **options):
-    given = {"x": "age", "y": "risk", "bounds": (0, 60), "y_range": (0, 1), "epsilon": 1, "unit": "person"}
+    given: dict[str, Any] = {
+        "x": "age",
+        "y": "risk",
+        "bounds": (0, 60),
+        "y_range": (0, 1),
+        "epsilon": 1,
+        "unit": "person",
+    }
     return iso.release_curve(DATA, ledger=ledger, **{**given, **options})
 
 
