@@ -19,6 +19,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from isotone.errors import InputError, IsotoneError
 from isotone.mechanism import no_progress
@@ -63,10 +64,16 @@ def progress_bar(title: str, *, quiet: bool = False) -> Generator[Callable[[floa
         yield lambda fraction, what: bar.update(task, completed=fraction, what=what)
 
 
+def _json(value: Any) -> str:
+    """One JSON value, with escapes where the terminal cannot show a letter."""
+    unicode = (sys.stdout.encoding or "ascii").lower().startswith("utf")
+    return json.dumps(value, indent=2, ensure_ascii=not unicode)
+
+
 def show(value: Any, *, as_json: bool, quiet: bool, plain: Any) -> None:
     """Print ``plain`` for people, or ``value`` for programs."""
     if as_json:
-        typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+        typer.echo(_json(value))
     elif quiet:
         return
     elif out.is_terminal and not isinstance(plain, str):
@@ -221,7 +228,10 @@ def ledger_create(
     ledger = Ledger(
         path, epsilon=epsilon, delta=delta, rho=rho, dataset=dataset, unit=unit, neighbours=neighbours
     )
-    out.print(f"{ledger.address}: the budget of {ledger.dataset!r} is {ledger.remaining()}.", markup=False)
+    out.print(
+        _printable(f"{ledger.address}: the budget of {ledger.dataset!r} is {ledger.remaining()}."),
+        markup=False,
+    )
 
 
 @ledger_app.command("show")
@@ -230,22 +240,50 @@ def ledger_show(path: LedgerPath, dataset: Dataset = None, as_json: AsJson = Fal
     from isotone.release import Ledger
 
     ledger = Ledger(path, dataset=dataset)
-    table = Table(
-        title=f"{ledger.dataset}: {ledger.remaining()} left of {ledger.total}", title_justify="left"
-    )
-    for name in ("charge", "time", "cost", "mechanism", "what", "finished"):
+    title = f"{ledger.dataset}: {ledger.remaining()} left of {ledger.total}"
+    table = Table(title=Text(_printable(title)), title_justify="left")
+    for name in ("charge", "time", "cost", "mechanism", "what", "state"):
         table.add_column(name)
     for charge in ledger.charges():
-        cost = str(charge.cost)
-        table.add_row(
-            str(charge.number),
-            charge.time,
-            cost,
-            charge.mechanism,
-            charge.description,
-            "yes" if charge.finished else "no",
-        )
+        number, cost = str(charge.number), str(charge.cost)
+        row = (number, charge.time, cost, charge.mechanism, charge.description, charge.meaning)
+        table.add_row(*(Text(_printable(cell)) for cell in row))
     show(ledger.export(), as_json=as_json, quiet=False, plain=table)
+
+
+@ledger_app.command("extract")
+def ledger_extract(
+    path: LedgerPath,
+    number: Annotated[int, typer.Argument(metavar="NUMBER", help="The charge's number, as 'show' lists it.")],
+    file: Annotated[
+        Path | None, typer.Option("--out", help="The file to write. Default: standard output.")
+    ] = None,
+    dataset: Dataset = None,
+) -> None:
+    """Write one charge as canonical JSON, for those who verify its release without seeing the ledger."""
+    from isotone.ledger import Ledger, extract_charge
+
+    content = extract_charge(Ledger(path, dataset=dataset), number)
+    if file is None:
+        sys.stdout.buffer.write(content)
+        return
+    try:
+        file.write_bytes(content)
+    except OSError as error:
+        raise InputError(f"The extract {str(file)!r} could not be written: {error.strerror}.") from None
+
+
+def _printable(text: str) -> str:
+    """``text`` as this terminal can show it: Greek letters by name on an ASCII one, no control codes."""
+    text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    encoding = sys.stdout.encoding or "ascii"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        for letter, name in (("ε", "epsilon"), ("δ", "delta"), ("ρ", "rho")):
+            text = text.replace(letter, name)
+        text = text.encode(encoding, "backslashreplace").decode(encoding)
+    return text
 
 
 @ledger_app.command("export")
@@ -253,7 +291,7 @@ def ledger_export(path: LedgerPath, dataset: Dataset = None) -> None:
     """Print the whole ledger as JSON, with exact numbers."""
     from isotone.release import Ledger
 
-    typer.echo(json.dumps(Ledger(path, dataset=dataset).export(), indent=2, ensure_ascii=False))
+    typer.echo(_json(Ledger(path, dataset=dataset).export()))
 
 
 # ---------------------------------------------------------------------------- order

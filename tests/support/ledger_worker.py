@@ -1,4 +1,4 @@
-"""Processes that charge a ledger, and can be killed at any database statement."""
+"""Processes that charge a ledger, and can be killed at any step of it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import Any
 import psycopg
 
 from isotone.errors import BudgetError
-from isotone.ledger import sqlite_store
-from isotone.ledger.ledger import Ledger
+from isotone.ledger import BusyError, Ledger, LostError, SealedError, locks, sqlite_store
 from isotone.privacy.guarantee import Guarantee
 
-REFUSED = 3
+REFUSED, SEALED, LOST, BUSY = 3, 4, 5, 6
+_processes = multiprocessing.get_context("fork")  # a fork starts in milliseconds, and tests fork safety too
 
 
 def make(place: tuple[str, str], **budget: Any) -> Ledger:
@@ -27,35 +27,102 @@ def make(place: tuple[str, str], **budget: Any) -> Ledger:
     return Ledger(where, dataset=dataset, **(budget or {"epsilon": 2}))
 
 
-_processes = multiprocessing.get_context("fork")  # a fork starts in milliseconds, and tests fork safety too
-
-
 def start(where: str, dataset: str, epsilon: str, marker: Path, kill_at: int = 0) -> BaseProcess:
     """A process that charges once and then appends a byte to ``marker``, which stands for a release.
 
     With ``kill_at = k`` it ends itself with SIGKILL at the k-th moment, a moment being just before or just
-    after a database statement.
+    after a database statement, a lock or a renamed file.
     """
-    process = _processes.Process(target=_charge, args=(where, dataset, epsilon, marker, kill_at))
+    return _start(_charge, where, dataset, epsilon, marker, kill_at)
+
+
+def start_creation(where: str, dataset: str, kill_at: int = 0) -> BaseProcess:
+    """A process that creates a ledger of ε = 1000."""
+    return _start(_create, where, dataset, kill_at)
+
+
+def start_attempt(
+    where: str, dataset: str, request: str, marker: Path, kill_at: int = 0, *, again: bool = False
+) -> BaseProcess:
+    """A process that makes one attempt at a request; a line in ``marker`` stands for noise that was drawn."""
+    return _start(_attempt, where, dataset, request, marker, kill_at, again)
+
+
+def start_sleeper(where: str, dataset: str, request: str, hold: Any, wake: Any, marker: Path) -> BaseProcess:
+    """A process that sleeps inside an attempt, from ``hold.set()`` until ``wake`` is set, and then draws."""
+    return _start(_sleep, where, dataset, request, hold, wake, marker)
+
+
+def event() -> Any:
+    """A flag between processes."""
+    return _processes.Event()
+
+
+def _start(target: Callable[..., None], *args: Any) -> BaseProcess:
+    process = _processes.Process(target=target, args=args)
     process.start()
     return process
 
 
 def _charge(where: str, dataset: str, epsilon: str, marker: Path, kill_at: int) -> None:
     ledger = Ledger(where, dataset=dataset)
-    if kill_at:
-        _arm(kill_at)
+    _arm(kill_at)
     try:
         charge = ledger.charge(Guarantee.pure(epsilon), "worker")
     except BudgetError:
         os._exit(REFUSED)
-    with marker.open("ab") as file:
-        file.write(b"x")
+    _append(marker, b"x")
     charge.finish("done")
     os._exit(0)
 
 
-def _arm(kill_at: int) -> None:
+def _create(where: str, dataset: str, kill_at: int) -> None:
+    _arm(kill_at)
+    Ledger(where, dataset=dataset, epsilon=1000)
+    os._exit(0)
+
+
+def _attempt(where: str, dataset: str, request: str, marker: Path, kill_at: int, again: bool) -> None:
+    ledger = Ledger(where, dataset=dataset)
+    moment = _arm(kill_at)
+    try:
+        with ledger.attempt(Guarantee.pure(1), request=request, again=again) as attempt:
+            moment()
+            attempt.draw()
+            moment()
+            _append(marker, f"{request}\n".encode())
+            moment()
+            attempt.seal(f"hash of {request}")
+            moment()
+    except SealedError:
+        os._exit(SEALED)
+    except LostError:
+        os._exit(LOST)
+    os._exit(0)
+
+
+def _sleep(where: str, dataset: str, request: str, hold: Any, wake: Any, marker: Path) -> None:
+    ledger = Ledger(where, dataset=dataset)
+    try:
+        with ledger.attempt(Guarantee.pure(1), request=request, wait=False) as attempt:
+            hold.set()
+            wake.wait()
+            attempt.draw()
+            _append(marker, f"{request}\n".encode())
+            attempt.seal("of the sleeper")
+    except BusyError:
+        os._exit(BUSY)
+    except Exception:
+        os._exit(REFUSED)
+    os._exit(0)
+
+
+def _append(marker: Path, line: bytes) -> None:
+    with marker.open("ab") as file:
+        file.write(line)
+
+
+def _arm(kill_at: int) -> Callable[[], None]:
     """End this process at the k-th moment, whichever of the two databases it talks to."""
     left = kill_at
 
@@ -77,7 +144,15 @@ def _arm(kill_at: int) -> None:
     class Sqlite(sqlite3.Connection):
         execute = around(sqlite3.Connection.execute)
 
-    connect = sqlite3.connect
-    sqlite_store.sqlite3.connect = lambda *args, **kwargs: connect(*args, factory=Sqlite, **kwargs)  # type: ignore
-    psycopg.Connection.execute = around(psycopg.Connection.execute)  # type: ignore[method-assign]
-    psycopg.Connection.commit = around(psycopg.Connection.commit)  # type: ignore[method-assign]
+    if kill_at:
+        connect = sqlite3.connect
+        sqlite_store.sqlite3.connect = around(  # type: ignore[assignment]
+            lambda *args, **kwargs: connect(*args, factory=Sqlite, **kwargs)
+        )
+        Path.rename = around(Path.rename)  # type: ignore[method-assign]
+        os.fsync = around(os.fsync)
+        assert locks.fcntl is not None
+        locks.fcntl.lockf = around(locks.fcntl.lockf)
+        psycopg.Connection.execute = around(psycopg.Connection.execute)  # type: ignore[method-assign]
+        psycopg.Connection.commit = around(psycopg.Connection.commit)  # type: ignore[method-assign]
+    return moment

@@ -91,7 +91,8 @@ class Entries:
                 f"{self._ledger.dataset!r}. Use that name, or another file."
             )
         raise LedgerError(
-            f"The ledger {self._ledger.address} has no data set {self._ledger.dataset!r}. Give its total budget."
+            f"The ledger {self._ledger.address} has no data set {self._ledger.dataset!r}. If the name is "
+            "right, start its budget with 'isotone ledger create' and a total."
         )
 
     def modern(self) -> bool:

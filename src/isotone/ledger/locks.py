@@ -16,7 +16,7 @@ import os
 import re
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -157,7 +157,8 @@ def _lock(file: _LockFile, path: Path, place: int, *, wait: bool) -> None:
 def _let_go(file: _LockFile, place: int) -> None:
     assert fcntl is not None
     with _guard:
-        fcntl.lockf(file.descriptor, fcntl.LOCK_UN, 1, place)
+        with suppress(OSError):  # a disk that gave no lock has none to take back
+            fcntl.lockf(file.descriptor, fcntl.LOCK_UN, 1, place)
         file.owners.discard(place)
         if not file.owners:
             for key in [key for key, value in _files.items() if value is file]:

@@ -98,7 +98,7 @@ class Privacy(Section):
     neighbours: Literal["add-remove", "replace"] = "add-remove"
     """What one change of the data is: a unit more or less, or a unit with other answers."""
     budget: Budget | None = None
-    """The ledger's total, to create it on first use; afterwards it must be the same, or left out."""
+    """The ledger's total, to start it on first use in a folder without another ledger; afterwards it must be the same, or left out."""
 
     @model_validator(mode="after")
     def _one_kind(self) -> Privacy:

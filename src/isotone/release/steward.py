@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isotone.errors import InputError
-from isotone.ledger.ledger import Ledger
+from isotone.ledger import Ledger, open_or_start
 from isotone.mechanism import Progress, no_progress
 from isotone.privacy.guarantee import Number
 from isotone.release import pipeline
@@ -45,11 +45,13 @@ def audit_name(
 
 
 def open_ledger(spec: Spec) -> Ledger:
-    """The spec's ledger; created on first use if the spec gives its total."""
+    """The spec's ledger; started on first use if the spec gives its total and the folder has no other ledger."""
     privacy = spec.privacy
     where = privacy.ledger if "://" in privacy.ledger else spec.resolve(privacy.ledger)
     total = privacy.budget.model_dump(exclude_none=True) if privacy.budget is not None else {}
-    return Ledger(where, dataset=privacy.dataset, unit=spec.unit, neighbours=privacy.neighbours, **total)
+    return open_or_start(
+        where, dataset=privacy.dataset, unit=spec.unit, neighbours=privacy.neighbours, **total
+    )
 
 
 def existing_release(folder: Path, request: str) -> Release | None:

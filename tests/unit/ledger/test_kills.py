@@ -1,0 +1,162 @@
+"""Kills, crowds and sleepers: whatever happens, one draw costs one charge and what is sealed is kept."""
+
+import os
+import signal
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from tests.support.ledger_worker import (
+    BUSY,
+    LOST,
+    REFUSED,
+    SEALED,
+    event,
+    make,
+    start_attempt,
+    start_creation,
+    start_sleeper,
+)
+
+from isotone.ledger import Cost, Ledger
+
+KILLED = -signal.SIGKILL
+
+
+def run(process):
+    process.join()
+    return process.exitcode
+
+
+def check_request(place, request, marker, moment):
+    """After a kill: run the request to its end, and compare the books with what was drawn."""
+    where, dataset = place
+    ledger = Ledger(where, dataset=dataset)
+    mine = [charge for charge in ledger.charges() if charge.request == request]
+    draws = Counter(marker.read_text().split())[request]
+    assert draws <= len([c for c in mine if c.state in ("drawn", "sealed")]) <= len(mine) <= 1, moment
+    before = ledger.spent().epsilon
+    code = run(start_attempt(where, dataset, request, marker))
+    state = mine[0].state if mine else "none"
+    assert code == {"none": 0, "charged": 0, "drawn": LOST, "sealed": SEALED}[state], moment
+    assert ledger.spent().epsilon - before == (state == "none"), moment  # resumed at no cost
+    if state == "drawn":
+        assert run(start_attempt(where, dataset, request, marker, again=True)) == 0
+        assert ledger.spent().epsilon - before == 1
+    assert [charge.release for charge in ledger.sealed(request)] == [f"hash of {request}"], moment
+    marked = [c for c in ledger.charges() if c.state in ("drawn", "sealed")]
+    assert Counter(marker.read_text().split()).total() <= len(marked) == len(ledger.charges()), moment
+    return state
+
+
+def test_a_kill_at_any_step_of_an_attempt_costs_one_charge_for_one_draw(place, tmp_path):
+    marker = tmp_path / "drawn"
+    marker.touch()
+    make(place, epsilon=1000)
+    seen = Counter()
+    step = (
+        1 if os.environ.get("ISOTONE_EVERY_KILL") else 3
+    )  # a third of the moments, unless all are asked for
+    for moment in range(1, 400, step):
+        request = f"r{moment}"
+        code = run(start_attempt(*place, request, marker, moment))
+        if code == 0:
+            break
+        assert code == KILLED
+        seen[check_request(place, request, marker, moment)] += 1
+    else:
+        pytest.fail("the worker never finished")
+    assert set(seen) == {"none", "charged", "drawn", "sealed"}  # kills fell into every state
+
+
+def test_a_kill_at_any_step_of_a_creation_leaves_a_ledger_or_none(tmp_path):
+    seen = set()
+    for moment in range(1, 400, 4):
+        where = str(tmp_path / f"{moment}.ledger")
+        code = run(start_creation(where, "survey", moment))
+        seen.add(Path(where).exists())
+        assert run(start_creation(where, "survey")) == 0, moment
+        assert Ledger(where).total == Cost(epsilon=Fraction(1000))
+        if code == 0:
+            break
+        assert code == KILLED
+    else:
+        pytest.fail("the worker never finished")
+    assert seen == {False, True}
+    assert not list(tmp_path.glob("*.new*"))
+
+
+def test_creators_at_once_make_one_ledger(place):
+    for crowd in range(4):
+        where = place[0] if "://" in place[0] else f"{place[0]}{crowd}"
+        processes = [start_creation(where, f"{place[1]}{crowd}") for _ in range(6)]
+        assert [run(process) for process in processes] == [0] * 6
+        assert Ledger(where, dataset=f"{place[1]}{crowd}").spent() == Cost()
+
+
+def test_a_crowd_with_one_request_makes_one_charge_and_one_draw(place, tmp_path):
+    marker = tmp_path / "drawn"
+    ledger = make(place)
+    crowd = [start_attempt(*place, "r", marker) for _ in range(6)]
+    assert sorted(run(process) for process in crowd) == [0] + [SEALED] * 5
+    assert marker.read_text() == "r\n"
+    assert [charge.state for charge in ledger.charges()] == ["sealed"]
+
+
+def test_a_live_process_is_not_resumed_and_a_dead_one_is(place, tmp_path):
+    ledger, marker = make(place), tmp_path / "drawn"
+    hold, wake = event(), event()
+    sleeper = start_sleeper(*place, "r", hold, wake, marker)
+    assert hold.wait(60)
+    assert run(start_sleeper(*place, "r", event(), wake, marker)) == BUSY
+    assert [charge.state for charge in ledger.charges()] == ["charged"]
+    waiter = start_attempt(*place, "r", marker)
+    sleeper.kill()
+    assert run(sleeper) == KILLED
+    assert run(waiter) == 0  # the lock went with the process
+    assert [charge.release for charge in ledger.charges()] == ["hash of r"]
+    assert marker.read_text() == "r\n"
+
+
+def test_other_requests_do_not_wait(place, tmp_path):
+    make(place)
+    hold, wake = event(), event()
+    sleeper = start_sleeper(*place, "r", hold, wake, tmp_path / "drawn")
+    assert hold.wait(60)
+    assert run(start_attempt(*place, "s", tmp_path / "drawn")) == 0
+    wake.set()
+    assert run(sleeper) == 0
+
+
+def test_a_sleeper_whose_charge_was_resumed_loses_the_draw(tmp_path):
+    place, marker = (str(tmp_path / "survey.ledger"), "survey"), tmp_path / "drawn"
+    ledger = make(place)
+    hold, wake = event(), event()
+    sleeper = start_sleeper(*place, "r", hold, wake, marker)
+    assert hold.wait(60)
+    (tmp_path / "survey.ledger.lock").unlink()  # as a careless person might: the lock is lost, not its holder
+    assert run(start_attempt(*place, "r", marker)) == 0
+    wake.set()
+    assert run(sleeper) == REFUSED
+    assert marker.read_text() == "r\n"
+    assert [charge.release for charge in ledger.charges()] == ["hash of r"]
+
+
+@pytest.mark.services
+def test_a_broken_session_loses_the_lock_and_the_draw(place, tmp_path):
+    if "://" not in place[0]:
+        pytest.skip("a file has no session")
+    ledger, marker = make(place), tmp_path / "drawn"
+    hold, wake = event(), event()
+    sleeper = start_sleeper(*place, "r", hold, wake, marker)
+    assert hold.wait(60)
+    ledger.store.transact(
+        lambda execute: execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid()"
+        )
+    )
+    assert run(start_attempt(*place, "r", marker)) == 0
+    wake.set()
+    assert run(sleeper) == REFUSED
+    assert marker.read_text() == "r\n"

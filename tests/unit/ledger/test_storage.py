@@ -1,0 +1,327 @@
+"""What the databases themselves guarantee: rows that stay, commits that are durable, damage that is seen."""
+
+import sqlite3
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from tests.support.ledger_worker import make
+
+from isotone.errors import BudgetError, InputError, LedgerError
+from isotone.ledger import Cost, Ledger, locks, open_or_start, sqlite_store
+from isotone.ledger.postgres_store import PostgresStore
+from isotone.ledger.schema import TABLES
+from isotone.privacy.guarantee import Guarantee
+
+FORMAT_1 = Path(__file__).parents[2] / "fixtures" / "ledger_format_1.sql"
+ONE = Guarantee.pure(1)
+VALUES = {
+    "isotone_ledger": "('survey', 'pure', '900', '0', '0', 'add-remove', 'person', 'now')",
+    "isotone_unit": "('survey', 'dog')",
+    "isotone_charge": "('survey', 1, 'now', 'pure', '0', '0', '0', '', '', '')",
+    "isotone_finish": "('survey', 1, 'now', 'forged')",
+    "isotone_composition": "('survey', 'none')",
+    "isotone_request": "('survey', 1, 'forged')",
+    "isotone_outcome": "('survey', 1, 'failed')",
+    "isotone_sealed": "('survey', 1, 'forged')",
+}
+
+
+def full(path: Path) -> Ledger:
+    """A ledger with a row in every table."""
+    ledger = Ledger(path, epsilon=2, dataset="survey")
+    with ledger.attempt(ONE, request="r") as attempt:
+        attempt.draw()
+        attempt.seal("hash")
+    ledger.store.transact(lambda run: run("INSERT INTO isotone_finish VALUES ('survey', 1, 'now', 'hash')"))
+    return ledger
+
+
+def rows(ledger: Ledger):
+    return ledger.store.transact(lambda run: [run(f"SELECT * FROM {table}") for table in TABLES])
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_no_row_of_a_file_can_be_changed_removed_or_replaced(tmp_path, table):
+    """Through a connection of our own, with SQLite's defaults: triggers must not depend on a setting."""
+    ledger = full(tmp_path / "a.ledger")
+    before = rows(ledger)
+    columns = ", ".join(
+        name
+        for _, name, *_ in ledger.store.transact(
+            lambda run: run(f"SELECT * FROM pragma_table_info('{table}')")
+        )
+    )
+    other = VALUES[table].replace("'survey'", "'other'")
+    statements = [
+        f"UPDATE {table} SET dataset = 'x'",
+        f"UPDATE OR REPLACE {table} SET dataset = 'x'",
+        f"DELETE FROM {table}",
+        f"INSERT OR REPLACE INTO {table} VALUES {VALUES[table]}",
+        f"REPLACE INTO {table} VALUES {VALUES[table]}",
+        f"INSERT OR REPLACE INTO {table} (rowid, {columns}) VALUES (1, {other[1:]}",
+    ]
+    with closing(sqlite3.connect(tmp_path / "a.ledger", isolation_level=None)) as connection:
+        for statement in statements:
+            with pytest.raises(sqlite3.IntegrityError, match="never changed or removed"):
+                connection.execute(statement)
+    assert rows(ledger) == before
+
+
+@pytest.mark.services
+@pytest.mark.parametrize("table", TABLES)
+def test_no_row_of_a_server_can_be_changed_removed_or_replaced(place, table):
+    if "://" not in place[0]:
+        pytest.skip("this is about PostgreSQL")
+    ledger = make(place)
+    with ledger.attempt(ONE, request="r") as attempt:
+        attempt.draw()
+        attempt.seal("hash")
+    row = VALUES[table].replace("'survey'", f"'{place[1]}'")
+    key = (
+        "dataset" if "_unit" in table or "_ledger" in table or "_composition" in table else "dataset, number"
+    )
+    for statement in (
+        f"UPDATE {table} SET dataset = 'x'",
+        f"DELETE FROM {table}",
+        f"TRUNCATE {table} CASCADE",
+        f"INSERT INTO {table} VALUES {row} ON CONFLICT ({key}) DO UPDATE SET dataset = 'x'",
+    ):
+        with pytest.raises(LedgerError, match="never changed or removed"):
+            ledger.store.transact(lambda run, sql=statement: run(sql))
+
+
+def test_every_commit_reaches_the_disk(tmp_path, monkeypatch):
+    found: list[tuple] = []
+
+    class Watched(sqlite3.Connection):
+        def execute(self, sql, *values):
+            if sql == "COMMIT":
+                settings = ("synchronous", "foreign_keys", "journal_mode")
+                found.append(
+                    tuple(super(Watched, self).execute(f"PRAGMA {x}").fetchone()[0] for x in settings)
+                )
+            return super().execute(sql, *values)
+
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite_store.sqlite3, "connect", lambda *a, **k: connect(*a, factory=Watched, **k))
+    full(tmp_path / "a.ledger")
+    assert len(found) >= 5
+    assert set(found) == {(3, 1, "delete")}  # EXTRA: the journal's folder is synchronised too
+
+
+@pytest.mark.services
+def test_every_commit_of_a_server_reaches_the_disk(place):
+    if "://" not in place[0]:
+        pytest.skip("this is about PostgreSQL")
+    ledger = make(place)
+    asked = ("SHOW synchronous_commit", "SHOW transaction_isolation")
+    found = ledger.store.transact(lambda run: [run(sql)[0][0] for sql in asked])
+    assert found == ["on", "serializable"]
+
+
+@pytest.mark.parametrize("name", ["isotone_composition", "sqlite_autoindex_isotone_finish_1"])
+def test_damage_in_a_page_that_nobody_reads_is_noticed(tmp_path, name):
+    path = tmp_path / "a.ledger"
+    full(path)
+    with closing(sqlite3.connect(path)) as connection:
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+        (page,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (name,)).fetchone()
+    content = bytearray(path.read_bytes())
+    content[(page - 1) * size : page * size] = b"\0" * size
+    path.write_bytes(content)
+    with pytest.raises(LedgerError, match="whole budget as spent"):
+        Ledger(path)
+
+
+@pytest.mark.parametrize(
+    ("total", "first", "second"),
+    [
+        ({"rho": 1}, Guarantee.zcdp("3/4"), Guarantee.zcdp("251/1000")),
+        ({"rho": 1}, Guarantee.zcdp("3/4"), Guarantee.pure("0.71")),
+        ({"epsilon": 9, "delta": "1e-5"}, Guarantee.approximate(1, "6e-6"), Guarantee.approximate(1, "5e-6")),
+    ],
+)
+def test_rho_and_delta_cannot_be_overspent(place, total, first, second):
+    ledger = make(place, **total)
+    ledger.charge(first)
+    for spend in (ledger.charge, ledger.check, lambda g: ledger.attempt(g, request="r").__enter__()):
+        with pytest.raises(BudgetError, match="too short"):
+            spend(second)
+    assert len(ledger.charges()) == 1
+
+
+# ---------------------------------------------------------------------------- format 1
+
+
+@pytest.fixture
+def old(tmp_path) -> Path:
+    path = tmp_path / "old.ledger"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(FORMAT_1.read_text(encoding="utf-8"))
+    return path
+
+
+def test_a_ledger_of_the_first_format_opens_and_counts(old):
+    before = old.read_bytes()
+    ledger = Ledger(old)
+    assert ledger.dataset == "survey 2021"
+    assert ledger.spent() == Cost(Fraction(7, 8), Fraction(1, 10**6))
+    assert [(c.state, c.release, c.finished) for c in ledger.charges()] == [
+        ("sealed", "b" * 64, True),
+        ("sealed", "", True),
+        ("charged", None, False),
+    ]
+    assert [c.number for c in ledger.finished("a" * 64)] == [1]
+    assert old.read_bytes() == before  # looking changes nothing
+
+
+def test_a_ledger_of_the_first_format_goes_on_and_resumes_nothing_old(old):
+    ledger = Ledger(old, epsilon=2, delta="1e-5", dataset="survey 2021")
+    half = Guarantee.pure("1/8", unit="person")
+    with ledger.attempt(half, request="c" * 64) as attempt:  # charge 3 may have been drawn
+        assert not attempt.resumed
+        attempt.draw()
+        attempt.seal("hash")
+    with pytest.raises(LedgerError, match="never changed or removed"):
+        ledger.store.transact(
+            lambda run: run("REPLACE INTO isotone_charge SELECT * FROM isotone_charge WHERE number = 1")
+        )
+    assert [c.state for c in Ledger(old).charges()] == ["sealed", "sealed", "charged", "sealed"]
+
+
+def test_a_composition_of_a_later_version_is_refused(tmp_path):
+    path = tmp_path / "a.ledger"
+    Ledger(path, epsilon=1)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(
+            "DROP TRIGGER isotone_composition_UPDATE; UPDATE isotone_composition SET rule = 'zcdp filter'"
+        )
+    with pytest.raises(LedgerError, match="'zcdp filter', which this version does not know"):
+        Ledger(path)
+
+
+# ---------------------------------------------------------------------------- addresses and places
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://u:SECRET@127.0.0.1:1/db",
+        "postgresql://127.0.0.1:1/db?user=u&password=SECRET",
+        "postgresql://127.0.0.1:1/db?password=x@SECRET",
+        "postgresql://u:SECRET@127.0.0.1:1/db?sslpassword=SECRET&application_name=SECRET",
+        "postgresql:///db?host=127.0.0.1&port=1&password=SECRET",
+        "postgresql://u:SE/SECRET@127.0.0.1:1/db",
+        "postgresql://u:SE?SECRET@127.0.0.1:1/db",
+        "postgresql://127.0.0.1:1/db?pasword=SECRET",
+        "postgresql://u:5432/SECRET@127.0.0.1:1/db",
+    ],
+)
+def test_no_password_is_ever_shown(url, monkeypatch):
+    monkeypatch.setenv("PGPASSWORD", "SECRET")
+    store = PostgresStore(url)
+    said = [repr(store)]
+    for ask in (PostgresStore.address.fget, PostgresStore.exists):
+        try:
+            said.append(str(ask(store)))
+        except LedgerError as error:
+            said += [str(error), repr(error.__cause__)]
+    assert len(said) >= 4
+    assert not [text for text in said if "SECRET" in text]
+
+
+def test_an_address_says_host_port_and_database():
+    assert PostgresStore("postgresql://u:p@db.example.org:5433/privacy?password=q").address == (
+        "postgresql://db.example.org:5433/privacy"
+    )
+
+
+def test_a_network_disk_is_refused_before_the_charge(tmp_path, monkeypatch):
+    ledger = Ledger(tmp_path / "a.ledger", epsilon=1)
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(
+        "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
+        f"36 22 0:32 / {str(tmp_path).replace(' ', chr(92) + '040')} rw shared:1 - nfs4 server:/x rw\n"
+    )
+    assert locks.network_disk(tmp_path, mounts) == "nfs4"
+    assert locks.network_disk(tmp_path.parent, mounts) is None
+    monkeypatch.setattr(locks, "network_disk", lambda folder: "nfs4")
+    with pytest.raises(LedgerError, match=r"network disk \(nfs4\)"), ledger.attempt(ONE, request="r"):
+        pytest.fail("charged without a lock")
+    assert ledger.charges() == []
+
+
+def test_a_disk_without_locks_is_refused_before_the_charge(tmp_path, monkeypatch):
+    ledger = Ledger(tmp_path / "a.ledger", epsilon=1)
+
+    def refuse(*_):
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr(locks.fcntl, "lockf", refuse)
+    with pytest.raises(OSError, match="No locks"):
+        locks.fcntl.lockf(0, 0)
+    with pytest.raises(LedgerError, match="No locks available"), ledger.attempt(ONE, request="r"):
+        pytest.fail("charged without a lock")
+    assert ledger.charges() == []
+
+
+def test_a_link_to_a_ledger_has_the_same_lock(tmp_path):
+    (tmp_path / "link.ledger").symlink_to(tmp_path / "a.ledger")
+    ledger = Ledger(tmp_path / "link.ledger", epsilon=1, dataset="x")
+    assert (tmp_path / "a.ledger").is_file()
+    assert (tmp_path / "link.ledger").is_symlink()
+    with ledger.attempt(ONE, request="r"):
+        assert not (tmp_path / "link.ledger.lock").exists()
+        assert (tmp_path / "a.ledger.lock").exists()
+
+
+def test_a_mistyped_path_starts_no_second_budget(tmp_path):
+    first = open_or_start(tmp_path / "survey.ledger", epsilon=1)
+    first.charge(ONE)
+    assert open_or_start(tmp_path / "survey.ledger", epsilon=1).remaining() == Cost()
+    with pytest.raises(LedgerError, match=r"its folder has 'survey.ledger'"):
+        open_or_start(tmp_path / "survy.ledger", epsilon=1)
+    with pytest.raises(LedgerError, match="does not exist"):
+        open_or_start(tmp_path / "survy" / "survey.ledger", epsilon=1)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["survey.ledger", "survey.ledger.lock"]
+
+
+@pytest.mark.services
+def test_a_mistyped_name_on_a_server_starts_no_budget(place):
+    if "://" not in place[0]:
+        pytest.skip("this is about PostgreSQL")
+    make(place)
+    assert open_or_start(place[0], dataset=place[1], epsilon=2).remaining() == Cost(Fraction(2))
+    with pytest.raises(LedgerError, match="has no data set"):
+        open_or_start(place[0], dataset=place[1] + "x", epsilon=2)
+
+
+def test_a_unit_has_a_name_of_its_own(tmp_path):
+    ledger = Ledger(tmp_path / "a.ledger", epsilon=2)
+    ledger.charge(Guarantee.pure(1, unit="person_id"))
+    with pytest.raises(LedgerError, match=r"unit_name='person_id'"):
+        ledger.charge(Guarantee.pure(1, unit="pid"))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"where": 5},
+        {"where": ""},
+        {"where": b"a.ledger"},
+        {"dataset": ""},
+        {"dataset": 7},
+        {"unit": 7},
+        {"unit": ""},
+        {"neighbours": "swap"},
+        {"epsilon": True},
+    ],
+)
+def test_a_wrong_argument_makes_no_file(tmp_path, monkeypatch, arguments):
+    monkeypatch.chdir(tmp_path)
+    given = {"where": "a.ledger", "epsilon": 1, **arguments}
+    with pytest.raises(InputError):
+        Ledger(given.pop("where"), **given)
+    assert list(tmp_path.iterdir()) == []
