@@ -42,15 +42,15 @@ def start_creation(where: str, dataset: str, kill_at: int = 0) -> BaseProcess:
 
 
 def start_attempt(
-    where: str, dataset: str, request: str, marker: Path, kill_at: int = 0, *, again: bool = False
+    place: tuple[str, str], request: str, marker: Path, kill_at: int = 0, *, again: bool = False
 ) -> BaseProcess:
     """A process that makes one attempt at a request; a line in ``marker`` stands for noise that was drawn."""
-    return _start(_attempt, where, dataset, request, marker, kill_at, again)
+    return _start(_attempt, *place, request, marker, kill_at, again)
 
 
-def start_sleeper(where: str, dataset: str, request: str, hold: Any, wake: Any, marker: Path) -> BaseProcess:
+def start_sleeper(place: tuple[str, str], request: str, hold: Any, wake: Any, marker: Path) -> BaseProcess:
     """A process that sleeps inside an attempt, from ``hold.set()`` until ``wake`` is set, and then draws."""
-    return _start(_sleep, where, dataset, request, hold, wake, marker)
+    return _start(_sleep, *place, request, hold, wake, marker)
 
 
 def event() -> Any:

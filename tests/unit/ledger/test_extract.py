@@ -1,12 +1,17 @@
 """Extracts of one charge: canonical, complete, and refused when they are anything else."""
 
 import json
+from typing import Any
 
 import pytest
 
 from isotone.errors import InputError, LedgerError
 from isotone.ledger import Ledger, extract_charge, read_extract
 from isotone.privacy.guarantee import Guarantee
+
+
+def canonical(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 @pytest.fixture
@@ -34,7 +39,8 @@ def test_an_extract_says_all_about_one_charge_and_is_canonical(ledger):
 def test_a_charge_that_is_not_there_is_named(ledger):
     with pytest.raises(LedgerError, match="no charge 3"):
         extract_charge(ledger, 3)
-    for number in (True, "1", 1.0, None):
+    wrong: tuple[Any, ...] = (True, "1", 1.0, None)
+    for number in wrong:
         with pytest.raises(InputError):
             extract_charge(ledger, number)
 
@@ -43,17 +49,15 @@ def test_a_charge_that_is_not_there_is_named(ledger):
     "forge",
     [
         lambda e: json.dumps(e, indent=1).encode(),
-        lambda e: json.dumps({**e, "format": "isotone ledger extract 9"}, **CANONICAL).encode(),
-        lambda e: json.dumps({**e, "more": 1}, **CANONICAL).encode(),
-        lambda e: json.dumps({k: v for k, v in e.items() if k != "unit"}, **CANONICAL).encode(),
-        lambda e: json.dumps({**e, "charge": {**e["charge"], "number": True}}, **CANONICAL).encode(),
-        lambda e: json.dumps({**e, "charge": {**e["charge"], "state": 1}}, **CANONICAL).encode(),
-        lambda e: json.dumps({**e, "budget": {**e["budget"], "epsilon": "1/0"}}, **CANONICAL).encode(),
-        lambda e: json.dumps({**e, "budget": {**e["budget"], "epsilon": "NaN"}}, **CANONICAL).encode(),
-        lambda e: json.dumps(
-            {**e, "budget": {**e["budget"], "epsilon": "1e999999999"}}, **CANONICAL
-        ).encode(),
-        lambda e: json.dumps([e], **CANONICAL).encode(),
+        lambda e: canonical({**e, "format": "isotone ledger extract 9"}),
+        lambda e: canonical({**e, "more": 1}),
+        lambda e: canonical({k: v for k, v in e.items() if k != "unit"}),
+        lambda e: canonical({**e, "charge": {**e["charge"], "number": True}}),
+        lambda e: canonical({**e, "charge": {**e["charge"], "state": 1}}),
+        lambda e: canonical({**e, "budget": {**e["budget"], "epsilon": "1/0"}}),
+        lambda e: canonical({**e, "budget": {**e["budget"], "epsilon": "NaN"}}),
+        lambda e: canonical({**e, "budget": {**e["budget"], "epsilon": "1e999999999"}}),
+        lambda e: canonical([e]),
         lambda e: b"[" * 90_000,
         lambda e: b"\xff",
         lambda e: b" " * 200_000,
@@ -64,6 +68,3 @@ def test_what_is_no_extract_is_refused(ledger, forge):
     entries = json.loads(extract_charge(ledger, 1))
     with pytest.raises(LedgerError, match=r"extract of a charge"):
         read_extract(forge(entries))
-
-
-CANONICAL = {"sort_keys": True, "separators": (",", ":"), "ensure_ascii": False}

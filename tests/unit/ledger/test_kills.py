@@ -24,7 +24,7 @@ from isotone.ledger import Cost, Ledger
 KILLED = -signal.SIGKILL
 
 
-def run(process):
+def run(process) -> int:
     process.join()
     return process.exitcode
 
@@ -37,12 +37,12 @@ def check_request(place, request, marker, moment):
     draws = Counter(marker.read_text().split())[request]
     assert draws <= len([c for c in mine if c.state in ("drawn", "sealed")]) <= len(mine) <= 1, moment
     before = ledger.spent().epsilon
-    code = run(start_attempt(where, dataset, request, marker))
+    code = run(start_attempt(place, request, marker))
     state = mine[0].state if mine else "none"
     assert code == {"none": 0, "charged": 0, "drawn": LOST, "sealed": SEALED}[state], moment
     assert ledger.spent().epsilon - before == (state == "none"), moment  # resumed at no cost
     if state == "drawn":
-        assert run(start_attempt(where, dataset, request, marker, again=True)) == 0
+        assert run(start_attempt(place, request, marker, again=True)) == 0
         assert ledger.spent().epsilon - before == 1
     assert [charge.release for charge in ledger.sealed(request)] == [f"hash of {request}"], moment
     marked = [c for c in ledger.charges() if c.state in ("drawn", "sealed")]
@@ -60,7 +60,7 @@ def test_a_kill_at_any_step_of_an_attempt_costs_one_charge_for_one_draw(place, t
     )  # a third of the moments, unless all are asked for
     for moment in range(1, 400, step):
         request = f"r{moment}"
-        code = run(start_attempt(*place, request, marker, moment))
+        code = run(start_attempt(place, request, marker, moment))
         if code == 0:
             break
         assert code == KILLED
@@ -98,7 +98,7 @@ def test_creators_at_once_make_one_ledger(place):
 def test_a_crowd_with_one_request_makes_one_charge_and_one_draw(place, tmp_path):
     marker = tmp_path / "drawn"
     ledger = make(place)
-    crowd = [start_attempt(*place, "r", marker) for _ in range(6)]
+    crowd = [start_attempt(place, "r", marker) for _ in range(6)]
     assert sorted(run(process) for process in crowd) == [0] + [SEALED] * 5
     assert marker.read_text() == "r\n"
     assert [charge.state for charge in ledger.charges()] == ["sealed"]
@@ -107,11 +107,11 @@ def test_a_crowd_with_one_request_makes_one_charge_and_one_draw(place, tmp_path)
 def test_a_live_process_is_not_resumed_and_a_dead_one_is(place, tmp_path):
     ledger, marker = make(place), tmp_path / "drawn"
     hold, wake = event(), event()
-    sleeper = start_sleeper(*place, "r", hold, wake, marker)
+    sleeper = start_sleeper(place, "r", hold, wake, marker)
     assert hold.wait(60)
-    assert run(start_sleeper(*place, "r", event(), wake, marker)) == BUSY
+    assert run(start_sleeper(place, "r", event(), wake, marker)) == BUSY
     assert [charge.state for charge in ledger.charges()] == ["charged"]
-    waiter = start_attempt(*place, "r", marker)
+    waiter = start_attempt(place, "r", marker)
     sleeper.kill()
     assert run(sleeper) == KILLED
     assert run(waiter) == 0  # the lock went with the process
@@ -122,9 +122,9 @@ def test_a_live_process_is_not_resumed_and_a_dead_one_is(place, tmp_path):
 def test_other_requests_do_not_wait(place, tmp_path):
     make(place)
     hold, wake = event(), event()
-    sleeper = start_sleeper(*place, "r", hold, wake, tmp_path / "drawn")
+    sleeper = start_sleeper(place, "r", hold, wake, tmp_path / "drawn")
     assert hold.wait(60)
-    assert run(start_attempt(*place, "s", tmp_path / "drawn")) == 0
+    assert run(start_attempt(place, "s", tmp_path / "drawn")) == 0
     wake.set()
     assert run(sleeper) == 0
 
@@ -133,10 +133,10 @@ def test_a_sleeper_whose_charge_was_resumed_loses_the_draw(tmp_path):
     place, marker = (str(tmp_path / "survey.ledger"), "survey"), tmp_path / "drawn"
     ledger = make(place)
     hold, wake = event(), event()
-    sleeper = start_sleeper(*place, "r", hold, wake, marker)
+    sleeper = start_sleeper(place, "r", hold, wake, marker)
     assert hold.wait(60)
     (tmp_path / "survey.ledger.lock").unlink()  # as a careless person might: the lock is lost, not its holder
-    assert run(start_attempt(*place, "r", marker)) == 0
+    assert run(start_attempt(place, "r", marker)) == 0
     wake.set()
     assert run(sleeper) == REFUSED
     assert marker.read_text() == "r\n"
@@ -149,14 +149,14 @@ def test_a_broken_session_loses_the_lock_and_the_draw(place, tmp_path):
         pytest.skip("a file has no session")
     ledger, marker = make(place), tmp_path / "drawn"
     hold, wake = event(), event()
-    sleeper = start_sleeper(*place, "r", hold, wake, marker)
+    sleeper = start_sleeper(place, "r", hold, wake, marker)
     assert hold.wait(60)
     ledger.store.transact(
         lambda execute: execute(
             "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid()"
         )
     )
-    assert run(start_attempt(*place, "r", marker)) == 0
+    assert run(start_attempt(place, "r", marker)) == 0
     wake.set()
     assert run(sleeper) == REFUSED
     assert marker.read_text() == "r\n"

@@ -4,6 +4,7 @@ import sqlite3
 from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.ledger_worker import make
@@ -223,7 +224,7 @@ def test_no_password_is_ever_shown(url, monkeypatch):
     monkeypatch.setenv("PGPASSWORD", "SECRET")
     store = PostgresStore(url)
     said = [repr(store)]
-    for ask in (PostgresStore.address.fget, PostgresStore.exists):
+    for ask in (lambda store: store.address, PostgresStore.exists):
         try:
             said.append(str(ask(store)))
         except LedgerError as error:
@@ -321,7 +322,7 @@ def test_a_unit_has_a_name_of_its_own(tmp_path):
 )
 def test_a_wrong_argument_makes_no_file(tmp_path, monkeypatch, arguments):
     monkeypatch.chdir(tmp_path)
-    given = {"where": "a.ledger", "epsilon": 1, **arguments}
+    given: dict[str, Any] = {"where": "a.ledger", "epsilon": 1, **arguments}
     with pytest.raises(InputError):
         Ledger(given.pop("where"), **given)
     assert list(tmp_path.iterdir()) == []
