@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.errors import InputError
+from isotone.kernels import kernel
 from isotone.order.closure import ends_by_start
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def as_rows(P: Poset, y: ArrayLike) -> Floats:
     return rows
 
 
-@njit(cache=True)
+@kernel
 def _climb(y: Floats, order: Ints, starts: Ints, lowers: Ints, p: Floats, q: Floats) -> None:
     """The smallest p and q of one vector, bottom up."""
     for z in order:
@@ -106,7 +106,7 @@ def _climb(y: Floats, order: Ints, starts: Ints, lowers: Ints, p: Floats, q: Flo
             p[z], q[z] = a, a - y[z]
 
 
-@njit(cache=True)
+@kernel
 def _norms(rows: Floats, order: Ints, starts: Ints, lowers: Ints) -> Floats:
     p, q = np.empty(order.size), np.empty(order.size)
     result = np.empty(rows.shape[0])
@@ -116,7 +116,7 @@ def _norms(rows: Floats, order: Ints, starts: Ints, lowers: Ints) -> Floats:
     return result
 
 
-@njit(cache=True)
+@kernel
 def _parts(y: Floats, order: Ints, starts: Ints, lowers: Ints) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     p, q = np.empty(order.size), np.empty(order.size)
     _climb(y, order, starts, lowers, p, q)

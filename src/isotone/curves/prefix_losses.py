@@ -9,8 +9,9 @@ it reads the records from the last to the first and the fit falls.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from isotone.kernels import kernel
 
 __all__ = ["add_linear_losses", "add_squared_losses", "add_table_losses"]
 
@@ -20,7 +21,7 @@ FRACTION = 30
 """Binary digits that are kept of the fractional part of a block's squared loss."""
 
 
-@njit(cache=True)
+@kernel
 def _push(values: Ints, weights: Ints, size: int, value: int, weight: int) -> None:
     """Add an entry to a heap whose largest value is at 0."""
     place = size
@@ -33,7 +34,7 @@ def _push(values: Ints, weights: Ints, size: int, value: int, weight: int) -> No
     values[place], weights[place] = value, weight
 
 
-@njit(cache=True)
+@kernel
 def _pop(values: Ints, weights: Ints, size: int) -> None:
     """Remove the entry at 0 from a heap of ``size`` entries."""
     last = size - 1
@@ -52,7 +53,7 @@ def _pop(values: Ints, weights: Ints, size: int) -> None:
     values[place], weights[place] = value, weight
 
 
-@njit(cache=True)
+@kernel
 def add_linear_losses(
     levels: Ints,
     weights: Ints,
@@ -94,7 +95,7 @@ def add_linear_losses(
         run += step
 
 
-@njit(cache=True)
+@kernel
 def _block_loss(weight: int, total: int, squares: int, low: int, high: int) -> tuple[int, int]:
     """The squared loss of a block at its mean, moved into [low, high]: ``(a, b)`` means ``a − b/2**30``, rounded up."""
     mean = total // weight
@@ -109,7 +110,7 @@ def _block_loss(weight: int, total: int, squares: int, low: int, high: int) -> t
     return squares - 2 * mean * total + mean * mean * weight - whole, part
 
 
-@njit(cache=True)
+@kernel
 def add_squared_losses(
     levels: Ints,
     weights: Ints,
@@ -152,7 +153,7 @@ def add_squared_losses(
         run += step
 
 
-@njit(cache=True)
+@kernel
 def _at_least(total: int, weight: int, other_total: int, other_weight: int) -> bool:
     """Whether ``total/weight >= other_total/other_weight``, exactly and without large products."""
     mean, other = total // weight, other_total // other_weight
@@ -161,7 +162,7 @@ def _at_least(total: int, weight: int, other_total: int, other_weight: int) -> b
     return (total - mean * weight) * other_weight >= (other_total - other * other_weight) * weight
 
 
-@njit(cache=True)
+@kernel
 def add_table_losses(
     levels: Ints,
     weights: Ints,

@@ -12,12 +12,11 @@ from fractions import Fraction
 from math import expm1
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
+from isotone.kernels import Flag, Int, Ints, Words, kernel
 from isotone.noise.bits import random_words
-from isotone.noise.compiled import Flag, Int, Ints, Words
 from isotone.noise.digits import BASE_BITS, DigitTable, geometric_digits
 
 __all__ = ["SMALLEST_RATE", "draw_digits", "geometrics", "two_sided_geometrics"]
@@ -93,7 +92,7 @@ def _expected_words(table: DigitTable, size: int, two_sided: bool) -> int:
     return 8 + int(1.01 * tries * size * len(table.rates))
 
 
-@njit(cache=True)
+@kernel
 def _place(
     values: Ints, two_sided: Flag, unbounded: Flag, rows: Int, state: Ints, digit: Int, sign: Int
 ) -> Flag:
@@ -117,7 +116,7 @@ def _place(
     return True
 
 
-@njit(cache=True)
+@kernel
 def _fill(
     values: Ints, two_sided: Flag, unbounded: Flag, thresholds: Words, guides: Ints, words: Words, state: Ints
 ) -> Int:

@@ -8,9 +8,8 @@ ones: ``C <= true sum <= C·(1 + 2**-50) + 2·terms + 1`` (docs/theory/sampling.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from isotone.noise.compiled import Flag, Int, Ints, Word, Words
+from isotone.kernels import Flag, Int, Ints, Word, Words, kernel
 from isotone.noise.wide import below, exp2_negative, multiply, shift_left, shift_right
 
 __all__ = ["DONE", "EMPTY", "NEED_WORDS", "SCALE", "SEGMENT", "UNDECIDED", "WORD", "choose_segments"]
@@ -26,7 +25,7 @@ ABOVE_TOTAL, BETWEEN_BOUNDS = -1, -2
 _0, _1, _ALL = np.uint64(0), np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
-@njit(cache=True)
+@kernel
 def _octaves(distance: Word, mantissa: Word, places: Int) -> tuple[Int, Word]:
     """``distance·mantissa / 2**places`` as an integer part (at most FAR) and 64 fractional bits."""
     high, low = multiply(distance, mantissa)
@@ -40,7 +39,7 @@ def _octaves(distance: Word, mantissa: Word, places: Int) -> tuple[Int, Word]:
     return np.int64(whole_low), shift_right(high, low, places - 64)[1]
 
 
-@njit(cache=True)
+@kernel
 def _bit_length(number: Int) -> Int:
     length = 0
     while number > 0:
@@ -49,7 +48,7 @@ def _bit_length(number: Int) -> Int:
     return length
 
 
-@njit(cache=True)
+@kernel
 def _upper(high: Word, low: Word, terms: Int) -> tuple[Word, Word]:
     """An upper bound of the true sum of ``terms`` weights whose lower bounds add up to (high, low)."""
     more_high, more_low = shift_right(high, low, CLOSENESS)
@@ -60,7 +59,7 @@ def _upper(high: Word, low: Word, terms: Int) -> tuple[Word, Word]:
     return high + more_high + (_1 if total < low else _0), total
 
 
-@njit(cache=True)
+@kernel
 def _best_score(scores: Ints, counts: Ints, start: Int, stop: Int) -> tuple[Flag, Int]:
     """Whether the segment has a candidate (and no negative multiplicity), and the least score of one."""
     found, best = False, np.int64(0)
@@ -75,7 +74,7 @@ def _best_score(scores: Ints, counts: Ints, start: Int, stop: Int) -> tuple[Flag
     return found, best
 
 
-@njit(cache=True)
+@kernel
 def _largest(
     scores: Ints, counts: Ints, start: Int, stop: Int, best: Int, mantissa: Word, places: Int
 ) -> Int:
@@ -90,7 +89,7 @@ def _largest(
     return top
 
 
-@njit(cache=True)
+@kernel
 def _add_up(
     scores: Ints,
     counts: Ints,
@@ -121,7 +120,7 @@ def _add_up(
         sums[i - start, 1] = low
 
 
-@njit(cache=True)
+@kernel
 def _place(high: Word, low: Word, sums: Words, size: Int) -> Int:
     """The candidate of a uniform in ``[u, u + 1)``, or ABOVE_TOTAL, or BETWEEN_BOUNDS if that is open."""
     first, last = 0, size
@@ -138,7 +137,7 @@ def _place(high: Word, low: Word, sums: Words, size: Int) -> Int:
     return first if first < size else ABOVE_TOTAL
 
 
-@njit(cache=True)
+@kernel
 def choose_segments(
     scores: Ints,
     counts: Ints,

@@ -8,9 +8,8 @@ an integer computation.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from isotone.noise.compiled import Floats, Int, Ints, Real, Word, Words
+from isotone.kernels import Floats, Int, Ints, Real, Word, Words, kernel
 from isotone.noise.wide import exp2_negative
 
 __all__ = ["DONE", "PROPOSAL", "TAKEN", "UNDECIDED", "accept", "put"]
@@ -25,7 +24,7 @@ LARGEST_ERROR = 2.0**-16
 _1, _11, _32 = np.uint64(1), np.uint64(11), np.uint64(32)
 
 
-@njit(cache=True)
+@kernel
 def put(values: Ints, proposal: Int, sign: Int, places: Int, state: Ints) -> None:
     """Store an accepted proposal: signed, and rounded if it is continuous. Minus zero is not stored."""
     if places == 0:
@@ -38,7 +37,7 @@ def put(values: Ints, proposal: Int, sign: Int, places: Int, state: Ints) -> Non
     state[TAKEN] += 1
 
 
-@njit(cache=True)
+@kernel
 def _acceptance(exponent: Real, error: Real) -> tuple[Word, Word]:
     """A bracket of ``2**63·exp(-x)`` for ``|x - exponent| <= error``, ``x >= 0``."""
     if exponent - error > FARTHEST:
@@ -53,7 +52,7 @@ def _acceptance(exponent: Real, error: Real) -> tuple[Word, Word]:
     return (mantissa - slack) >> by, ((mantissa + slack) >> by) + _1
 
 
-@njit(cache=True)
+@kernel
 def accept(
     values: Ints,
     proposals: Ints,

@@ -9,11 +9,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from isotone.kernels import Flag, Int, Word, kernel
 from isotone.noise.brackets import exp_negative, log_two
-from isotone.noise.compiled import Flag, Int, Word
 
 __all__ = ["POWER_ERROR", "below", "exp2_negative", "multiply", "shift_left", "shift_right"]
 
@@ -37,7 +36,7 @@ _FIRST, _SECOND, _THIRD = _powers_of_two(8), _powers_of_two(16), _powers_of_two(
 _LOG_TWO = np.uint64(log_two(64)[0])
 
 
-@njit(cache=True)
+@kernel
 def multiply(a: Word, b: Word) -> tuple[Word, Word]:
     """The product of two 64-bit integers as (high, low) words."""
     a_low, a_high = a & _LOW, a >> _32
@@ -48,7 +47,7 @@ def multiply(a: Word, b: Word) -> tuple[Word, Word]:
     return a_high * b_high + (middle >> _32) + (cross >> _32), (cross << _32) | (low & _LOW)
 
 
-@njit(cache=True)
+@kernel
 def shift_right(high: Word, low: Word, places: Int) -> tuple[Word, Word]:
     """A 128-bit integer shifted right by ``places >= 0``."""
     if places == 0:
@@ -61,7 +60,7 @@ def shift_right(high: Word, low: Word, places: Int) -> tuple[Word, Word]:
     return _0, _0
 
 
-@njit(cache=True)
+@kernel
 def shift_left(high: Word, low: Word, places: Int) -> tuple[Word, Word]:
     """A 128-bit integer shifted left by ``places >= 0``; bits beyond 128 are lost."""
     if places == 0:
@@ -74,20 +73,20 @@ def shift_left(high: Word, low: Word, places: Int) -> tuple[Word, Word]:
     return _0, _0
 
 
-@njit(cache=True)
+@kernel
 def below(a_high: Word, a_low: Word, b_high: Word, b_low: Word) -> Flag:
     """Whether one 128-bit integer is below another."""
     return a_high < b_high or (a_high == b_high and a_low < b_low)
 
 
-@njit(cache=True)
+@kernel
 def _scaled_product(a: Word, b: Word) -> Word:
     """``floor(a·b / 2**63)`` for numbers up to 2**63."""
     high, low = multiply(a, b)
     return (high << _1) | (low >> _63)
 
 
-@njit(cache=True)
+@kernel
 def exp2_negative(fraction: Word) -> Word:
     """``2**63 · 2**(-fraction / 2**64)``, off by less than POWER_ERROR.
 

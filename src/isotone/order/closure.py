@@ -9,8 +9,9 @@ everything here is O(m) but the closure and the reduction, which are O(m n / 64)
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from isotone.kernels import kernel
 
 __all__ = [
     "Bits",
@@ -29,7 +30,7 @@ Ints = NDArray[np.int64]
 Bits = NDArray[np.uint64]
 
 
-@njit(cache=True)
+@kernel
 def ends_by_start(n: int, start: Ints, end: Ints) -> tuple[Ints, Ints]:
     """The rows ``(starts, ends)`` of the relation with the pairs ``(start[k], end[k])``, in their order."""
     starts = np.zeros(n + 1, np.int64)
@@ -45,7 +46,7 @@ def ends_by_start(n: int, start: Ints, end: Ints) -> tuple[Ints, Ints]:
     return starts, ends
 
 
-@njit(cache=True)
+@kernel
 def linear_order(starts: Ints, lowers: Ints) -> tuple[Ints, Ints]:
     """A linear extension, bottom up, and a cycle: one of the two is empty.
 
@@ -85,7 +86,7 @@ def linear_order(starts: Ints, lowers: Ints) -> tuple[Ints, Ints]:
     return order, path[:0]
 
 
-@njit(cache=True)
+@kernel
 def closure(order: Ints, starts: Ints, uppers: Ints) -> Bits:
     """The reflexive transitive closure; ``order`` is a linear extension, rows hold what lies above."""
     n = order.size
@@ -100,7 +101,7 @@ def closure(order: Ints, starts: Ints, uppers: Ints) -> Bits:
     return bits
 
 
-@njit(cache=True)
+@kernel
 def reduction(order: Ints, lower: Ints, upper: Ints, bits: Bits) -> Ints:
     """The covers among the pairs ``(lower[k], upper[k])``, an ``(m, 2)`` array in lexicographic order.
 
@@ -136,7 +137,7 @@ def reduction(order: Ints, lower: Ints, upper: Ints, bits: Bits) -> Ints:
     return covers[:found].copy()
 
 
-@njit(cache=True)
+@kernel
 def levels(order: Ints, starts: Ints, lowers: Ints) -> Ints:
     """For each element the length of the longest chain below it (0 for a minimal one)."""
     level = np.zeros(order.size, np.int64)
@@ -146,7 +147,7 @@ def levels(order: Ints, starts: Ints, lowers: Ints) -> Ints:
     return level
 
 
-@njit(cache=True)
+@kernel
 def sizes(bits: Bits) -> Ints:
     """The number of bits set in each row."""
     size = np.zeros(bits.shape[0], np.int64)
@@ -171,7 +172,7 @@ for _bit in range(64):
     _BIT_OF[((1 << _bit) * int(_DE_BRUIJN) % 2**64) >> 58] = _bit
 
 
-@njit(cache=True)
+@kernel
 def lowest_bit(word: np.uint64) -> int:
     """The position of the lowest bit that is set (in a word that is not 0)."""
     return _BIT_OF[((word & (~word + np.uint64(1))) * _DE_BRUIJN) >> np.uint64(58)]

@@ -9,15 +9,16 @@ maximum flow, in exact integers.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from isotone.kernels import kernel
 
 __all__ = ["heaviest_filter"]
 
 _UNLIMITED = np.int64(2**62)
 
 
-@njit(cache=True)
+@kernel
 def _distances(
     source: int,
     first: NDArray[np.int64],
@@ -44,7 +45,7 @@ def _distances(
     return distance
 
 
-@njit(cache=True)
+@kernel
 def _blocking_flow(
     source: int,
     sink: int,
@@ -88,7 +89,7 @@ def _blocking_flow(
             current[u] = after[current[u]]
 
 
-@njit(cache=True)
+@kernel
 def heaviest_filter(weights: NDArray[np.int64], covers: NDArray[np.int64]) -> tuple[int, NDArray[np.bool_]]:
     """The largest total weight of a filter, and the smallest filter that has it.
 

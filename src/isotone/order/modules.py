@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from isotone.kernels import kernel
 from isotone.order.closure import Bits, Ints
 
 __all__ = ["PrimeSplits", "parallel_labels", "series_labels"]
@@ -31,7 +31,7 @@ def series_labels(balance: Ints) -> Ints:
     return labels
 
 
-@njit(cache=True)
+@kernel
 def parallel_labels(
     members: Ints, place: Ints, first: int, upper_starts: Ints, uppers: Ints, lower_starts: Ints, lowers: Ints
 ) -> Ints:
@@ -61,7 +61,7 @@ def parallel_labels(
     return labels
 
 
-@njit(cache=True)
+@kernel
 def _relation(up: Bits, down: Bits, x: Any, y: Any) -> Any:
     """How x sees y: 1 where y is above, 2 where below, 0 where unrelated."""
     shift = np.uint64(y & 63)
@@ -102,7 +102,7 @@ class PrimeSplits:
         return np.argsort(np.argsort(first))[label]
 
 
-@njit(cache=True)
+@kernel
 def _modules_without_first(up: Bits, down: Bits, members: Ints) -> Ints:
     """For each member but the first a label of the largest module that holds it and not the first.
 
@@ -151,7 +151,7 @@ def _modules_without_first(up: Bits, down: Bits, members: Ints) -> Ints:
     return labels
 
 
-@njit(cache=True)
+@kernel
 def _divide(
     up: Bits, down: Bits, members: Ints, watcher: Any, seat: Ints, p: Any, stop: Any, sees: Bits, spare: Ints
 ) -> tuple[int, int]:
@@ -174,7 +174,7 @@ def _divide(
     return begin[1], begin[2]
 
 
-@njit(cache=True)
+@kernel
 def _forcing_ranks(up: Bits, down: Bits, members: Ints, parts: Ints) -> Ints:
     """For each member the place of its part's strong component in the graph of forcing, sources first.
 

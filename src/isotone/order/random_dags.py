@@ -9,9 +9,9 @@ leaves things as they are: the chain converges to the uniform distribution.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from isotone.errors import InputError
+from isotone.kernels import kernel
 from isotone.order.closure import Bits, Ints, lowest_bit, unpack
 
 __all__ = ["default_steps", "random_dag"]
@@ -47,7 +47,7 @@ def random_dag(n: int, rng: np.random.Generator, steps: int | None = None) -> In
     return np.argwhere(unpack(arcs, n))
 
 
-@njit(cache=True)
+@kernel
 def _walk(arcs: Bits, pairs: Ints) -> None:
     """One step of the chain for each pair, in place; bit j of row i is the arc i → j."""
     n, words = arcs.shape
@@ -62,7 +62,7 @@ def _walk(arcs: Bits, pairs: Ints) -> None:
             arcs[i, j >> 6] |= bit
 
 
-@njit(cache=True)
+@kernel
 def _leads_to(arcs: Bits, start: int, goal: int, reached: Bits, waiting: Ints) -> bool:
     """Whether a path leads from ``start`` to ``goal``; ``reached`` and ``waiting`` are scratch space."""
     goal_word, goal_bit = goal >> 6, np.uint64(1) << np.uint64(goal & 63)

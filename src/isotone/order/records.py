@@ -10,10 +10,10 @@ from collections.abc import Hashable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.errors import InputError
+from isotone.kernels import kernel
 from isotone.order.closure import Ints
 
 __all__ = ["Record", "are_filters", "close_all", "like", "read_matrix", "read_record"]
@@ -71,7 +71,7 @@ def like(record: Record, names: Sequence[Hashable], answers: Answers) -> Any:
     return answers
 
 
-@njit(cache=True)
+@kernel
 def are_filters(covers: Ints, matrix: Answers) -> Answers:
     """For each row whether it is closed upward."""
     closed = np.ones(matrix.shape[0], np.bool_)
@@ -83,7 +83,7 @@ def are_filters(covers: Ints, matrix: Answers) -> Answers:
     return closed
 
 
-@njit(cache=True)
+@kernel
 def close_all(covers: Ints, matrix: Answers) -> None:
     """Close each row upward, in place; ``covers`` come in a linear order of their lower elements."""
     for row in range(matrix.shape[0]):

@@ -7,8 +7,8 @@ that number is n minus the size of a largest matching between elements and eleme
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from isotone.kernels import kernel
 from isotone.order import closure
 from isotone.order.closure import Bits, Ints
 
@@ -28,7 +28,7 @@ def width(levels: Ints, lower: Ints, upper: Ints) -> int:
     return n - _largest_matching(closure.closure(np.arange(n), *rows))
 
 
-@njit(cache=True)
+@kernel
 def _largest_matching(bits: Bits) -> int:
     """The size of a largest matching of elements to elements strictly above them.
 
@@ -69,7 +69,7 @@ def _largest_matching(bits: Bits) -> int:
     return size
 
 
-@njit(cache=True)
+@kernel
 def _next_above(bits: Bits, x: int, fresh: Bits, w: int) -> tuple[int, int]:
     """Take the first fresh element strictly above x from word w on: its word and number (or −1)."""
     own = np.uint64(1) << np.uint64(x & 63)

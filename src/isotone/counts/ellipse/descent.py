@@ -11,9 +11,9 @@ from collections import deque
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from isotone.kernels import kernel
 from isotone.mechanism import Progress, no_progress
 
 __all__ = ["descend"]
@@ -92,7 +92,7 @@ def _direction(gradient: _Floats, moves: deque[tuple[_Floats, _Floats, float]]) 
 
 
 # Compiled, not numpy: products in fresh memory cost more than the sums, and BLAS would wake its threads each time.
-@njit(cache=True, fastmath=True)
+@kernel(fastmath=True)
 def _dot(a: _Floats, b: _Floats) -> float:
     total = 0.0
     for i in range(a.size):
@@ -100,7 +100,7 @@ def _dot(a: _Floats, b: _Floats) -> float:
     return total
 
 
-@njit(cache=True)
+@kernel
 def _add(a: _Floats, factor: float, b: _Floats) -> None:
     for i in range(a.size):
         a[i] += factor * b[i]

@@ -11,12 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.special import expit
 
 from isotone.counts.ellipse.descent import descend
 from isotone.counts.ellipse.grove import Grove
+from isotone.kernels import kernel
 from isotone.mechanism import Progress, no_progress
 
 __all__ = ["ForestEllipse", "fit_forest"]
@@ -130,7 +130,7 @@ def _elements_below(grove: Grove) -> _Floats:
     return size
 
 
-@njit(cache=True)
+@kernel
 def _evaluate(
     parent: _Ints,
     depth: _Ints,
@@ -193,7 +193,7 @@ def _evaluate(
     return trace, gradient, by_scale, pivot, share, weight
 
 
-@njit(cache=True, inline="always")
+@kernel(inline="always")
 def _hand_over(
     front: _Floats,
     front_d: _Floats,
@@ -221,7 +221,7 @@ def _hand_over(
             )
 
 
-@njit(cache=True, inline="always")
+@kernel(inline="always")
 def _take_over(
     front: _Floats,
     front_d: _Floats,

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.linalg import get_lapack_funcs, solve_triangular
 
 from isotone.counts.ellipse.chain import ChainEllipse
 from isotone.counts.ellipse.dense import DenseEllipse
+from isotone.kernels import kernel
 from isotone.order.heaviest_filter import heaviest_filter
 
 __all__ = ["DenseStrategy", "chain_strategy", "dense_strategy", "exact_gram"]
@@ -234,7 +234,7 @@ def _total(numbers: _Ints) -> int:
     return (int(np.sum(numbers >> 32)) << 32) + int(np.sum(numbers & 0xFFFFFFFF))
 
 
-@njit(cache=True)
+@kernel
 def _longest_prefix(Q: NDArray[np.int32]) -> int:
     """The largest |Qv|² on a chain, where a record is the root and some elements below it in a row."""
     n = Q.shape[0]
@@ -250,7 +250,7 @@ def _longest_prefix(Q: NDArray[np.int32]) -> int:
     return squares.max()
 
 
-@njit(cache=True)
+@kernel
 def _nearest(Q: NDArray[np.int32], noise: _Ints) -> tuple[_Ints, _Ints]:
     """Integers k, from the last row up, and what is left of ``noise − Q k``, at most half a pivot each."""
     n = noise.size

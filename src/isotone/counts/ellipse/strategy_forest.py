@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from isotone.counts.ellipse.forest import ForestEllipse
 from isotone.counts.ellipse.grove import Grove, plant
+from isotone.kernels import kernel
 
 __all__ = ["ForestStrategy", "forest_strategy", "plain_strategy"]
 
@@ -138,7 +138,7 @@ def _longest(grove: Grove, terms: _Ints, max_size: int | None) -> int:
     )
 
 
-@njit(cache=True)
+@kernel
 def _filter_terms(
     parent: _Ints, width: _Ints, start: _Ints, copies: _Ints, pivot: _Ints, ties: _Ints
 ) -> _Ints:
@@ -165,7 +165,7 @@ def _filter_terms(
     return terms
 
 
-@njit(cache=True)
+@kernel
 def _heaviest_filter(parent: _Ints, times: _Ints, terms: _Ints) -> int:
     """The largest sum of terms over sets that hold the root and, with an element, all above it."""
     best = terms.copy()
@@ -175,7 +175,7 @@ def _heaviest_filter(parent: _Ints, times: _Ints, terms: _Ints) -> int:
     return best[0]
 
 
-@njit(cache=True)
+@kernel
 def _longest_difference(
     parent: _Ints,
     depth: _Ints,
@@ -225,7 +225,7 @@ def _longest_difference(
     return best[0]
 
 
-@njit(cache=True)
+@kernel
 def _variances(
     parent: _Ints, depth: _Ints, width: _Ints, start: _Ints, fresh: _Floats, share: _Floats
 ) -> _Floats:
@@ -252,7 +252,7 @@ def _variances(
     return variance
 
 
-@njit(cache=True)
+@kernel
 def _nearest(
     parents: _Ints,
     top_down: _Ints,
@@ -286,7 +286,7 @@ def _nearest(
     return whole, left
 
 
-@njit(cache=True)
+@kernel
 def _solve(
     parents: _Ints,
     top_down: _Ints,
@@ -316,7 +316,7 @@ def _solve(
     return result
 
 
-@njit(cache=True)
+@kernel
 def _multiply(
     parents: _Ints,
     top_down: _Ints,

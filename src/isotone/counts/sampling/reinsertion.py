@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from isotone.kernels import kernel
 
 if TYPE_CHECKING:
     from isotone.order import Poset
@@ -42,7 +43,7 @@ def wander(
     return orders, sizes
 
 
-@njit(cache=True)
+@kernel
 def _move(
     less: NDArray[np.bool_], row: Orders, side: Ints, picks: Ints, uniforms: NDArray[np.float64]
 ) -> None:
@@ -67,7 +68,7 @@ def _move(
         row[place] = x
 
 
-@njit(cache=True)
+@kernel
 def _gap(less: NDArray[np.bool_], row: Orders, start: int, stop: int, x: int) -> tuple[int, int]:
     """The first and the last place at which x fits on a side that takes the places from start to stop."""
     low = start

@@ -11,8 +11,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from isotone.kernels import kernel
 
 __all__ = ["fits", "put_back", "try_pairs"]
 
@@ -22,7 +23,7 @@ Matrix = NDArray[np.int8]
 Int64 = Any  # an integer in compiled code
 
 
-@njit(cache=True)
+@kernel
 def put_back(
     P: Matrix, Q: Matrix, placed: NDArray[np.bool_], order: Ints, reach: float, style: Int64
 ) -> None:
@@ -52,7 +53,7 @@ def put_back(
             _try(P, Q, trial, w, candidates[k], placed, reach)
 
 
-@njit(cache=True)
+@kernel
 def try_pairs(P: Matrix, Q: Matrix, pairs: Ints, reach: float) -> None:
     """Try to put back each of the pairs, one by one."""
     trial, placed = np.empty_like(Q), np.ones(P.shape[0], np.bool_)
@@ -60,7 +61,7 @@ def try_pairs(P: Matrix, Q: Matrix, pairs: Ints, reach: float) -> None:
         _try(P, Q, trial, pairs[k, 0], pairs[k, 1], placed, reach)
 
 
-@njit(cache=True)
+@kernel
 def _try(
     P: Matrix, Q: Matrix, trial: Matrix, x: Int64, y: Int64, placed: NDArray[np.bool_], reach: float
 ) -> None:
@@ -71,7 +72,7 @@ def _try(
             Q[:] = trial
 
 
-@njit(cache=True)
+@kernel
 def _relate(Q: Matrix, x: Int64, y: Int64, relation: Int64) -> None:
     """Add x < y (relation 1) or x > y (relation 2), and what follows by transitivity."""
     low, high = (x, y) if relation == 1 else (y, x)
@@ -85,7 +86,7 @@ def _relate(Q: Matrix, x: Int64, y: Int64, relation: Int64) -> None:
                     Q[u, v], Q[v, u] = 1, 2
 
 
-@njit(cache=True)
+@kernel
 def _between(P: Matrix, x: Int64, y: Int64) -> Int64:
     count = 0
     for z in range(P.shape[0]):
@@ -94,7 +95,7 @@ def _between(P: Matrix, x: Int64, y: Int64) -> Int64:
     return count
 
 
-@njit(cache=True)
+@kernel
 def fits(Q: Matrix, w: Int64, placed: NDArray[np.bool_], reach: float) -> bool:
     """Whether every prime block of the connected component of w is within reach."""
     n = Q.shape[0]
@@ -133,7 +134,7 @@ def fits(Q: Matrix, w: Int64, placed: NDArray[np.bool_], reach: float) -> bool:
     return True
 
 
-@njit(cache=True)
+@kernel
 def _component(Q: Matrix, w: Int64, members: Ints, unrelated: bool, label: Ints) -> Ints:
     """The members connected to w by relations (or by their absence), w first."""
     found, count = np.empty(members.size, np.int64), 1
@@ -152,7 +153,7 @@ def _component(Q: Matrix, w: Int64, members: Ints, unrelated: bool, label: Ints)
     return found[:count]
 
 
-@njit(cache=True)
+@kernel
 def _children(Q: Matrix, part: Ints, label: Ints) -> tuple[Int64, bool]:
     """Label the children of a module: how many there are, and whether it is prime.
 
@@ -165,7 +166,7 @@ def _children(Q: Matrix, part: Ints, label: Ints) -> tuple[Int64, bool]:
     return _prime_children(Q, part, label), True
 
 
-@njit(cache=True)
+@kernel
 def _prime_children(Q: Matrix, part: Ints, label: Ints) -> Int64:
     """The largest proper modules of a prime module.
 
@@ -200,7 +201,7 @@ def _prime_children(Q: Matrix, part: Ints, label: Ints) -> Int64:
     return children
 
 
-@njit(cache=True)
+@kernel
 def _refine(Q: Matrix, part: Ints, label: Ints) -> Int64:
     """Label part[0] by 0 and the other members by the largest module without it; the number of labels."""
     n = part.size
@@ -236,7 +237,7 @@ def _refine(Q: Matrix, part: Ints, label: Ints) -> Int64:
     return classes
 
 
-@njit(cache=True)
+@kernel
 def _reaches_most(Q: Matrix, v: Int64, some: Ints) -> Int64:
     """A class that forces, step by step, every class that forces it: the last root of a depth-first search."""
     classes = some.size

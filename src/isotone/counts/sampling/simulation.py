@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from isotone.counts.norm import bottom_up
+from isotone.kernels import kernel
 
 if TYPE_CHECKING:
     from isotone.order import Poset
@@ -39,7 +39,7 @@ def noise_rows(P: Poset, orders: Orders, sizes: Ints, steps: Floats) -> Floats:
     return noise
 
 
-@njit(cache=True)
+@kernel
 def _places(
     orders: Orders, sizes: Ints, order: Ints, starts: Ints, lowers: Ints, plus: Ints, minus: Ints
 ) -> None:
@@ -54,7 +54,7 @@ def _places(
                 minus[r, x] = max(minus[r, x], minus[r, lowers[w]])
 
 
-@njit(cache=True)
+@kernel
 def _noise_rows(
     orders: Orders, sizes: Ints, order: Ints, starts: Ints, lowers: Ints, steps: Floats, noise: Floats
 ) -> None:

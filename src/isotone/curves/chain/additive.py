@@ -11,12 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from isotone.curves.chain.tree import Parts, Runs
 from isotone.curves.grids import FINE
 from isotone.curves.losses import Slopes
+from isotone.kernels import kernel
 
 __all__ = ["AdditiveScore"]
 
@@ -52,7 +52,7 @@ class AdditiveScore:
         return [known[middle] for middle in parts.middle.tolist()]
 
 
-@njit(cache=True)
+@kernel
 def _scores(
     levels: Ints, weights: Ints, start: Ints, first: Ints, last: Ints, middle: Ints, offsets: Ints, rule: Ints
 ) -> Ints:

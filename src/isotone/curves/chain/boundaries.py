@@ -13,7 +13,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from isotone.curves.chain.tree import Parts, Runs, draw_cuts
@@ -21,6 +20,7 @@ from isotone.curves.choices import Choices
 from isotone.curves.grids import FINE
 from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
+from isotone.kernels import kernel
 
 __all__ = ["BoundaryScore", "draw_boundaries", "merged", "move_boundaries"]
 
@@ -113,7 +113,7 @@ class BoundaryScore:
         return np.abs(self.table[:, self.below] - self.table[:, self.above]).max(axis=0).tolist()
 
 
-@njit(cache=True)
+@kernel
 def _losses(
     rows: Ints,
     weights: Ints,

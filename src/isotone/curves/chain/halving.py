@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from isotone.curves.chain.tree import Parts, Runs
+from isotone.kernels import kernel
 
 __all__ = ["HalvingScore"]
 
@@ -32,7 +32,7 @@ class HalvingScore:
         return [2] * parts.low.size
 
 
-@njit(cache=True)
+@kernel
 def _differences(weights: Ints, start: Ints, first: Ints, last: Ints, offsets: Ints) -> Ints:
     scores = np.empty(offsets[-1], np.int64)
     for part in range(first.size):

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from isotone.curves.choices import Choices
@@ -19,6 +18,7 @@ from isotone.curves.curve import refuse_small_rate
 from isotone.curves.grids import FINE
 from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
+from isotone.kernels import kernel
 
 __all__ = ["Windows", "best_steps", "noisy_losses"]
 
@@ -73,7 +73,7 @@ def noisy_losses(
     return windows.losses(choices.perturb(counts, rate) / setting.weight_steps, table)
 
 
-@njit(cache=True)
+@kernel
 def best_steps(losses: Floats, lowest: Ints, highest: Ints) -> Ints:
     """The nondecreasing values with the least sum of losses, where bin ``b`` has one from ``lowest[b]`` to ``highest[b]``.
 

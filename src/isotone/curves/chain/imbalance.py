@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from isotone.curves.grids import FINE
 from isotone.curves.losses import Slopes
 from isotone.curves.records import Records
+from isotone.kernels import kernel
 
 __all__ = ["Imbalance"]
 
@@ -58,7 +58,7 @@ class Imbalance:
         return np.maximum(0, np.maximum(sums[:, :-1], -sums[:, 1:]))
 
 
-@njit(cache=True)
+@kernel
 def _derivatives(which: Ints, levels: Ints, weights: Ints, bins: int, at: Ints, rule: Ints) -> Ints:
     """Sums of derivatives by bin and place.
 

@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from isotone.curves.circuits.wide_totals import WideTotals
 from isotone.errors import InputError
+from isotone.kernels import kernel
 
 __all__ = ["MOST_EDGES", "Circuit", "CircuitTables", "descend"]
 
@@ -136,7 +136,7 @@ def _shifted(value: int, places: int) -> int:
     return value << places if places >= 0 else value >> -places
 
 
-@njit(cache=True)
+@kernel
 def _exp(x: float) -> tuple[float, int]:
     """``exp(−x)`` as a float in (0.7, 1.5) and a power of two, by operations whose rounding is known.
 
@@ -151,7 +151,7 @@ def _exp(x: float) -> tuple[float, int]:
     return total, -octaves
 
 
-@njit(cache=True)
+@kernel
 def _totals(summed: Bools, first: Ints, child: Ints, costs: Ints, rate: float) -> tuple[Floats, Ints, Floats]:
     """Totals of all nodes in one pass, with a running bound on the error of their logarithms."""
     nodes = summed.size
@@ -181,7 +181,7 @@ def _totals(summed: Bools, first: Ints, child: Ints, costs: Ints, rate: float) -
     return mantissa, exponent, error
 
 
-@njit(cache=True)
+@kernel
 def _add(
     mantissa: Floats, exponent: Ints, error: Floats, child: Ints, start: int, stop: int
 ) -> tuple[float, int, float]:

@@ -14,7 +14,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from isotone.curves.poset.composition import MOST_QUOTIENT_IDEALS, Composition, Part, compose
@@ -22,6 +21,7 @@ from isotone.curves.poset.grid import GridRegion
 from isotone.curves.poset.ideals import MOST_IDEALS, list_ideals
 from isotone.curves.poset.product import ProductOrder
 from isotone.curves.poset.regions import ListedRegion, Region
+from isotone.kernels import kernel
 from isotone.order import Parallel, Poset
 from isotone.order.projection.least_squares import project_bottom_up
 
@@ -70,7 +70,7 @@ def _between_envelopes(covers: Ints, values: Floats) -> Floats:
     return _envelopes(rising, falling, values)
 
 
-@njit(cache=True)
+@kernel
 def _envelopes(rising: Ints, falling: Ints, values: Floats) -> Floats:
     upper, lower = values.copy(), values.copy()
     for k in range(rising.shape[0]):

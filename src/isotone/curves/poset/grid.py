@@ -12,12 +12,12 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from isotone.curves.choices import Choices
 from isotone.curves.circuits.circuit import Circuit, CircuitTables
 from isotone.curves.poset.regions import Cut
+from isotone.kernels import kernel
 
 __all__ = ["GridRegion"]
 
@@ -77,7 +77,7 @@ class GridRegion:
         return GridRegion(self.cells[span], low[span], high[span])
 
 
-@njit(cache=True)
+@kernel
 def _staircases(low: Ints, high: Ints) -> tuple[NDArray[np.bool_], Ints, Ints]:
     """The circuit of all staircases.
 
@@ -114,7 +114,7 @@ def _staircases(low: Ints, high: Ints) -> tuple[NDArray[np.bool_], Ints, Ints]:
     return summed, first, child
 
 
-@njit(cache=True)
+@kernel
 def _row_costs(weights: Ints, cells: Ints, low: Ints, high: Ints, nodes: int) -> Ints:
     """For "this height" nodes: the weights below the height in its row, less the least such sum."""
     costs = np.zeros(nodes, np.int64)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from isotone.kernels import kernel
 
 __all__ = ["MOST_IDEALS", "MOST_WORDS", "IdealList", "list_ideals"]
 
@@ -109,7 +110,7 @@ def list_ideals(size: int, covers: Ints, order: Ints, most: int = MOST_IDEALS) -
     )
 
 
-@njit(cache=True)
+@kernel
 def _sums(parent: Ints, added: Ints, weights: Ints) -> Ints:
     sums = np.zeros(parent.size, np.int64)
     for i in range(1, parent.size):

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from isotone.curves.choices import Choices, ExactChoices, SimulatedChoices
@@ -25,6 +24,7 @@ from isotone.curves.poset.arrangement import Arrangement
 from isotone.curves.poset.regions import Cut, Region
 from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
+from isotone.kernels import kernel
 from isotone.noise import Simulated
 from isotone.order.projection.least_squares import project_bottom_up
 from isotone.privacy.guarantee import Guarantee
@@ -165,7 +165,7 @@ class PosetTree(OrderMechanism):
         )
 
 
-@njit(cache=True)
+@kernel
 def _element_weights(cells: Ints, levels: Ints, weights: Ints, at: Ints, rule: Ints) -> Ints:
     """For every element, minus the sum of its records' derivatives."""
     step, cap, above, below = rule

@@ -12,7 +12,6 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from isotone.curves.choices import Choices
@@ -23,6 +22,7 @@ from isotone.curves.measure import equal_bins
 from isotone.curves.records import Records
 from isotone.curves.shapes.graphs import CurveGraph
 from isotone.curves.shapes.linear_graph import LinearGraph, piece_costs
+from isotone.kernels import kernel
 
 __all__ = ["BinnedDraw", "CurveDraw", "PieceDraw", "point_costs"]
 
@@ -36,7 +36,7 @@ def point_costs(records: Records, points: int, table: Ints) -> Ints:
     return costs - costs.min(axis=1, keepdims=True)
 
 
-@njit(cache=True)
+@kernel
 def _add_rows(levels: Ints, cells: Ints, weights: Ints, points: int, table: Ints) -> Ints:
     costs = np.zeros((points, table.shape[1]), np.int64)
     for record in range(levels.size):

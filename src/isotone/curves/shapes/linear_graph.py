@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from isotone.curves.circuits.circuit import MOST_EDGES, Circuit
 from isotone.errors import InputError
+from isotone.kernels import kernel
 
 __all__ = ["LinearGraph", "Piece", "linear_graph", "piece_costs", "spread_knots"]
 
@@ -107,7 +107,7 @@ def linear_graph(knots: int, values: int, most: int) -> LinearGraph:
     return LinearGraph(graph, labels, ends)
 
 
-@njit(cache=True)
+@kernel
 def piece_costs(table: Ints, knots: Ints, ends: Ints, values: int) -> Ints:
     """The loss of every piece over its points: all after its first knot, and the very first point of the domain."""
     costs = np.zeros(ends.shape[0], np.int64)

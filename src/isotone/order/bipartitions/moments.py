@@ -17,9 +17,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from isotone.kernels import kernel
 from isotone.order.bipartitions.tables import Tables
 from isotone.order.bipartitions.tree import CHAIN, LOOSEN, POINTS, PRIME, SHUFFLE, STACK
 from isotone.order.bipartitions.upward import Int64, Numbers, exponent, mantissa
@@ -86,7 +86,7 @@ def _at_chain(polynomials: Floats) -> Floats:
     return np.sum(c0) + once * j + twice * j * (j - 1)
 
 
-@njit(cache=True)
+@kernel
 def _pass_on(
     numbers: Numbers, left: Ints, right: Ints, given: Floats, to_left: Floats, to_right: Floats, shift: Int64
 ) -> None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from isotone.kernels import kernel
 from isotone.order.bipartitions.tree import BESIDE, CHAIN, POINTS, PRIME, SHUFFLE, STACK, Steps
 from isotone.order.bipartitions.upward import Int64
 from isotone.order.bipartitions.words import last_letters
@@ -54,7 +54,7 @@ def _is_prime(k: int) -> bool:
     return True
 
 
-@njit(cache=True)
+@kernel
 def _total(tree: Ints, n: Int64, blocks: Ints, modules: Ints, p: Int64) -> Int64:
     """The sum of the last table, modulo p."""
     factorial, inverse = np.ones(n + 1, np.int64), np.ones(n + 1, np.int64)
@@ -81,7 +81,7 @@ def _total(tree: Ints, n: Int64, blocks: Ints, modules: Ints, p: Int64) -> Int64
     return table[tree[-1, 4] :].sum() % p
 
 
-@njit(cache=True)
+@kernel
 def _power(base: Int64, exponent: Int64, p: Int64) -> Int64:
     result = np.int64(1)
     while exponent > 0:
@@ -92,7 +92,7 @@ def _power(base: Int64, exponent: Int64, p: Int64) -> Int64:
     return result
 
 
-@njit(cache=True)
+@kernel
 def _convolve(table: Ints, i: Int64, ni: Int64, j: Int64, nj: Int64, out: Int64, p: Int64) -> None:
     for a in range(ni + nj + 1):
         total = np.int64(0)
@@ -103,7 +103,7 @@ def _convolve(table: Ints, i: Int64, ni: Int64, j: Int64, nj: Int64, out: Int64,
         table[out + a] = total % p
 
 
-@njit(cache=True)
+@kernel
 def _weigh(table: Ints, tree: Ints, modules: Ints, states: Int64, out: Int64, p: Int64) -> None:
     """The table of a prime block: words by their last letter, then splits; see :mod:`.bipartition_words`."""
     k = modules.shape[0]

@@ -6,11 +6,11 @@ Words in, choices out, as in :mod:`.bipartition_walk`, of which this is a part.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from isotone.kernels import kernel
 from isotone.order.bipartitions.stream import Stream, below, bits, last_unit_kept, locate
-from isotone.order.bipartitions.upward import LEAF, Int64, Numbers, exponent, mantissa, share, shift
+from isotone.order.bipartitions.upward import Int64, Numbers, exponent, mantissa, share, shift
 from isotone.order.bipartitions.words import split_weight
 
 __all__ = ["choose_split", "spell"]
@@ -19,7 +19,7 @@ Ints = NDArray[np.int64]
 Places = NDArray[np.int32]
 
 
-@njit(**LEAF)
+@kernel(leaf=True)
 def choose_split(
     words: Stream,
     cursor: Ints,
@@ -54,7 +54,7 @@ def choose_split(
     return chosen
 
 
-@njit(**LEAF)
+@kernel(leaf=True)
 def spell(
     words: Stream,
     cursor: Ints,
@@ -98,7 +98,7 @@ def spell(
     return True
 
 
-@njit(**LEAF)
+@kernel(leaf=True)
 def _last_letter(
     words: Stream,
     cursor: Ints,

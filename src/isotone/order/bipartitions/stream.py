@@ -8,10 +8,10 @@ from then on is meaningless, and the reader must :func:`rewind` to where the pre
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from isotone.order.bipartitions.upward import LEAF, Int64, share
+from isotone.kernels import kernel
+from isotone.order.bipartitions.upward import Int64, share
 
 __all__ = [
     "ASKED",
@@ -47,19 +47,19 @@ def new_cursor() -> Ints:
     return np.zeros(9, np.int64)
 
 
-@njit(**LEAF)
+@kernel(leaf=True)
 def settle_walk(cursor: Ints) -> None:
     """Make the present place the start of the next walk."""
     cursor[HELD], cursor[ASKED], cursor[START] = 0, 0, cursor[POSITION]
 
 
-@njit(**LEAF)
+@kernel(leaf=True)
 def rewind(cursor: Ints) -> None:
     """Go back to the start of the present walk; the status stays, for the caller to read."""
     cursor[HELD], cursor[ASKED], cursor[POSITION] = 0, 0, cursor[START]
 
 
-@njit(**LEAF)
+@kernel(leaf=True)
 def _half(words: Stream, cursor: Ints) -> Int64:
     """The next 32 bits."""
     if cursor[HELD] == 1:
@@ -74,7 +74,7 @@ def _half(words: Stream, cursor: Ints) -> Int64:
     return np.int64(word & np.uint64(0xFFFFFFFF))
 
 
-@njit(**LEAF)
+@kernel(leaf=True)
 def bits(words: Stream, cursor: Ints, count: Int64) -> Int64:
     """``count`` bits as an integer, for at most 62 of them."""
     if count <= 32:
@@ -83,7 +83,7 @@ def bits(words: Stream, cursor: Ints, count: Int64) -> Int64:
     return (high << (count - 32)) | (_half(words, cursor) >> (64 - count))
 
 
-@njit(**LEAF)
+@kernel(leaf=True)
 def below(words: Stream, cursor: Ints, n: Int64) -> Int64:
     """A uniform integer below ``n``, which is below 2^31 (Lemire 2019: multiply, keep the high half)."""
     product = _half(words, cursor) * np.int64(n)
@@ -96,7 +96,7 @@ def below(words: Stream, cursor: Ints, n: Int64) -> Int64:
     return product >> 32
 
 
-@njit(**LEAF)
+@kernel(leaf=True)
 def in_tail(words: Stream, cursor: Ints, rest: Int64, gap: Int64) -> bool:
     """True with probability ``rest / 2^gap``, for ``rest`` below 2^62 and any gap."""
     while gap > 62:
@@ -107,7 +107,7 @@ def in_tail(words: Stream, cursor: Ints, rest: Int64, gap: Int64) -> bool:
     return bits(words, cursor, gap) < rest
 
 
-@njit(**LEAF)
+@kernel(leaf=True)
 def last_unit_kept(words: Stream, cursor: Ints, r: Int64, exact: Int64, gap: Int64) -> bool:
     """Whether unit r of the share of ``exact`` in units of 2^gap is kept: only the last may have an excess."""
     if gap <= 0 or r < share(exact, gap) - 1:
@@ -115,7 +115,7 @@ def last_unit_kept(words: Stream, cursor: Ints, r: Int64, exact: Int64, gap: Int
     return in_tail(words, cursor, exact - (r << gap) if gap <= 61 else exact, gap)
 
 
-@njit(**LEAF)
+@kernel(leaf=True)
 def locate(cumulative: Ints, low: Int64, high: Int64, r: Int64) -> Int64:
     """The first place from ``low`` up to before ``high`` with a cumulative weight above r, or ``high``."""
     while low < high:
@@ -127,7 +127,7 @@ def locate(cumulative: Ints, low: Int64, high: Int64, r: Int64) -> Int64:
     return low
 
 
-@njit(**LEAF)
+@kernel(leaf=True)
 def certain(
     words: Stream, cursor: Ints, answers: NDArray[np.int8], step: Int64, a: Int64, state: Int64
 ) -> bool:

@@ -15,13 +15,12 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
-from numba import njit
-from numba.core.options import DefaultOptions
 from numpy.typing import NDArray
+
+from isotone.kernels import kernel
 
 __all__ = [
     "EXACT_BINOMIALS",
-    "LEAF",
     "ONE",
     "Int64",
     "Numbers",
@@ -43,34 +42,29 @@ Numbers = NDArray[np.int64]
 Int64: TypeAlias = Any
 """An integer in compiled code, where Python's int and numpy's int64 are one type."""
 
-LEAF: dict[str, Any] = {"cache": True, "error_model": "numpy"}
-"""Options for compiled functions that allocate nothing, not even views."""
-if hasattr(DefaultOptions, "_nrt"):  # counting references to their arguments would take half of their time
-    LEAF["_nrt"] = False
-
 _MANTISSA = 2**31 - 1
 _LEAST = 2**30
 
 
-@njit(**LEAF)
+@kernel(leaf=True)
 def pack(m: Int64, e: Int64, shift: Int64) -> Int64:
     """The number ``m · 2^e`` whose terms were added in units of ``2^(e - shift)``."""
     return np.int64(m) | (np.int64(shift) << 31) | (np.int64(e) << 36)
 
 
-@njit(**LEAF)
+@kernel(leaf=True)
 def mantissa(number: Int64) -> Int64:
     """Its mantissa."""
     return np.int64(number) & _MANTISSA
 
 
-@njit(**LEAF)
+@kernel(leaf=True)
 def exponent(number: Int64) -> Int64:
     """Its exponent."""
     return np.int64(number) >> 36
 
 
-@njit(**LEAF)
+@kernel(leaf=True)
 def shift(number: Int64) -> Int64:
     """The shift with which it was packed."""
     return (np.int64(number) >> 31) & 31
@@ -80,7 +74,7 @@ ONE = (-30 << 36) | _LEAST
 """The number 1."""
 
 
-@njit(**LEAF)
+@kernel(leaf=True)
 def sum_up(total: Int64, unit: Int64) -> Int64:
     """``total · 2^unit`` as a rounded-up number, for a total from 2^30 up to 2^62 - 2^32."""
     shift, rest = 0, total >> 31
@@ -94,7 +88,7 @@ def sum_up(total: Int64, unit: Int64) -> Int64:
     return pack(m, unit + shift, shift)
 
 
-@njit(**LEAF)
+@kernel(leaf=True)
 def product_up(a: Int64, b: Int64) -> Int64:
     """The product of two rounded-up numbers, rounded up."""
     exact = mantissa(a) * mantissa(b)
@@ -106,7 +100,7 @@ def product_up(a: Int64, b: Int64) -> Int64:
     return pack(m, exponent(a) + exponent(b) + gap, 0)
 
 
-@njit(**LEAF)
+@kernel(leaf=True)
 def share(exact: Int64, gap: Int64) -> Int64:
     """How many units of ``2^gap`` cover ``exact``, a positive integer below 2^62."""
     if gap <= 0:
@@ -116,7 +110,7 @@ def share(exact: Int64, gap: Int64) -> Int64:
     return (np.int64(exact) + (np.int64(1) << gap) - 1) >> gap
 
 
-@njit(**LEAF)
+@kernel(leaf=True)
 def terms_unit(highest: Int64, width: Int64, terms: Int64) -> Int64:
     """A unit in which ``terms`` shares of at most ``2^(highest + width)`` add up to between 2^30 and 2^62."""
     unit = np.int64(highest) + width - 61

@@ -17,9 +17,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from isotone.kernels import kernel
 from isotone.order.bipartitions.spelling import choose_split, spell
 from isotone.order.bipartitions.stream import (
     STATUS,
@@ -35,7 +35,6 @@ from isotone.order.bipartitions.stream import (
 from isotone.order.bipartitions.tree import BESIDE, CHAIN, POINTS, PRIME, STACK
 from isotone.order.bipartitions.upward import (
     EXACT_BINOMIALS,
-    LEAF,
     Int64,
     Numbers,
     exponent,
@@ -50,7 +49,7 @@ Ints = NDArray[np.int64]
 Places = NDArray[np.int32]
 
 
-@njit(cache=True)
+@kernel
 def walks(
     arrays: Any,
     words: Stream,
@@ -85,7 +84,7 @@ def walks(
     return filled
 
 
-@njit(cache=True)
+@kernel
 def kept(orders: Places, sizes: Ints, dropped: Ints) -> NDArray[np.bool_]:
     """For each row whether it has each pair (lower, upper) of ``dropped`` on two sides, or in order on one."""
     place, result = np.empty(orders.shape[1], np.int32), np.empty(sizes.size, np.bool_)
@@ -94,7 +93,7 @@ def kept(orders: Places, sizes: Ints, dropped: Ints) -> NDArray[np.bool_]:
     return result
 
 
-@njit(**LEAF)
+@kernel(leaf=True)
 def _keeps(order: Places, a: Int64, dropped: Ints, place: Places) -> bool:
     """Whether each pair of ``dropped`` is on two sides, or in the right order on one."""
     if dropped.shape[0] > 0:
@@ -107,7 +106,7 @@ def _keeps(order: Places, a: Int64, dropped: Ints, place: Places) -> bool:
     return True
 
 
-@njit(**LEAF)
+@kernel(leaf=True)
 def _walk(
     arrays: Any,
     words: Stream,
@@ -183,12 +182,12 @@ def _walk(
     return n_a if cursor[STATUS] == 0 else -1
 
 
-@njit(**LEAF)
+@kernel(leaf=True)
 def _assign(assigned: Ints, step: Int64, a: Int64, pa: Int64, pb: Int64) -> None:
     assigned[step, 0], assigned[step, 1], assigned[step, 2] = a, pa, pb
 
 
-@njit(**LEAF)
+@kernel(leaf=True)
 def _first_size(words: Stream, cursor: Ints, top: Ints, unit: Int64, numbers: Numbers, start: Int64) -> Int64:
     """The size of side A, by the last table, or -1."""
     width = 0
@@ -203,7 +202,7 @@ def _first_size(words: Stream, cursor: Ints, top: Ints, unit: Int64, numbers: Nu
     return a if last_unit_kept(words, cursor, r, mantissa(number), unit - exponent(number)) else -1
 
 
-@njit(**LEAF)
+@kernel(leaf=True)
 def _split(
     words: Stream,
     cursor: Ints,
@@ -230,7 +229,7 @@ def _split(
     return -1
 
 
-@njit(**LEAF)
+@kernel(leaf=True)
 def _scatter(
     words: Stream,
     cursor: Ints,
@@ -254,7 +253,7 @@ def _scatter(
             pb += 1
 
 
-@njit(**LEAF)
+@kernel(leaf=True)
 def _arrange(
     words: Stream,
     cursor: Ints,
@@ -278,7 +277,7 @@ def _arrange(
         spare[j] = spare[k]
 
 
-@njit(**LEAF)
+@kernel(leaf=True)
 def _deal(
     words: Stream,
     cursor: Ints,

@@ -13,12 +13,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from isotone.kernels import kernel
 from isotone.order.bipartitions.tree import Steps
 from isotone.order.bipartitions.upward import (
-    LEAF,
     ONE,
     Int64,
     Numbers,
@@ -76,7 +75,7 @@ def words_of_blocks(steps: Steps) -> Words:
     return Words(words, last, first, state, weight)
 
 
-@njit(cache=True)
+@kernel
 def last_letters(used: Int64, module: Ints, first: Int64) -> Int64:
     """The letters, as bits, that can be last in a word with the letters ``used``; letter 0 is row ``first``."""
     possible, rest, i = np.int64(0), used, 0
@@ -88,7 +87,7 @@ def last_letters(used: Int64, module: Ints, first: Int64) -> Int64:
     return possible
 
 
-@njit(cache=True)
+@kernel
 def _count_words(module: Ints, words: Numbers, last: NDArray[np.int32]) -> None:
     """Fill ``g``: of each state the sum over the letters that can be last, rounded up."""
     count = np.zeros(module.shape[0], np.int64)
@@ -116,7 +115,7 @@ def _count_words(module: Ints, words: Numbers, last: NDArray[np.int32]) -> None:
         words[state] = sum_up(total, highest - 25)
 
 
-@njit(**LEAF)
+@kernel(leaf=True)
 def split_weight(
     tree: Ints, blocks: Ints, b: Int64, module: Ints, numbers: Numbers, g: Numbers, state: Int64
 ) -> Int64:
@@ -129,7 +128,7 @@ def split_weight(
     return product_up(product, g[blocks[b, 2] + blocks[b, 1] - 1 - state])
 
 
-@njit(cache=True)
+@kernel
 def _weights(size: Ints, starts: Ints, numbers: Numbers, words: Numbers) -> tuple[Numbers, NDArray[np.int32]]:
     """The weight of each split and its number of elements on side A.
 
@@ -158,7 +157,7 @@ def _weights(size: Ints, starts: Ints, numbers: Numbers, words: Numbers) -> tupl
     return weights, sides
 
 
-@njit(cache=True)
+@kernel
 def _sort_by_side(
     weights: Numbers,
     sides: NDArray[np.int32],

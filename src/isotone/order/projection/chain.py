@@ -7,13 +7,14 @@ Definition: given values ``y`` and weights ``w > 0`` along a chain, the nondecre
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from isotone.kernels import kernel
 
 __all__ = ["pool_adjacent_violators"]
 
 
-@njit(cache=True)
+@kernel
 def pool_adjacent_violators(values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """The nondecreasing vector closest to ``values``, listed from the bottom of the chain to its top.
 

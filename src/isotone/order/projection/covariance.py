@@ -12,10 +12,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.errors import InputError, IsotoneError
+from isotone.kernels import kernel
 from isotone.order.projection.least_squares import check_bounds, like, one_per_element, project
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _covariance(covariance: ArrayLike | None, precision: ArrayLike | None, size:
     return inverse.T @ inverse
 
 
-@njit(cache=True)
+@kernel
 def _solve_lower(factor: _Floats, size: int, right: _Floats) -> _Floats:
     """``x`` with ``L x = right``, L the leading lower triangle of ``factor``."""
     x = right.copy()
@@ -123,7 +123,7 @@ def _solve_lower(factor: _Floats, size: int, right: _Floats) -> _Floats:
     return x
 
 
-@njit(cache=True)
+@kernel
 def _solve_upper(factor: _Floats, size: int, right: _Floats) -> _Floats:
     """``x`` with ``L' x = right``."""
     x = right.copy()
@@ -133,7 +133,7 @@ def _solve_upper(factor: _Floats, size: int, right: _Floats) -> _Floats:
     return x
 
 
-@njit(cache=True)
+@kernel
 def _delete_row(factor: _Floats, size: int, gone: int) -> None:
     """Remove one row and column of the matrix that ``factor`` is the Cholesky factor of, by rotations."""
     for i in range(gone, size - 1):
@@ -148,7 +148,7 @@ def _delete_row(factor: _Floats, size: int, gone: int) -> None:
             factor[i, k + 1] = c * right - s * left
 
 
-@njit(cache=True)
+@kernel
 def _dual_active_set(
     plus: _Ints, minus: _Ints, scale: _Floats, pull: _Floats, slack: _Floats, steps: int
 ) -> tuple[bool, _Ints, _Floats]:

@@ -13,13 +13,14 @@ mean, blocks increase upward, and the multipliers on the pooled covers are nonne
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from isotone.kernels import kernel
 
 __all__ = ["merge_up_the_forest"]
 
 
-@njit(cache=True)
+@kernel
 def _meld(
     a: int,
     b: int,
@@ -49,7 +50,7 @@ def _meld(
     return root
 
 
-@njit(cache=True)
+@kernel
 def merge_up_the_forest(
     parents: NDArray[np.int64],
     bottom_up: NDArray[np.int64],

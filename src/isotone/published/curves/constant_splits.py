@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from isotone.kernels import kernel
 from isotone.published.curves.shape_tree import IMPOSSIBLE, Splits, refuse_large
 
 __all__ = ["ConstantSplitter"]
@@ -92,7 +92,7 @@ def _halves(node: Node) -> tuple[int, int]:
     return mid, mid if node.high - node.low > 1 else node.high
 
 
-@njit(cache=True)
+@kernel
 def _least(losses: Ints, pieces: int) -> Ints:
     """Entry ``(r, l)``: the least loss over the first ``l`` rows with at most ``r`` pieces and rising columns."""
     size, values = losses.shape

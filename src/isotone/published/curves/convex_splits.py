@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from isotone.kernels import kernel
 from isotone.published.curves.shape_tree import IMPOSSIBLE, Splits, crossings, refuse_large
 
 __all__ = ["ConvexSplitter"]
@@ -108,7 +108,7 @@ class ConvexSplitter:
         return [(node.first + place, node.low + value) for place, value in enumerate(reversed(values))]
 
 
-@njit(cache=True)
+@kernel
 def _rising(losses: Ints, least: int, most: int, starts: bool) -> Ints:
     """Entry ``(l, v, s)``: the least loss over rows ``0, …, l`` that ends at ``v`` with a last slope of ``least + s``."""
     size, values = losses.shape
@@ -127,7 +127,7 @@ def _rising(losses: Ints, least: int, most: int, starts: bool) -> Ints:
     return out
 
 
-@njit(cache=True)
+@kernel
 def _falling(losses: Ints, least: int, most: int, ends: bool) -> Ints:
     """Entry ``(l, v, s)``: the least loss over the last ``l + 1`` rows from ``v`` on, with a first slope of ``least + s``."""
     size, values = losses.shape

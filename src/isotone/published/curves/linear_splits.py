@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from isotone.curves.shapes.linear_graph import all_pieces, piece_costs
+from isotone.kernels import kernel
 from isotone.published.curves.shape_tree import IMPOSSIBLE, Splits, refuse_large
 
 __all__ = ["LinearSplitter"]
@@ -147,7 +147,7 @@ def _from_right(losses: Ints, node: Node) -> Ints:
     return least[::-1, ::-1]
 
 
-@njit(cache=True)
+@kernel
 def _least(losses: Ints, first: int, last: int, low: int, high: int, pieces: int, starts: bool) -> Ints:
     """Entry ``(e, v, r)``: the least loss from knot ``first`` to ``(e, v)`` with at most ``r`` pieces; 0 pieces: nothing yet."""
     knots, values = losses.shape[0], losses.shape[2]

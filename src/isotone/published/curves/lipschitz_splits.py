@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from isotone.kernels import kernel
 from isotone.published.curves.shape_tree import IMPOSSIBLE, Splits, crossings, refuse_large
 
 __all__ = ["LipschitzSplitter"]
@@ -102,7 +102,7 @@ class LipschitzSplitter:
         return [(node.first + place, value) for place, value in enumerate(values)]
 
 
-@njit(cache=True)
+@kernel
 def _least(losses: Ints, steps: int, starts: bool) -> Ints:
     """Entry ``(l, v)``: the least loss over rows ``0, …, l`` with columns that rise by at most ``steps``, ending at ``v``."""
     size, values = losses.shape

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from isotone.curves.choices import Choices
 from isotone.curves.poset.regions import Cut
+from isotone.kernels import kernel
 
 __all__ = ["CoupledRegion"]
 
@@ -79,7 +79,7 @@ def _neighbours(size: int, pairs: Ints) -> tuple[Ints, Ints, Bools]:
     return starts, other[order], above[order]
 
 
-@njit(cache=True)
+@kernel
 def _sweep(inside: Bools, coin: Bools, starts: Ints, others: Ints, above: Bools) -> None:
     """Give each element in turn the side its coin names, if the rest leaves an ideal then."""
     for x in range(inside.size):

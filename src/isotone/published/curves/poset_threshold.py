@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from isotone.curves.choices import Choices
@@ -23,6 +22,7 @@ from isotone.curves.poset.poset_mechanisms import CutRule, OrderMechanism, grow
 from isotone.curves.poset.regions import Cut, ListedRegion, Region
 from isotone.curves.records import Records
 from isotone.curves.shapes.curve_draws import point_costs
+from isotone.kernels import kernel
 
 __all__ = ["PosetThresholdTree", "ideal_losses"]
 
@@ -91,7 +91,7 @@ def ideal_losses(region: ListedRegion, costs: Ints) -> Ints:
     return top + _threshold_sums(ideals.parent, ideals.added, smaller, larger, slopes)
 
 
-@njit(cache=True)
+@kernel
 def _threshold_sums(parent: Ints, added: Ints, smaller: Ints, larger: Ints, slopes: Ints) -> Ints:
     """Over all steps of the values: the least of minus the sum of slopes, over ideals inside or around each."""
     total = np.zeros(parent.size, np.int64)

@@ -12,13 +12,13 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from isotone.curves.chain.tree import Parts, Runs, Score
 from isotone.curves.grids import FINE, LEVELS
 from isotone.curves.losses import Absolute, Loss, Pinball, Squared
 from isotone.curves.prefix_losses import FRACTION, add_linear_losses, add_squared_losses, add_table_losses
+from isotone.kernels import kernel
 
 __all__ = ["LinearScore", "SquaredScore", "TableScore", "threshold_score"]
 
@@ -133,7 +133,7 @@ class TableScore:
         return [max(self._range(low, low + half), self._range(low + half, low + 2 * half)) for low in lows]
 
 
-@njit(cache=True)
+@kernel
 def _linear_scores(
     levels: Ints,
     weights: Ints,
@@ -160,7 +160,7 @@ def _linear_scores(
     return scores
 
 
-@njit(cache=True)
+@kernel
 def _squared_scores(
     levels: Ints, weights: Ints, start: Ints, first: Ints, last: Ints, floor: Ints, width: int, offsets: Ints
 ) -> tuple[Ints, Ints]:
@@ -177,7 +177,7 @@ def _squared_scores(
     return scores, parts
 
 
-@njit(cache=True)
+@kernel
 def _table_scores(
     levels: Ints,
     weights: Ints,

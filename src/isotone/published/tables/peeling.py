@@ -19,8 +19,9 @@ Shares below 2^-70 change no digit of the residual: the sweep of a scale ends th
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from isotone.kernels import kernel
 
 __all__ = ["NEVER", "peel"]
 
@@ -38,7 +39,7 @@ Peeled = tuple[
 in which direction (1 up, -1 down)."""
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def peel(
     z: NDArray[np.float64],
     target: NDArray[np.float64],
@@ -97,7 +98,7 @@ def peel(
     return (columns[:used].copy(), values[:used].copy(), levels[:used].copy(), bound_from, bound), expected
 
 
-@njit(cache=True)
+@kernel
 def _mass(z: NDArray[np.float64], residual: NDArray[np.float64], scale: NDArray[np.int64]) -> float:
     """``z`` times the residual; what has left the range of floats counts as 0."""
     total = 0.0
@@ -107,7 +108,7 @@ def _mass(z: NDArray[np.float64], residual: NDArray[np.float64], scale: NDArray[
     return total
 
 
-@njit(cache=True)
+@kernel
 def _ratio(residual: NDArray[np.float64], scale: NDArray[np.int64], i: int, k: int) -> float:
     """Residual i over residual k, which are neighbours: their scales differ by at most 1."""
     ratio = residual[i] / residual[k]
@@ -116,7 +117,7 @@ def _ratio(residual: NDArray[np.float64], scale: NDArray[np.int64], i: int, k: i
     return ratio * _SMALL if scale[i] > scale[k] else ratio * _BIG
 
 
-@njit(cache=True)
+@kernel
 def _sweep(
     j: int,
     epsilon: float,
@@ -163,7 +164,7 @@ def _sweep(
     return keep, step, low, high, top, height
 
 
-@njit(cache=True)
+@kernel
 def _shrink(
     residual: NDArray[np.float64],
     scale: NDArray[np.int64],
@@ -182,7 +183,7 @@ def _shrink(
         residual[i] = left
 
 
-@njit(cache=True)
+@kernel
 def _tie(
     step: int,
     j: int,

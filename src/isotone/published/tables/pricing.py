@@ -14,15 +14,16 @@ through a factor that turns rounding into a verdict.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from isotone.kernels import kernel
 
 __all__ = ["best_ratio"]
 
 _TRIES = 100
 
 
-@njit(cache=True)
+@kernel
 def best_ratio(
     cost: NDArray[np.float64], z: NDArray[np.float64], epsilon: float, start: float
 ) -> tuple[float, NDArray[np.bool_]]:
@@ -49,7 +50,7 @@ def best_ratio(
     return best, rises
 
 
-@njit(cache=True)
+@kernel
 def _walk(
     gain: NDArray[np.float64],
     z: NDArray[np.float64],
@@ -80,7 +81,7 @@ def _walk(
             worth[2, i] = 0
 
 
-@njit(cache=True)
+@kernel
 def _best_row(
     gain: NDArray[np.float64],
     z: NDArray[np.float64],
@@ -100,7 +101,7 @@ def _best_row(
     return row
 
 
-@njit(cache=True)
+@kernel
 def _ratio(
     cost: NDArray[np.float64], z: NDArray[np.float64], powers: NDArray[np.float64], rises: NDArray[np.bool_]
 ) -> float:

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from isotone.kernels import kernel
 
 __all__ = ["ListedTerms", "PeeledTerms", "Terms", "levels_by_row", "row_sums", "values_by_row"]
 
@@ -123,7 +124,7 @@ def row_sums(terms: Terms, epsilon: float) -> NDArray[np.float64]:
     return sums
 
 
-@njit(cache=True)
+@kernel
 def _advanced_sum(
     tops: NDArray[np.float64],
     powers: NDArray[np.float64],
@@ -137,13 +138,13 @@ def _advanced_sum(
     return total
 
 
-@njit(cache=True)
+@kernel
 def _advance(levels: NDArray[np.int64], rising: NDArray[np.bool_]) -> None:
     for t in range(levels.shape[0]):
         levels[t] += 1 - 2 * np.int64(rising[t])
 
 
-@njit(cache=True)
+@kernel
 def _evaluate(
     tops: NDArray[np.float64],
     powers: NDArray[np.float64],

@@ -11,8 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from isotone.kernels import kernel
 
 __all__ = ["Factor", "factor", "multiply"]
 
@@ -58,7 +59,7 @@ def multiply(band: Band, x: NDArray[np.float64]) -> NDArray[np.float64]:
     return product
 
 
-@njit(cache=True)
+@kernel
 def _factor(band: Band) -> tuple[Band, NDArray[np.float64]]:
     width, n = band.shape[0] - 1, band.shape[1]
     lower = band.copy()
@@ -77,7 +78,7 @@ def _factor(band: Band) -> tuple[Band, NDArray[np.float64]]:
     return lower, pivots
 
 
-@njit(cache=True)
+@kernel
 def _solve(lower: Band, pivots: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
     width, n = lower.shape[0] - 1, lower.shape[1]
     x = right.copy()
@@ -91,7 +92,7 @@ def _solve(lower: Band, pivots: NDArray[np.float64], right: NDArray[np.float64])
     return x
 
 
-@njit(cache=True)
+@kernel
 def _inverse(lower: Band, pivots: NDArray[np.float64]) -> Band:
     """Entries of the inverse from the last column back: each needs only later ones inside the band."""
     width, n = lower.shape[0] - 1, lower.shape[1]

@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from isotone.kernels import kernel
 
 __all__ = ["Posterior", "at_most", "mean_shift", "posterior_of"]
 
@@ -40,7 +41,7 @@ def posterior_of(z: NDArray[np.float64], epsilon: float) -> Posterior:
     return Posterior(epsilon, below, above[::-1].copy(), behind, ahead[::-1].copy())
 
 
-@njit(cache=True)
+@kernel
 def at_most(p: Posterior, k: int, j: int) -> float:
     """P(true count <= j) given the noisy count k."""
     n = p.below.shape[0]
@@ -54,7 +55,7 @@ def at_most(p: Posterior, k: int, j: int) -> float:
     return -np.expm1(min(p.above[j + 1] - p.epsilon * (j + 1 - k) - total, 0.0))
 
 
-@njit(cache=True)
+@kernel
 def mean_shift(p: Posterior, k: int) -> float:
     """The mean of (true count - k) given the noisy count k."""
     n = p.below.shape[0]
@@ -67,14 +68,14 @@ def mean_shift(p: Posterior, k: int) -> float:
     return shift
 
 
-@njit(cache=True)
+@kernel
 def _log_total(p: Posterior, k: int) -> float:
     if k == p.below.shape[0] - 1:
         return p.below[k]
     return np.logaddexp(p.below[k], p.above[k + 1] - p.epsilon)
 
 
-@njit(cache=True)
+@kernel
 def _sweep(logs: NDArray[np.float64], epsilon: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Log of the decayed sum and the mean distance to its terms, from the low end up."""
     n = logs.shape[0]

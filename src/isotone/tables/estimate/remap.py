@@ -12,10 +12,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from isotone.kernels import kernel
 from isotone.tables.estimate.posterior import Posterior, at_most, posterior_of
 
 __all__ = ["assign", "thresholds"]
@@ -61,7 +61,7 @@ def _balanced(
     return np.clip(stop, ends[group] - observed[group], ends[group])
 
 
-@njit(cache=True)
+@kernel
 def _groups(
     ends: NDArray[np.int64],
     cumulative: NDArray[np.float64],

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
+from isotone.kernels import kernel
 from isotone.privacy.guarantee import Number, positive
 from isotone.tables.distribution.distribution import DistributionLike, probabilities_of
 from isotone.tables.matrices.fixed_point import fixed_point
@@ -92,7 +92,7 @@ def _violation(
     return -np.expm1(-2 * epsilon) * min(tried)
 
 
-@njit(cache=True)
+@kernel
 def _slack(r: NDArray[np.float64], threshold: int, ratio: float) -> float:
     """The sums of r from the low end, seen from below the threshold, where positive; likewise from above."""
     total = 0.0

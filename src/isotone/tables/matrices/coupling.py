@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from isotone.kernels import kernel
 
 __all__ = ["UNIT", "Remap", "comonotone", "deterministic", "draw_remap", "single_row", "weighted_sums"]
 
@@ -90,7 +91,7 @@ def weighted_sums(bins: NDArray[np.int64], weights: NDArray[np.float64], n: int)
     return np.bincount(bins, weights, minlength=n).astype(np.float64)
 
 
-@njit(cache=True)
+@kernel
 def draw_remap(
     noisy: NDArray[np.int64],
     words: NDArray[np.uint64],
@@ -114,7 +115,7 @@ def draw_remap(
     return out
 
 
-@njit(cache=True)
+@kernel
 def _fill(
     source: NDArray[np.float64],
     left: NDArray[np.float64],
@@ -148,7 +149,7 @@ def _fill(
     return used, column
 
 
-@njit(cache=True)
+@kernel
 def _couple(
     source: NDArray[np.float64], target: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -174,7 +175,7 @@ def _couple(
     return _by_rows(n, row_of, column_of, mass, lower, upper, used)
 
 
-@njit(cache=True)
+@kernel
 def _by_rows(
     n: int,
     row_of: NDArray[np.int64],

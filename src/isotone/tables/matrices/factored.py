@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import logsumexp
 
 from isotone import noise
+from isotone.kernels import kernel
 from isotone.mechanism import Error
 from isotone.tables.distribution.distribution import DistributionLike
 from isotone.tables.matrices.count_mechanism import CountMechanism
@@ -103,7 +103,7 @@ class FactoredMechanism(CountMechanism):
         return np.exp(-self.step * np.arange(reach(self.n, self.step)))
 
 
-@njit(cache=True)
+@kernel
 def _expected_loss(
     z: NDArray[np.float64],
     rows: NDArray[np.int64],
@@ -123,7 +123,7 @@ def _expected_loss(
     return total
 
 
-@njit(cache=True)
+@kernel
 def _squared_error(
     first: NDArray[np.float64],
     second: NDArray[np.float64],
@@ -139,7 +139,7 @@ def _squared_error(
     return out
 
 
-@njit(cache=True)
+@kernel
 def _worst_ratio(
     n: int,
     rows: NDArray[np.int64],

@@ -8,8 +8,9 @@ Sums over a row or a column of it are first-order recursions of positive terms: 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from isotone.kernels import kernel
 
 __all__ = ["end_weights", "geometric_matrix", "push_through", "reach", "spread"]
 
@@ -49,7 +50,7 @@ def spread(z: NDArray[np.float64], epsilon: float) -> NDArray[np.float64]:
     return _decayed_sums(np.ascontiguousarray(z), np.exp(-epsilon))
 
 
-@njit(cache=True)
+@kernel
 def _decayed_sums(z: NDArray[np.float64], ratio: float) -> NDArray[np.float64]:
     n = z.shape[0]
     out = np.empty(n)

@@ -9,10 +9,10 @@ counts whose slope is below a price rises with ``j``, and one walk finds it for 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
+from isotone.kernels import kernel
 from isotone.tables.estimate.posterior import Posterior, at_most, mean_shift, posterior_of
 from isotone.tables.matrices.geometric import spread
 from isotone.tables.matrices.losses import Loss, is_convex, is_monge, loss_matrix
@@ -47,7 +47,7 @@ def crossings(
     return found
 
 
-@njit(cache=True)
+@kernel
 def _first(gained: NDArray[np.float64], mass: NDArray[np.float64], price: float, start: int) -> int:
     """The first k from ``start`` with mass whose slope is not below the price."""
     k = start
@@ -56,7 +56,7 @@ def _first(gained: NDArray[np.float64], mass: NDArray[np.float64], price: float,
     return k
 
 
-@njit(cache=True)
+@kernel
 def _walk_absolute(p: Posterior, price: float) -> NDArray[np.int64]:
     n = p.below.shape[0]
     out = np.empty(n - 1, np.int64)
@@ -68,7 +68,7 @@ def _walk_absolute(p: Posterior, price: float) -> NDArray[np.int64]:
     return out
 
 
-@njit(cache=True)
+@kernel
 def _walk_squared(p: Posterior, price: float) -> NDArray[np.int64]:
     n = p.below.shape[0]
     out = np.empty(n - 1, np.int64)

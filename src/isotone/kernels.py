@@ -1,0 +1,178 @@
+"""Compiled kernels, of which nothing is compiled or imported before the first call.
+
+A function marked with :func:`kernel` stays plain Python until it is called; then numba is imported and the
+function and the kernels that it calls are compiled. Compiled code is kept in a directory named after a
+fingerprint of everything it was built from: the code of the kernel and of the kernels it calls, however
+deep, and the constants that they use. So a change anywhere gives a new directory, and nothing stale is used.
+
+``plain`` is the same code, run by Python. Small problems use it, or code of their own, and never compile;
+tests compare it with the compiled code. Which of them runs must depend on public numbers only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import sys
+from collections.abc import Callable
+from functools import cached_property, update_wrapper
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any, Generic, ParamSpec, TypeVar, overload
+
+import numpy as np
+
+__all__ = ["Flag", "Floats", "Int", "Ints", "Kernel", "Real", "Word", "Words", "cache_directory", "kernel"]
+
+# Names for what kernels work with. Indexing an array gives a machine scalar in compiled code, which numpy's
+# own annotations cannot say: to a type checker they are Any.
+Flag = Any  # bool
+Int = Any  # int64
+Word = Any  # uint64
+Real = Any  # float64
+Ints = Any  # array of int64
+Words = Any  # array of uint64
+Floats = Any  # array of float64
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+log = logging.getLogger(__name__)
+
+
+class Kernel(Generic[P, R]):
+    """A function that is compiled when it is first called."""
+
+    def __init__(self, function: Callable[P, R], options: dict[str, Any]) -> None:
+        """Keep the function as it is; ``options`` are numba's, and ``leaf``."""
+        if not isinstance(function, FunctionType):
+            raise TypeError(f"A kernel is made of a function, not of {function!r}.")
+        self.function, self.options = function, options
+        self.name = function.__name__.strip("_")
+        update_wrapper(self, function)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run the compiled code, and compile it first if need be."""
+        return self.compiled(*args, **kwargs)
+
+    @cached_property
+    def plain(self) -> Callable[P, R]:
+        """The same code, run by Python, with the kernels that it calls."""
+        return _rebound(self.function, lambda called: called.plain)
+
+    @cached_property
+    def compiled(self) -> Callable[P, R]:
+        """The compiled code. Nothing is compiled before it is called with arguments of some type."""
+        directory = cache_directory(self)
+        if directory is not None and not directory.exists():
+            log.info("compiling %s for a problem of this size (once: it is kept)", self.name)
+        return _compile(_rebound(self.function, lambda called: called.compiled), self.options, directory)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of everything the compiled code is made of."""
+        parts: list[Any] = [sys.version_info[:2], sorted(self.options.items()), _code(self.function.__code__)]
+        for name, value in sorted(_used(self.function).items()):
+            parts.append((name, value.fingerprint if isinstance(value, Kernel) else _constant(value)))
+        return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+
+@overload
+def kernel(function: Callable[P, R], /) -> Kernel[P, R]: ...
+
+
+@overload
+def kernel(**options: Any) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
+
+
+def kernel(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
+    """Mark a function as a kernel.
+
+    Options are those of numba's ``njit``. ``leaf=True`` is for code that allocates nothing, not even views:
+    it does without counting references, which would take half of its time.
+
+    >>> @kernel
+    ... def double(x: float) -> float:
+    ...     return 2 * x
+    >>> double.plain(4)
+    8
+    """
+    if function is not None:
+        return Kernel(function, {})
+    return lambda function: Kernel(function, options)
+
+
+def cache_directory(of: Kernel[..., Any]) -> Path | None:
+    """Where the compiled code of a kernel is kept; None if there is no place to keep it."""
+    for base in _bases():
+        if os.access(base if base.exists() else base.parent, os.W_OK):
+            return base / f"isotone-{of.name}-{of.fingerprint}"
+    return None
+
+
+def _bases() -> list[Path]:
+    given = os.environ.get("NUMBA_CACHE_DIR")
+    if given:
+        return [Path(given)]
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return [Path(__file__).parent / "__pycache__", home, home.parent]
+
+
+def _compile(function: FunctionType, options: dict[str, Any], directory: Path | None) -> Any:
+    import numba  # here and nowhere else: it takes as long as everything else together
+    from numba.core import config as settings
+    from numba.core.options import DefaultOptions
+
+    config: Any = settings
+
+    wanted = {name: value for name, value in options.items() if name != "leaf"}
+    if options.get("leaf"):
+        wanted["error_model"] = "numpy"
+        if hasattr(DefaultOptions, "_nrt"):
+            wanted["_nrt"] = False
+    if directory is None:
+        return numba.njit(**wanted)(function)
+    before = config.CACHE_DIR
+    config.CACHE_DIR = str(directory)  # read when the dispatcher is made; other users of numba keep theirs
+    try:
+        return numba.njit(cache=True, **wanted)(function)
+    finally:
+        config.CACHE_DIR = before
+
+
+def _rebound(function: FunctionType, replace: Callable[[Kernel[..., Any]], Any]) -> Any:
+    """A copy of the function in which the kernels it calls are replaced."""
+    names = dict(function.__globals__)
+    for name, value in _used(function).items():
+        if isinstance(value, Kernel):
+            names[name] = replace(value)
+    copy = FunctionType(
+        function.__code__, names, function.__name__, function.__defaults__, function.__closure__
+    )
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return update_wrapper(copy, function)
+
+
+def _used(function: FunctionType) -> dict[str, Any]:
+    """The globals that a function uses."""
+    return {
+        name: function.__globals__[name] for name in _names(function.__code__) if name in function.__globals__
+    }
+
+
+def _names(code: CodeType) -> set[str]:
+    inner = [const for const in code.co_consts if isinstance(const, CodeType)]
+    return set(code.co_names).union(*map(_names, inner))
+
+
+def _code(code: CodeType) -> tuple[Any, ...]:
+    consts = [_code(const) if isinstance(const, CodeType) else const for const in code.co_consts]
+    return code.co_code, consts, code.co_names, code.co_varnames
+
+
+def _constant(value: Any) -> Any:
+    """What a global means to compiled code: arrays and numbers by value, modules and functions by name."""
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, value.tobytes()
+    return getattr(value, "__qualname__", None) or getattr(value, "__name__", None) or repr(value)

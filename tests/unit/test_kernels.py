@@ -1,0 +1,101 @@
+"""Compiled kernels are made when first called, and kept under everything they were built from."""
+
+from __future__ import annotations
+
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from isotone.kernels import Kernel, cache_directory, kernel
+
+STEP = 1
+
+
+@kernel
+def callee(x: int) -> int:
+    return x + STEP
+
+
+@kernel(leaf=True)
+def caller(x: int) -> int:
+    return 2 * callee(x)
+
+
+def test_plain_and_compiled_code_agree() -> None:
+    assert caller.plain(3) == caller(3) == 8
+
+
+def _in_module(source: str, **names: Any) -> dict[str, Any]:
+    module: dict[str, Any] = {"kernel": kernel, "np": np, **names}
+    exec(source, module)
+    return module
+
+
+SOURCE = """
+@kernel
+def deepest(x):
+    return x + {constant}
+
+@kernel
+def middle(x):
+    return deepest(x) * FACTOR
+
+@kernel
+def top(x):
+    return middle(x) + TABLE[0]
+"""
+
+
+def _fingerprint(constant: int = 1, factor: Any = 2, table: Any = (5, 6)) -> str:
+    module = _in_module(SOURCE.format(constant=constant), FACTOR=factor, TABLE=np.array(table))
+    found: Kernel[..., Any] = module["top"]
+    return found.fingerprint
+
+
+def test_the_cache_knows_all_that_the_code_was_built_from() -> None:
+    changed = [
+        _fingerprint(),
+        _fingerprint(constant=3),
+        _fingerprint(factor=4),
+        _fingerprint(factor=np.uint64(2)),
+        _fingerprint(table=(5, 7)),
+        _fingerprint(table=(5.0, 6.0)),
+    ]
+    assert len(set(changed)) == len(changed)
+    assert _fingerprint() == _fingerprint()
+
+
+def test_options_are_part_of_the_fingerprint() -> None:
+    function = callee.function
+    assert Kernel(function, {}).fingerprint != Kernel(function, {"leaf": True}).fingerprint
+
+
+def test_the_directory_of_the_cache_carries_the_fingerprint(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    fresh: Kernel[[int], int] = Kernel(caller.function, {})
+    directory = cache_directory(fresh)
+    assert directory is not None
+    assert fresh.fingerprint in directory.name
+    assert not directory.exists()
+    assert fresh(1) == 4
+    assert any(directory.rglob("*.nbi"))
+
+
+def test_the_first_compilation_is_announced(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    with caplog.at_level("INFO", logger="isotone.kernels"):
+        Kernel(caller.function, {})(1)
+        Kernel(caller.function, {})(1)
+    assert [record.message.split()[1] for record in caplog.records].count("caller") == 1
+
+
+def test_only_functions_are_kernels() -> None:
+    with pytest.raises(TypeError, match="made of a function"):
+        kernel(len)
+    assert isinstance(callee.function, FunctionType)
