@@ -3,14 +3,15 @@
 Describe the order, plan without data, release against a ledger, verify. See the README for a first example.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from isotone import counts, curves, noise, order, tables
 from isotone.errors import BudgetError, InputError, IsotoneError, LedgerError, OrderError, SpecError
-from isotone.order import Poset
-from isotone.privacy.guarantee import Guarantee
+from isotone.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from isotone.order import Poset
+    from isotone.privacy.guarantee import Guarantee
     from isotone.release import (
         Answers,
         Ledger,
@@ -47,11 +48,18 @@ __all__ = [
 ]
 __version__ = "0.1.0"
 
+# Where the names live that bring more than numpy with them.
+_HOMES = {
+    "Answers": "isotone.reading.answers",
+    "Guarantee": "isotone.privacy.guarantee",
+    "Ledger": "isotone.ledger.ledger",
+    "Poset": "isotone.order.poset",
+    "Release": "isotone.release.result",
+    "load_release": "isotone.release.result",
+    "release_counts": "isotone.release",
+    "release_curve": "isotone.release",
+    "release_table": "isotone.release",
+    "verify": "isotone.release",
+}
 
-def __getattr__(name: str) -> Any:
-    """The names of ``isotone.release``, which brings the database engines: imported when first asked for."""
-    if name in __all__:
-        from isotone import release
-
-        return getattr(release, name)
-    raise AttributeError(f"module 'isotone' has no attribute {name!r}")
+__getattr__ = lazy_names(__name__, _HOMES)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from types import FunctionType
 from typing import Any
 
@@ -99,3 +101,21 @@ def test_only_functions_are_kernels() -> None:
     with pytest.raises(TypeError, match="made of a function"):
         kernel(len)
     assert isinstance(callee.function, FunctionType)
+
+
+HEAVY = ("numba", "scipy.stats", "matplotlib", "duckdb", "pyarrow")
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import isotone",
+        "import sys; sys.argv = ['isotone', '--help']\n"
+        "from isotone.cli import app\n"
+        "try:\n    app()\nexcept SystemExit:\n    pass",
+    ],
+)
+def test_starting_loads_nothing_heavy(program: str) -> None:
+    code = f"{program}\nimport sys; print([name for name in {HEAVY!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"

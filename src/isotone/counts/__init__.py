@@ -1,21 +1,28 @@
 """Counts of yes/no answers over a partial order: mechanisms, their errors, and the plan that picks one."""
 
-from isotone.counts.bounding import cut, cut_all
-from isotone.counts.consistency import consistent
-from isotone.counts.mechanisms.bounded_poset import BoundedPosetMechanism
-from isotone.counts.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
-from isotone.counts.mechanisms.discrete_laplace import DiscreteLaplaceMechanism
-from isotone.counts.mechanisms.gaussian import GaussianMechanism
-from isotone.counts.mechanisms.hierarchical import HierarchicalMechanism
-from isotone.counts.mechanisms.l_infinity import LInfinityMechanism
-from isotone.counts.mechanisms.laplace import LaplaceMechanism
-from isotone.counts.mechanisms.order_gaussian import OrderGaussianMechanism
-from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
-from isotone.counts.plan import Plan, plan
-from isotone.counts.sampling.bipartition_sampler import sample_extended_bipartition
-from isotone.counts.sampling.method import Method
-from isotone.counts.sampling.relaxation import Relaxation, relax
-from isotone.published.counts.lp_ball import L2Mechanism, LpMechanism
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isotone.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from isotone.counts.bounding import cut, cut_all
+    from isotone.counts.consistency import consistent
+    from isotone.counts.count_plan import Plan, plan
+    from isotone.counts.mechanisms.bounded_poset import BoundedPosetMechanism
+    from isotone.counts.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
+    from isotone.counts.mechanisms.discrete_laplace import DiscreteLaplaceMechanism
+    from isotone.counts.mechanisms.gaussian import GaussianMechanism
+    from isotone.counts.mechanisms.hierarchical import HierarchicalMechanism
+    from isotone.counts.mechanisms.l_infinity import LInfinityMechanism
+    from isotone.counts.mechanisms.laplace import LaplaceMechanism
+    from isotone.counts.mechanisms.order_gaussian import OrderGaussianMechanism
+    from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
+    from isotone.counts.sampling.bipartition_sampler import sample_extended_bipartition
+    from isotone.counts.sampling.method import Method
+    from isotone.counts.sampling.relaxation import Relaxation, relax
+    from isotone.published.counts.lp_ball import L2Mechanism, LpMechanism
 
 __all__ = [
     "BoundedPosetMechanism",
@@ -39,3 +46,28 @@ __all__ = [
     "relax",
     "sample_extended_bipartition",
 ]
+
+_HOMES = {
+    "BoundedPosetMechanism": "isotone.counts.mechanisms.bounded_poset",
+    "DiscreteGaussianMechanism": "isotone.counts.mechanisms.discrete_gaussian",
+    "DiscreteLaplaceMechanism": "isotone.counts.mechanisms.discrete_laplace",
+    "GaussianMechanism": "isotone.counts.mechanisms.gaussian",
+    "HierarchicalMechanism": "isotone.counts.mechanisms.hierarchical",
+    "L2Mechanism": "isotone.published.counts.lp_ball",
+    "LInfinityMechanism": "isotone.counts.mechanisms.l_infinity",
+    "LaplaceMechanism": "isotone.counts.mechanisms.laplace",
+    "LpMechanism": "isotone.published.counts.lp_ball",
+    "Method": "isotone.counts.sampling.method",
+    "OrderGaussianMechanism": "isotone.counts.mechanisms.order_gaussian",
+    "Plan": "isotone.counts.count_plan",
+    "PosetMechanism": "isotone.counts.mechanisms.poset_mechanism",
+    "Relaxation": "isotone.counts.sampling.relaxation",
+    "consistent": "isotone.counts.consistency",
+    "cut": "isotone.counts.bounding",
+    "cut_all": "isotone.counts.bounding",
+    "plan": "isotone.counts.count_plan",
+    "relax": "isotone.counts.sampling.relaxation",
+    "sample_extended_bipartition": "isotone.counts.sampling.bipartition_sampler",
+}
+
+__getattr__ = lazy_names(__name__, _HOMES)

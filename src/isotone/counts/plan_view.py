@@ -10,7 +10,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from isotone.counts.plan import Plan
+    from isotone.counts.count_plan import Plan
 
 __all__ = ["draw", "html", "table", "text"]
 

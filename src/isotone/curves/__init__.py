@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from isotone.lazy import lazy_names
 
 if TYPE_CHECKING:
     from isotone.curves.chain.regression import PrivateIsotonicRegression
@@ -30,10 +32,4 @@ _HOMES = {
     "plan": "isotone.curves.planning",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(_HOMES[name]), name)
+__getattr__ = lazy_names(__name__, _HOMES)

@@ -1,17 +1,24 @@
 """Tables of counts that keep their distribution: privatisers, count mechanisms, plans."""
 
-from isotone.published.tables import polytope, scales
-from isotone.tables.distribution.distribution import Distribution
-from isotone.tables.distribution.privatize import privatize_distribution, simulate_distribution
-from isotone.tables.matrices.certificate import Certificate, certificate
-from isotone.tables.matrices.count_mechanism import CountMechanism
-from isotone.tables.matrices.discrete_gaussian import discrete_gaussian
-from isotone.tables.matrices.fixed_point import fixed_point, truncated_geometric
-from isotone.tables.matrices.staircase import staircase
-from isotone.tables.matrices.unfixed import unfixed_optimum
-from isotone.tables.plan import Planned, TablePlan, plan
-from isotone.tables.published_table import PublishedTable
-from isotone.tables.two_stage import TwoStageMechanism
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isotone.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from isotone.published.tables import polytope, scales
+    from isotone.tables.distribution.distribution import Distribution
+    from isotone.tables.distribution.privatize import privatize_distribution, simulate_distribution
+    from isotone.tables.matrices.certificate import Certificate, certificate
+    from isotone.tables.matrices.count_mechanism import CountMechanism
+    from isotone.tables.matrices.discrete_gaussian import discrete_gaussian
+    from isotone.tables.matrices.fixed_point import fixed_point, truncated_geometric
+    from isotone.tables.matrices.staircase import staircase
+    from isotone.tables.matrices.unfixed import unfixed_optimum
+    from isotone.tables.published_table import PublishedTable
+    from isotone.tables.table_plan import Planned, TablePlan, plan
+    from isotone.tables.two_stage import TwoStageMechanism
 
 __all__ = [
     "Certificate",
@@ -33,3 +40,26 @@ __all__ = [
     "truncated_geometric",
     "unfixed_optimum",
 ]
+
+_HOMES = {
+    "Certificate": "isotone.tables.matrices.certificate",
+    "CountMechanism": "isotone.tables.matrices.count_mechanism",
+    "Distribution": "isotone.tables.distribution.distribution",
+    "Planned": "isotone.tables.table_plan",
+    "PublishedTable": "isotone.tables.published_table",
+    "TablePlan": "isotone.tables.table_plan",
+    "TwoStageMechanism": "isotone.tables.two_stage",
+    "certificate": "isotone.tables.matrices.certificate",
+    "discrete_gaussian": "isotone.tables.matrices.discrete_gaussian",
+    "fixed_point": "isotone.tables.matrices.fixed_point",
+    "plan": "isotone.tables.table_plan",
+    "polytope": "isotone.published.tables",
+    "privatize_distribution": "isotone.tables.distribution.privatize",
+    "scales": "isotone.published.tables",
+    "simulate_distribution": "isotone.tables.distribution.privatize",
+    "staircase": "isotone.tables.matrices.staircase",
+    "truncated_geometric": "isotone.tables.matrices.fixed_point",
+    "unfixed_optimum": "isotone.tables.matrices.unfixed",
+}
+
+__getattr__ = lazy_names(__name__, _HOMES)

@@ -13,8 +13,8 @@ from rich.console import Console
 from isotone.errors import InputError
 from isotone.tables import TwoStageMechanism, plan
 from isotone.tables.matrices.fixed_point import fixed_point
-from isotone.tables.plan import TablePlan
 from isotone.tables.shapes import apportioned, guessed
+from isotone.tables.table_plan import TablePlan
 
 SHAPES = ("uniform", "binomial", "skewed", "zero-inflated", "constant")
 
