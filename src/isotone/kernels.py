@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable
 from functools import cached_property, update_wrapper
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
@@ -173,6 +173,8 @@ def _code(code: CodeType) -> tuple[Any, ...]:
 
 def _constant(value: Any) -> Any:
     """What a global means to compiled code: arrays and numbers by value, modules and functions by name."""
+    if isinstance(value, ModuleType) and value.__name__.startswith("isotone."):
+        raise TypeError(f"A kernel must import what it uses of {value.__name__} by name, so that it is seen.")
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.shape, value.tobytes()
     return getattr(value, "__qualname__", None) or getattr(value, "__name__", None) or repr(value)

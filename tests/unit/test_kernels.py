@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from isotone.kernels import Kernel, cache_directory, kernel
+from isotone.order import closure
 
 STEP = 1
 
@@ -95,6 +96,12 @@ def test_the_first_compilation_is_announced(
         Kernel(caller.function, {})(1)
         Kernel(caller.function, {})(1)
     assert [record.message.split()[1] for record in caplog.records].count("caller") == 1
+
+
+def test_a_callee_hidden_in_a_module_is_refused() -> None:
+    module = _in_module("@kernel\ndef top(x):\n    return closure.lowest_bit(x)", closure=closure)
+    with pytest.raises(TypeError, match="by name"):
+        module["top"](np.uint64(4))
 
 
 def test_only_functions_are_kernels() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from isotone.kernels import kernel
 from isotone.order import closure
-from isotone.order.closure import Bits, Ints
+from isotone.order.closure import Bits, Ints, lowest_bit
 
 __all__ = ["width"]
 
@@ -79,6 +79,6 @@ def _next_above(bits: Bits, x: int, fresh: Bits, w: int) -> tuple[int, int]:
             found &= ~own
         if found:
             fresh[w] &= ~(found & (~found + np.uint64(1)))
-            return w, (w << 6) + closure.lowest_bit(found)
+            return w, (w << 6) + lowest_bit(found)
         w += 1
     return w, -1
