@@ -5,8 +5,9 @@ function and the kernels that it calls are compiled. Compiled code is kept in a 
 fingerprint of everything it was built from: the code of the kernel and of the kernels it calls, however
 deep, and the constants that they use. So a change anywhere gives a new directory, and nothing stale is used.
 
-``plain`` is the same code, run by Python. Small problems use it, or code of their own, and never compile;
-tests compare it with the compiled code. Which of them runs must depend on public numbers only.
+``plain`` is the same code, run by Python. A kernel that says how many steps it takes runs plainly where they
+are few, so that small problems never compile. The number of steps must follow from public numbers, such as the
+elements of an order or the cells of a table, and never from the rows of private data.
 """
 
 from __future__ import annotations
@@ -38,28 +39,39 @@ Floats = Any  # array of float64
 P = ParamSpec("P")
 R = TypeVar("R")
 
+PLAIN_STEPS = 1 << 14
+"""Steps that Python takes within a few hundredths of a second."""
+
 log = logging.getLogger(__name__)
 
 
 class Kernel(Generic[P, R]):
     """A function that is compiled when it is first called."""
 
-    def __init__(self, function: Callable[P, R], options: dict[str, Any]) -> None:
+    def __init__(
+        self, function: Callable[P, R], options: dict[str, Any], steps: Callable[P, int] | None = None
+    ) -> None:
         """Keep the function as it is; ``options`` are numba's, and ``leaf``."""
         if not isinstance(function, FunctionType):
             raise TypeError(f"A kernel is made of a function, not of {function!r}.")
-        self.function, self.options = function, options
+        self.function, self.options, self.steps = function, options, steps
         self.name = function.__name__.strip("_")
         update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run the compiled code, and compile it first if need be."""
+        """Run the plain code if it takes few steps, and otherwise the compiled code."""
+        if self.steps is not None and self.steps(*args, **kwargs) <= PLAIN_STEPS:
+            return self.plain(*args, **kwargs)
         return self.compiled(*args, **kwargs)
 
+    def plain(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """The same code, run by Python, with the kernels that it calls. Machine integers wrap around."""
+        with np.errstate(over="ignore"):
+            return self._interpreted(*args, **kwargs)
+
     @cached_property
-    def plain(self) -> Callable[P, R]:
-        """The same code, run by Python, with the kernels that it calls."""
-        return _rebound(self.function, lambda called: called.plain)
+    def _interpreted(self) -> Callable[P, R]:
+        return _rebound(self.function, lambda called: called._interpreted)
 
     @cached_property
     def compiled(self) -> Callable[P, R]:
@@ -83,13 +95,18 @@ def kernel(function: Callable[P, R], /) -> Kernel[P, R]: ...
 
 
 @overload
-def kernel(**options: Any) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
+def kernel(
+    *, steps: Callable[..., int] | None = None, **options: Any
+) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
 
 
-def kernel(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
+def kernel(
+    function: Callable[P, R] | None = None, /, *, steps: Callable[..., int] | None = None, **options: Any
+) -> Any:
     """Mark a function as a kernel.
 
-    Options are those of numba's ``njit``. ``leaf=True`` is for code that allocates nothing, not even views:
+    ``steps`` tells from the arguments about how often the innermost loop runs, from public numbers only; up
+    to ``PLAIN_STEPS`` nothing is compiled. Other options are those of numba's ``njit``. ``leaf=True`` is for code that allocates nothing, not even views:
     it does without counting references, which would take half of its time.
 
     >>> @kernel
@@ -100,7 +117,7 @@ def kernel(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
     """
     if function is not None:
         return Kernel(function, {})
-    return lambda function: Kernel(function, options)
+    return lambda function: Kernel(function, options, steps)
 
 
 def cache_directory(of: Kernel[..., Any]) -> Path | None:

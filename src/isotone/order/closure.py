@@ -30,7 +30,7 @@ Ints = NDArray[np.int64]
 Bits = NDArray[np.uint64]
 
 
-@kernel
+@kernel(steps=lambda n, start, end: n + start.size)
 def ends_by_start(n: int, start: Ints, end: Ints) -> tuple[Ints, Ints]:
     """The rows ``(starts, ends)`` of the relation with the pairs ``(start[k], end[k])``, in their order."""
     starts = np.zeros(n + 1, np.int64)
@@ -46,7 +46,7 @@ def ends_by_start(n: int, start: Ints, end: Ints) -> tuple[Ints, Ints]:
     return starts, ends
 
 
-@kernel
+@kernel(steps=lambda starts, lowers: starts.size + lowers.size)
 def linear_order(starts: Ints, lowers: Ints) -> tuple[Ints, Ints]:
     """A linear extension, bottom up, and a cycle: one of the two is empty.
 
@@ -86,7 +86,7 @@ def linear_order(starts: Ints, lowers: Ints) -> tuple[Ints, Ints]:
     return order, path[:0]
 
 
-@kernel
+@kernel(steps=lambda order, starts, uppers: (order.size + uppers.size) * (1 + (order.size >> 6)))
 def closure(order: Ints, starts: Ints, uppers: Ints) -> Bits:
     """The reflexive transitive closure; ``order`` is a linear extension, rows hold what lies above."""
     n = order.size
@@ -101,7 +101,7 @@ def closure(order: Ints, starts: Ints, uppers: Ints) -> Bits:
     return bits
 
 
-@kernel
+@kernel(steps=lambda order, lower, upper, bits: (order.size + lower.size) * bits.shape[1])
 def reduction(order: Ints, lower: Ints, upper: Ints, bits: Bits) -> Ints:
     """The covers among the pairs ``(lower[k], upper[k])``, an ``(m, 2)`` array in lexicographic order.
 
@@ -137,7 +137,7 @@ def reduction(order: Ints, lower: Ints, upper: Ints, bits: Bits) -> Ints:
     return covers[:found].copy()
 
 
-@kernel
+@kernel(steps=lambda order, starts, lowers: order.size + lowers.size)
 def levels(order: Ints, starts: Ints, lowers: Ints) -> Ints:
     """For each element the length of the longest chain below it (0 for a minimal one)."""
     level = np.zeros(order.size, np.int64)
@@ -147,7 +147,7 @@ def levels(order: Ints, starts: Ints, lowers: Ints) -> Ints:
     return level
 
 
-@kernel
+@kernel(steps=lambda bits: bits.size * 64)
 def sizes(bits: Bits) -> Ints:
     """The number of bits set in each row."""
     size = np.zeros(bits.shape[0], np.int64)

@@ -89,7 +89,7 @@ def _blocking_flow(
             current[u] = after[current[u]]
 
 
-@kernel
+@kernel(steps=lambda weights, covers: 32 * (weights.size + covers.shape[0]))
 def heaviest_filter(weights: NDArray[np.int64], covers: NDArray[np.int64]) -> tuple[int, NDArray[np.bool_]]:
     """The largest total weight of a filter, and the smallest filter that has it.
 

@@ -31,7 +31,7 @@ def series_labels(balance: Ints) -> Ints:
     return labels
 
 
-@kernel
+@kernel(steps=lambda members, place, first, _, uppers, *lowers: members.size + uppers.size)
 def parallel_labels(
     members: Ints, place: Ints, first: int, upper_starts: Ints, uppers: Ints, lower_starts: Ints, lowers: Ints
 ) -> Ints:
@@ -102,7 +102,7 @@ class PrimeSplits:
         return np.argsort(np.argsort(first))[label]
 
 
-@kernel
+@kernel(steps=lambda up, down, members: members.size**2)
 def _modules_without_first(up: Bits, down: Bits, members: Ints) -> Ints:
     """For each member but the first a label of the largest module that holds it and not the first.
 
@@ -174,7 +174,7 @@ def _divide(
     return begin[1], begin[2]
 
 
-@kernel
+@kernel(steps=lambda up, down, members, parts: members.size**2)
 def _forcing_ranks(up: Bits, down: Bits, members: Ints, parts: Ints) -> Ints:
     """For each member the place of its part's strong component in the graph of forcing, sources first.
 

@@ -71,8 +71,31 @@ def like(record: Record, names: Sequence[Hashable], answers: Answers) -> Any:
     return answers
 
 
-@kernel
 def are_filters(covers: Ints, matrix: Answers) -> Answers:
+    """For each row whether it is closed upward."""
+    if len(covers) > FEW_COVERS:
+        return _are_filters(covers, matrix)
+    closed = np.ones(len(matrix), np.bool_)
+    for lower, upper in covers.tolist():
+        closed &= matrix[:, upper] | ~matrix[:, lower]
+    return closed
+
+
+def close_all(covers: Ints, matrix: Answers) -> None:
+    """Close each row upward, in place; ``covers`` come in a linear order of their lower elements."""
+    if len(covers) > FEW_COVERS:
+        _close_all(covers, matrix)
+        return
+    for lower, upper in covers.tolist():
+        matrix[:, upper] |= matrix[:, lower]
+
+
+FEW_COVERS = 1 << 12
+"""Orders with so many covers at most need no compiled code; the number of rows does not matter."""
+
+
+@kernel
+def _are_filters(covers: Ints, matrix: Answers) -> Answers:
     """For each row whether it is closed upward."""
     closed = np.ones(matrix.shape[0], np.bool_)
     for row in range(matrix.shape[0]):
@@ -84,7 +107,7 @@ def are_filters(covers: Ints, matrix: Answers) -> Answers:
 
 
 @kernel
-def close_all(covers: Ints, matrix: Answers) -> None:
+def _close_all(covers: Ints, matrix: Answers) -> None:
     """Close each row upward, in place; ``covers`` come in a linear order of their lower elements."""
     for row in range(matrix.shape[0]):
         for k in range(covers.shape[0]):

@@ -28,7 +28,7 @@ def width(levels: Ints, lower: Ints, upper: Ints) -> int:
     return n - _largest_matching(closure.closure(np.arange(n), *rows))
 
 
-@kernel
+@kernel(steps=lambda bits: bits.shape[0] ** 2)
 def _largest_matching(bits: Bits) -> int:
     """The size of a largest matching of elements to elements strictly above them.
 

@@ -27,6 +27,8 @@ from isotone.errors import InputError
 from isotone.mechanism import Error, Progress, no_progress
 from isotone.order.bipartitions.extended import Tables, draw, kept, tables, within_reach
 from isotone.order.bipartitions.moments import expected_squares
+from isotone.order.bipartitions.small import Part, draw_small, is_small, part_of
+from isotone.order.bipartitions.small_rows import SmallRows
 
 if TYPE_CHECKING:
     from isotone.order import Poset
@@ -63,7 +65,13 @@ class Sampler:
     dropped: Ints = field(repr=False, default_factory=lambda: np.empty((0, 2), np.int64))
 
     def draw(self) -> tuple[Orders, int]:
-        """One, exactly uniform, from cryptographic bits: positions (side A first), and the size of side A."""
+        """One, exactly uniform, from cryptographic bits: positions (side A first), and the size of side A.
+
+        A small order is drawn with Python's integers, any other by the compiled walk: the same law.
+        """
+        if self._part is not None:
+            one, two = draw_small(self._part, noise.choose_integer)
+            return np.array(one + two, np.int32), len(one)
         orders, sizes = draw(self.tables, 1, noise.random_words, noise.bernoulli, self.dropped)
         return orders[0], int(sizes[0])
 
@@ -73,10 +81,21 @@ class Sampler:
         Where rejection keeps few, one draw is followed by a random walk: every row is uniform, but rows near
         each other are alike.
         """
+        if self._rows is not None:
+            return self._rows.draw(size, rng)
         if self.method.acceptance >= RARE or size <= 1:
             return draw(self.tables, size, *_seeded(rng), self.dropped)
         orders, sizes = draw(self.tables, 1, *_seeded(rng), self.dropped)
         return wander(self.order, orders[0], int(sizes[0]), size, 4, rng)
+
+    @cached_property
+    def _part(self) -> Part | None:
+        """The order, if it is small enough to do without compiled code."""
+        return part_of(self.order) if is_small(self.order) else None
+
+    @cached_property
+    def _rows(self) -> SmallRows | None:
+        return None if self._part is None else SmallRows(self._part)
 
     @property
     def log_count(self) -> float:

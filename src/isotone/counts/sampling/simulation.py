@@ -1,4 +1,4 @@
-"""Noise from extended bipartitions, row by row, in compiled code.
+"""Noise from extended bipartitions, row by row, in NumPy for small orders and compiled for others.
 
 Given an extended bipartition ``a_1, …, a_p; b_1, …, b_q`` and a sum ``E_1 + … + E_i`` for each place on side A,
 ``E'_1 + … + E'_j`` on side B, coordinate x of the noise is the sum at the last ``a_i <= x`` minus the sum at
@@ -7,13 +7,14 @@ the last ``b_j <= x`` (docs/theory/counts.md, section 4). One pass over the orde
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isotone.counts.norm import bottom_up
 from isotone.kernels import kernel
+from isotone.order.bipartitions.small import ELEMENTS
 
 if TYPE_CHECKING:
     from isotone.order import Poset
@@ -27,6 +28,10 @@ Orders = NDArray[np.int32]
 
 def places(P: Poset, orders: Orders, sizes: Ints) -> tuple[Ints, Ints]:
     """For each row and element the place of the last ``a_i <= x`` and of the last ``b_j <= x``, from 1; 0 if none."""
+    if len(P) <= ELEMENTS:
+        step = np.arange(1, len(P) + 1)
+        on_a = step <= sizes[:, None]
+        return _last_below(P, orders, np.where(on_a, step, 0), np.where(on_a, 0, step - sizes[:, None]))
     plus, minus = np.empty(orders.shape, np.int64), np.empty(orders.shape, np.int64)
     _places(orders, sizes, *bottom_up(P), plus, minus)
     return plus, minus
@@ -34,9 +39,32 @@ def places(P: Poset, orders: Orders, sizes: Ints) -> tuple[Ints, Ints]:
 
 def noise_rows(P: Poset, orders: Orders, sizes: Ints, steps: Floats) -> Floats:
     """The noise of each row: ``steps`` has one exponential for each place, those of side A first."""
+    if len(P) <= ELEMENTS:
+        sums = np.cumsum(steps, axis=1)
+        on_a = np.arange(1, len(P) + 1) <= sizes[:, None]
+        of_a = np.take_along_axis(sums, np.maximum(sizes[:, None] - 1, 0), axis=1) * (sizes[:, None] > 0)
+        p, q = _last_below(P, orders, np.where(on_a, sums, 0.0), np.where(on_a, 0.0, sums - of_a))
+        return p - q
     noise = np.empty(steps.shape)
     _noise_rows(orders, sizes, *bottom_up(P), steps, noise)
     return noise
+
+
+def _last_below(
+    P: Poset, orders: Orders, on_a: NDArray[Any], on_b: NDArray[Any]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Values of places, growing along each side, as those of the last place at or below each element."""
+    found: list[NDArray[Any]] = []
+    order, starts, lowers = (part.tolist() for part in bottom_up(P))
+    for values in (on_a, on_b):
+        last = np.empty_like(values)
+        np.put_along_axis(last, orders.astype(np.int64), values, axis=1)
+        columns = np.ascontiguousarray(last.T)
+        for x in order:
+            for y in lowers[starts[x] : starts[x + 1]]:
+                np.maximum(columns[x], columns[y], out=columns[x])
+        found.append(np.ascontiguousarray(columns.T))
+    return found[0], found[1]
 
 
 @kernel

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from isotone.errors import InputError
 from isotone.order.bipartitions.residues import REACH as COUNTING_REACH
 from isotone.order.bipartitions.residues import exact_total
+from isotone.order.bipartitions.small import is_small, part_of
 from isotone.order.bipartitions.stream import (
     NEEDS_ANSWER,
     NEEDS_WORDS,
@@ -56,6 +57,8 @@ def count(P: Poset) -> int:
     >>> count(Poset.chain("abc")), count(Poset.antichain("abc")), count(Poset("xvy", [("x", "v")]))
     (8, 24, 16)
     """
+    if is_small(P):
+        return sum(part_of(P).counts)
     program = steps(P)
     if not program.within(COUNTING_REACH):
         raise InputError(

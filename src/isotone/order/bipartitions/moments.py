@@ -86,7 +86,7 @@ def _at_chain(polynomials: Floats) -> Floats:
     return np.sum(c0) + once * j + twice * j * (j - 1)
 
 
-@kernel
+@kernel(steps=lambda numbers, left, right, *_: int(left[1] + 1) * int(right[1] + 1))
 def _pass_on(
     numbers: Numbers, left: Ints, right: Ints, given: Floats, to_left: Floats, to_right: Floats, shift: Int64
 ) -> None:
@@ -102,7 +102,7 @@ def _pass_on(
         for k in range(low, high + 1):
             one, other = numbers[i + k], numbers[j + a - k]
             scale = exponent(one) + exponent(other) - highest
-            weight[k] = math.ldexp(float(mantissa(one) * mantissa(other)), scale)
+            weight[k] = math.ldexp(float(mantissa(one) * mantissa(other)), int(scale))
             total += weight[k]
         c0, c1, c2, c3, c4, c5 = given[a]
         for k in range(low, high + 1):

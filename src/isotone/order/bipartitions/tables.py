@@ -117,7 +117,7 @@ def tables(P: Poset, reach: int = REACH) -> Tables:
     return Tables(program, numbers, words, top, int(unit))
 
 
-@kernel
+@kernel(steps=lambda numbers, left, right, out: int(left[1] + 1) * int(right[1] + 1))
 def _convolve(numbers: Numbers, left: Ints, right: Ints, out: Int64) -> None:
     """Entry a of the result: the sum over k of entry k of the left and entry a - k of the right table."""
     i, ni, j, nj = left[4], left[1], right[4], right[1]
@@ -134,14 +134,14 @@ def _convolve(numbers: Numbers, left: Ints, right: Ints, out: Int64) -> None:
         numbers[out + a] = sum_up(total, unit)
 
 
-@kernel
+@kernel(steps=lambda numbers, source, out, n, factor: n)
 def _rescale(numbers: Numbers, source: Int64, out: Int64, n: Int64, factor: Numbers) -> None:
     """Entry a of the result: entry a of the source times factor a times factor n - a."""
     for a in range(n + 1):
         numbers[out + a] = product_up(product_up(numbers[source + a], factor[a]), factor[n - a])
 
 
-@kernel
+@kernel(steps=lambda table: table.size)
 def _cumulate(table: Numbers) -> tuple[Ints, Int64]:
     """The cumulative weights of a table, each rounded up to the unit returned, together below 2^62."""
     highest = np.int64(-(2**40))

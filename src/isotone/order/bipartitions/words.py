@@ -87,7 +87,7 @@ def last_letters(used: Int64, module: Ints, first: Int64) -> Int64:
     return possible
 
 
-@kernel
+@kernel(steps=lambda module, words, last: words.size * module.shape[0])
 def _count_words(module: Ints, words: Numbers, last: NDArray[np.int32]) -> None:
     """Fill ``g``: of each state the sum over the letters that can be last, rounded up."""
     count = np.zeros(module.shape[0], np.int64)
@@ -128,7 +128,7 @@ def split_weight(
     return product_up(product, g[blocks[b, 2] + blocks[b, 1] - 1 - state])
 
 
-@kernel
+@kernel(steps=lambda size, starts, numbers, words: words.size * size.size)
 def _weights(size: Ints, starts: Ints, numbers: Numbers, words: Numbers) -> tuple[Numbers, NDArray[np.int32]]:
     """The weight of each split and its number of elements on side A.
 
@@ -157,7 +157,7 @@ def _weights(size: Ints, starts: Ints, numbers: Numbers, words: Numbers) -> tupl
     return weights, sides
 
 
-@kernel
+@kernel(steps=lambda weights, *_: weights.size)
 def _sort_by_side(
     weights: Numbers,
     sides: NDArray[np.int32],

@@ -14,7 +14,7 @@ from isotone.kernels import kernel
 __all__ = ["pool_adjacent_violators"]
 
 
-@kernel
+@kernel(steps=lambda values, weights: 2 * values.size)
 def pool_adjacent_violators(values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """The nondecreasing vector closest to ``values``, listed from the bottom of the chain to its top.
 

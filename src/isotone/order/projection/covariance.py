@@ -148,7 +148,7 @@ def _delete_row(factor: _Floats, size: int, gone: int) -> None:
             factor[i, k + 1] = c * right - s * left
 
 
-@kernel
+@kernel(steps=lambda plus, minus, scale, pull, slack, steps: plus.size * pull.shape[1])
 def _dual_active_set(
     plus: _Ints, minus: _Ints, scale: _Floats, pull: _Floats, slack: _Floats, steps: int
 ) -> tuple[bool, _Ints, _Floats]:

@@ -50,7 +50,7 @@ def _meld(
     return root
 
 
-@kernel
+@kernel(steps=lambda parents, bottom_up, values, weights: 8 * values.size)
 def merge_up_the_forest(
     parents: NDArray[np.int64],
     bottom_up: NDArray[np.int64],
