@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincinv
 
 from isotone.privacy.guarantee import Guarantee
 
@@ -24,6 +23,8 @@ def clopper_pearson(hits: ArrayLike, trials: int, failure: float) -> tuple[Float
     >>> round(float(low), 3), round(float(high), 3)
     (0.398, 0.602)
     """
+    from scipy.special import betaincinv
+
     seen = np.asarray(hits, dtype=float)
     low = np.where(seen == 0, 0.0, betaincinv(np.maximum(seen, 1), trials - seen + 1, failure))
     high = np.where(seen == trials, 1.0, betaincinv(seen + 1, np.maximum(trials - seen, 1), 1 - failure))

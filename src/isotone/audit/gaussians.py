@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr
 
 from isotone.errors import InputError
 
@@ -50,6 +49,7 @@ def gaussian_epsilon(distance: float, delta: float) -> float:
     >>> round(gaussian_epsilon(1.0, 1e-6), 4)
     4.8866
     """
+    from scipy.special import log_ndtr
 
     def excess(epsilon: float) -> float:
         near, far = distance / 2 - epsilon / distance, -distance / 2 - epsilon / distance

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from isotone.audit.outputs import Sides
 
@@ -124,6 +123,8 @@ def _one_by_one(sides: Sides) -> Score:
 
 
 def _logistic(first: Floats, second: Floats) -> Score:
+    from scipy.optimize import minimize
+
     first, second = first[:_ENOUGH], second[:_ENOUGH]
     centres = np.nan_to_num(np.median(first, axis=0)), np.nan_to_num(np.median(second, axis=0))
     raw = _features(np.concatenate([first, second]), *centres)

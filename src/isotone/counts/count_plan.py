@@ -9,7 +9,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-from scipy.optimize import root_scalar
 
 from isotone.counts.candidates import Build, Setting, candidates
 from isotone.counts.mechanisms.additive import AdditiveMechanism, check_confidence
@@ -192,6 +191,8 @@ class Plan:
 
     def _scaled_budget(self, promise: Guarantee, shrink: float) -> float:
         """The budget that multiplies the noise of a mechanism with this promise by ``shrink``."""
+        from scipy.optimize import root_scalar
+
         if self.guarantee.kind == "zcdp":  # noise goes with 1/√ρ, for pure mechanisms too
             return float(self.guarantee.rho) / shrink**2
         if promise.kind == "pure":

@@ -106,7 +106,7 @@ def _climb(y: Floats, order: Ints, starts: Ints, lowers: Ints, p: Floats, q: Flo
             p[z], q[z] = a, a - y[z]
 
 
-@kernel
+@kernel(steps=lambda rows, order, starts, lowers: len(rows) * (order.size + lowers.size))
 def _norms(rows: Floats, order: Ints, starts: Ints, lowers: Ints) -> Floats:
     p, q = np.empty(order.size), np.empty(order.size)
     result = np.empty(rows.shape[0])
@@ -116,7 +116,7 @@ def _norms(rows: Floats, order: Ints, starts: Ints, lowers: Ints) -> Floats:
     return result
 
 
-@kernel
+@kernel(steps=lambda y, order, starts, lowers: order.size + lowers.size)
 def _parts(y: Floats, order: Ints, starts: Ints, lowers: Ints) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     p, q = np.empty(order.size), np.empty(order.size)
     _climb(y, order, starts, lowers, p, q)

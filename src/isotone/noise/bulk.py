@@ -92,7 +92,7 @@ def _expected_words(table: DigitTable, size: int, two_sided: bool) -> int:
     return 8 + int(1.01 * tries * size * len(table.rates))
 
 
-@kernel
+@kernel(steps=lambda *_: 1)
 def _place(
     values: Ints, two_sided: Flag, unbounded: Flag, rows: Int, state: Ints, digit: Int, sign: Int
 ) -> Flag:
@@ -116,7 +116,7 @@ def _place(
     return True
 
 
-@kernel
+@kernel(steps=lambda values, two_sided, unbounded, thresholds, *_: 4 * values.size * len(thresholds))
 def _fill(
     values: Ints, two_sided: Flag, unbounded: Flag, thresholds: Words, guides: Ints, words: Words, state: Ints
 ) -> Int:

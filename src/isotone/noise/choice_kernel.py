@@ -137,7 +137,7 @@ def _place(high: Word, low: Word, sums: Words, size: Int) -> Int:
     return first if first < size else ABOVE_TOTAL
 
 
-@kernel
+@kernel(steps=lambda scores, *_: 32 * scores.size)
 def choose_segments(
     scores: Ints,
     counts: Ints,

@@ -24,7 +24,7 @@ LARGEST_ERROR = 2.0**-16
 _1, _11, _32 = np.uint64(1), np.uint64(11), np.uint64(32)
 
 
-@kernel
+@kernel(steps=lambda *_: 1)
 def put(values: Ints, proposal: Int, sign: Int, places: Int, state: Ints) -> None:
     """Store an accepted proposal: signed, and rounded if it is continuous. Minus zero is not stored."""
     if places == 0:
@@ -52,7 +52,7 @@ def _acceptance(exponent: Real, error: Real) -> tuple[Word, Word]:
     return (mantissa - slack) >> by, ((mantissa + slack) >> by) + _1
 
 
-@kernel
+@kernel(steps=lambda values, proposals, *_: 32 * proposals.size)
 def accept(
     values: Ints,
     proposals: Ints,

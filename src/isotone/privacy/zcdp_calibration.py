@@ -15,7 +15,6 @@ from fractions import Fraction
 from typing import Any
 
 from mpmath import iv
-from scipy.optimize import minimize_scalar, root_scalar
 
 __all__ = ["largest_rho"]
 
@@ -26,6 +25,8 @@ def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     >>> float(largest_rho(Fraction(1), Fraction(1, 10**6)))
     0.02435...
     """
+    from scipy.optimize import root_scalar
+
     log_delta = math.log(delta.numerator) - math.log(delta.denominator)
 
     def excess(log_rho: float) -> float:
@@ -49,6 +50,8 @@ def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 def _best(rho: float, epsilon: float) -> tuple[float, float]:
     """The smallest log δ that the formula gives, and its α; the search is over log(α - 1)."""
+    from scipy.optimize import minimize_scalar
+
     middle = math.log(max((epsilon - rho) / (2 * rho), 1e-3))
     found = minimize_scalar(
         lambda t: _log_delta(math.exp(t), rho, epsilon),

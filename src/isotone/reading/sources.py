@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import narwhals as nw
-import pyarrow as pa
 
 from isotone.errors import InputError, IsotoneError
 from isotone.privacy.checks import did_you_mean
@@ -104,8 +103,10 @@ def _as(kind: ColumnType, name: str, dtype: Any) -> nw.Expr:
     return as_real(name, dtype) if kind == "number" else as_integer(name, dtype)
 
 
-def _to_arrow(frame: nw.DataFrame[Any], columns: Sequence[str]) -> pa.Table:
+def _to_arrow(frame: nw.DataFrame[Any], columns: Sequence[str]) -> Any:
     """An Arrow table; pandas columns of mixed objects become text value by value, so that none can fail."""
+    import pyarrow as pa
+
     arrays: list[Any] = []
     for name in columns:
         series = frame[name]

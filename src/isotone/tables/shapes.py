@@ -6,7 +6,6 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
 
 from isotone.errors import InputError
 from isotone.tables.distribution.distribution import DistributionLike, probabilities_of
@@ -27,6 +26,8 @@ def guessed(shape: Shape | DistributionLike, upper: int | None) -> NDArray[np.fl
     >>> guessed("zero-inflated", upper=2).round(3)
     array([0.908, 0.077, 0.015])
     """
+    from scipy.stats import binom
+
     if not isinstance(shape, str):
         p = probabilities_of(shape, "shape")
         if upper is not None and len(p) != upper + 1:

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from scipy.optimize import OptimizeWarning, curve_fit
 
 from isotone.errors import InputError
 from isotone.privacy.guarantee import Number, exact
@@ -45,6 +44,7 @@ class Rule:
     @classmethod
     def fitted(cls, epsilons: Sequence[float], shares: Sequence[float]) -> Rule:
         """The rule nearest to observed best shares in least squares."""
+        from scipy.optimize import OptimizeWarning, curve_fit
 
         def model(epsilon: np.ndarray, floor: float, rise: float, decay: float) -> np.ndarray:
             return floor + rise * np.exp(-decay * epsilon)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh_tridiagonal
 
 from isotone.mechanism import Progress, no_progress
 
@@ -78,6 +77,8 @@ def _equalise(p: _Floats, tolerance: float, progress: Progress) -> _State:
 
 
 def _state(p: _Floats) -> _State:
+    from scipy.linalg import eigh_tridiagonal
+
     p = p / p.sum()
     inverse = np.reciprocal(p)
     diagonal = inverse.copy()

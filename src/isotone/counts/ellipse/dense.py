@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import get_blas_funcs, get_lapack_funcs
-from scipy.special import expit
 
 from isotone.counts.ellipse.descent import descend
 from isotone.mechanism import Progress, no_progress
@@ -20,9 +18,6 @@ from isotone.mechanism import Progress, no_progress
 __all__ = ["DenseEllipse", "fit_dense", "fit_dense_nonnegative"]
 
 _Floats = NDArray[np.float64]
-
-_potrf, _potri = get_lapack_funcs(("potrf", "potri"), dtype=np.float64)
-(_syrk,) = get_blas_funcs(("syrk",), dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -150,6 +145,8 @@ class _Family:
         return DenseEllipse(self.matrix(ties, logit), self.root_scale(logit), trace, presence)
 
     def root_scale(self, logit: float) -> float:
+        from scipy.special import expit
+
         return 1.0 if self.max_size is None else float(expit(logit))
 
     def matrix(self, ties: _Floats, logit: float) -> _Floats:
@@ -168,7 +165,9 @@ class _Family:
         covariance = inverse(self.matrix(ties, logit))
         if covariance is None:
             return None
-        Z = _syrk(1.0, covariance[:-1], trans=1)  # upper triangle; E leaves the root out
+        from scipy.linalg.blas import dsyrk
+
+        Z = dsyrk(1.0, covariance[:-1], trans=1)  # upper triangle; E leaves the root out
         weight = np.diag(Z).copy()
         s = self.root_scale(logit)
         gradient = 2 * (Z[self.lower, self.upper] - np.where(self.to_root, s, 1.0) * weight[self.lower])
@@ -181,10 +180,12 @@ class _Family:
 
 def inverse(M: _Floats) -> _Floats | None:
     """The inverse of a symmetric matrix, or None if it is not positive definite."""
-    factor, failed = _potrf(M, lower=1)
+    from scipy.linalg.lapack import dpotrf, dpotri
+
+    factor, failed = dpotrf(M, lower=1)
     if failed:
         return None
-    half, failed = _potri(factor, lower=1)
+    half, failed = dpotri(factor, lower=1)
     if failed or not np.all(np.isfinite(np.diag(half))):
         return None
     return np.tril(half) + np.tril(half, -1).T

@@ -92,7 +92,7 @@ def _direction(gradient: _Floats, moves: deque[tuple[_Floats, _Floats, float]]) 
 
 
 # Compiled, not numpy: products in fresh memory cost more than the sums, and BLAS would wake its threads each time.
-@kernel(fastmath=True)
+@kernel(fastmath=True, steps=lambda a, b: 16 * a.size)
 def _dot(a: _Floats, b: _Floats) -> float:
     total = 0.0
     for i in range(a.size):
@@ -100,7 +100,7 @@ def _dot(a: _Floats, b: _Floats) -> float:
     return total
 
 
-@kernel
+@kernel(steps=lambda a, factor, b: 16 * a.size)
 def _add(a: _Floats, factor: float, b: _Floats) -> None:
     for i in range(a.size):
         a[i] += factor * b[i]

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from isotone.counts.ellipse.descent import descend
 from isotone.counts.ellipse.grove import Grove
@@ -57,6 +56,8 @@ def fit_forest(
 
     The default tolerance is finer for forests of up to 10,000 nodes than for larger ones.
     """
+    from scipy.special import expit
+
     if tolerance is None:
         tolerance = 1e-6 if grove.nodes <= 10_000 else 1e-5
     below = _elements_below(grove)
@@ -130,7 +131,7 @@ def _elements_below(grove: Grove) -> _Floats:
     return size
 
 
-@kernel
+@kernel(steps=lambda parent, depth, width, *_: 8 * parent.size * (int(width.max()) + 1) ** 2)
 def _evaluate(
     parent: _Ints,
     depth: _Ints,

@@ -50,7 +50,7 @@ def forest_bound(ellipse: ForestEllipse) -> float:
         edges, counts = np.insert(edges, wide + 1, middle), np.insert(counts, wide + 1, above(middle))
 
 
-@kernel
+@kernel(steps=lambda parent, presence: parent.size)
 def _gates(parent: _Ints, presence: _Floats) -> tuple[_Floats, _Floats]:
     """The chance that each gate is open, and the variance of each element given its parent."""
     gate, fresh = np.ones(parent.size), np.ones(parent.size)
@@ -62,7 +62,7 @@ def _gates(parent: _Ints, presence: _Floats) -> tuple[_Floats, _Floats]:
     return gate, fresh
 
 
-@kernel
+@kernel(steps=lambda parent, *_: 16 * parent.size)
 def _count_above(
     parent: _Ints, times: _Ints, copies: _Ints, gate: _Floats, fresh: _Floats, value: float
 ) -> int:

@@ -12,7 +12,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import get_lapack_funcs, solve_triangular
 
 from isotone.counts.ellipse.chain import ChainEllipse
 from isotone.counts.ellipse.dense import DenseEllipse
@@ -26,8 +25,6 @@ _Ints = NDArray[np.int64]
 _Neighbours = Literal["add-remove", "replace"]
 
 _SHIFT = 12
-
-_potrf, _trtri = get_lapack_funcs(("potrf", "trtri"), dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -50,7 +47,9 @@ class DenseStrategy:
         return np.append(self.bottom_up, self.bottom_up.size) if self.rooted else self.bottom_up
 
     def _inverse(self) -> _Floats:
-        inverse, failed = _trtri(self.matrix.astype(np.float64, order="F"), overwrite_c=1)
+        from scipy.linalg.lapack import dtrtri
+
+        inverse, failed = dtrtri(self.matrix.astype(np.float64, order="F"), overwrite_c=1)
         if failed:
             raise AssertionError("a strategy has no zero on its diagonal")
         return inverse
@@ -70,6 +69,8 @@ class DenseStrategy:
 
     def solve_integers(self, noise: _Ints) -> _Ints:
         """Nearest-plane rounding from the root down, then the fraction that is left."""
+        from scipy.linalg import solve_triangular
+
         whole, left = _nearest(self.matrix, noise[self._places])
         fraction = solve_triangular(self.matrix.astype(np.float64), left.astype(np.float64))
         result = np.empty(self.rows, np.int64)
@@ -78,6 +79,8 @@ class DenseStrategy:
 
     def solve(self, noise: _Floats) -> _Floats:
         """``Q⁻¹ noise`` for each row."""
+        from scipy.linalg import solve_triangular
+
         result = np.empty_like(noise)
         columns = np.ascontiguousarray(noise[:, self._places].T)
         result[:, self._places] = solve_triangular(self.matrix.astype(np.float64), columns).T
@@ -157,7 +160,9 @@ def _chain_differences(precision: _Floats, bottom_up: _Ints, bits: int) -> Dense
 
 def _rounded_factor(precision: _Floats, root_scale: float, bits: int) -> NDArray[np.int32] | None:
     """The upper triangle R with R'R = precision, times ``2**bits``, rounded; the root's column rescaled."""
-    factor, failed = _potrf(precision, lower=0, clean=1)
+    from scipy.linalg.lapack import dpotrf
+
+    factor, failed = dpotrf(precision, lower=0, clean=1)
     if failed:
         return None
     factor = np.ascontiguousarray(factor)
@@ -234,23 +239,23 @@ def _total(numbers: _Ints) -> int:
     return (int(np.sum(numbers >> 32)) << 32) + int(np.sum(numbers & 0xFFFFFFFF))
 
 
-@kernel
+@kernel(steps=lambda Q: len(Q) ** 2)
 def _longest_prefix(Q: NDArray[np.int32]) -> int:
     """The largest |Qv|² on a chain, where a record is the root and some elements below it in a row."""
     n = Q.shape[0]
     squares = np.zeros(n, np.int64)
     for i in range(n):
-        total = 0
+        total = np.int64(0)
         for j in range(n - 1, -1, -1):
             if j < i:
                 squares[j] += total * total
             else:
-                total += Q[i, j]
+                total += np.int64(Q[i, j])
                 squares[j] += total * total
     return squares.max()
 
 
-@kernel
+@kernel(steps=lambda Q, noise: noise.size**2)
 def _nearest(Q: NDArray[np.int32], noise: _Ints) -> tuple[_Ints, _Ints]:
     """Integers k, from the last row up, and what is left of ``noise − Q k``, at most half a pivot each."""
     n = noise.size

@@ -62,21 +62,21 @@ class ForestStrategy:
         """Nearest-plane rounding from the root down, then the fraction that is left."""
         whole, left = _nearest(*self._paths(), self.pivot, self.ties, np.append(noise, 0), self.rooted)
         fraction = _solve(
-            *self._paths(), self.pivot, self.ties, left[None, :].astype(np.float64), self.rooted
+            *self._paths(), self.pivot, self.ties, left[:, None].astype(np.float64), self.rooted
         )
-        return (whole + np.rint(fraction[0]).astype(np.int64))[: self.rows]
+        return (whole + np.rint(fraction[:, 0]).astype(np.int64))[: self.rows]
 
     def solve(self, noise: _Floats) -> _Floats:
         """``Q⁻¹ noise`` for each row."""
-        padded = np.zeros((len(noise), self.elements + 1))
-        padded[:, : self.rows] = noise
-        return _solve(*self._paths(), self.pivot, self.ties, padded, self.rooted)[:, : self.rows]
+        padded = np.zeros((self.elements + 1, len(noise)))
+        padded[: self.rows] = noise.T
+        return _solve(*self._paths(), self.pivot, self.ties, padded, self.rooted)[: self.rows].T
 
     def multiply(self, counts: _Floats) -> _Floats:
         """``Q counts`` for each row."""
-        padded = np.zeros((len(counts), self.elements + 1))
-        padded[:, : self.rows] = counts
-        return _multiply(*self._paths(), self.pivot, self.ties, padded)[:, : self.rows]
+        padded = np.zeros((self.elements + 1, len(counts)))
+        padded[: self.rows] = counts.T
+        return _multiply(*self._paths(), self.pivot, self.ties, padded)[: self.rows].T
 
     def diagonal(self) -> _Floats:
         """The pivots, by element."""
@@ -138,7 +138,7 @@ def _longest(grove: Grove, terms: _Ints, max_size: int | None) -> int:
     )
 
 
-@kernel
+@kernel(steps=lambda parent, width, *_: parent.size + int(width.sum()))
 def _filter_terms(
     parent: _Ints, width: _Ints, start: _Ints, copies: _Ints, pivot: _Ints, ties: _Ints
 ) -> _Ints:
@@ -165,7 +165,7 @@ def _filter_terms(
     return terms
 
 
-@kernel
+@kernel(steps=lambda parent, times, terms: parent.size)
 def _heaviest_filter(parent: _Ints, times: _Ints, terms: _Ints) -> int:
     """The largest sum of terms over sets that hold the root and, with an element, all above it."""
     best = terms.copy()
@@ -175,7 +175,7 @@ def _heaviest_filter(parent: _Ints, times: _Ints, terms: _Ints) -> int:
     return best[0]
 
 
-@kernel
+@kernel(steps=lambda parent, depth, width, *_: (parent.size + int(width.sum())) * (int(depth.max()) + 1))
 def _longest_difference(
     parent: _Ints,
     depth: _Ints,
@@ -225,7 +225,7 @@ def _longest_difference(
     return best[0]
 
 
-@kernel
+@kernel(steps=lambda parent, depth, width, *_: 4 * parent.size * (int(width.max()) + 1) ** 2)
 def _variances(
     parent: _Ints, depth: _Ints, width: _Ints, start: _Ints, fresh: _Floats, share: _Floats
 ) -> _Floats:
@@ -252,7 +252,7 @@ def _variances(
     return variance
 
 
-@kernel
+@kernel(steps=lambda parents, top_down, node, width, *_: node.size * (int(width.max()) + 1))
 def _nearest(
     parents: _Ints,
     top_down: _Ints,
@@ -286,7 +286,7 @@ def _nearest(
     return whole, left
 
 
-@kernel
+@kernel(steps=lambda parents, top_down, node, width, *_: node.size * (int(width.max()) + 1))
 def _solve(
     parents: _Ints,
     top_down: _Ints,
@@ -298,25 +298,24 @@ def _solve(
     noise: _Floats,
     rooted: bool,
 ) -> _Floats:
-    """``Q⁻¹ noise`` for each row; the last column is the root's."""
+    """``Q⁻¹ noise`` for each column; the last row is the root's."""
     n = node.size
     result = np.zeros_like(noise)
-    for row in range(noise.shape[0]):
-        if rooted:
-            result[row, n] = noise[row, n] / pivot[0]
-        for x in top_down:
-            v = node[x]
-            w, o = width[v], start[v]
-            rest = noise[row, x] - ties[o] * result[row, n]
-            a = parents[x]
-            for j in range(w - 1, 0, -1):
-                rest -= ties[o + j] * result[row, a]
-                a = parents[a]
-            result[row, x] = rest / pivot[v]
+    if rooted:
+        result[n] = noise[n] / pivot[0]
+    for x in top_down:
+        v = node[x]
+        w, o = width[v], start[v]
+        rest = noise[x] - ties[o] * result[n]
+        a = parents[x]
+        for j in range(w - 1, 0, -1):
+            rest -= ties[o + j] * result[a]
+            a = parents[a]
+        result[x] = rest / pivot[v]
     return result
 
 
-@kernel
+@kernel(steps=lambda parents, top_down, node, width, *_: node.size * (int(width.max()) + 1))
 def _multiply(
     parents: _Ints,
     top_down: _Ints,
@@ -327,18 +326,17 @@ def _multiply(
     ties: _Ints,
     counts: _Floats,
 ) -> _Floats:
-    """``Q counts`` for each row; the last column is the root's."""
+    """``Q counts`` for each column; the last row is the root's."""
     n = node.size
     result = np.zeros_like(counts)
-    for row in range(counts.shape[0]):
-        result[row, n] = pivot[0] * counts[row, n]
-        for x in top_down:
-            v = node[x]
-            w, o = width[v], start[v]
-            total = pivot[v] * counts[row, x] + ties[o] * counts[row, n]
-            a = parents[x]
-            for j in range(w - 1, 0, -1):
-                total += ties[o + j] * counts[row, a]
-                a = parents[a]
-            result[row, x] = total
+    result[n] = pivot[0] * counts[n]
+    for x in top_down:
+        v = node[x]
+        w, o = width[v], start[v]
+        total = pivot[v] * counts[x] + ties[o] * counts[n]
+        a = parents[x]
+        for j in range(w - 1, 0, -1):
+            total += ties[o + j] * counts[a]
+            a = parents[a]
+        result[x] = total
     return result

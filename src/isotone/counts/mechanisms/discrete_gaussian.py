@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
 from isotone import noise
 from isotone.counts.mechanisms.additive import deviation
@@ -90,6 +89,8 @@ class DiscreteGaussianMechanism(IndependentMechanism):
         return noise.simulate.discrete_gaussians(rng, self.parameter, shape).astype(float)
 
     def _upper_quantile(self, tail: float) -> float:
+        from scipy.special import ndtri
+
         sd = math.sqrt(self.parameter)
         if sd >= _WIDE:
             return max(0.0, math.ceil(-sd * float(ndtri(tail)) - 0.5))

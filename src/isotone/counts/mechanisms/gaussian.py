@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_ndtr, ndtri
 
 from isotone import noise
 from isotone.counts.mechanisms.additive import deviation
@@ -83,6 +82,8 @@ class GaussianMechanism(IndependentMechanism):
 
     def log_probability(self, output: ArrayLike, counts: Counts | None = None) -> NDArray[np.float64]:
         """The log probability of released integers given the counts (or of rounded noise), one per row."""
+        from scipy.special import log_ndtr
+
         k, sd = np.abs(deviation(self.P, output, counts)), math.sqrt(self.variance)
         upper, lower = log_ndtr((0.5 - k) / sd), log_ndtr((-0.5 - k) / sd)
         return np.sum(upper + np.log(-np.expm1(lower - upper)), axis=-1)
@@ -94,6 +95,8 @@ class GaussianMechanism(IndependentMechanism):
         return rng.normal(scale=math.sqrt(self.variance), size=shape)
 
     def _upper_quantile(self, tail: float) -> float:
+        from scipy.special import ndtri
+
         return -math.sqrt(self.variance) * float(ndtri(tail))
 
     def _integer_noise(self) -> NDArray[np.int64]:

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import root_scalar
-from scipy.special import gammaincc, gammaincinv, gammaln, hyp1f1
 
 from isotone.counts.mechanisms.additive import AdditiveMechanism, check_confidence, deviation
 from isotone.counts.statistic import Counts
@@ -62,6 +60,8 @@ class LInfinityMechanism(AdditiveMechanism):
 
     def log_density(self, output: ArrayLike, counts: Counts | None = None) -> NDArray[np.float64]:
         """The log density of real outputs given the counts (or of noise), one per row."""
+        from scipy.special import gammaln
+
         n = len(self.P)
         constant = n * math.log(float(self.rate) / 2) - gammaln(n + 1)
         return constant - float(self.epsilon) * self.norm(deviation(self.P, output, counts))
@@ -71,6 +71,8 @@ class LInfinityMechanism(AdditiveMechanism):
 
         It depends on the largest magnitude and how often it occurs (docs/theory/baselines.md, section 3).
         """
+        from scipy.special import gammaln, hyp1f1
+
         k, n, rate = np.abs(deviation(self.P, output, counts)), len(self.P), float(self.rate)
         largest = np.max(k, axis=-1)
         often = np.sum(k == largest[..., None], axis=-1)
@@ -109,10 +111,15 @@ class LInfinityMechanism(AdditiveMechanism):
 
     def simultaneous_half_width(self, confidence: float = 0.95) -> float:
         """The half-width that all noise stays within at once: a Gamma(n) quantile; exact."""
+        from scipy.special import gammaincinv
+
         return float(gammaincinv(len(self.P), check_confidence(confidence))) / float(self.rate)
 
     def _half_width(self, outside: float) -> float:
         """The h that one number exceeds in magnitude with probability ``outside``."""
+        from scipy.optimize import root_scalar
+        from scipy.special import gammaincc
+
         n, rate = len(self.P), float(self.rate)
 
         def excess(t: float) -> float:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
 from isotone import noise
 from isotone.counts.ellipse.certificate import Certificate
@@ -162,6 +161,8 @@ class OrderGaussianMechanism(AdditiveMechanism):
 
     def quantiles(self, probabilities: ArrayLike) -> NDArray[np.float64]:
         """Quantiles of the noise on each count, one row per probability."""
+        from scipy.special import ndtri
+
         p = np.atleast_1d(np.asarray(probabilities, dtype=float))
         if not np.all((p > 0) & (p < 1)):
             raise InputError("Probabilities must lie strictly between 0 and 1.")
@@ -169,6 +170,8 @@ class OrderGaussianMechanism(AdditiveMechanism):
 
     def half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
         """For each count alone, the half-width that its noise stays within with the given probability."""
+        from scipy.special import ndtri
+
         return float(ndtri((1 + check_confidence(confidence)) / 2)) * self.error().sd
 
     def simultaneous_half_width(self, confidence: float = 0.95) -> float:

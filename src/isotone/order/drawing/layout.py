@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression, linprog
-from scipy.sparse import coo_array
 
 if TYPE_CHECKING:
     from isotone.order.poset import Poset
@@ -227,6 +225,9 @@ def _straightened(diagram: Diagram, width: Floats, gap: float) -> Floats:
 
     A linear program (Gansner, Koutsofios, North and Vo 1993): its corners make long lines upright.
     """
+    from scipy.optimize import linprog
+    from scipy.sparse import coo_array
+
     n, elements = width.size, len(diagram.elements)
     if n == 1:
         return np.zeros(1)
@@ -255,6 +256,8 @@ def _straightened(diagram: Diagram, width: Floats, gap: float) -> Floats:
 
 def _centre(diagram: Diagram, across: Floats, width: Floats, gap: float) -> None:
     """Move elements towards the mean of their neighbours, where there is room, in place."""
+    from scipy.optimize import isotonic_regression
+
     below, above = _neighbours(diagram)
     elements = len(diagram.elements)
     heights = range(len(diagram.levels))

@@ -7,7 +7,6 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 
 from isotone import noise
 from isotone.errors import InputError
@@ -174,6 +173,8 @@ def _noisy_cumulative(strategy: Strategy, noisy: NDArray[np.int64]) -> NDArray[n
 
 def _isotonic(bins: NDArray[np.float64], size: int) -> NDArray[np.float64]:
     """The distribution whose cumulative histogram is nearest to that of ``bins`` in least squares."""
+    from scipy.optimize import isotonic_regression
+
     if size == 0:
         return _uniform(len(bins))
     # the projection onto rising sequences within [0, size] is the unbounded one, clipped

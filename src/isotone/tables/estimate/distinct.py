@@ -12,7 +12,6 @@ from math import lgamma, log, pi
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr
 
 from isotone.tables.estimate.smooth import Fit
 from isotone.tables.estimate.views import Views, bands
@@ -54,6 +53,8 @@ def _without_weakest(
 
 def fit_on(views: Views, support: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64], Fit]:
     """Generalised least squares with all counts off the support empty: (histogram, its spread, the fit)."""
+    from scipy.special import log_ndtr
+
     n, size = len(support), int(np.sum(support))
     hold = np.where(support, 0.0, _EMPTY)
     matrix = np.zeros((3, 2 * (n - 1)))

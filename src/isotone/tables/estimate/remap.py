@@ -13,7 +13,6 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from isotone.kernels import kernel
 from isotone.tables.estimate.posterior import Posterior, at_most, posterior_of
@@ -52,6 +51,8 @@ def _balanced(
     price: float,
 ) -> NDArray[np.float64]:
     """Where one more category below the threshold no longer pays, for every threshold."""
+    from scipy.special import ndtri
+
     ends = np.cumsum(observed)
     deviation = np.maximum(deviation, 1e-9)
     group, vote = _groups(ends, cumulative, deviation, posterior, price)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import median_filter
 
 from isotone.tables.estimate.distinct import fit_on
 from isotone.tables.estimate.views import Views
@@ -23,6 +22,8 @@ def stand_out(views: Views) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
     proposal only: whether a model with these spikes is better, its evidence tells
     (docs/theory/tables-whole.md, section 3).
     """
+    from scipy.ndimage import median_filter
+
     n = len(views.direct) + 1
     histogram, spread, _ = fit_on(views, np.ones(n, np.bool_))
     ground = np.maximum(median_filter(histogram, _AROUND, mode="nearest"), 0.0)

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.special import logsumexp
 
 from isotone import noise
 from isotone.kernels import kernel
@@ -35,6 +33,8 @@ class FactoredMechanism(CountMechanism):
 
     def matrix(self) -> NDArray[np.float64]:
         """The transition matrix G·M, dense."""
+        from scipy import sparse
+
         m = self.remap
         rows = sparse.csr_matrix((m.weights, m.columns, m.starts), shape=(self.n, self.n))
         return np.ascontiguousarray((rows.T @ geometric_matrix(self.n, self.step).T).T)
@@ -87,6 +87,8 @@ class FactoredMechanism(CountMechanism):
         return draw_remap(noisy, words, m.starts, m.columns, m.ceilings)
 
     def _log_entries(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.float64]:
+        from scipy.special import logsumexp
+
         m = self.remap
         order = np.argsort(m.columns, kind="stable")
         bounds = np.searchsorted(m.columns[order], np.arange(self.n + 1))

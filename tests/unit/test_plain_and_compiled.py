@@ -1,0 +1,124 @@
+"""Plain and compiled code do the same: every kernel that small problems run plainly is run both ways."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from copy import deepcopy
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from isotone import noise
+from isotone.counts import OrderGaussianMechanism, consistent, plan
+from isotone.counts.norm import cone, norms
+from isotone.kernels import PLAIN_STEPS, Kernel
+from isotone.order import Poset, project_covariance
+from isotone.order.bipartitions.extended import tables
+from isotone.order.bipartitions.moments import expected_squares
+
+N_ORDER = Poset("abcd", [("a", "c"), ("b", "c"), ("b", "d")])
+FOREST = Poset(range(8), [(1, 0), (2, 0), (3, 1), (5, 4), (6, 4), (7, 6)])
+ORDERS = [FOREST, Poset.series(Poset.disjoint_union(N_ORDER, Poset.antichain("xy")), Poset.chain("uv"))]
+
+
+def assert_same(one: Any, two: Any, name: str) -> None:
+    """Integers and booleans agree exactly, floats up to rounding."""
+    if isinstance(one, tuple):
+        assert len(one) == len(two)
+        for a, b in zip(one, two, strict=True):
+            assert_same(a, b, name)
+    elif one is not None:
+        first, second = np.asarray(one), np.asarray(two)
+        if first.dtype.kind == "f":
+            np.testing.assert_allclose(first, second, rtol=1e-9, atol=1e-12, err_msg=name)
+        else:
+            np.testing.assert_array_equal(first, second, err_msg=name)
+
+
+@pytest.fixture
+def both_ways(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Every call of a kernel that may run plainly is made plainly and compiled, on copies of its arguments."""
+    calls: Counter[str] = Counter()
+
+    def call(self: Kernel[..., Any], *args: Any) -> Any:
+        if self.steps is None or self.steps(*args) > PLAIN_STEPS:
+            return self.compiled(*args)
+        plain_args, name = deepcopy(args), self.name
+        calls[name] += 1
+        if calls[name] > 40:
+            return self.plain(*args)
+        plain = self.plain(*plain_args)
+        compiled = self.compiled(*args)
+        assert_same(plain, compiled, name)
+        for one, two in zip(plain_args, args, strict=True):
+            if isinstance(one, np.ndarray):
+                assert_same(one, two, f"{name}: an argument that it writes to")
+        return compiled
+
+    monkeypatch.setattr(Kernel, "__call__", call)
+    return calls
+
+
+@pytest.mark.parametrize("P", ORDERS)
+def test_orders_and_their_tables(both_ways: Counter[str], P: Poset) -> None:
+    lower, upper = np.nonzero(P.leq_matrix() & ~np.eye(len(P), dtype=bool))
+    again = Poset(P.elements, [(P.elements[x], P.elements[y]) for x, y in zip(lower, upper, strict=True)])
+    assert again.covers == P.covers
+    expected_squares(tables(P))
+    assert {"ends_by_start", "linear_order", "closure", "reduction", "sizes", "cumulate"} <= set(both_ways)
+
+
+@pytest.mark.parametrize("P", ORDERS)
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+def test_plans_and_draws_of_counts(both_ways: Counter[str], P: Poset, neighbours: Any) -> None:
+    plan(P, epsilon=1, delta=Fraction(1, 10**6), neighbours=neighbours)
+    mechanism = OrderGaussianMechanism(P, epsilon=1, delta=Fraction(1, 10**6), neighbours=neighbours)
+    mechanism.release([5] * len(P))
+    assert both_ways["nearest"]
+
+
+def test_norms_and_projections(both_ways: Counter[str]) -> None:
+    y = np.random.default_rng(1).integers(-9, 9, (5, len(FOREST))).astype(float)
+    norms(FOREST, y)
+    cone(FOREST, y[0])
+    consistent(FOREST, y[0])
+    project_covariance(FOREST, y[0], np.diag(np.arange(1.0, 9.0)))
+    assert {"norms", "parts", "dual_active_set", "merge_up_the_forest"} <= set(both_ways)
+
+
+def test_noise_from_the_same_words(both_ways: Counter[str]) -> None:
+    for rate in (Fraction(1, 1000), Fraction(1, 7), Fraction(3)):
+        noise.two_sided_geometrics(rate, 60)
+        noise.rounded_gaussians(1 / rate, 20)
+        noise.discrete_gaussians(1 / rate, 20)
+        noise.choose_exponential([-5, 3, 0, 2**40, -(2**62), 2**62], rate, [1, 2, 3, 2**50, 0, 1])
+        noise.choose_exponential_segments([7, 5, -3, 8, 8, 9], [0, 2, 5, 6], rate)
+    assert {"fill", "accept", "choose_segments"} <= set(both_ways)
+
+
+WITHOUT_COMPILING = """
+import sys
+import isotone as iso
+from isotone.order import Poset
+for P in (Poset("abcdefghijk", [("b", "a"), ("c", "b"), ("d", "a"), ("f", "e"), ("g", "e"), ("i", "h")]),
+          Poset("abcdefghijk", [("a", "c"), ("b", "c"), ("b", "d"), ("e", "d")]),
+          Poset(range(100), [(k, (k - 1) // 3) for k in range(1, 100)])):
+    for promise in ({"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}, {"rho": 0.5, "neighbours": "replace"}):
+        chosen = iso.counts.plan(P, **promise)
+        for row in chosen:
+            row.mechanism.release([5] * len(P))
+    iso.counts.consistent(P, [1.0] * len(P))
+print([name for name in ("numba", "scipy.stats", "matplotlib", "duckdb", "pyarrow") if name in sys.modules])
+"""
+
+
+def test_counts_of_small_orders_are_planned_and_released_without_compiling() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_COMPILING], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[]"
