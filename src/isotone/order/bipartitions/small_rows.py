@@ -84,7 +84,7 @@ class _OfRow:
         """For each row the parts place by place, each as often as ``counts`` says."""
         n, parts = len(self.elements), len(self.makers)
         beyond = n - counts.sum(axis=1, keepdims=True)
-        letters = np.tile(np.arange(parts + 1), len(counts))
+        letters = np.tile(np.arange(parts + 1, dtype=np.int16), len(counts))
         word = np.repeat(letters, np.concatenate((counts, beyond), axis=1).ravel()).reshape(-1, n)
         if not self.beside:
             return word
@@ -118,7 +118,7 @@ class _OfBlock:
 
     def _word(self, state: Ints, rng: np.random.Generator) -> Ints:
         """A uniform word of each state, spelt from its last letter to its first."""
-        word = np.full((state.size, len(self.elements)), len(self.makers), np.int64)
+        word = np.full((state.size, len(self.elements)), len(self.makers), np.int16)
         state, left = state.copy(), self.states[state].sum(axis=1)
         while left.any():
             here = np.flatnonzero(left)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln
 
 from isotone.counts.mechanisms.additive import AdditiveMechanism, deviation
 from isotone.counts.statistic import Counts
@@ -77,6 +76,8 @@ class LpMechanism(AdditiveMechanism):
 
     def log_density(self, output: ArrayLike, counts: Counts | None = None) -> NDArray[np.float64]:
         """The log density of real outputs given the counts (or of noise), one per row."""
+        from scipy.special import gammaln
+
         n, p, rate = len(self.P), float(self.p), float(self.epsilon) / self.radius
         log_volume = n * (math.log(2) + gammaln(1 + 1 / p)) - gammaln(1 + n / p)
         constant = n * math.log(rate) - gammaln(n + 1) - log_volume
@@ -144,6 +145,8 @@ def squared_norm_of_ball(n: int, p: float) -> float:
     >>> squared_norm_of_ball(3, math.inf), round(squared_norm_of_ball(2, 2), 12)
     (1.0, 0.5)
     """
+    from scipy.special import gammaln
+
     if math.isinf(p):
         return n / 3
     logs = gammaln(n / p) + gammaln(3 / p) - gammaln(1 / p) - gammaln((n + 2) / p)

@@ -14,8 +14,6 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.optimize import linprog
 
 from isotone.errors import InputError, IsotoneError
 from isotone.published.tables.scale_mechanism import ScaleMechanism, require_scales, scale_mechanism
@@ -82,6 +80,9 @@ def full_program(
     solver: Literal["simplex", "interior-point"],
 ) -> NDArray[np.float64]:
     """What HiGHS finds for the program in the entries of the matrix: close to private, and not private."""
+    from scipy import sparse
+    from scipy.optimize import linprog
+
     n, ratio = len(z), np.exp(-epsilon)
     identity, steps = sparse.identity(n), sparse.diags_array(np.ones(n), offsets=0, shape=(n - 1, n))
     shifted = sparse.diags_array(np.ones(n - 1), offsets=1, shape=(n - 1, n))
