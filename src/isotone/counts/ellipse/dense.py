@@ -165,8 +165,9 @@ class _Family:
         covariance = inverse(self.matrix(ties, logit))
         if covariance is None:
             return None
-        from scipy.linalg.blas import dsyrk
+        from scipy.linalg import get_blas_funcs
 
+        (dsyrk,) = get_blas_funcs(("syrk",), dtype=np.float64)
         Z = dsyrk(1.0, covariance[:-1], trans=1)  # upper triangle; E leaves the root out
         weight = np.diag(Z).copy()
         s = self.root_scale(logit)
@@ -180,8 +181,9 @@ class _Family:
 
 def inverse(M: _Floats) -> _Floats | None:
     """The inverse of a symmetric matrix, or None if it is not positive definite."""
-    from scipy.linalg.lapack import dpotrf, dpotri
+    from scipy.linalg import get_lapack_funcs
 
+    dpotrf, dpotri = get_lapack_funcs(("potrf", "potri"), dtype=np.float64)
     factor, failed = dpotrf(M, lower=1)
     if failed:
         return None

@@ -47,8 +47,9 @@ class DenseStrategy:
         return np.append(self.bottom_up, self.bottom_up.size) if self.rooted else self.bottom_up
 
     def _inverse(self) -> _Floats:
-        from scipy.linalg.lapack import dtrtri
+        from scipy.linalg import get_lapack_funcs
 
+        (dtrtri,) = get_lapack_funcs(("trtri",), dtype=np.float64)
         inverse, failed = dtrtri(self.matrix.astype(np.float64, order="F"), overwrite_c=1)
         if failed:
             raise AssertionError("a strategy has no zero on its diagonal")
@@ -160,8 +161,9 @@ def _chain_differences(precision: _Floats, bottom_up: _Ints, bits: int) -> Dense
 
 def _rounded_factor(precision: _Floats, root_scale: float, bits: int) -> NDArray[np.int32] | None:
     """The upper triangle R with R'R = precision, times ``2**bits``, rounded; the root's column rescaled."""
-    from scipy.linalg.lapack import dpotrf
+    from scipy.linalg import get_lapack_funcs
 
+    (dpotrf,) = get_lapack_funcs(("potrf",), dtype=np.float64)
     factor, failed = dpotrf(precision, lower=0, clean=1)
     if failed:
         return None

@@ -14,7 +14,7 @@ from itertools import product
 from math import comb, prod
 from typing import TYPE_CHECKING
 
-from isotone.order.decomposition import Leaf, Parallel, Prime, Series
+from isotone.order.decomposition import Leaf, Parallel, Prime
 
 if TYPE_CHECKING:
     from isotone.order.poset import Poset
@@ -208,7 +208,6 @@ def part_of(P: Poset) -> Part:
             k = range(len(parts))
             made[id(node)] = Block(parts, [[j for j in k if j != i and leq[i, j]] for i in k])
         else:
-            assert isinstance(node, (Parallel, Series))
             made[id(node)] = Row(parts, beside=isinstance(node, Parallel))
     return made[id(tree)]
 
