@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 from isotone.errors import InputError
 from isotone.noise.bits import random_bits, random_words
 from isotone.noise.brackets import exp_negative, log_two
-from isotone.noise.choice_kernel import DONE, EMPTY, NEED_WORDS, SCALE, SEGMENT, WORD, choose_segments
+from isotone.noise.compiled.choice_kernel import (
+    DONE,
+    EMPTY,
+    NEED_WORDS,
+    SCALE,
+    SEGMENT,
+    WORD,
+    choose_segments,
+)
 from isotone.noise.lazy_choice import OPEN, REJECTED, STEP, Brackets, choose_lazily, locate
 
 __all__ = ["choose_exponential", "choose_exponential_segments"]

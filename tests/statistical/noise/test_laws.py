@@ -10,7 +10,8 @@ from tests.support import laws
 from tests.support.chisquare import FALSE_ALARM
 
 from isotone import noise
-from isotone.noise import gaussian, gaussian_kernel, simulate
+from isotone.noise import gaussian, simulate
+from isotone.noise.compiled import gaussian_kernel
 
 MANY, FEW = 100_000, 25_000
 RATES = [Fraction(1), Fraction(1, 10), Fraction(5, 2), Fraction(1, 1000), Fraction(22, 7 * 10**8)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from isotone.kernels import Floats, Int, Ints, Real, Word, Words, kernel
-from isotone.noise.wide import exp2_negative
+from isotone.noise.compiled.wide import exp2_negative
 
 __all__ = ["DONE", "PROPOSAL", "TAKEN", "UNDECIDED", "accept", "put"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from isotone.kernels import Flag, Int, Ints, Word, Words, kernel
-from isotone.noise.wide import below, exp2_negative, multiply, shift_left, shift_right
+from isotone.noise.compiled.wide import below, exp2_negative, multiply, shift_left, shift_right
 
 __all__ = ["DONE", "EMPTY", "NEED_WORDS", "SCALE", "SEGMENT", "UNDECIDED", "WORD", "choose_segments"]
 
