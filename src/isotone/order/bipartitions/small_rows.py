@@ -19,6 +19,7 @@ __all__ = ["SmallRows"]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Letters = NDArray[np.int16]
 
 CHUNK = 1 << 13
 """Rows made at a time, so that memory stays small."""
@@ -80,7 +81,7 @@ class _OfRow:
         word_a, word_b = (self._word(on_side, rng) for on_side in (shares, _others(self.makers, shares)))
         return _filled(self.makers, shares, word_a, word_b, rng)
 
-    def _word(self, counts: Ints, rng: np.random.Generator) -> Ints:
+    def _word(self, counts: Ints, rng: np.random.Generator) -> Letters:
         """For each row the parts place by place, each as often as ``counts`` says."""
         n, parts = len(self.elements), len(self.makers)
         beyond = n - counts.sum(axis=1, keepdims=True)
@@ -116,7 +117,7 @@ class _OfBlock:
         word_a, word_b = (self._word(on_side, rng) for on_side in (state, len(self.states) - 1 - state))
         return _filled(self.makers, shares, word_a, word_b, rng)
 
-    def _word(self, state: Ints, rng: np.random.Generator) -> Ints:
+    def _word(self, state: Ints, rng: np.random.Generator) -> Letters:
         """A uniform word of each state, spelt from its last letter to its first."""
         word = np.full((state.size, len(self.elements)), len(self.makers), np.int16)
         state, left = state.copy(), self.states[state].sum(axis=1)
@@ -162,7 +163,7 @@ def _others(makers: list[_Maker], shares: Ints) -> Ints:
 
 
 def _filled(
-    makers: list[_Maker], shares: Ints, word_a: Ints, word_b: Ints, rng: np.random.Generator
+    makers: list[_Maker], shares: Ints, word_a: Letters, word_b: Letters, rng: np.random.Generator
 ) -> tuple[Bools, Ints]:
     """The rows of the whole: the r-th element of a part on a side stands at the r-th letter of that part."""
     sides: list[Bools] = []
