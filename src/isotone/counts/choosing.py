@@ -62,7 +62,7 @@ def choose_mechanism(
     if part.delta:
         budget["delta"] = part.delta
     if mechanism is None or mechanism == "best":
-        from isotone.counts.plan import plan
+        from isotone.counts.count_plan import plan
 
         return plan(P, **budget, **setting).best
     try:
