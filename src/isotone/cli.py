@@ -66,7 +66,7 @@ def progress_bar(title: str, *, quiet: bool = False) -> Generator[Callable[[floa
 
 def _json(value: Any) -> str:
     """One JSON value, with escapes where the terminal cannot show a letter."""
-    unicode = (sys.stdout.encoding or "ascii").lower().startswith("utf")
+    unicode = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
     return json.dumps(value, indent=2, ensure_ascii=not unicode)
 
 
@@ -276,7 +276,7 @@ def ledger_extract(
 def _printable(text: str) -> str:
     """``text`` as this terminal can show it: Greek letters by name on an ASCII one, no control codes."""
     text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-    encoding = sys.stdout.encoding or "ascii"
+    encoding = sys.stdout.encoding or "utf-8"
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
