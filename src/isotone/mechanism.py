@@ -6,6 +6,7 @@ and the command line see only :class:`Mechanism`; a new mechanism is one new fil
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
@@ -72,12 +73,12 @@ class Error:
     @property
     def total(self) -> float:
         """Expected squared Euclidean error of the whole vector."""
-        return float(np.sum(self.variance))
+        return math.fsum(self.variance)  # rounded once, so whatever the sequence
 
     @property
     def rmse(self) -> float:
         """Root of the mean squared error over coordinates (0 for an empty vector)."""
-        return float(np.sqrt(np.mean(self.variance))) if self.variance.size else 0.0
+        return math.sqrt(self.total / self.variance.size) if self.variance.size else 0.0
 
     @property
     def worst(self) -> float:

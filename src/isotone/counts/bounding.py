@@ -54,7 +54,7 @@ def cut_all(P: Poset, records: ArrayLike, max_size: int) -> NDArray[np.bool_]:
     answers = np.asarray(records, dtype=np.bool_)
     if answers.ndim != 2 or answers.shape[1] != len(P):
         raise InputError(f"Records must be a matrix with one column for each of the {len(P)} elements.")
-    from_the_top = P.linear_order[::-1]
+    from_the_top = P.canonical.positions[::-1]
     kept = np.zeros_like(answers)
     walked = answers[:, from_the_top]
     kept[:, from_the_top] = walked & (np.cumsum(walked, axis=1) <= largest)

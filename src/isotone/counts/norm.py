@@ -20,7 +20,7 @@ from isotone.order.closure import ends_by_start
 if TYPE_CHECKING:
     from isotone.order import Poset
 
-__all__ = ["Cone", "bottom_up", "cone", "norms"]
+__all__ = ["Cone", "as_rows", "bottom_up", "cone", "norms"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -17,6 +17,7 @@ from isotone.order.width import width
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from isotone.order.canonical import Canonical
     from isotone.order.decomposition import Node
     from isotone.order.drawing.hasse import Direction
 
@@ -67,6 +68,7 @@ class Poset:
     def _settle(self, index: dict[Hashable, int], pairs: Ints) -> None:
         """Find a linear extension and the covers."""
         n = len(index)
+        pairs = _sorted_pairs(pairs)  # nothing depends on the sequence in which relations were given
         lower, upper = np.ascontiguousarray(pairs.T)
         order, cycle = closure.linear_order(*closure.ends_by_start(n, upper, lower))
         if cycle.size:
@@ -75,11 +77,15 @@ class Poset:
         known = self.__dict__
         known["_index"], known["_order"] = index, order
         if np.bincount(lower, minlength=n).max() <= 1:  # no element has two upper ones: nothing follows
-            known["_covers"] = np.ascontiguousarray(pairs[np.argsort(lower)])
+            known["_covers"] = np.ascontiguousarray(pairs)
         else:
             bits = closure.closure(order, *closure.ends_by_start(n, lower, upper))
             known["_closure"] = bits
-            known["_covers"] = closure.reduction(order, lower, upper, bits)
+            covers = closure.reduction(order, lower, upper, bits)
+            below, above = np.ascontiguousarray(covers.T)
+            known["_covers"] = covers
+            # once more, from the covers: relations that follow from others must not show in the sequence
+            known["_order"], _ = closure.linear_order(*closure.ends_by_start(n, above, below))
 
     # Building from other things
 
@@ -270,6 +276,17 @@ class Poset:
         return _read_only(self._order)
 
     @cached_property
+    def canonical(self) -> Canonical:
+        """The same order with its elements in canonical sequence; see :mod:`.canonical`."""
+        from isotone.order.canonical import Canonical, canonical_positions
+
+        positions = canonical_positions(self)
+        place = np.empty(len(self), np.int64)
+        place[positions] = np.arange(len(self))
+        names = [self.elements[x] for x in positions.tolist()]
+        return Canonical(self._of(names, place[self._covers]), _read_only(positions))
+
+    @cached_property
     def is_forest(self) -> bool:
         """Whether each element has at most one upper cover, as questions with one gate do."""
         return bool(np.bincount(self._covers[:, 0], minlength=1).max() <= 1)
@@ -434,6 +451,11 @@ class Poset:
 def _strict_pairs(leq: NDArray[np.bool_]) -> Ints:
     """The entries of a matrix off the diagonal, as rows of positions."""
     return np.argwhere(leq & ~np.eye(len(leq), dtype=np.bool_))
+
+
+def _sorted_pairs(pairs: Ints) -> Ints:
+    """Rows of positions in lexicographic order."""
+    return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

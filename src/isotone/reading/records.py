@@ -221,7 +221,7 @@ def _drop(records: Frame, P: Poset, names: list[str]) -> Frame:
 
 def _cut(records: Frame, P: Poset, names: list[str], size: int) -> Frame:
     """The first ``size`` yeses of each record, walking the linear extension from the top."""
-    walk = [names[x] for x in reversed(P.linear_order)]
+    walk = [names[x] for x in reversed(P.canonical.positions)]
     rank = {name: f"{name}_rank" for name in walk}
     records = records.with_columns(*(nw.col(name).cast(nw.Int32).alias(rank[name]) for name in walk))
     step = 1

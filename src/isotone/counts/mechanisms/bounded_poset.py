@@ -21,7 +21,6 @@ from isotone.counts.statistic import Counts
 from isotone.errors import InputError
 from isotone.mechanism import Error, Progress, no_progress
 from isotone.noise.exponential import LazyExponentials, first_places
-from isotone.noise.simulated import Simulated
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ class BoundedPosetMechanism(PosetMechanism):
         if max_size is None:
             raise InputError("A bounded mechanism needs max_size: the largest number of yeses in a record.")
         self._settle(P, Guarantee.pure(epsilon, neighbours=neighbours), contributions, max_size)
-        self._set(sampler=sampler(P, relaxation, progress))
+        self._set(sampler=sampler(P.canonical.order, relaxation, progress))
         acceptance, squares = self._estimate()
         if acceptance < LEAST_ACCEPTANCE:
             raise InputError(
@@ -92,7 +91,7 @@ class BoundedPosetMechanism(PosetMechanism):
 
     def norm(self, y: ArrayLike) -> Floats:
         """The larger of the order's norm and of the ℓ1 norm over ``max_size``, of each row."""
-        rows = deviation(self.P, y, None)
+        rows = self.P.canonical.forth(deviation(self.P, y, None))
         return np.maximum(norms(self.sampler.order, rows), np.sum(np.abs(rows), axis=-1) / self.largest)
 
     def log_density(self, output: ArrayLike, counts: Counts | None = None) -> Floats:
@@ -101,22 +100,20 @@ class BoundedPosetMechanism(PosetMechanism):
 
     def error(self) -> Error:
         """The variance of the noise on each count, before rounding: simulated, with its standard error."""
-        scale = 1 / float(self.rate) ** 2
-        return Error(self._squares.variance * scale, "simulated", self._squares.standard_error * scale)
+        return self._in_given_sequence(self._squares)
 
-    def simulate(self, size: int, rng: np.random.Generator) -> Simulated:
-        """``size`` float draws of the noise, one per row; not private, for planning only."""
+    def _simulate(self, size: int, rng: np.random.Generator) -> Floats:
         rows, found = np.empty((size, len(self.P))), 0
         while found < size:
             noise_, kept = self._propose(min(int((size - found) / self.acceptance) + 16, 1 << 16), rng)
             new = noise_[rng.random(kept.size) < kept][: size - found]
             rows[found : found + len(new)] = new
             found += len(new)
-        return Simulated.wrap(rows / float(self.rate))
+        return rows
 
     def _propose(self, size: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """Noise of the order alone at rate 1, and the probability with which each row is kept."""
-        y = np.asarray(super().simulate(size, rng)) * float(self.rate)
+        """Noise of the order alone, canonical and at rate 1, and the probability with which each row is kept."""
+        y = super()._simulate(size, rng)
         excess = np.sum(np.abs(y), axis=1) / self.largest - norms(self.sampler.order, y)
         return y, np.exp(-np.maximum(excess, 0.0))
 

@@ -68,6 +68,8 @@ class OrderGaussianMechanism(AdditiveMechanism):
     method: str
     shape: Shape = field(repr=False, compare=False)
     strategy: Strategy = field(repr=False, compare=False)
+    active: NDArray[np.int64] = field(repr=False, compare=False)
+    """The positions of the elements that can be yes at all, in the sequence of the strategy, which is canonical."""
 
     def __init__(
         self,
@@ -84,9 +86,10 @@ class OrderGaussianMechanism(AdditiveMechanism):
         self._settle(P, promise, contributions, max_size)
         multiplier = _multiplier(promise) * contributions**2
         bits = _scale_bits(multiplier)
-        shape = shape_of(P, max_size, neighbours, progress)
+        shape = shape_of(P.canonical.order, max_size, neighbours, progress)
         strategy, method = _best_strategy(shape, bits, self.sensitivity.coordinates)
         self._set(shape=shape, strategy=strategy, method=method)
+        self._set(active=P.canonical.positions[shape.active])
         self._set(variance=multiplier * strategy.sensitivity_squared)
 
     def error(self) -> Error:
@@ -98,7 +101,7 @@ class OrderGaussianMechanism(AdditiveMechanism):
         """Variances by element (zero for elements that no record can reach), and of the number of records."""
         unit = self.strategy.variances()
         result = np.zeros(len(self.P) + int(self.strategy.rooted))
-        result[self.shape.active] = unit[: self.shape.active.size]
+        result[self.active] = unit[: self.active.size]
         if self.strategy.rooted:
             result[-1] = unit[-1]
         return result * float(self.variance)
@@ -111,13 +114,13 @@ class OrderGaussianMechanism(AdditiveMechanism):
                 f"{_LARGEST_COVARIANCE}. Variances of any number are in error()."
             )
         result = np.zeros((len(self.P), len(self.P)))
-        active = self.shape.active
+        active = self.active
         result[np.ix_(active, active)] = self.strategy.covariance() * float(self.variance)
         return result
 
     def certificate(self) -> Certificate:
         """The exact integer sensitivity, and how close the covariance is to the best of all Gaussians."""
-        unit = self.strategy.variances()[: self.shape.active.size]
+        unit = self.strategy.variances()[: self.active.size]
         return Certificate(
             method=self.method,
             sensitivity_squared=self.strategy.sensitivity_squared,
@@ -129,7 +132,7 @@ class OrderGaussianMechanism(AdditiveMechanism):
     def simulate(self, size: int, rng: np.random.Generator) -> Simulated:
         """``size`` float draws of the noise, one per row; not private, for planning only."""
         result = np.zeros((size, len(self.P)))
-        sd, active = math.sqrt(self.variance), self.shape.active
+        sd, active = math.sqrt(self.variance), self.active
         step = max(1, _CHUNK // self.strategy.rows)
         for start in range(0, size, step):
             rows = min(step, size - start)
@@ -144,7 +147,7 @@ class OrderGaussianMechanism(AdditiveMechanism):
         density of the others, and minus infinity where those are not zero.
         """
         y = np.atleast_2d(deviation(self.P, output, counts))
-        active, strategy = self.shape.active, self.strategy
+        active, strategy = self.active, self.strategy
         padded = np.zeros((len(y), strategy.rows))
         padded[:, : active.size] = y[:, active]
         image, root = strategy.multiply(padded), strategy.root_column()
@@ -190,7 +193,7 @@ class OrderGaussianMechanism(AdditiveMechanism):
         along. Better than ``consistent`` on small orders with few binding relations, worse on large ones
         (docs/theory/consistency.md, section 2). For some hundreds of elements.
         """
-        if self.shape.active.size < len(self.P):
+        if self.active.size < len(self.P):
             raise InputError(
                 "Some elements need more than max_size yeses and have no noise, so that the covariance has no "
                 "inverse. Use consistent(), which goes by the variances."
@@ -209,7 +212,7 @@ class OrderGaussianMechanism(AdditiveMechanism):
     def _reachable(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """The counts; zero for elements above which there is more than ``max_size``: no record has them."""
         result = np.zeros_like(values)
-        result[self.shape.active] = values[self.shape.active]
+        result[self.active] = values[self.active]
         return result
 
     def release_with_total(self, counts: Counts, records: int) -> tuple[NDArray[np.int64], int]:
@@ -237,7 +240,7 @@ class OrderGaussianMechanism(AdditiveMechanism):
 
     def _on_elements(self, drawn: NDArray[np.int64]) -> NDArray[np.int64]:
         result = np.zeros(len(self.P), np.int64)
-        result[self.shape.active] = drawn[: self.shape.active.size]
+        result[self.active] = drawn[: self.active.size]
         return result
 
     def _integer_noise(self) -> NDArray[np.int64]:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isotone import noise
 from isotone.counts.mechanisms.additive import AdditiveMechanism, deviation
-from isotone.counts.norm import norms
+from isotone.counts.norm import as_rows, norms
 from isotone.counts.sampling.bipartition_sampler import Sampler, sampler
 from isotone.counts.sampling.method import Method
 from isotone.counts.sampling.relaxation import Relaxation
@@ -54,6 +54,7 @@ class PosetMechanism(AdditiveMechanism):
     """
 
     sampler: Sampler = field(repr=False, compare=False)
+    """Draws for the elements in canonical sequence: no result depends on how the order was described."""
 
     def __init__(
         self,
@@ -72,7 +73,7 @@ class PosetMechanism(AdditiveMechanism):
                 "PosetMechanism covers records of every size and has no use for max_size. Use "
                 "BoundedPosetMechanism, or LaplaceMechanism for very short records."
             )
-        self._set(sampler=sampler(P, relaxation, progress))
+        self._set(sampler=sampler(P.canonical.order, relaxation, progress))
 
     @property
     def method(self) -> Method:
@@ -91,7 +92,7 @@ class PosetMechanism(AdditiveMechanism):
 
         That of the relaxed order if the method is ``relaxed``.
         """
-        return norms(self.sampler.order, y)
+        return norms(self.sampler.order, self.P.canonical.forth(as_rows(self.P, y)))
 
     def log_density(self, output: ArrayLike, counts: Counts | None = None) -> NDArray[np.float64]:
         """The log density of real outputs given the counts (or of noise), one per row.
@@ -108,19 +109,31 @@ class PosetMechanism(AdditiveMechanism):
         Exact if the order is series-parallel, as forests are; otherwise from simulated bipartitions, each of
         which contributes its exact variance, with the standard error (docs/theory/counts.md, section 8).
         """
-        at_rate_one, scale = self.sampler.squares, 1 / float(self.rate) ** 2
-        return Error(at_rate_one.variance * scale, at_rate_one.method, at_rate_one.standard_error * scale)
+        return self._in_given_sequence(self.sampler.squares)
+
+    def _in_given_sequence(self, at_rate_one: Error) -> Error:
+        """An error in canonical sequence and at rate 1, in the sequence given and at this rate."""
+        back, scale = self.P.canonical.back, 1 / float(self.rate) ** 2
+        spread = at_rate_one.standard_error
+        return Error(
+            back(at_rate_one.variance) * scale,
+            at_rate_one.method,
+            back(spread) * scale if spread.size else spread,
+        )
 
     def simulate(self, size: int, rng: np.random.Generator) -> Simulated:
         """``size`` float draws of the noise, one per row; not private, for planning only."""
+        return Simulated.wrap(self.P.canonical.back(self._simulate(size, rng)) / float(self.rate))
+
+    def _simulate(self, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Draws at rate 1, the elements in canonical sequence."""
         n = len(self.P)
         result = np.empty((size, n))
         for start in range(0, size, max(1, _CHUNK // n)):
             rows = result[start : start + max(1, _CHUNK // n)]
             orders, sizes = self.sampler.simulate(len(rows), rng)
             rows[:] = noise_rows(self.sampler.order, orders, sizes, rng.standard_exponential(rows.shape))
-        result /= float(self.rate)
-        return Simulated.wrap(result)
+        return result
 
     def _integer_noise(self) -> NDArray[np.int64]:
         plus, minus, _ = self._steps()
@@ -130,7 +143,8 @@ class PosetMechanism(AdditiveMechanism):
         """How many exponential steps up and down each count takes, and how many there are up in all."""
         order, a = self.sampler.draw()
         plus, minus = places(self.sampler.order, order[None, :], np.array([a]))
-        return plus[0], minus[0], a
+        back = self.P.canonical.back
+        return back(plus[0]), back(minus[0]), a
 
     @property
     def has_total(self) -> bool:

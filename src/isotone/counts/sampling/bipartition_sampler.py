@@ -221,12 +221,12 @@ def sample_extended_bipartition(P: Poset) -> tuple[tuple[Hashable, ...], tuple[H
     >>> sorted(A + B), list(A) == sorted(A), list(B) == sorted(B)
     (['a', 'b'], True, True)
     """
-    chosen = sampler(P)
+    chosen = sampler(P.canonical.order)
     if chosen.method.name == "relaxed":
         raise InputError(
             "Uniform extended bipartitions of this order are out of reach: its prime blocks are too large, and "
             "rejection from a relaxed order would keep too few. PosetMechanism releases with the relaxed order."
         )
     order, a = chosen.draw()
-    names = [P.elements[x] for x in order]
+    names = [chosen.order.elements[x] for x in order]
     return tuple(names[:a]), tuple(names[a:])

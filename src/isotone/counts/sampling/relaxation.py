@@ -90,12 +90,13 @@ def relax(
     >>> relax(Poset.chain("abc")).relations
     (('a', 'b'), ('b', 'c'))
     """
+    order = P.canonical.order
     if steps < 1:
         raise InputError(f"A search takes at least one step, not {steps!r}.")
-    if within_reach(P, reach):
+    if within_reach(order, reach):
         progress(1.0, "within reach")
-        return Relaxation(P.covers)
-    search = _Search(P, reach, np.random.default_rng(seed))
+        return Relaxation(order.covers)
+    search = _Search(order, reach, np.random.default_rng(seed))
     started, limit = time.monotonic(), math.inf if seconds is None else max(seconds, 1e-9)
     for step in range(steps):
         spent = max(step / steps, (time.monotonic() - started) / limit)
@@ -109,7 +110,7 @@ def relax(
         else:
             search.recreate()
     progress(1.0, f"relaxed: log count {search.best_log:.2f}")
-    return Relaxation(_poset(P, search.best).covers)
+    return Relaxation(_poset(order, search.best).covers)
 
 
 class _Search:

@@ -49,10 +49,8 @@ def project(
     w = np.ones(len(P)) if weights is None else one_per_element(weights, len(P), "weights")
     _check_weights(w)
     bounds = check_bounds(lower, upper)
-    order = P.linear_order
-    rank = np.empty(len(P), np.int64)
-    rank[order] = np.arange(len(P))
-    covers = rank[P.cover_pairs]
+    order = P.canonical.positions  # a linear extension
+    covers = P.canonical.order.cover_pairs
     fitted = np.empty(len(P))
     fitted[order] = project_bottom_up(covers, y[order], w[order])
     return like(values, np.clip(fitted, *bounds))
