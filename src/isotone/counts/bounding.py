@@ -1,6 +1,6 @@
 """Cutting records to at most k yeses, by a rule that looks at nothing but the order.
 
-Walk a fixed linear extension from the top and keep the first k yeses of the record. What is kept of a filter
+Walk the canonical linear extension (by level, then name) from the top and keep the first k yeses of the record. What is kept of a filter
 is a filter: everything above a kept element is a yes and was met before it, so it was kept too
 (docs/theory/baselines.md, section 7). The rule depends on the order alone, so one record is cut the same way
 whatever the others are.

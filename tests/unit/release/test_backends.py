@@ -58,7 +58,7 @@ def by_person(rows: list[Row]) -> dict[str, list[Row]]:
 
 def closed_and_cut(record: set[Any], size: int) -> list[Any]:
     closed = {x for x in P.elements if any(P.leq(a, x) for a in record)}
-    return [x for x in reversed(P.linear_extension()) if x in closed][:size]
+    return [x for x in reversed(list(P.canonical.order)) if x in closed][:size]
 
 
 def wide_by_hand(rows: list[Row]) -> list[int]:

@@ -61,7 +61,7 @@ def by_hand(table: pd.DataFrame, rules: RecordRules) -> tuple[list[int], int]:
         closed = SURVEY.close(record)
         if rules.on_violation == "drop" and closed != record:
             continue
-        walk = [x for x in reversed(SURVEY.linear_extension()) if x in closed][: rules.max_size]
+        walk = [x for x in reversed(list(SURVEY.canonical.order)) if x in closed][: rules.max_size]
         total += 1
         for x in walk:
             counts[SURVEY.index(x)] += 1
