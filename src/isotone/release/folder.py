@@ -1,0 +1,192 @@
+"""Reading a folder that a stranger made: only regular files inside it, only so large, only so deep.
+
+A release is checked by people who do not trust its publisher. So a link, a pipe, a device, a file that fills the
+memory or text that is nested without end is an error with a sentence, and never a wait or a crash.
+"""
+
+from __future__ import annotations
+
+import csv
+import errno
+import io
+import json
+import math
+import os
+import re
+import stat
+from pathlib import Path
+from typing import Any, NoReturn
+
+from isotone.errors import InputError
+
+__all__ = ["LARGEST", "plain_json", "read_columns", "read_file", "read_json", "read_text"]
+
+_MIB = 1 << 20
+
+LARGEST = {"manifest.json": 64 * _MIB, "release.csv": 128 * _MIB, "report.html": 128 * _MIB}
+"""The largest size of each file; any other has a mebibyte."""
+
+DEEPEST = 32
+"""How deep values in a manifest may be nested; ours are nested four deep."""
+
+LONGEST_TEXT = 100_000
+"""The longest text in a manifest or in a cell, in characters."""
+
+TEXTS = frozenset({"element", "category", "group"})
+"""The columns that hold names; all others hold numbers."""
+
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", re.ASCII)
+_LONGEST_NUMBER = 400  # digits; a 64-bit integer has 19, a float at most some 330
+
+
+def read_file(folder: str | os.PathLike[str], name: str) -> bytes:
+    """The bytes of a regular file in ``folder``; anything else is refused without waiting for it."""
+    if name in ("", ".", "..") or len(os.fsencode(name)) > 200 or re.search(r"[/\\\0]", name):
+        raise InputError(f"{_short(name)} is no plain file name. A release names files in its own folder.")
+    # a link is not followed, and a pipe or device is not waited for
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        handle = os.open(Path(folder) / name, flags)
+    except FileNotFoundError:
+        raise InputError(f"{_short(str(folder))} holds no release: {name} is missing.") from None
+    except (OSError, ValueError) as error:
+        _refuse(folder, name, _reason(error))
+    try:
+        return _content(handle, LARGEST.get(name, _MIB))
+    except (OSError, ValueError) as error:
+        _refuse(folder, name, _reason(error))
+    finally:
+        os.close(handle)
+
+
+def _content(handle: int, largest: int) -> bytes:
+    found = os.fstat(handle)
+    if not stat.S_ISREG(found.st_mode):
+        raise ValueError("it is not a regular file")
+    too_large = f"it is larger than {largest / _MIB:g} MiB"
+    if found.st_size > largest:
+        raise ValueError(too_large)
+    with os.fdopen(handle, "rb", closefd=False) as file:
+        data = file.read(largest + 1)
+    if len(data) > largest:  # it grew while it was read
+        raise ValueError(too_large)
+    return data
+
+
+def read_text(folder: str | os.PathLike[str], name: str) -> str:
+    """The text of a file in ``folder``."""
+    try:
+        return read_file(folder, name).decode("utf-8")
+    except UnicodeDecodeError:
+        _refuse(folder, name, "it is not UTF-8 text")
+
+
+def read_json(folder: str | os.PathLike[str], name: str) -> dict[str, Any]:
+    """The JSON object in a file of ``folder``."""
+    try:
+        value = plain_json(read_text(folder, name))
+    except ValueError as error:
+        _refuse(folder, name, str(error))
+    if not isinstance(value, dict):
+        _refuse(folder, name, "it holds no JSON object")
+    return value
+
+
+def plain_json(text: str) -> Any:
+    """A JSON value of bounded depth with finite numbers and no key twice; ValueError says what is wrong."""
+    try:
+        value = json.loads(
+            text,
+            object_pairs_hook=_object,
+            parse_int=_integer,
+            parse_float=_float,
+            parse_constant=_constant,
+        )
+    except RecursionError:
+        raise ValueError("its values are nested too deeply") from None
+    waiting = [(value, 0)]
+    while waiting:
+        part, depth = waiting.pop()
+        if depth > DEEPEST:
+            raise ValueError("its values are nested too deeply")
+        if isinstance(part, str) and len(part) > LONGEST_TEXT:
+            raise ValueError(f"a text in it has more than {LONGEST_TEXT:,} characters")
+        if isinstance(part, dict):
+            waiting.extend((key, depth) for key in part)
+            waiting.extend((inner, depth + 1) for inner in part.values())
+        elif isinstance(part, list):
+            waiting.extend((inner, depth + 1) for inner in part)
+    return value
+
+
+def read_columns(folder: str | os.PathLike[str], name: str) -> dict[str, tuple[Any, ...]]:
+    """The columns of a CSV file in ``folder``: names as text, everything else as numbers."""
+    text = read_text(folder, name)
+    if "\0" in text:
+        _refuse(folder, name, "it holds a null character")
+    try:
+        rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+    except csv.Error as error:
+        _refuse(folder, name, str(error))
+    if not rows:
+        _refuse(folder, name, "it is empty")
+    header, *cells = rows
+    if len(set(header)) < len(header) or "value" not in header:
+        _refuse(folder, name, "its first line does not name the columns of a release")
+    if any(len(row) != len(header) for row in cells):
+        _refuse(folder, name, "it has lines of different lengths: it was changed or cut off")
+    if any(len(cell) > LONGEST_TEXT for row in cells for cell in row):
+        _refuse(folder, name, f"a cell has more than {LONGEST_TEXT:,} characters")
+    by_column = zip(*cells, strict=True) if cells else iter([()] * len(header))
+    return {
+        column: texts if column in TEXTS else tuple(_number(folder, name, cell) for cell in texts)
+        for column, texts in zip(header, by_column, strict=True)
+    }
+
+
+def _number(folder: str | os.PathLike[str], name: str, cell: str) -> int | float:
+    shape = _NUMBER.fullmatch(cell) if len(cell) <= _LONGEST_NUMBER else None
+    if shape is not None and shape[1] is shape[2] is None:
+        return int(cell)
+    value = math.nan if shape is None else float(cell)
+    if not math.isfinite(value):
+        _refuse(folder, name, f"it holds {_short(cell)} where a number belongs: it was changed")
+    return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("an object in it has the same key twice")
+    return found
+
+
+def _integer(text: str) -> int:
+    if len(text) > _LONGEST_NUMBER:
+        raise ValueError("a number in it is too long")
+    return int(text)
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError("a number in it is too large")
+    return value
+
+
+def _constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no number of a release")
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno == errno.ELOOP:
+        return "it is a link, and only files inside the folder are read"
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:57] + "…")
+
+
+def _refuse(folder: str | os.PathLike[str], name: str, reason: str) -> NoReturn:
+    raise InputError(f"{name} of the release in {_short(str(Path(folder)))} cannot be read: {reason}.")
