@@ -44,6 +44,7 @@ errors = Console(stderr=True, highlight=False, soft_wrap=True)
 
 SpecPath = Annotated[Path, typer.Argument(metavar="SPEC", help="The specification, a TOML file.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+ReleaseFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a release.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]
 
 
@@ -140,18 +141,65 @@ def release(
 
 @app.command()
 def verify(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a release.")],
+    folder: ReleaseFolder,
+    key: Annotated[
+        Path | None,
+        typer.Option(metavar="PUB", help="The publisher's public key, or a list of allowed signers."),
+    ] = None,
+    ledger: Annotated[
+        str | None,
+        typer.Option(metavar="LEDGER", help="The ledger that paid, or an extract of the charge (.json)."),
+    ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Check a release from its folder alone: hashes, promise and error."""
+    """Check a release from its folder alone: files, seal, promise, errors and report.
+
+    With --key also who signed it, with --ledger also that it was paid for.
+    """
     from isotone.release import verify as check
 
-    verdict = check(folder)
+    verdict = check(folder, key=key, ledger=ledger)
     value = {"holds": verdict.holds, "checks": [vars(item) for item in verdict.checks]}
     show(value, as_json=as_json, quiet=quiet, plain=str(verdict))
     if not verdict.holds:
         raise typer.Exit(1)
+
+
+@app.command()
+def report(folder: ReleaseFolder) -> None:
+    """Draw report.html of a release again, from its folder."""
+    from isotone.release import load_release
+
+    out.print(f"Report: {load_release(folder).save_report(folder)}", markup=False)
+
+
+@app.command()
+def keygen(
+    path: Annotated[
+        Path, typer.Argument(metavar="KEY", help="The private key to write; KEY.pub is the public one.")
+    ],
+    owner: Annotated[str, typer.Option(help="Who the key belongs to, in one word.")] = "isotone",
+) -> None:
+    """Make a key to sign releases with. Keys made by ssh-keygen -t ed25519 serve as well."""
+    from isotone.release.signing import make_key
+
+    key = make_key(path, owner)
+    out.print(f"{path} is the private key: keep it. {path}.pub is public: {key.fingerprint}", markup=False)
+
+
+@app.command()
+def sign(
+    what: Annotated[
+        Path, typer.Argument(metavar="DIR|FILE", help="The folder of a release, or an extract of a ledger.")
+    ],
+    key: Annotated[Path, typer.Option(metavar="KEY", help="The private key.")],
+) -> None:
+    """Sign the values and the manifest of a release, or an extract of a ledger."""
+    from isotone.release.sign import sign_file, sign_release
+
+    where = sign_release(what, key) if what.is_dir() else sign_file(what, key)
+    out.print(f"Signature: {where}", markup=False)
 
 
 @app.command()

@@ -14,12 +14,13 @@ import math
 import os
 import re
 import stat
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, NoReturn
 
 from isotone.errors import InputError
 
-__all__ = ["LARGEST", "plain_json", "read_columns", "read_file", "read_json", "read_text"]
+__all__ = ["LARGEST", "has_file", "plain_json", "read_columns", "read_file", "read_json", "read_text"]
 
 _MIB = 1 << 20
 
@@ -31,9 +32,6 @@ DEEPEST = 32
 
 LONGEST_TEXT = 100_000
 """The longest text in a manifest or in a cell, in characters."""
-
-TEXTS = frozenset({"element", "category", "group"})
-"""The columns that hold names; all others hold numbers."""
 
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", re.ASCII)
 _LONGEST_NUMBER = 400  # digits; a 64-bit integer has 19, a float at most some 330
@@ -71,6 +69,11 @@ def _content(handle: int, largest: int) -> bytes:
     if len(data) > largest:  # it grew while it was read
         raise ValueError(too_large)
     return data
+
+
+def has_file(folder: str | os.PathLike[str], name: str) -> bool:
+    """Whether anything of this name is in the folder, be it a file or not."""
+    return os.path.lexists(Path(folder) / name)
 
 
 def read_text(folder: str | os.PathLike[str], name: str) -> str:
@@ -119,8 +122,10 @@ def plain_json(text: str) -> Any:
     return value
 
 
-def read_columns(folder: str | os.PathLike[str], name: str) -> dict[str, tuple[Any, ...]]:
-    """The columns of a CSV file in ``folder``: names as text, everything else as numbers."""
+def read_columns(
+    folder: str | os.PathLike[str], name: str, words: Collection[str]
+) -> dict[str, tuple[Any, ...]]:
+    """The columns of a CSV file in ``folder``: those called ``words`` as text, the others as numbers."""
     text = read_text(folder, name)
     if "\0" in text:
         _refuse(folder, name, "it holds a null character")
@@ -139,7 +144,7 @@ def read_columns(folder: str | os.PathLike[str], name: str) -> dict[str, tuple[A
         _refuse(folder, name, f"a cell has more than {LONGEST_TEXT:,} characters")
     by_column = zip(*cells, strict=True) if cells else iter([()] * len(header))
     return {
-        column: texts if column in TEXTS else tuple(_number(folder, name, cell) for cell in texts)
+        column: texts if column in words else tuple(_number(folder, name, cell) for cell in texts)
         for column, texts in zip(header, by_column, strict=True)
     }
 

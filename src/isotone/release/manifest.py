@@ -30,6 +30,7 @@ __all__ = [
     "Promise",
     "canonical_json",
     "content_hash",
+    "digest",
     "guarantee_from",
     "guarantee_to",
     "manifest_schema",
@@ -130,8 +131,12 @@ class Manifest(Mapping[str, Any]):
 
     def hash_with(self, columns: Mapping[str, tuple[Any, ...]]) -> str:
         """The hash of the values and of this manifest; ``files`` and ``content_hash`` are left out."""
+        return digest(self.bytes_with(columns))
+
+    def bytes_with(self, columns: Mapping[str, tuple[Any, ...]]) -> bytes:
+        """The values and this manifest as canonical bytes: what is sealed and signed."""
         kept = {key: value for key, value in self.plain().items() if key not in ("files", "content_hash")}
-        return content_hash(
+        return canonical_json(
             {"manifest": kept, "columns": {name: list(part) for name, part in columns.items()}}
         )
 
@@ -170,7 +175,12 @@ def canonical_json(content: Mapping[str, Any]) -> bytes:
 
 def content_hash(content: Mapping[str, Any]) -> str:
     """A digest of plain values that does not depend on the order of keys."""
-    return "sha256:" + hashlib.sha256(canonical_json(content)).hexdigest()
+    return digest(canonical_json(content))
+
+
+def digest(content: bytes) -> str:
+    """The name of some bytes: their SHA-256."""
+    return "sha256:" + hashlib.sha256(content).hexdigest()
 
 
 def order_to(P: Poset) -> OrderEntry:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["draw", "svg"]
 
 _INK, _SOFT = "#1f4e79", "#9dbbd6"
+_BARS = 400  # of a distribution: more would not be told apart
 _READABLE = 60  # more elements than this are drawn as bars: no diagram of them can be read
 
 
@@ -38,7 +39,10 @@ def svg(release: Release) -> str:
 
     out = io.StringIO()
     style: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "isotone", "font.family": "sans-serif"}
-    with mpl.rc_context({**style, "text.parse_math": False}):  # a dollar sign in a name is a dollar sign
+    style |= {"font.sans-serif": ["DejaVu Sans"]}  # comes with matplotlib, so that every machine has it
+    with mpl.rc_context():
+        mpl.rcdefaults()  # a person's own settings do not change the page
+        mpl.rcParams.update({**style, "text.parse_math": False})  # a dollar sign in a name is a dollar sign
         figure = Figure(figsize=_size(release), layout="constrained")
         FigureCanvasSVG(figure)
         draw(release, figure.subplots())
@@ -87,11 +91,15 @@ def _table(release: Release, ax: Axes) -> None:
     value = np.array(release.columns["value"])
     upper = int(release.manifest["upper"])
     released = np.bincount(value, minlength=upper + 1)[: upper + 1] / max(len(value), 1)
-    ax.bar(np.arange(upper + 1), released, width=0.9, color=_SOFT, label="released table")
-    private = release.manifest.get("distribution")
-    if private is not None:
-        ax.step(np.arange(upper + 1), private, where="mid", color=_INK, label="private distribution")
-        ax.legend(frameon=False)
+    starts = np.arange(
+        0, upper + 1, -(-(upper + 1) // _BARS)
+    )  # neighbouring counts share a bar if there are many
+    width = int(starts[1]) if len(starts) > 1 else 1
+    places = starts + (width - 1) / 2
+    ax.bar(places, np.add.reduceat(released, starts), 0.9 * width, color=_SOFT, label="released table")
+    private = np.add.reduceat(np.array(release.manifest["distribution"]), starts)
+    ax.step(places, private, where="mid", color=_INK, label="private distribution")
+    ax.legend(frameon=False)
     ax.set_xlabel("count")
     ax.set_ylabel("share of categories")
 

@@ -76,7 +76,7 @@ def _given(kind: type[Any], recipe: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _arguments(kind: type[Any]) -> list[str]:
-    return [name for name in inspect.signature(kind).parameters if name not in ("P", "progress")]
+    return [name for name in inspect.signature(kind).parameters if name not in ("P", "progress", "ledger")]
 
 
 def _argument(mechanism: Any, name: str) -> Any:

@@ -1,7 +1,8 @@
 """The report: one HTML page about a release, complete in itself, in words that need no training.
 
-It shows private outputs and public values only: no true value, no number of rows, nothing else of the data.
-It loads nothing from anywhere.
+It shows private outputs and public values only, and says nothing about the data that is not known without them. It
+loads nothing from anywhere. The page is a function of the sealed folder and of the versions in its generator line, so
+that anyone can draw it again and compare.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from html import escape
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from isotone.privacy.guarantee import Guarantee
@@ -18,7 +20,7 @@ from isotone.release.pictures import svg
 if TYPE_CHECKING:
     from isotone.release.result import Release
 
-__all__ = ["promise_in_words", "report_html"]
+__all__ = ["generator", "promise_in_words", "report_html"]
 
 _STYLE = """
 :root { --ink: #1c2733; --soft: #5b6b7a; --line: #d9e0e7; --mark: #1f4e79; --paper: #ffffff; }
@@ -80,10 +82,17 @@ def report_html(release: Release) -> str:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta name="generator" content="{escape(generator())}">'
         f"<title>{title}</title><style>{_STYLE}</style></head><body><main>\n"
         + "\n".join(parts)
         + "\n</main></body></html>\n"
     )
+
+
+def generator() -> str:
+    """What draws the page: the same versions draw the same page from the same folder."""
+    made_with = ("isotone", "matplotlib", "numpy", "scipy")
+    return ", ".join(f"{name} {version(name)}" for name in made_with)
 
 
 def promise_in_words(promise: Guarantee) -> str:
@@ -144,9 +153,11 @@ def _facts(release: Release, level: str) -> str:
         )
     ]
     facts.append((escape(promise.unit), "what is protected, one at a time"))
-    if "sd" in release.columns:
-        errors = sorted(float(x) for x in release.columns["sd"])
-        facts.append((f"± {errors[len(errors) // 2]:.3g}", "typical error of a value"))
+    if release.columns.get("sd"):
+        squares = math.fsum(float(x) ** 2 for x in release.columns["sd"])
+        typical = math.sqrt(squares / len(release.columns["sd"]))
+        words = "typical error of a value" + (", estimated" if release.kind == "table" else "")
+        facts.append((f"± {typical:.3g}", words))
     if release.total is not None and isinstance(release.total, int):
         facts.append(
             (f"{release.total:,} ± {release.manifest['total_sd']:.3g}", "records in all (noisy too)")
@@ -184,8 +195,13 @@ def _accuracy(release: Release, level: str) -> str:
     elif "low" in release.columns:
         text += (
             f"<p>Each interval contains the true value with a probability of {level}. The uncertainty shown is that "
-            "of the noise, which is known exactly; errors in the data itself are not part of it.</p>"
+            "of the noise alone, whose law is public; errors in the data itself are not part of it.</p>"
         )
+        if min(release.columns["value"], default=0) < 0:
+            text += (
+                "<p>Noise can make a released value negative. It is published as it was drawn, because changing it would "
+                "bias sums and averages. The true count is not negative, so intervals start at 0.</p>"
+            )
     other = comparison(release)
     if other is not None:
         text += f"<p>{escape(other)}</p>"
@@ -272,9 +288,11 @@ def _verify(release: Release) -> str:
     digest = escape(str(release.manifest["content_hash"]))
     cite = f"{release.manifest['title']}. Differentially private release made with isotone {release.manifest['versions']['isotone']}, {str(release.manifest['time'])[:10]}."
     return (
-        f"<p>Cite as: {escape(cite)} Content <code>{digest}</code>.</p><p>Anyone who has this folder can check it: "
-        "<code>pip install isotone</code>, then <code>isotone verify FOLDER</code>. It recomputes the hashes, builds the "
-        "mechanism again from its description, and derives the promise and the error from it.</p>"
+        f"<p>Cite as: {escape(cite)} Content <code>{digest}</code>.</p><p>Anyone who has this folder and the software can "
+        "check it with <code>isotone verify FOLDER</code>. It compares the hashes, builds the mechanism again from its "
+        "description, derives the promise from it, computes again what is published about errors, and draws this page "
+        "again. Who made the folder is known only if it is signed by a key that you know: "
+        "<code>isotone verify FOLDER --key KEY</code>.</p>"
     )
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,12 +16,13 @@ import numpy as np
 from isotone.errors import InputError, IsotoneError
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
-from isotone.release.manifest import FORMAT, Manifest, guarantee_from, order_from
+from isotone.release.folder import read_columns, read_json
+from isotone.release.manifest import FORMAT, Manifest, digest, guarantee_from, order_from
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Release", "load_release", "seal", "sealing_hash", "write_file"]
+__all__ = ["Release", "load_release", "seal", "write_file"]
 
 _CSV, _MANIFEST, _REPORT = "release.csv", "manifest.json", "report.html"
 
@@ -117,39 +116,43 @@ class Release:
         writer.writerows(zip(*self.columns.values(), strict=True))
         return out.getvalue()
 
+    def sealed_bytes(self) -> bytes:
+        """Values and manifest as canonical bytes: what the seal is the hash of, and what is signed."""
+        return self.manifest.bytes_with(self.columns)
+
     def save(self, folder: str | os.PathLike[str], *, report: bool = True) -> Path:
-        """Write ``release.csv``, ``report.html`` and, last, ``manifest.json`` with their hashes.
+        """Write ``release.csv``, ``manifest.json`` with its hash and, last, ``report.html``.
 
         What was paid for is not lost to a picture: if the report cannot be made, the rest is saved, and the error
         says so.
         """
-        from isotone.release.report import report_html
-
         folder = Path(folder)
-        if report:
-            try:
-                page = {_REPORT: report_html(self)}
-            except Exception as error:
-                self.save(folder, report=False)
-                raise IsotoneError(
-                    f"The release is saved in {str(folder)!r}, but its report could not be made: {error}"
-                ) from error
-        else:
-            page = {}
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            files = {_CSV: self.csv(), **page}
-            for name, text in files.items():
-                write_file(folder / name, text)
-            digests = {
-                name: "sha256:" + hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()
-            }
+            text = self.csv()
+            write_file(folder / _CSV, text)
+            digests = {_CSV: digest(text.encode())}
             write_file(folder / _MANIFEST, replace(self.manifest, files=digests).text())
+            (folder / _REPORT).unlink(missing_ok=True)  # that of another release
         except OSError as error:
             raise IsotoneError(
                 f"The release could not be written to {str(folder)!r}: {error.strerror or error}."
             ) from None
+        if report:
+            self.save_report(folder)
         return folder
+
+    def save_report(self, folder: str | os.PathLike[str]) -> Path:
+        """Draw ``report.html`` into the folder of this release, again if it is there."""
+        from isotone.release.report import report_html
+
+        try:
+            write_file(Path(folder) / _REPORT, report_html(self))
+        except Exception as error:
+            raise IsotoneError(
+                f"The release is saved in {str(folder)!r}, but its report could not be made: {error}"
+            ) from error
+        return Path(folder) / _REPORT
 
     def __str__(self) -> str:
         return f"Release of {self.kind}: {len(self.columns['value'])} values, {self.guarantee}"
@@ -170,11 +173,6 @@ def seal(columns: Mapping[str, tuple[Any, ...]], manifest: Mapping[str, Any]) ->
     return Release(columns, manifest.sealed(columns))
 
 
-def sealing_hash(columns: Mapping[str, tuple[Any, ...]], manifest: Manifest) -> str:
-    """The hash of the values and of everything the manifest says about them."""
-    return manifest.hash_with(columns)
-
-
 def write_file(path: Path, text: str) -> None:
     """Write a file in one step: readers see the old content or the new, never a part."""
     part = path.with_name(path.name + ".part")
@@ -189,41 +187,10 @@ def write_file(path: Path, text: str) -> None:
 
 
 def load_release(folder: str | os.PathLike[str]) -> Release:
-    """Read a saved release. ``isotone verify`` checks it; this only reads it."""
-    folder = Path(folder)
-    try:
-        plain = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
-        with (folder / _CSV).open(newline="", encoding="utf-8") as file:
-            header, *rows = list(csv.reader(file))
-    except FileNotFoundError as error:
-        raise InputError(
-            f"{str(folder)!r} holds no release: {Path(error.filename).name} is missing."
-        ) from None
-    except (OSError, ValueError, UnicodeDecodeError) as error:
-        raise InputError(f"The release in {str(folder)!r} cannot be read: {error}.") from None
-    if not isinstance(plain, dict):
-        raise InputError(f"{str(folder)!r} was not written by this version of isotone (expected {FORMAT!r}).")
+    """Read a saved release, within the limits of :mod:`.folder`. ``isotone verify`` checks it; this only reads it."""
+    plain = read_json(folder, _MANIFEST)
     try:
         manifest = Manifest.from_plain(plain)
     except InputError as error:
         raise InputError(f"The release in {str(folder)!r} cannot be read: {error}") from None
-    if any(len(row) != len(header) for row in rows):
-        raise InputError(f"{str(folder / _CSV)!r} has lines of different lengths: it was changed or cut off.")
-    columns = {
-        name: tuple(row[i] if name in manifest.texts else _number(row[i], folder) for row in rows)
-        for i, name in enumerate(header)
-    }
-    return Release(columns, manifest)
-
-
-def _number(text: str, folder: Path) -> int | float:
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(
-            f"{str(folder / _CSV)!r} holds {text!r} where a number belongs: it was changed."
-        ) from None
+    return Release(read_columns(folder, _CSV, manifest.texts), manifest)

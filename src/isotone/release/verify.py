@@ -1,38 +1,43 @@
 """Verifying a release: what a stranger can check with the folder alone, and what a reader may rely on.
 
-Checked here: the files are the ones that were written (hashes), the values are the ones the manifest was made
-for, the mechanism described keeps the promise stated, and the errors published are the mechanism's own. Not
-checkable by anyone but the steward: that the data was read by the rules stated, and that the ledger was charged.
+From the folder: its files are those of a release and nothing else is read; values and manifest carry one seal; the
+mechanism described keeps the promise stated, for records of the kind that the rules let through; everything published
+about errors is the mechanism's own; the report is the one that the folder gives. With a key that the reader names:
+who signed it. With a ledger, or an extract of one charge: that the promise was paid for. Nobody but the steward knows
+whether the data was read by the rules stated.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-
-import numpy as np
 
 from isotone.errors import IsotoneError
 from isotone.privacy.guarantee import Guarantee
+from isotone.release import signing
+from isotone.release.folder import has_file, read_file, read_text
 from isotone.release.kinds import kind_named
-from isotone.release.manifest import guarantee_from
-from isotone.release.result import Release, load_release, sealing_hash
+from isotone.release.manifest import digest, guarantee_from
+from isotone.release.paid import account, charge_faults
+from isotone.release.result import Release, load_release
 
 __all__ = ["Check", "Verdict", "derived_guarantee", "verify"]
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was checked, whether it holds, and in words why."""
+    """One thing that was looked at, whether it holds, and in words why."""
 
     name: str
     holds: bool
     words: str
-    trusted: bool = False
-    """Whether it cannot be checked from the folder, and stands on the steward's word."""
+    checked: bool = True
+    """False where it could not be checked, and stands on the publisher's word."""
+
+    def __str__(self) -> str:
+        mark = "FAILED     " if not self.holds else "ok         " if self.checked else "not checked"
+        return f"{mark} {self.name}: {self.words}"
 
 
 @dataclass(frozen=True)
@@ -47,65 +52,105 @@ class Verdict:
         """Whether every check holds."""
         return all(check.holds for check in self.checks)
 
+    def __getitem__(self, name: str) -> Check:
+        return next(check for check in self.checks if check.name == name)
+
     def __str__(self) -> str:
-        lines = [
-            f"{'ok    ' if check.holds else 'FAILED'} {check.name}: {check.words}" for check in self.checks
-        ]
-        if self.holds:
-            trusted = any(check.trusted for check in self.checks)
-            rely = (
-                "the numbers and their promise"
-                if trusted
-                else "the numbers, their promise and their stated error"
+        lines = [str(check) for check in self.checks]
+        if not self.holds:
+            return "\n".join(
+                [*lines, "Do not rely on this release: ask its publisher for the original folder."]
             )
-            trust = "the error where one is stated; " if trusted else ""
-            lines.append(
-                f"A reader may rely on: {rely} belong together. A reader must trust the steward for: {trust}"
-                "the data was read by the rules stated, and the ledger was charged."
-            )
-        else:
-            lines.append("Do not rely on this release: ask its publisher for the original folder.")
+        open_ends = [_TRUST[check.name] for check in self.checks if not check.checked]
+        trust = ", ".join([*open_ends, "that the data was read by the rules stated"])
+        lines.append(
+            f"A reader may rely on: the numbers and their promise belong together. A reader must trust the publisher for: {trust}."
+        )
         return "\n".join(lines)
 
 
-def verify(folder: str | os.PathLike[str]) -> Verdict:
-    """Check a saved release from what is in its folder alone."""
+_TRUST = {
+    "error": "the errors",
+    "report": "the report",
+    "signature": "who made this folder",
+    "ledger": "that the ledger was charged",
+}
+
+_FAULTS = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, MemoryError)
+
+
+def verify(
+    folder: str | os.PathLike[str],
+    *,
+    key: str | os.PathLike[str] | None = None,
+    ledger: str | os.PathLike[str] | None = None,
+) -> Verdict:
+    """Check a saved release.
+
+    ``key`` is a file with the public key of the publisher, or a list of allowed signers. ``ledger`` is the ledger that
+    paid, or an extract of its one charge.
+    """
+    keys = None if key is None else signing.public_keys(key)
     release = load_release(folder)
     steps: list[tuple[str, Callable[[], Check]]] = [
-        ("files", lambda: _files(release, Path(folder))),
+        ("files", lambda: _files(release, folder)),
         ("content", lambda: _content(release)),
         ("promise", lambda: _promise(release)),
         ("error", lambda: _error(release)),
+        ("report", lambda: _report(release, folder)),
+        ("signature", lambda: _signature(release, folder, keys)),
+        ("ledger", lambda: _ledger(release, ledger, keys)),
     ]
     checks: list[Check] = []
     for name, step in steps:
-        try:
-            checks.append(step())
-        except (IsotoneError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
-            checks.append(Check(name, False, f"the manifest is not usable ({type(error).__name__}: {error})"))
+        if name == "report" and not all(check.holds for check in checks):
+            checks.append(
+                Check(name, True, "the rest does not hold, so it was not drawn again", checked=False)
+            )
+        else:
+            checks.append(_guarded(name, step))
     return Verdict(str(folder), tuple(checks))
 
 
-def _files(release: Release, folder: Path) -> Check:
-    present = {"release.csv", *({"report.html"} if (folder / "report.html").exists() else ())}
-    changed = sorted(present - set(release.manifest["files"]))  # a file without a hash may say anything
-    for name, digest in release.manifest["files"].items():
-        path = folder / name
-        if not path.is_file() or "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest() != digest:
-            changed.append(name)
-    if changed:
-        return Check("files", False, f"{', '.join(changed)} is missing or was changed after the release")
-    return Check("files", True, f"{len(release.manifest['files'])} files are as they were written")
+def _guarded(name: str, step: Callable[[], Check]) -> Check:
+    """A check that a forged manifest cannot break: what it cannot be run on, fails."""
+    try:
+        return step()
+    except IsotoneError as error:
+        return Check(name, False, str(error))
+    except _FAULTS as error:
+        return Check(name, False, f"the manifest is not usable ({type(error).__name__})")
+
+
+def _files(release: Release, folder: str | os.PathLike[str]) -> Check:
+    """The values are the file's, byte for byte, and the manifest names no other files."""
+    named = dict(release.manifest["files"])
+    strange = sorted(set(named) - {"release.csv", "report.html"})
+    if strange:
+        return Check("files", False, f"the manifest names {strange[0][:60]!r}, which is no file of a release")
+    content = read_file(folder, "release.csv")
+    if named.get("release.csv") != digest(content):
+        return Check("files", False, "release.csv was changed after the release")
+    if content != release.csv().encode():
+        return Check("files", False, "release.csv is not written as a release is")
+    if "report.html" in named and named["report.html"] != digest(read_file(folder, "report.html")):
+        return Check("files", False, "report.html was changed after the release")
+    return Check("files", True, "the values are as they were written")
 
 
 def _content(release: Release) -> Check:
-    same = sealing_hash(release.columns, release.manifest) == release.manifest["content_hash"]
+    same = digest(release.sealed_bytes()) == release.manifest["content_hash"]
     words = (
         "values and manifest carry one seal"
         if same
         else "the values or the manifest were changed after the release"
     )
     return Check("content", same, words)
+
+
+def derived_guarantee(release: Release) -> Guarantee:
+    """The promise that follows from the mechanism and the rules described."""
+    return kind_named(release.kind).derived_guarantee(release)
 
 
 def _promise(release: Release) -> Check:
@@ -119,25 +164,60 @@ def _promise(release: Release) -> Check:
 
 
 def _error(release: Release) -> Check:
-    if release.kind != "counts":
-        words = "the errors of tables and curves depend on noisy measurements that are not published: taken on trust"
-        return Check("error", True, words, trusted=True)
-    from isotone.release.kinds.count_query import count_columns, total_deviation
+    kind = kind_named(release.kind)
+    faults = kind.faults(release)
+    if faults:
+        return Check("error", False, "; ".join(faults))
+    return Check("error", True, kind.recomputed, checked=kind.errors_are_known)
 
-    mechanism = kind_named(release.kind).rebuild(release.manifest)
-    known = count_columns(mechanism, float(release.manifest["confidence"]))
-    repeat = len(release.columns["sd"]) // len(known["sd"])
-    same = np.allclose(np.tile(known["sd"], repeat), release.columns["sd"], rtol=0.02)
-    if release.total is not None:
-        same = same and np.isclose(total_deviation(mechanism), release.manifest["total_sd"], rtol=0.02)
-    words = (
-        "the standard deviations published are the mechanism's own"
-        if same
-        else "the published errors are not the mechanism's"
+
+def _report(release: Release, folder: str | os.PathLike[str]) -> Check:
+    """The report, drawn again: it is a function of the folder and of the versions that draw."""
+    from isotone.release.report import generator, report_html
+
+    if not has_file(folder, "report.html"):
+        return Check("report", True, "there is none")
+    page = read_text(folder, "report.html")
+    if f'<meta name="generator" content="{generator()}">' not in page[:2000]:
+        return Check("report", True, f"it was not drawn by {generator()}; draw it again", checked=False)
+    if page != report_html(release):
+        return Check("report", False, "report.html does not say what the release says")
+    return Check("report", True, "report.html is what the release gives")
+
+
+def _signature(
+    release: Release, folder: str | os.PathLike[str], keys: Sequence[signing.PublicKey] | None
+) -> Check:
+    """Signed by a key that the reader named; a signature by any other key proves nothing."""
+    if not has_file(folder, signing.SIGNATURE):
+        return Check("signature", keys is None, "the release is not signed", checked=False)
+    found = signing.signer(release.sealed_bytes(), read_text(folder, signing.SIGNATURE))
+    known = next((key for key in keys or () if key.raw == found.raw), None)
+    if known is None:
+        return Check(
+            "signature", keys is None, f"signed by an unknown key, {found.fingerprint}", checked=False
+        )
+    return Check("signature", True, f"signed by {known}")
+
+
+def _ledger(
+    release: Release,
+    ledger: str | os.PathLike[str] | None,
+    keys: Sequence[signing.PublicKey] | None,
+) -> Check:
+    """The charge exists, covers the promise, and is the charge of these values."""
+    if ledger is None:
+        return Check("ledger", True, "no ledger was given", checked=False)
+    manifest = release.manifest
+    found, witness = account(ledger, manifest["dataset"], keys)
+    faults = charge_faults(
+        found, manifest["charge"], manifest["dataset"], release.guarantee, manifest["content_hash"]
     )
-    return Check("error", bool(same), words)
-
-
-def derived_guarantee(release: Release) -> Guarantee:
-    """The promise that follows from the mechanism's description alone."""
-    return kind_named(release.kind).derived_guarantee(release)
+    if faults:
+        return Check("ledger", False, "; ".join(faults))
+    words = f"charge {manifest['charge']} paid for these values"
+    if not witness:
+        return Check(
+            "ledger", keys is None, f"{words}, by an extract that no known key signed", checked=False
+        )
+    return Check("ledger", True, f"{words}, by {witness}")

@@ -47,7 +47,7 @@ class PublishedTable:
         seen, where = np.unique(self.noisy_counts, return_inverse=True)
         low, high = np.empty(len(seen), np.int64), np.empty(len(seen), np.int64)
         for position, k in enumerate(seen):
-            cumulative = np.cumsum(self._posterior(int(k)))
+            cumulative = np.cumsum(self.posterior(int(k)))
             low[position] = np.searchsorted(cumulative, (1 - confidence) / 2)
             high[position] = min(int(np.searchsorted(cumulative, (1 + confidence) / 2)), self.upper)
         return low[where], high[where]
@@ -58,7 +58,7 @@ class PublishedTable:
         counts = np.arange(self.upper + 1)
         mean, square = np.empty(len(seen)), np.empty(len(seen))
         for position, k in enumerate(seen):
-            posterior = self._posterior(int(k))
+            posterior = self.posterior(int(k))
             mean[position], square[position] = posterior @ counts, posterior @ counts**2
         return np.sqrt(np.maximum(square[where] - 2 * self.values * mean[where] + self.values**2.0, 0.0))
 
@@ -67,7 +67,7 @@ class PublishedTable:
         size = len(self.noisy_counts)
         return (size * self.probabilities + _DOUBT / (self.upper + 1)) / (size + _DOUBT)
 
-    def _posterior(self, k: int) -> NDArray[np.float64]:
+    def posterior(self, k: int) -> NDArray[np.float64]:
         """The probabilities of the true count of a category that reads ``k``."""
         with np.errstate(divide="ignore"):
             logs = np.log(self._prior()) - self.step * np.abs(np.arange(self.upper + 1) - k)

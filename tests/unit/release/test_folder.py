@@ -98,13 +98,13 @@ def test_the_limit_of_depth_is_where_it_says():
 def test_columns_are_names_and_numbers(tmp_path):
     text = 'element,value,sd\n"a, b",12,1.5\n=1,-3,1e-05\n'
     (tmp_path / "release.csv").write_text(text)
-    assert read_columns(tmp_path, "release.csv") == {
+    assert read_columns(tmp_path, "release.csv", {"element", "category"}) == {
         "element": ("a, b", "=1"),
         "value": (12, -3),
         "sd": (1.5, 1e-05),
     }
     (tmp_path / "release.csv").write_text("category,value\n")
-    assert read_columns(tmp_path, "release.csv") == {"category": (), "value": ()}
+    assert read_columns(tmp_path, "release.csv", {"element", "category"}) == {"category": (), "value": ()}
 
 
 @pytest.mark.parametrize(
@@ -130,5 +130,5 @@ def test_columns_are_names_and_numbers(tmp_path):
 def test_a_forged_table_is_refused_with_a_short_sentence(tmp_path, text, words):
     (tmp_path / "release.csv").write_text(text)
     with pytest.raises(InputError, match=words) as caught:
-        read_columns(tmp_path, "release.csv")
+        read_columns(tmp_path, "release.csv", {"element", "category"})
     assert len(re.sub(re.escape(str(tmp_path)), "", str(caught.value))) < 300

@@ -354,6 +354,17 @@ class CountsKind(Kind):
         if mechanism.contributions < rules["contributions"] or not shorter:
             raise InputError("the mechanism is for records of another kind than those that were counted")
         promise = replace(mechanism.guarantee, unit=stated.unit)
-        if manifest["groups"] and stated.neighbours == "replace" and promise.neighbours == "add-remove":
-            promise = promise.replacing()  # one unit may leave a group and another enter a second one
+        if manifest["groups"] and stated.neighbours == "replace":
+            # one unit may leave a group and another enter a second one, which noise for replacing does not cover
+            if promise.neighbours == "replace":
+                raise InputError("the noise is for replacing within a group, and a unit may change groups")
+            promise = promise.replacing()
         return promise
+
+    recomputed: ClassVar[str] = "elements, standard deviations and intervals are the mechanism's own"
+
+    def faults(self, release: Release) -> list[str]:
+        """Labels, errors and intervals that are not those of the mechanism."""
+        from isotone.release.recomputed import count_faults
+
+        return count_faults(release.columns, release.manifest, self.rebuild(release.manifest), count_columns)

@@ -356,8 +356,18 @@ class CurveKind(Kind):
 
     def derived_guarantee(self, release: Release) -> Guarantee:
         """What the estimator of the manifest promises."""
-        stated = guarantee_from(release.manifest.guarantee)
-        return replace(self.rebuild(release.manifest).guarantee, unit=stated.unit)
+        stated, setup = guarantee_from(release.manifest.guarantee), self.rebuild(release.manifest)
+        if release.manifest.mechanism.get("contributions", 1) < release.manifest["rules"]["contributions"]:
+            raise InputError("the noise is for fewer rows a unit than the rules let through")
+        return replace(setup.guarantee, unit=stated.unit)
+
+    recomputed: ClassVar[str] = "the curve keeps its bounds and its direction; no error is stated"
+
+    def faults(self, release: Release) -> list[str]:
+        """Bounds, ranges, directions and corners that the estimator cannot have given."""
+        from isotone.release.recomputed import curve_faults
+
+        return curve_faults(release.columns, release.manifest, self.rebuild(release.manifest))
 
 
 def _audited(

@@ -125,6 +125,15 @@ class Kind(ABC):
     def derived_guarantee(self, release: Release) -> Guarantee:
         """The guarantee that follows from the mechanism and the rules that a manifest describes."""
 
+    recomputed: ClassVar[str]
+    """What :meth:`faults` looks at, in words."""
+    errors_are_known: ClassVar[bool] = True
+    """Whether what is published about errors follows from the mechanism alone."""
+
+    @abstractmethod
+    def faults(self, release: Release) -> list[str]:
+        """What in the columns and the manifest does not follow from the mechanism that it describes."""
+
 
 def require_pure(spec: Spec) -> Guarantee:
     """The guarantee of a spec, refused unless it is pure."""

@@ -332,8 +332,22 @@ class TableKind(Kind):
 
     def derived_guarantee(self, release: Release) -> Guarantee:
         """What the mechanism of the manifest promises."""
-        stated = guarantee_from(release.manifest.guarantee)
-        return replace(self.rebuild(release.manifest).guarantee, unit=stated.unit)
+        stated, mechanism = guarantee_from(release.manifest.guarantee), self.rebuild(release.manifest)
+        if mechanism.unit.contributions < release.manifest["rules"]["contributions"]:
+            raise InputError("the noise is for fewer categories a unit than the rules let through")
+        return replace(mechanism.guarantee, unit=stated.unit)
+
+    recomputed: ClassVar[str] = (
+        "categories, largest count and distribution are possible, and each error and interval follows from some noisy "
+        "count; which one it was is not published"
+    )
+    errors_are_known: ClassVar[bool] = False
+
+    def faults(self, release: Release) -> list[str]:
+        """Categories, bounds, errors and intervals that the mechanism cannot have given."""
+        from isotone.release.recomputed import table_faults
+
+        return table_faults(release.columns, release.manifest, self.rebuild(release.manifest))
 
 
 def _audited(mechanism: TwoStageMechanism, trials: int, progress: Progress) -> AuditReport:

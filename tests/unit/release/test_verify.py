@@ -1,0 +1,448 @@
+"""What verify catches: one line for each forgery, on folders that were sealed anew."""
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from tests.support.forgeries import edited, forged, rewrite
+
+import isotone as iso
+from isotone.errors import InputError
+from isotone.release import load_release, verify
+from isotone.release.sign import sign_file, sign_release
+from isotone.release.signing import make_key
+
+N_ORDER = [("a", "c"), ("b", "c"), ("b", "d")]
+
+
+def survey(size=60):
+    rng = np.random.default_rng(1)
+    answers = {name: rng.integers(0, 2, size) for name in "abcd"}
+    return pa.table({"person": range(size), "region": ["north", "south"] * (size // 2), **answers})
+
+
+def honest(folder: Path) -> None:
+    """One saved release of each sort; ``simulated`` has errors that no formula gives."""
+    ledger = iso.Ledger(folder / "ledger", epsilon=100)
+    swapping = iso.Ledger(folder / "swapping", epsilon=100, neighbours="replace")
+    P = iso.Poset("abcd", N_ORDER)
+    common: dict[str, Any] = {"epsilon": 1, "unit": "person", "title": "Four <questions>"}
+    named: dict[str, Any] = {"mechanism": "PosetMechanism", **common}
+    groups: dict[str, Any] = {"by": "region", "groups": ["north", "south"]}
+    data = survey()
+    released = {
+        "counts": iso.release_counts(data, P, ledger=ledger, total=True, contributions=2, **named),
+        "laplace": iso.release_counts(data, P, ledger=ledger, **common, mechanism="LaplaceMechanism", max_size=2),
+        "groups": iso.release_counts(data, P, ledger=ledger, total=True, **named, **groups),
+        "swapped": iso.release_counts(data, P, ledger=swapping, neighbours="replace", **named, **groups),
+        "gaussian": iso.release_counts(data, P, ledger=iso.Ledger(folder / "rho", rho=9), rho=1, unit="person"),
+        "table": iso.release_table(
+            data, category="region", categories=["north", "south", "east", "west"], upper=20, epsilon=1, unit="person",
+            ledger=ledger, contributions=2,
+        ),
+        "curve": iso.release_curve(
+            pa.table({"person": range(50), "x": np.linspace(0, 10, 50), "y": np.linspace(0, 1, 50)}),
+            x="x", y="y", bounds=(0, 10), y_range=(0, 1), epsilon=1, unit="person", ledger=ledger, contributions=2,
+        ),
+    }  # fmt: skip
+    released["consistent"] = released["counts"].consistent()
+    for name, release in released.items():
+        release.save(folder / name)
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("shelf")
+    honest(folder)
+    return folder
+
+
+@pytest.fixture
+def copy(shelf, tmp_path):
+    return lambda name: Path(shutil.copytree(shelf / name, tmp_path / name))
+
+
+HONEST = ["counts", "laplace", "groups", "swapped", "gaussian", "table", "curve", "consistent"]
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_honest_releases_verify(shelf, name):
+    verdict = verify(shelf / name)
+    assert verdict.holds, str(verdict)
+    assert verdict["report"].checked
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_sealing_anew_without_a_change_is_no_forgery(copy, name):
+    """The forger's tools by themselves do no harm: what fails below fails for what was changed."""
+    verdict = verify(forged(copy(name), lambda m, c: None))
+    assert verdict.holds, str(verdict)
+
+
+def put(*path, to):
+    """A change of one entry of the manifest."""
+
+    def change(m, c):
+        for key in path[:-1]:
+            m = m[key]
+        m[path[-1]] = to(m[path[-1]]) if callable(to) else to
+
+    return change
+
+
+def column(name, to, rows=None):
+    """A change of a column: of all rows, or of some."""
+
+    def change(m, c):
+        c[name] = [to(x) if rows is None or k in rows else x for k, x in enumerate(c[name])]
+
+    return change
+
+
+def both(*changes):
+    def change(m, c):
+        for part in changes:
+            part(m, c)
+
+    return change
+
+
+def swap(name):
+    def change(m, c):
+        c[name] = [c[name][1], c[name][0], *c[name][2:]]
+
+    return change
+
+
+def renamed_elements(m, c):
+    new = {"a": "x", "b": "b", "c": "c", "d": "d"}
+    c["element"] = [new[x] for x in c["element"]]
+
+
+def narrower(m, c):
+    for name in ("low", "low_all"):
+        c[name] = [min(x + 1, v) for x, v in zip(c[name], c["value"], strict=True)]
+
+
+FORGERIES = [
+    # forgery, the release it is made of, the change, and the check that must fail
+    ("epsilon is halved", "counts", put("guarantee", "epsilon", to="1/2"), "promise"),
+    ("epsilon of a table is halved", "table", put("guarantee", "epsilon", to="1/2"), "promise"),
+    ("epsilon of a curve is halved", "curve", put("guarantee", "epsilon", to="1/2"), "promise"),
+    ("rho is halved", "gaussian", put("guarantee", "rho", to="1/2"), "promise"),
+    ("pure for zCDP", "gaussian", put("guarantee", "kind", to="pure"), "promise"),
+    ("delta is denied", "gaussian", put("guarantee", to={"kind": "approximate", "epsilon": "9", "delta": "1/9",
+        "rho": "0", "neighbours": "add-remove", "unit": "person"}), "promise"),
+    ("replace for add-remove", "counts", put("guarantee", "neighbours", to="replace"), "promise"),
+    ("replace for add-remove, table", "table", put("guarantee", "neighbours", to="replace"), "promise"),
+    ("replace for add-remove, curve", "curve", put("guarantee", "neighbours", to="replace"), "promise"),
+    ("rules let more records through", "counts", put("rules", "contributions", to=3), "promise"),
+    ("rules let more rows through, table", "table", put("rules", "contributions", to=1000), "promise"),
+    ("rules let more rows through, curve", "curve", put("rules", "contributions", to=3), "promise"),
+    ("noise for fewer records", "counts", put("mechanism", "contributions", to=1), "promise"),
+    ("noise for fewer records, table", "table", put("mechanism", "contributions", to=1), "promise"),
+    ("noise for fewer records, curve", "curve", put("mechanism", "contributions", to=1), "promise"),
+    ("rules let longer records through", "laplace", put("rules", "max_size", to=3), "promise"),
+    ("rules do not cut", "laplace", put("rules", "max_size", to=None), "promise"),
+    ("groups under replace at full epsilon", "swapped", put("mechanism", "epsilon", to="1"), "promise"),
+    ("groups under replace with noise for replacing", "swapped",
+        both(put("mechanism", "epsilon", to="1"), put("mechanism", "neighbours", to="replace")), "promise"),
+    ("a total without noise for it", "laplace", both(put("rules", "on_violation", to="close"),
+        lambda m, c: m.update(total=60, total_sd=1.0)), "promise"),
+    ("the mechanism is unknown", "counts", put("mechanism", "name", to="NoMechanism"), "promise"),
+    ("the mechanism has odd arguments", "counts", lambda m, c: m["mechanism"].update(ledger="x"), "promise"),
+    ("a ledger in the recipe of a curve", "curve", lambda m, c: m["mechanism"].update(ledger="x"), "promise"),
+    ("sd a tenth larger", "counts", column("sd", lambda x: round(x * 1.1, 4)), "error"),
+    ("sd a tenth smaller", "counts", column("sd", lambda x: round(x * 0.9, 4)), "error"),
+    ("one sd a tenth smaller", "groups", column("sd", lambda x: round(x * 0.9, 4), {5}), "error"),
+    ("sd of a Gaussian a hundredth smaller", "gaussian", column("sd", lambda x: round(x * 0.99, 4)), "error"),
+    ("sd of a table a tenth smaller", "table", column("sd", lambda x: round(x * 0.9, 4)), "error"),
+    ("sd and total_sd of another promise", "counts", put("total_sd", to=lambda x: x * 0.9), "error"),
+    ("total_sd is forgotten", "counts", lambda m, c: m.pop("total_sd"), "error"),
+    ("a total for each of three groups", "groups", put("total", to=[1, 2, 3]), "error"),
+    ("low nearer", "counts", column("low", lambda x: x + 2, {1}), "error"),
+    ("high nearer", "counts", column("high", lambda x: x - 2, {1}), "error"),
+    ("low_all nearer", "groups", column("low_all", lambda x: x + 3, {6}), "error"),
+    ("high_all nearer", "groups", column("high_all", lambda x: x - 3, {6}), "error"),
+    ("all ends one nearer", "laplace", narrower, "error"),
+    ("high of the Gaussian nearer", "gaussian", column("high", lambda x: x - 1, {2}), "error"),
+    ("high of consistent values nearer", "consistent", column("high", lambda x: x - 1, {2}), "error"),
+    ("low of a table nearer", "table", column("low", lambda x: 19, {0}), "error"),
+    ("high of a table nearer", "table", column("high", lambda x: 0, {1}), "error"),
+    ("another confidence", "counts", put("confidence", to=0.5), "error"),
+    ("a confidence of 2", "counts", put("confidence", to=2.0), "error"),
+    ("two labels swapped", "counts", swap("element"), "error"),
+    ("two groups swapped", "groups", lambda m, c: c.update(group=c["group"][::-1]), "error"),
+    ("an element renamed", "counts", renamed_elements, "error"),
+    ("a row left out", "counts", lambda m, c: [part.pop() for part in c.values()], "error"),
+    ("a group left out", "groups", lambda m, c: c.update({k: v[:4] for k, v in c.items()}), "error"),
+    ("a column more", "counts", lambda m, c: c.update(truth=[1, 2, 3, 4]), "error"),
+    ("a column less", "counts", lambda m, c: c.pop("high_all"), "error"),
+    ("a category twice", "table", lambda m, c: c["category"].__setitem__(1, c["category"][0]), "error"),
+    ("values are no counts", "counts", column("value", lambda x: x + 0.5), "error"),
+    ("consistent values that break the order", "consistent",
+        lambda m, c: c.update(value=[9, 0, 0, 0]), "error"),
+    ("nonsense for the largest count", "table", put("upper", to=10**6), "error"),
+    ("another largest count in the rules", "table", put("rules", "top code", to=19), "error"),
+    ("another largest count in the mechanism", "table", put("mechanism", "upper", to=30), "error"),
+    ("a negative largest count", "table", put("upper", to=-1), "error"),
+    ("a distribution that is none", "table", put("distribution", to=lambda z: [x * 2 for x in z]), "error"),
+    ("a distribution cut off", "table", put("distribution", to=lambda z: z[:-1]), "error"),
+    ("a value above the largest count", "table", column("value", lambda x: 21, {0}), "error"),
+    ("another method", "table", put("method", to="other"), "error"),
+    ("another range of x", "curve", put("rules", "bounds", to=["0", "100"]), "error"),
+    ("another range of y", "curve", put("y_range", to=["0", "2"]), "error"),
+    ("a curve upside down", "curve", lambda m, c: c.update(value=[0.9, *([0.5] * (len(c["value"]) - 2)), 0.1]), "error"),
+    ("a curve said to fall", "curve", put("increasing", to=False), "error"),
+    ("a value outside its range", "curve", column("value", lambda y: y + 2), "error"),
+    ("x outside its bounds", "curve", column("x", lambda x: x + 100), "error"),
+    ("x not ascending", "curve", lambda m, c: c.update(x=c["x"][::-1]) if len(c["x"]) > 1 else None, "error"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "fails"), [line[1:] for line in FORGERIES], ids=[f[0] for f in FORGERIES]
+)
+def test_a_forgery_that_was_sealed_anew_is_caught(copy, name, change, fails):
+    verdict = verify(forged(copy(name), change))
+    assert not verdict[fails].holds, str(verdict)
+    assert "Do not rely" in str(verdict)
+
+
+UNSEALED = [
+    ("a value in the file", lambda f: edited(f, "release.csv", "\na,", "\na,1"), "files"),
+    ("a value, with the file's hash", lambda f: edited(f, "release.csv", "\na,", "\na,1", hashed=True), "content"),
+    ("a number written otherwise", lambda f: edited(f, "release.csv", "\na,", '\n"a",', hashed=True), "files"),
+    ("another unit", lambda f: rewrite(f, lambda m: m["guarantee"].update(unit="household")), "content"),
+    ("another title", lambda f: rewrite(f, lambda m: m.update(title="Truth")), "content"),
+    ("another seal", lambda f: rewrite(f, lambda m: m.update(content_hash="sha256:0")), "content"),
+    ("no seal", lambda f: rewrite(f, lambda m: m.pop("content_hash")), "content"),
+    ("no hashes", lambda f: rewrite(f, lambda m: m.pop("files")), "files"),
+    ("a wrong hash", lambda f: rewrite(f, lambda m: m["files"].update({"release.csv": "sha256:0"})), "files"),
+    ("a file outside", lambda f: rewrite(f, lambda m: m["files"].update({"../../etc/passwd": "x"})), "files"),
+    ("a file elsewhere", lambda f: rewrite(f, lambda m: m["files"].update({"/etc/passwd": "x"})), "files"),
+    ("a name of 5,000", lambda f: rewrite(f, lambda m: m["files"].update({"x" * 5000: "x"})), "files"),
+    ("an edited report", lambda f: edited(f, "report.html", "question", "answer"), "report"),
+    ("an edited report with its hash", lambda f: edited(f, "report.html", "question", "answer", hashed=True), "report"),
+    ("a script in the report", lambda f: edited(f, "report.html", "</main>", "<script>x</script></main>"), "report"),
+    ("a report that is a link", lambda f: replaced(f, "report.html", lambda p: p.symlink_to("/etc/passwd")), "report"),
+    ("a report that is a pipe", lambda f: replaced(f, "report.html", os.mkfifo), "report"),
+    ("a report without end", lambda f: replaced(f, "report.html", lambda p: sparse(p)), "report"),
+    ("a signature that is none", lambda f: replaced(f, "release.sig", lambda p: p.write_text("x")), "signature"),
+    ("a signature that is a pipe", lambda f: replaced(f, "release.sig", os.mkfifo), "signature"),
+]  # fmt: skip
+
+
+def replaced(folder, name, make):
+    (folder / name).unlink(missing_ok=True)
+    make(folder / name)
+    return folder
+
+
+def sparse(path):
+    with path.open("wb") as file:
+        file.truncate(3 << 30)
+
+
+@pytest.mark.parametrize(("change", "fails"), [line[1:] for line in UNSEALED], ids=[f[0] for f in UNSEALED])
+def test_a_change_after_the_seal_is_caught(copy, change, fails):
+    if fails == "signature":
+        pytest.importorskip("cryptography")
+    verdict = verify(change(copy("counts")))
+    assert not verdict[fails].holds, str(verdict)
+    assert len(str(verdict)) < 3000
+
+
+UNREADABLE = [
+    ("a pipe", "release.csv", os.mkfifo),
+    ("a pipe for a manifest", "manifest.json", os.mkfifo),
+    ("a device", "release.csv", lambda p: p.symlink_to("/dev/zero")),
+    ("a link out", "manifest.json", lambda p: p.symlink_to("/etc/passwd")),
+    ("a file of 3 GB", "release.csv", sparse),
+    ("deep JSON", "manifest.json", lambda p: p.write_text('{"a":' * 50_000)),
+    ("deep JSON, closed", "manifest.json", lambda p: p.write_text("[" * 900 + "]" * 900)),
+    ("a long field", "release.csv", lambda p: p.write_text("element,value\n" + "x" * 200_000 + ",1\n")),
+    ("a long number", "release.csv", lambda p: p.write_text("element,value\na," + "9" * 6_000 + "\n")),
+    ("not a number", "release.csv", lambda p: p.write_text("element,value\na,nan\n")),
+    ("an empty file", "release.csv", lambda p: p.write_text("")),
+    ("null characters", "release.csv", lambda p: p.write_bytes(b"\0" * 100)),
+    ("another format", "manifest.json", lambda p: p.write_text('{"format": "isotone release 99"}')),
+]
+
+
+@pytest.mark.parametrize(("name", "make"), [line[1:] for line in UNREADABLE], ids=[f[0] for f in UNREADABLE])
+def test_a_folder_that_cannot_be_read_is_refused_with_a_sentence(copy, name, make):
+    folder = replaced(copy("counts"), name, make)
+    with pytest.raises(InputError) as caught:
+        verify(folder)
+    assert len(str(caught.value).replace(str(folder), "")) < 400
+
+
+@pytest.mark.parametrize(
+    "path", [("order",), ("rules",), ("mechanism",), ("guarantee",), ("groups",), ("files",)]
+)
+@pytest.mark.parametrize(
+    "value", [None, 1, "x", [], {}, [[]], {"a": {}}, {"elements": "ab", "covers": [["a"]]}]
+)
+def test_a_manifest_of_other_types_never_breaks_verify(copy, path, value):
+    folder = forged(copy("groups"), put(*path, to=value))
+    with contextlib.suppress(InputError):
+        assert not verify(folder).holds or (path, value) == (("groups",), None)
+
+
+def test_signatures_count_for_a_key_that_the_reader_names(copy, tmp_path):
+    pytest.importorskip("cryptography")
+    folder = copy("counts")
+    steward, other = tmp_path / "steward", tmp_path / "other"
+    make_key(steward, "steward@example.org")
+    make_key(other)
+    assert not verify(folder, key=f"{steward}.pub").holds  # not signed
+    sign_release(folder, steward)
+    known = verify(folder, key=f"{steward}.pub")
+    assert known.holds
+    assert known["signature"].checked
+    assert "signed by steward@example.org (SHA256:" in str(known)
+    unknown = verify(folder)
+    assert unknown.holds
+    assert not unknown["signature"].checked
+    assert "signed by an unknown key" in str(unknown)
+    stranger = verify(folder, key=f"{other}.pub")
+    assert not stranger["signature"].holds
+    assert "signed by an unknown key" in str(stranger)
+    (tmp_path / "allowed").write_text(
+        "".join(f"{who} " + Path(f"{k}.pub").read_text() for who, k in (("ann", other), ("bob", steward)))
+    )
+    assert "signed by bob" in str(verify(folder, key=tmp_path / "allowed"))
+    with pytest.raises(InputError, match="private key"):
+        verify(folder, key=steward)
+    # a forger can seal, but not sign
+    resealed = forged(folder, lambda m, c: m.update(title="Truth"))
+    assert resealed.joinpath("release.sig").exists()
+    assert not verify(resealed)["signature"].holds
+    assert not verify(resealed, key=f"{steward}.pub")["signature"].holds
+    rewrite(resealed, lambda m: m.update(title="Lie"))
+    with pytest.raises(InputError, match="not signed"):
+        sign_release(resealed, steward)
+
+
+def test_ledgers_show_that_a_release_was_paid_for(copy, shelf):
+    for name, ledger in (
+        ("counts", "ledger"),
+        ("table", "ledger"),
+        ("curve", "ledger"),
+        ("swapped", "swapping"),
+        ("gaussian", "rho"),
+    ):
+        verdict = verify(shelf / name, ledger=shelf / ledger)
+        assert verdict["ledger"].holds, str(verdict)
+        assert verdict["ledger"].checked
+    cheaper = forged(copy("counts"), put("guarantee", "epsilon", to="2"))
+    assert "paid" in verify(cheaper, ledger=shelf / "ledger")["ledger"].words
+    for change in (
+        put("charge", to=2),
+        put("charge", to=99),
+        put("dataset", to="other"),
+        put("title", to="x"),
+    ):
+        folder = Path(shutil.copytree(shelf / "counts", shelf / "copy", dirs_exist_ok=True))
+        assert not verify(forged(folder, change), ledger=shelf / "ledger")["ledger"].holds
+    assert not verify(shelf / "counts", ledger=shelf / "swapping")["ledger"].holds
+    assert not verify(shelf / "counts", ledger=shelf / "none")["ledger"].holds
+    assert not (shelf / "none").exists()
+
+
+def test_an_extract_of_a_ledger_counts_if_a_known_key_signed_it(shelf, tmp_path):
+    pytest.importorskip("cryptography")
+    folder = Path(shutil.copytree(shelf / "counts", tmp_path / "counts"))
+    make_key(tmp_path / "steward")
+    sign_release(folder, tmp_path / "steward")
+    whole = iso.Ledger(shelf / "ledger").export()
+    number = load_release(folder).manifest["charge"]
+    extract = tmp_path / "charge.json"
+    extract.write_text(
+        json.dumps({**whole, "charges": [c for c in whole["charges"] if c["number"] == number]})
+    )
+    pub = tmp_path / "steward.pub"
+    assert not verify(folder, ledger=extract)["ledger"].checked
+    assert not verify(folder, ledger=extract, key=pub)["ledger"].holds
+    sign_file(extract, tmp_path / "steward")
+    verdict = verify(folder, ledger=extract, key=pub)
+    assert verdict.holds
+    assert verdict["ledger"].checked
+    assert not verify(folder, ledger=extract)["ledger"].checked
+    extract.write_text(extract.read_text().replace('"epsilon": "1"', '"epsilon": "3"'))
+    assert not verify(folder, ledger=extract, key=pub)["ledger"].holds
+    for content in ("", "[]", "{}", "[" * 5000, '{"charges": 1, "dataset": "ledger"}'):
+        extract.write_text(content)
+        assert not verify(folder, ledger=extract)["ledger"].holds
+
+
+def test_a_report_by_another_version_is_not_checked_and_can_be_drawn_again(copy):
+    folder = edited(copy("counts"), "report.html", 'content="isotone ', 'content="isotone 9.')
+    verdict = verify(folder)
+    assert verdict.holds
+    assert not verdict["report"].checked
+    assert "the report" in str(verdict).splitlines()[-1]
+    load_release(folder).save_report(folder)
+    assert verify(folder)["report"].checked
+
+
+def test_the_report_is_the_same_in_another_process_with_other_settings(shelf, tmp_path):
+    (tmp_path / "matplotlibrc").write_text("font.size: 30\nsvg.fonttype: path\n")
+    code = "import sys; from isotone.release import verify; v = verify(sys.argv[1]); print(v); sys.exit(not v.holds)"
+    for name in ("counts", "table", "curve"):
+        run = subprocess.run(
+            [sys.executable, "-c", code, str(shelf / name)],
+            env={
+                **os.environ,
+                "PYTHONHASHSEED": "7",
+                "MPLCONFIGDIR": str(tmp_path),
+                "LC_ALL": "C",
+                "TZ": "Asia/Tokyo",
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert run.returncode == 0, run.stdout + run.stderr
+        assert "ok          report" in run.stdout
+
+
+def test_a_first_release_on_an_order_from_a_file_verifies_whatever_the_sequence(tmp_path):
+    """Errors of this order are simulated; its relations come in any sequence, some of them twice over."""
+    rng = np.random.default_rng(3)
+    names = [f"term {k}" for k in range(24)]
+    pairs = [(names[i], names[j]) for i in range(24) for j in range(i + 1, 24) if rng.random() < 0.08]
+    pairs += [(a, d) for a, b in pairs for c, d in pairs if b == c][:3]
+    data = pa.table({"person": range(40), **{name: rng.integers(0, 2, 40) for name in names}})
+    pq = tmp_path / "answers.parquet"
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(data, pq)
+    for turn in range(2):
+        where = tmp_path / str(turn)
+        where.mkdir()
+        said = [pairs[k] for k in rng.permutation(len(pairs))]
+        (where / "order.csv").write_text("child,parent\n" + "".join(f"{a},{b}\n" for a, b in said))
+        (where / "spec.toml").write_text(
+            f'ledger = "budget.ledger"\nbudget = {{ epsilon = 2 }}\n[data]\npath = "{pq}"\nunit = "person"\n'
+            '[order]\nfile = "order.csv"\nmechanism = "PosetMechanism"\n[privacy]\nepsilon = 1\n[output]\nfolder = "out"\n'
+        )
+        for words in (["release", "spec.toml"], ["verify", "out"]):
+            run = subprocess.run(
+                [sys.executable, "-m", "isotone", *words],
+                cwd=where,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert run.returncode == 0, run.stdout + run.stderr
+        assert iso.counts.PosetMechanism(load_release(where / "out").order, 1).error().method == "simulated"
