@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from isotone.errors import InputError
-from isotone.ledger.ledger import Cost, Ledger
+from isotone.ledger.cost import Cost
+from isotone.ledger.ledger import Ledger
 from isotone.privacy.guarantee import Guarantee, exact
 from isotone.release import signing
 from isotone.release.folder import has_file, plain_json, read_file, read_text
