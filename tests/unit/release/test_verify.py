@@ -293,7 +293,10 @@ def test_a_folder_that_cannot_be_read_is_refused_with_a_sentence(copy, name, mak
     "value", [None, 1, "x", [], {}, [[]], {"a": {}}, {"elements": "ab", "covers": [["a"]]}]
 )
 def test_a_manifest_of_other_types_never_breaks_verify(copy, path, value):
-    folder = forged(copy("groups"), put(*path, to=value))
+    if path == ("files",):  # outside the seal, and written anew by the forger's tools
+        folder = rewrite(copy("groups"), lambda m: m.update(files=value))
+    else:
+        folder = forged(copy("groups"), put(*path, to=value))
     with contextlib.suppress(InputError):
         assert not verify(folder).holds or (path, value) == (("groups",), None)
 
