@@ -19,7 +19,7 @@ from isotone.release import signing
 from isotone.release.folder import has_file, read_file, read_text
 from isotone.release.kinds import kind_named
 from isotone.release.manifest import digest, guarantee_from
-from isotone.release.paid import account, charge_faults
+from isotone.release.paid import charge_faults, paid_charge
 from isotone.release.result import Release, load_release
 
 __all__ = ["Check", "Verdict", "derived_guarantee", "verify"]
@@ -209,7 +209,7 @@ def _ledger(
     if ledger is None:
         return Check("ledger", True, "no ledger was given", checked=False)
     manifest = release.manifest
-    found, witness = account(ledger, manifest["dataset"], keys)
+    found, witness = paid_charge(ledger, manifest["dataset"], manifest["charge"], keys)
     faults = charge_faults(
         found, manifest["charge"], manifest["dataset"], release.guarantee, manifest["content_hash"]
     )
