@@ -1,0 +1,64 @@
+"""Reports say what is known without the data, once, and nothing that a stranger could misuse."""
+
+import re
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import isotone as iso
+from isotone.release.report import report_html
+
+P = iso.Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])
+PEOPLE = pa.table({"person": range(30), "hyp": [1] * 30, "twice": [0] * 30, "meds": [0] * 30})
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return iso.Ledger(tmp_path / "ledger", epsilon=100)
+
+
+def page_of_counts(ledger, **options):
+    settings: dict[str, Any] = {"epsilon": 1, "mechanism": "PosetMechanism", **options}
+    return report_html(iso.release_counts(PEOPLE, P, ledger=ledger, unit="person", **settings))
+
+
+def test_a_report_states_one_typical_error_and_installs_nothing(ledger):
+    page = page_of_counts(ledger)
+    assert len(re.findall(r"± [0-9]", page)) == 1
+    assert "pip install" not in page
+    assert "known exactly" not in page
+    assert "times as large" in page
+
+
+def test_a_report_of_a_table_claims_nothing_about_distances_to_the_truth(ledger):
+    made = iso.release_table(
+        PEOPLE, category="hyp", categories=["0", "1"], upper=40, epsilon=1, ledger=ledger, unit="person"
+    )
+    page = report_html(made)
+    assert "bent the distribution" not in page
+    assert "away from it" not in page
+    assert "typical error of a value, estimated" in page
+
+
+def test_negative_values_beside_intervals_that_start_at_zero_are_explained(ledger):
+    made = iso.release_counts(
+        PEOPLE, P, ledger=ledger, unit="person", epsilon=1, mechanism="LaplaceMechanism"
+    )
+    columns = {**made.columns, "value": (-5, 3, 4)}
+    assert "can make a released value negative" in report_html(type(made)(columns, made.manifest))
+    columns = {**made.columns, "value": (5, 3, 4)}
+    assert "can make a released value negative" not in report_html(type(made)(columns, made.manifest))
+
+
+def test_everything_in_a_report_is_escaped(ledger, tmp_path):
+    evil = '<script>alert("x")</script>'
+    Q = iso.Poset([evil, "b"], [(evil, "b")])
+    data = pa.table({"who": [1, 2], evil: [1, 0], "b": [1, 1], "by": [evil, "y"]})
+    made = iso.release_counts(
+        data, Q, epsilon=1, ledger=iso.Ledger(tmp_path / evil.replace("/", ""), epsilon=9, unit=evil), unit="who",
+        unit_name=evil, title=evil, by="by", groups=[evil, "y"],
+    )  # fmt: skip
+    page = report_html(made)
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
