@@ -380,7 +380,7 @@ def test_what_is_no_ledger_or_no_order_is_named(ledger):
         counts("survey.ledger")
     with pytest.raises(InputError, match="P must be a Poset, not a list"):
         iso.release_counts(TABLE, ["hyp"], epsilon=1, ledger=ledger, unit="person")  # pyright: ignore[reportArgumentType]
-    with pytest.raises(InputError, match=r"no column 'twice'\. It has: person, hyp"):
+    with pytest.raises(InputError, match=r"no column 'twice'\. "):
         counts(ledger, TABLE.drop(columns=["twice", "meds"]))
     assert ledger.charges() == []
 

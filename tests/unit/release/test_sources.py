@@ -276,7 +276,7 @@ def test_a_deep_order_is_closed_as_well():
         (lambda p: open_source(p / "nowhere" / "x.csv", ["a"]), "no folder"),
         (lambda p: open_source(p / "bad.parquet", ["a"]), "could not be opened as parquet"),
         (lambda p: open_source(p / "empty.csv", ["a"]), "no header line"),
-        (lambda p: open_source(p / "twice.csv", ["a"]), "names a column twice"),
+        (lambda p: open_source(p / "twice.csv", ["a"]), "names the column 'a' twice"),
         (lambda p: open_source(3, ["a"]), "not a int"),
     ],
 )
@@ -286,16 +286,17 @@ def test_a_source_that_cannot_be_opened_is_explained(tmp_path, make, message):
         "data.xlsx": "x",
         "bad.parquet": "this is not parquet",
         "empty.csv": "",
-        "twice.csv": "a,A\n",
+        "twice.csv": "a,b,a\n",
     }.items():
         (tmp_path / name).write_text(content)
     with pytest.raises(SourceError, match=message):
         make(tmp_path)
 
 
-def test_a_missing_column_is_named_with_the_nearest_one():
-    with pytest.raises(InputError, match="no column 'twice'; did you mean 'twcie'"):
+def test_a_missing_column_is_named_and_no_other():
+    with pytest.raises(InputError, match="no column 'twice'") as caught:
         count(pd.DataFrame({"hyp": [1], "twcie": [1], "meds": [1], "year": [1]}), RecordRules())
+    assert "twcie" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,105 @@
+"""A rehearsal sees names and logical types only: sources that differ in one row look the same."""
+
+from typing import Any
+
+import duckdb
+import ibis
+import narwhals as nw
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from isotone.reading.sources import blank, open_source
+
+
+def seen(data: Any) -> bytes:
+    """Everything that a blank shows, as bytes."""
+    frame = blank(open_source(data, ["a", "u"]))
+    table = frame.collect().to_arrow()
+    assert table.num_rows == 0
+    return b"".join([table.schema.serialize(), *(batch.serialize() for batch in table.to_batches())])
+
+
+def test_one_row_changes_nothing_in_memory():
+    def table(last: Any) -> pd.DataFrame:
+        return pd.DataFrame({"a": [1, 2, last] if last != "gone" else [1, 2], "u": 1})
+
+    shown = {seen(table(last)) for last in [3, 2.5, None, "x", True, [1], float("nan"), b"x", "gone"]}
+    shown |= {
+        seen(pd.DataFrame({"a": column, "u": 1})) for column in ([True, False], [None, None], ["x", "y"])
+    }
+    shown |= {
+        seen(pd.DataFrame({"a": pd.Categorical(values), "u": 1}))
+        for values in ([1, 2], [1, "x"], ["x", "y"], [None, None])
+    }
+    shown |= {
+        seen(pd.DataFrame({"a": pd.Series(values, dtype=object), "u": 1})) for values in ([1, 2], [1, "x"])
+    }
+    assert len(shown) == 1
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ([1, 2], [1, None]),
+        ([1.0, 2.5], [1.0, float("nan")]),
+        ([True, False], [True, None]),
+        (["x", "y"], ["x", None]),
+    ],
+    ids=["int", "float", "bool", "text"],
+)
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda a: pl.DataFrame({"a": a, "u": 1}),
+        lambda a: pl.LazyFrame({"a": a, "u": 1}),
+        lambda a: pa.table({"a": a, "u": [1] * len(a)}),
+        lambda a: duckdb.connect().from_arrow(pa.table({"a": a, "u": [1] * len(a)})),
+        lambda a: ibis.memtable(pa.table({"a": a, "u": [1] * len(a)})),
+    ],
+    ids=["polars", "lazy", "arrow", "duckdb", "ibis"],
+)
+def test_one_row_changes_nothing_in_any_engine(make, pair):
+    assert len({seen(make(values)) for values in (*pair, pair[0][:1])}) == 1
+
+
+def test_categories_are_contents_in_a_lazy_frame():
+    frames = [
+        pl.LazyFrame({"a": pl.Series(values, dtype=pl.Categorical), "u": 1})
+        for values in (["x", "y"], ["x", "z"])
+    ]
+    assert len({seen(frame) for frame in (*frames, pl.LazyFrame({"a": ["x", "y"], "u": 1}))}) == 1
+
+
+def test_numbers_are_one_logical_type_in_a_lazy_frame():
+    assert (
+        len({seen(pl.LazyFrame({"a": values, "u": 1})) for values in ([1, 2], [1.0, 2.5], [1.0, None])}) == 1
+    )
+    frame = blank(open_source(pl.LazyFrame({"a": [1], "u": 1}), ["a"]))
+    assert frame.collect_schema()["a"] == nw.Float64
+
+
+def test_files_show_names_only(tmp_path):
+    for i, rows in enumerate(("1,1\n", "x,\n", "", "\xff,2\n")):
+        (tmp_path / f"{i}.csv").write_text("a,u\n" + rows, encoding="latin-1")
+    (tmp_path / "4.jsonl").write_text('{"hiv": 1}\n')
+    pd.DataFrame({"a": [1, None], "u": 1}).to_parquet(tmp_path / "5.parquet")
+    pd.DataFrame({"a": ["x", None], "u": 1}).to_parquet(tmp_path / "6.parquet")
+    files = sorted(tmp_path.iterdir())
+    assert len(files) == 7
+    assert len({seen(path) for path in files}) == 1
+
+
+def test_nothing_is_converted_before_the_query_runs(monkeypatch):
+    from isotone.reading import streams
+
+    asked: list[int] = []
+    original = streams.text_of
+    monkeypatch.setattr(streams, "text_of", lambda value: asked.append(1) or original(value))
+    frame = open_source(pd.DataFrame({"a": pd.Series([1, "x", 2.5], dtype=object)}), ["a"])
+    blank(frame).collect()
+    assert not asked
+    frame.collect()
+    frame.collect()
+    assert len(asked) == 6

@@ -1,0 +1,213 @@
+"""Files: every row once, names as they are, and what each kind of file says in common."""
+
+import json
+import os
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
+import pytest
+
+from isotone.errors import InputError
+from isotone.order import Poset
+from isotone.reading.records import RecordRules, RecordSource, count_records
+from isotone.reading.sources import SourceError, open_source
+
+A = Poset(["a"], [])
+
+
+def counted(data: Any, unit: str | None = None) -> tuple[int, int]:
+    """Yeses and records."""
+    rules, source = RecordRules(unit=unit), RecordSource(data)
+    counts, records = count_records(source, source.open(A, rules, None), A, rules)
+    return int(counts[0, 0]), int(records[0])
+
+
+def write(path: Path, rows: int = 1) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("u,a\n" + "".join(f"{path.name}{i},1\n" for i in range(rows)))
+    return path
+
+
+@pytest.mark.parametrize("names", [("a1.csv", "a[1].csv"), ("ap.csv", "a?.csv"), ("ab.csv", "a*.csv")])
+def test_names_are_expanded_once(tmp_path, names):
+    for name in names:
+        write(tmp_path / name)
+    assert counted(tmp_path / "a*.csv" if names[1] != "a*.csv" else tmp_path / "a[b*].csv") == (2, 2)
+    for name in names:
+        assert counted(tmp_path / name) == (1, 1)
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link], ids=["symbolic", "hard"])
+def test_two_names_of_one_file_are_one_file(tmp_path, link):
+    link(write(tmp_path / "a1.csv"), tmp_path / "a2.csv")
+    assert counted(tmp_path / "a*.csv") == (1, 1)
+
+
+def test_two_stars_go_into_folders(tmp_path):
+    write(tmp_path / "a.csv")
+    write(tmp_path / "x" / "y" / "a.csv")
+    assert counted(tmp_path / "**" / "*.csv") == (2, 2)
+
+
+def test_folders_are_no_columns(tmp_path):
+    write(tmp_path / "u=7" / "c.csv", rows=3)
+    write(tmp_path / "a=0" / "c.csv", rows=3)
+    assert counted(tmp_path / "u=7" / "c.csv", unit="u") == (3, 3)
+    assert counted(tmp_path / "a=0" / "c.csv") == (3, 3)
+    for folder in ("u=7", "a=0"):
+        table = pa.table({"u": [1, 2], "a": [1, 1]})
+        pq.write_table(table, tmp_path / folder / "c.parquet")
+        feather.write_feather(table, str(tmp_path / folder / "c.arrow"))
+        (tmp_path / folder / "c.jsonl").write_text('{"u": 1, "a": 1}\n{"u": 2, "a": 1}\n')
+        for kind in ("parquet", "arrow", "jsonl"):
+            assert counted(tmp_path / folder / f"c.{kind}", unit="u") == (2, 2)
+
+
+def test_a_name_that_no_engine_can_be_given_is_refused(tmp_path):
+    write(tmp_path / "a\\[.csv")
+    with pytest.raises(SourceError, match="Rename it"):
+        open_source(tmp_path / "a\\[.csv", ["a"])
+
+
+FORMS: dict[str, Callable[[list[Any], Path], Any]] = {
+    "csv": lambda units, folder: _text(
+        folder / "d.csv", "u,a\n" + "".join(f'"{"" if u is None else u}",1\n' for u in units)
+    ),
+    "jsonl": lambda units, folder: _text(
+        folder / "d.jsonl", "".join(json.dumps({"u": u, "a": 1}) + "\n" for u in units)
+    ),
+    "parquet": lambda units, folder: _parquet(folder / "d.parquet", units),
+    "pandas": lambda units, _: pd.DataFrame({"u": pd.Series(units, dtype=object), "a": 1}),
+    "polars": lambda units, _: pl.DataFrame({"u": [None if u is None else str(u) for u in units], "a": 1}),
+    "lazy": lambda units, _: pl.LazyFrame({"u": [None if u is None else str(u) for u in units], "a": 1}),
+}
+
+
+def _text(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def _parquet(path: Path, units: list[Any]) -> Path:
+    pq.write_table(
+        pa.table({"u": pa.array([None if u is None else str(u) for u in units]), "a": [1] * len(units)}), path
+    )
+    return path
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_blanks_and_words_for_missing_values_name_nobody_in_every_format(tmp_path, form):
+    nobody = [None, "", " ", "\t", "NA", "n/a", "nan", "NaN", "NULL", "null", "None", "<NA>", "NaT", "inf"]
+    assert counted(FORMS[form]([*nobody, "Ann", " Ann", "0"], tmp_path), unit="u") == (2, 2)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_one_number_is_one_unit_however_it_is_written(tmp_path, form):
+    assert counted(FORMS[form]([1, 1.0, "1", "1.", "1.00 ", 2], tmp_path), unit="u") == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (b'\xef\xbb\xbf{"a": 1}\n{"a": 1}\n', (2, 2)),
+        (b'[\n{"a": 1},\n{"a": 1}\n]\n', (2, 2)),
+        (b'[{"a": 1},\n {"a": 1}]', (2, 2)),
+        (b'{"a": 1}\r\n\r\n{"a": 0}\r\n', (1, 2)),
+        (b'{\n "a": 1\n}\n', (0, 0)),
+        (b'[{"a": 1}, {"a": 1}]\n', (0, 0)),
+        (b'{"a": [1]}\n{"a": {"b": 1}}\n{"a": "\\ud800"}\n{"a": "\xff"}\n{"a": 1}\n', (1, 3)),
+        (b'1\n"a"\n[1]\nnull\nnot json\n{"a": true, "a": false}\n{"A": 1}\n', (1, 2)),
+        (b'{"a": 1, "b": "' + b"x" * 3_000_000 + b'"}\n{"a": 1}\n', (1, 1)),
+        (b"", (0, 0)),
+        (b"\x00\x1e\n", (0, 0)),
+    ],
+)
+def test_a_line_with_one_object_is_a_record_and_no_other(tmp_path, content, found):
+    (tmp_path / "d.jsonl").write_bytes(content)
+    assert counted(tmp_path / "d.jsonl") == found
+
+
+def test_keys_of_any_name_are_read(tmp_path):
+    names = ["a'b", 'c"d', "e/f", "~g", "$.h", "0"]
+    (tmp_path / "d.jsonl").write_text(json.dumps(dict.fromkeys(names, 1)) + "\n")
+    P = Poset(names, [])
+    source, rules = RecordSource(tmp_path / "d.jsonl"), RecordRules()
+    assert count_records(source, source.open(P, rules, None), P, rules)[0][0].tolist() == [1] * len(names)
+
+
+@pytest.mark.parametrize("name", ["", "*"])
+def test_names_that_mean_all_columns_are_refused(name):
+    with pytest.raises(InputError, match="Rename it"):
+        open_source(pd.DataFrame({name: [1]}), [name])
+
+
+def test_a_missing_header_tells_nobody(tmp_path):
+    for content in (
+        "Ann Miller,1,0,1970-02-03\nBo,1,1,1980\n",
+        "1,1,1\n1,1,1\n",
+        '"' + "x" * 200_000 + '",1\n',
+    ):
+        path = tmp_path / "d.csv"
+        path.write_text(content)
+        with pytest.raises(InputError) as caught:
+            open_source(path, ["hyp"])
+        message = str(caught.value).replace(str(path), "").replace("d.csv", "")
+        assert not any(word in message for word in ("Ann", "Miller", "1", "0", "x" * 50))
+    (tmp_path / "e.csv").write_text("Bo,1,1,1980\n")
+    with pytest.raises(InputError) as caught:
+        open_source(tmp_path / "*.csv", ["hyp"])
+    assert "Bo" not in str(caught.value)
+
+
+def test_parts_in_another_sequence_of_columns_are_matched_by_name(tmp_path):
+    (tmp_path / "p1.csv").write_text("u,a,x\n1,1,0\n")
+    (tmp_path / "p2.csv").write_text("x,x,a,u\n0,0,1,2\n")
+    assert counted(tmp_path / "p*.csv", unit="u") == (2, 2)
+
+
+PARTS: list[tuple[Any, Any]] = [
+    (pa.array([1], pa.int8()), pa.array([100000], pa.int64())),
+    (pa.array([1], pa.int64()), pa.array(["1000"], pa.string())),
+    (pa.array([1.5]), pa.array([7], pa.uint64())),
+    (pa.array([True]), pa.array(["x"])),
+    (pa.array([None], pa.null()), pa.array([5])),
+    (pa.array([Decimal("1.5")]), pa.array(["x"]).dictionary_encode()),
+    (pa.array([b"x"]), pa.array([3])),
+]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+@pytest.mark.parametrize("parts", PARTS, ids=lambda parts: "-".join(str(part.type) for part in parts))
+def test_parts_of_different_types_are_read_by_one_rule(tmp_path, parts, kind):
+    for i, part in enumerate(parts):
+        table = pa.table({"u": part, "a": ["1"] if i else pa.array([1], pa.int16())})
+        if kind == "parquet":
+            pq.write_table(table, tmp_path / f"p{i}.parquet")
+        else:
+            feather.write_feather(table, str(tmp_path / f"p{i}.arrow"))
+    there = sum(part.null_count == 0 for part in parts)
+    assert counted(tmp_path / f"p*.{kind}", unit="u") == (there, there)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_a_column_that_a_part_lacks_is_refused_before_anything_is_read(tmp_path, kind):
+    for i, table in enumerate((pa.table({"u": [1], "a": [1]}), pa.table({"secret": [1], "a": [1]}))):
+        if kind == "parquet":
+            pq.write_table(table, tmp_path / f"p{i}.parquet")
+        else:
+            feather.write_feather(table, str(tmp_path / f"p{i}.arrow"))
+    with pytest.raises(InputError, match=rf"'p1.{kind}' has no column 'u'") as caught:
+        open_source(tmp_path / f"p*.{kind}", ["a", "u"])
+    assert "secret" not in str(caught.value)
+
+
+def test_names_in_other_capitals_are_other_columns(tmp_path):
+    pq.write_table(pa.table({"A": [0, 0], "a": [1, 1]}), tmp_path / "d.parquet")
+    assert counted(tmp_path / "d.parquet") == (2, 2)
