@@ -7,6 +7,8 @@ Single values are read in :mod:`isotone.reading.values`, by the same rules.
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import narwhals as nw
@@ -66,8 +68,11 @@ def as_unit(column: str, dtype: Any) -> nw.Expr:
     if dtype.is_numeric() or dtype.is_temporal() or dtype in (nw.Boolean, nw.Binary):
         return value
     text = as_text(column, dtype)
-    nobody = text.str.to_lowercase().is_in(list(NO_UNIT)).fill_null(True)
-    return nw.when(~nobody).then(text)
+    # A text that begins with a digit is none of the words: most units are told from them by two comparisons.
+    digit = (text >= "0") & (text < ":")
+    small = text.str.to_lowercase()
+    nobody = reduce(or_, [small == word for word in NO_UNIT])
+    return nw.when(digit).then(text).when(~nobody).then(text)
 
 
 def label(name: Any) -> str:
