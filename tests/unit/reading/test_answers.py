@@ -1,5 +1,7 @@
 """The usual texts are compared directly, all others go by the rule: both give the same answers."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 import polars as pl
 import pytest
@@ -40,7 +42,7 @@ RULES = [
 ]
 
 
-def read(values: list[str | None], answers: Answers, make: type) -> list[bool]:
+def read(values: Sequence[str | None], answers: Answers, make: type) -> list[bool]:
     frame = open_source(make({"row": range(len(values)), "a": values}), ["row", "a"])
     answer = answers.read("a", frame.collect_schema()["a"]).alias("a")
     found = collect(frame.select("row", answer).sort("row"))
