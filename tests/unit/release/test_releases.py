@@ -335,7 +335,7 @@ def test_the_report_is_complete_in_itself_and_escapes_what_it_shows(ledger, tmp_
     for value in release.value:
         assert f"{value:,}" in page
     assert "differential privacy with ε = 1" in page
-    assert "Laplace noise would have had" in page
+    assert "the typical error of Laplace noise would have been" in page
 
 
 def test_nothing_of_the_data_is_stored_but_its_private_outputs(ledger, tmp_path):

@@ -433,8 +433,9 @@ def test_a_first_release_on_an_order_from_a_file_verifies_whatever_the_sequence(
         said = [pairs[k] for k in rng.permutation(len(pairs))]
         (where / "order.csv").write_text("child,parent\n" + "".join(f"{a},{b}\n" for a, b in said))
         (where / "spec.toml").write_text(
-            f'ledger = "budget.ledger"\nbudget = {{ epsilon = 2 }}\n[data]\npath = "{pq}"\nunit = "person"\n'
-            '[order]\nfile = "order.csv"\nmechanism = "PosetMechanism"\n[privacy]\nepsilon = 1\n[output]\nfolder = "out"\n'
+            f'[data]\npath = "{pq}"\nunit = "person"\n[privacy]\nepsilon = "1"\nledger = "budget.ledger"\n'
+            'budget = { epsilon = "2" }\n[order]\nfile = "order.csv"\nmechanism = "PosetMechanism"\n'
+            '[output]\nfolder = "out"\n'
         )
         for words in (["release", "spec.toml"], ["verify", "out"]):
             run = subprocess.run(
