@@ -126,15 +126,21 @@ def release(
 
     try:
         with progress_bar("releasing", quiet=quiet or as_json) as progress:
-            made, folder, fresh = release_spec(load_spec(spec), again=again, progress=progress)
+            asked = load_spec(spec)
+            made, folder, fresh = release_spec(asked, again=again, progress=progress)
     except KeyboardInterrupt:
-        errors.print("isotone: interrupted. A charge that was made stays spent: see 'isotone ledger show'.")
+        errors.print(
+            "isotone: interrupted. A charge that was made stays spent. If nothing was drawn under it, the same command "
+            "takes it over at no cost: see 'isotone ledger show'."
+        )
         raise typer.Exit(130) from None
     value = {"folder": str(folder), "new": fresh, "columns": {k: list(v) for k, v in made.columns.items()}}
     show(value, as_json=as_json, quiet=quiet, plain=_release_table(made))
     said = "The release is" if fresh else "This spec was released before; nothing was charged. The release is"
     if not as_json and not quiet:
         out.print(f"{said} in {folder}", markup=False)
+        if not fresh and asked.output.title not in (None, made.manifest.title):
+            out.print("The new title is not used: a title is sealed with its release.", markup=False)
         if (folder / "report.html").exists():
             out.print(f"Report: {folder / 'report.html'}", markup=False)
 
@@ -231,17 +237,27 @@ def audit(
         raise typer.Exit(1)
 
 
+def printable(text: str) -> str:
+    """Text without control codes, which a terminal would obey."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def _release_table(made: Any) -> Table:
     hidden = {"low_all", "high_all"}
     shown = {name: column for name, column in made.columns.items() if name not in hidden}
-    table = Table(title=f"{made.manifest['title']} ({made.guarantee})", title_justify="left")
+    title = printable(f"{made.manifest.title} ({made.guarantee})")
+    table = Table(title=Text(title), title_justify="left")
     for name in shown:
         table.add_column(name, justify="left" if name in ("element", "category", "group") else "right")
     rows = list(zip(*shown.values(), strict=True))
     for row in rows[:40]:
         table.add_row(
             *(
-                f"{x:,.6g}" if isinstance(x, float) else f"{x:,}" if isinstance(x, int) else str(x)
+                f"{x:,.6g}"
+                if isinstance(x, float)
+                else f"{x:,}"
+                if isinstance(x, int)
+                else Text(printable(str(x)))
                 for x in row
             )
         )

@@ -252,7 +252,7 @@ def test_an_interrupted_run_leaves_the_charge_spent(desk, monkeypatch, isotone):
 def test_help_teaches_every_command(isotone):
     code, out, _ = isotone("--help")
     assert code == 0
-    for command in ("plan", "release", "verify", "ledger", "order", "reproduce", "check"):
+    for command in ("plan", "release", "report", "verify", "ledger", "order", "reproduce", "check"):
         assert command in out
 
 
@@ -286,3 +286,42 @@ def test_an_audit_never_opens_the_data(desk, isotone):
     code, _, err = isotone("audit", "LaplaceMechanim")
     assert code == 1
     assert "did you mean 'LaplaceMechanism'" in err
+
+
+@pytest.mark.parametrize("name", ["[/b]x", "[red]x[/red]", "=1+1", "a[1]"])
+def test_names_that_look_like_markup_are_shown_as_they_are(desk, isotone, name):
+    lines = (desk / "adults.csv").read_text().replace("twice", name)
+    (desk / "adults.csv").write_text(lines)
+    (desk / "spec.toml").write_text(SURVEY.replace("twice", f'"{name}"'))
+    code, out, err = isotone("release", "spec.toml")
+    assert (code, err) == (0, "")
+    assert name in out
+    assert f"\n{name}," in (desk / "out" / "release.csv").read_text()
+
+
+def test_control_codes_in_public_names_are_refused_before_the_charge(desk, isotone):
+    (desk / "spec.toml").write_text(SURVEY.replace("twice", '"tw\\u001b[31mice"'))
+    code, out, err = isotone("release", "spec.toml")
+    assert (code, out) == (1, "")
+    assert "control characters" in err
+    assert "\x1b" not in err
+    assert not (desk / "survey.ledger").exists() or Ledger("survey.ledger").charges() == []
+
+
+def test_a_report_is_drawn_again_on_demand(desk, isotone):
+    isotone("release", "spec.toml", "--quiet")
+    first = (desk / "out" / "report.html").read_text()
+    (desk / "out" / "report.html").unlink()
+    assert isotone("report", "out")[0] == 0
+    assert (desk / "out" / "report.html").read_text() == first
+    assert isotone("report", "nowhere")[0] == 1
+
+
+def test_a_new_title_alone_charges_nothing_and_is_explained(desk, isotone):
+    isotone("release", "spec.toml", "--quiet")
+    (desk / "spec.toml").write_text(SURVEY.replace("A small survey", "A better title"))
+    code, out, _ = isotone("release", "spec.toml")
+    assert code == 0
+    assert "nothing was charged" in out
+    assert "a title is sealed with its release" in out
+    assert len(Ledger("survey.ledger").charges()) == 1

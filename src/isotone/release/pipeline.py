@@ -1,56 +1,157 @@
 """One release, whatever its kind: rehearse, charge, read, draw, seal, present.
 
-What can be refused is refused before the charge. The charge is durable before the data is read, and nothing that
-the data contains is shown or branched on.
+What can be refused is refused before the charge. The charge is durable before the data is read, the mark ``drawn``
+before the first bit of noise, and the content hash before the folder is in its place. Nothing that the data contains
+is shown or branched on.
 """
 
 from __future__ import annotations
 
+import os
+import tempfile
+from dataclasses import dataclass
 from typing import Any
 
-from isotone.ledger.ledger import Ledger
+from isotone.errors import InputError, IsotoneError
+from isotone.ledger import Ledger, SealedError
+from isotone.ledger.ledger import require_ledger
 from isotone.mechanism import Progress, no_progress
 from isotone.reading.engine import watching
 from isotone.reading.sources import Frame
 from isotone.release.kinds.kind import Query, Stamp
 from isotone.release.manifest import content_hash
 from isotone.release.result import Release
+from isotone.release.store import Place
 
-__all__ = ["request_id", "run"]
+__all__ = ["Outcome", "Presentation", "request_id", "run"]
+
+_REHEARSED = Stamp(1, "2000-01-01T00:00:00+00:00", "rehearsal", "")
+
+
+@dataclass(frozen=True)
+class Presentation:
+    """Where a release goes and whether a report is drawn. It is no part of the request."""
+
+    folder: str | os.PathLike[str] | None = None
+    report: bool = True
+
+
+_NOWHERE = Presentation()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A release, and whether it was drawn now; otherwise it was released before and nothing was charged."""
+
+    release: Release
+    fresh: bool
 
 
 def run(
-    query: Query[Any, Any], *, ledger: Ledger, identity: Any = None, progress: Progress = no_progress
-) -> Release:
+    query: Query[Any, Any],
+    *,
+    ledger: Ledger,
+    identity: Any = None,
+    again: bool = False,
+    presentation: Presentation = _NOWHERE,
+    progress: Progress = no_progress,
+) -> Outcome:
     """Release what ``query`` asks for and charge ``ledger`` for it.
 
     ``identity`` says which data it is, in public words: a path, or a name that the steward gives. Without it the
     request cannot be told from another one with the same parameters, and is never taken for one made before.
     """
+    require_ledger(ledger)
     request = request_id(query, identity)
-    frame = query.open()
-    rehearse(query, frame)
-    ledger.check(query.guarantee)
-    progress(0.1, "charging the ledger")
-    charge = ledger.charge(query.guarantee, query.description, mechanism=query.mechanism_name, spec=request)
-    with watching(progress, 0.2, 0.8, "reading where the data is"):
-        statistic = query.read(frame)
-    progress(0.8, "adding noise")
-    drawn = query.draw(statistic)
-    release = query.publish(drawn, Stamp(charge.number, charge.time, ledger.dataset, request))
-    charge.finish(release.manifest.content_hash or "")
+    place = None if presentation.folder is None else Place.of(presentation.folder, request or "")
+    try:
+        _require_new(ledger, request, again)
+        progress(0.0, "rehearsing")
+        frame = query.open()
+        rehearse(query, frame, presentation)
+        if place is not None:
+            place.require_free(lambda: _require_new(ledger, request, again), again=again)
+        progress(0.1, "charging the ledger")
+        release = _drawn(query, frame, ledger, request, again, place, progress)
+    except SealedError as error:  # released before, or meanwhile by another process of the same request
+        if place is None:
+            raise
+        return Outcome(_presented(place.stored(error.charge), place, presentation), False)
+    progress(0.95, "writing the report")
+    if place is not None:
+        _presented(release, place, presentation)
     progress(1.0, "done")
-    return release
+    return Outcome(release, True)
 
 
-def request_id(query: Query[Any, Any], identity: Any) -> str:
-    """A digest of the public parameters and of the data's identity; empty for data without one."""
+def _require_new(ledger: Ledger, request: str | None, again: bool) -> None:
+    """Raise what an attempt would raise if the request was sealed."""
+    sealed = [] if request is None or again else ledger.sealed(request)
+    if sealed:
+        raise SealedError(sealed[-1])
+
+
+def _drawn(
+    query: Query[Any, Any],
+    frame: Frame,
+    ledger: Ledger,
+    request: str | None,
+    again: bool,
+    place: Place | None,
+    progress: Progress,
+) -> Release:
+    """Charge, read, draw, seal; every state is durable before the next step begins."""
+    words: dict[str, str] = {"description": query.description, "mechanism": query.mechanism_name}
+    with ledger.attempt(query.guarantee, request=request, again=again, **words) as attempt:
+        with watching(progress, 0.2, 0.8, "reading where the data is"):
+            statistic = query.read(frame)
+        progress(0.8, "adding noise")
+        attempt.draw()
+        stamp = Stamp(attempt.charge.number, attempt.charge.time, ledger.dataset, request or "")
+        release = query.publish(query.draw(statistic), stamp)
+        seal = release.manifest.content_hash or ""
+        if place is None:
+            attempt.seal(seal)
+            return release
+        part = place.write(release, [] if request is None else ledger.sealed(request))
+        attempt.seal(seal)
+        place.publish(part)
+        return release
+
+
+def request_id(query: Query[Any, Any], identity: Any) -> str | None:
+    """A digest of the public parameters and of the data's identity; None for data without one."""
     if identity is None:
-        return ""
+        return None
     return content_hash({"parameters": query.parameters(), "data": identity})
 
 
-def rehearse(query: Query[Any, Any], frame: Frame) -> None:
-    """Run the whole chain on zero rows, so that what can fail fails before the charge. Nothing of it is kept."""
-    nobody = query.draw(query.read(frame.head(0)))
-    query.publish(nobody, Stamp(0, "", "", "")).manifest.text()
+def rehearse(query: Query[Any, Any], frame: Frame, presentation: Presentation) -> None:
+    """Run the whole chain on zero rows, so that what can fail fails before the charge. Nothing of it is kept.
+
+    Query, mechanism, manifest, files and report go through the code that a release goes through.
+    """
+    try:
+        nobody = query.publish(query.draw(query.read(blank(frame))), _REHEARSED)
+        with tempfile.TemporaryDirectory(prefix="isotone-rehearsal-") as folder:
+            nobody.save(folder, report=presentation.folder is not None and presentation.report)
+    except IsotoneError:
+        raise
+    except RecursionError:
+        raise InputError("These parameters nest too deeply for a release. Nothing was charged.") from None
+    except (ArithmeticError, ValueError, TypeError, OSError) as error:
+        raise InputError(
+            f"A release with these parameters would fail ({type(error).__name__}: {error}). Nothing was charged."
+        ) from error
+
+
+def blank(frame: Frame) -> Frame:
+    """Zero rows with the public names and types of a source."""
+    return frame.head(0)
+
+
+def _presented(release: Release, place: Place, presentation: Presentation) -> Release:
+    """Draw the report into the folder, where it is wanted and not there."""
+    if presentation.report and not (place.folder / "report.html").exists():
+        release.save_report(place.folder)
+    return release

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +29,7 @@ from isotone.release.kinds.parameters import (
     contribution_bound,
     public_names,
     request_name,
+    require_writable,
     title_text,
     unit_in_words,
 )
@@ -123,6 +125,8 @@ def release_counts(
     unit_name: str | None = None,
     title: str | None = None,
     request: str | None = None,
+    again: bool = False,
+    folder: str | os.PathLike[str] | None = None,
     progress: Progress = no_progress,
 ) -> Release:
     """Release how many units say yes to each element of ``P``.
@@ -164,6 +168,11 @@ def release_counts(
     request
         A name for this request. A second call with the same name and parameters takes over a charge whose process
         ended before anything was drawn, instead of paying again. Data in memory has no identity without it.
+    again
+        Draw and charge anew although the request was released before.
+    folder
+        Where the release is written before this returns; the same as what ``isotone release`` does with a spec. A
+        request that was released there before is read back, and nothing is charged.
 
     Returns
     -------
@@ -194,7 +203,16 @@ def release_counts(
         confidence=confidence,
         title=title,
     )
-    return pipeline.run(query, ledger=ledger, identity=request_name(request), progress=progress)
+    shown = pipeline.Presentation(folder)
+    done = pipeline.run(
+        query,
+        ledger=ledger,
+        identity=request_name(request),
+        again=truth(again, "again"),
+        presentation=shown,
+        progress=progress,
+    )
+    return done.release
 
 
 def count_query(
@@ -221,6 +239,8 @@ def count_query(
         raise InputError(
             f"P must be a Poset, not a {type(P).__name__}: Poset(elements, relations) makes one."
         )
+    for x in P.elements:
+        require_writable(str(x), "the order")
     if by is None and groups is not None:
         raise InputError("groups needs by=: the column whose public values these are.")
     named = {"unit": unit, "element": element, "by": by}

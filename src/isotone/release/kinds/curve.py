@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import operator
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -17,7 +18,7 @@ from isotone.curves import plan as plan_curves
 from isotone.errors import InputError
 from isotone.ledger.ledger import Ledger, require_ledger
 from isotone.mechanism import Progress, no_progress
-from isotone.privacy.checks import did_you_mean
+from isotone.privacy.checks import did_you_mean, truth
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number
 from isotone.reading.points import Points, PointSource, count_points
 from isotone.release import pipeline
@@ -211,6 +212,8 @@ def release_curve(
     unit_name: str | None = None,
     title: str | None = None,
     request: str | None = None,
+    again: bool = False,
+    folder: str | os.PathLike[str] | None = None,
     progress: Progress = no_progress,
     **options: Any,
 ) -> Release:
@@ -225,7 +228,7 @@ def release_curve(
         dropped. The ranges must not come from the data.
     unit, contributions
         The column of the privacy unit, and how many of its rows count.
-    title, request
+    title, request, again, folder
         As for :func:`release_counts`.
     options
         Everything else that :class:`~isotone.curves.PrivateIsotonicRegression` takes: ``increasing``, ``loss``,
@@ -240,7 +243,16 @@ def release_curve(
     promise = Guarantee.pure(epsilon, neighbours=neighbours, unit=unit_in_words(unit, unit_name))
     options = {"bounds": bounds, "y_range": y_range, **options}
     query = curve_query(data, x, y, promise, unit, contributions, title, options)
-    return pipeline.run(query, ledger=ledger, identity=request_name(request), progress=progress)
+    shown = pipeline.Presentation(folder)
+    done = pipeline.run(
+        query,
+        ledger=ledger,
+        identity=request_name(request),
+        again=truth(again, "again"),
+        presentation=shown,
+        progress=progress,
+    )
+    return done.release
 
 
 def curve_query(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
@@ -9,7 +10,15 @@ from isotone.errors import InputError
 from isotone.privacy.checks import plain_text, shown, whole_number
 from isotone.reading.texts import label
 
-__all__ = ["column_name", "contribution_bound", "public_names", "request_name", "title_text", "unit_in_words"]
+__all__ = [
+    "column_name",
+    "contribution_bound",
+    "public_names",
+    "request_name",
+    "require_writable",
+    "title_text",
+    "unit_in_words",
+]
 
 _LONGEST_TITLE = 1_000
 
@@ -41,7 +50,7 @@ def public_names(values: Any, name: str) -> tuple[str, ...]:
         raise InputError(f"{name} must be a list of names, not {shown(values)}.")
     names = tuple(label(value) for value in values)  # pyright: ignore[reportUnknownVariableType]
     for entry in names:
-        _require_writable(entry, name)
+        require_writable(entry, name)
     return names
 
 
@@ -57,7 +66,7 @@ def title_text(title: Any, default: str) -> str:
     text = plain_text(title, "title", empty=True)
     if len(text) > _LONGEST_TITLE:
         raise InputError(f"title must have at most {_LONGEST_TITLE:,} characters, not {len(text):,}.")
-    _require_writable(text, "title")
+    require_writable(text, "title")
     return text or default
 
 
@@ -67,7 +76,13 @@ def unit_in_words(column: Any, words: Any) -> str:
     return named or "record" if words is None else plain_text(words, "unit_name")
 
 
-def _require_writable(text: str, name: str) -> None:
+def require_writable(text: str, name: str) -> None:
+    """Refuse public text that cannot be written, or that would steer a terminal."""
+    if any(unicodedata.category(letter) == "Cc" for letter in text):
+        raise InputError(
+            f"{name} holds {shown(text)}: control characters (tabs, new lines, escape codes) are refused in what is "
+            "published. Rename it."
+        )
     try:
         text.encode()
     except UnicodeEncodeError:

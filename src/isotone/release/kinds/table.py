@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from isotone import tables
 from isotone.errors import InputError
 from isotone.ledger.ledger import Ledger, require_ledger
 from isotone.mechanism import Progress, no_progress
-from isotone.privacy.checks import confidence_level
+from isotone.privacy.checks import confidence_level, truth
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number
 from isotone.reading.categories import CategorySource, count_categories
 from isotone.release import pipeline
@@ -203,6 +204,8 @@ def release_table(
     unit_name: str | None = None,
     title: str | None = None,
     request: str | None = None,
+    again: bool = False,
+    folder: str | os.PathLike[str] | None = None,
     progress: Progress = no_progress,
 ) -> Release:
     """Release how many units fall in each category.
@@ -223,7 +226,7 @@ def release_table(
         The column of the privacy unit, and in how many categories one unit may count.
     split, remap
         As for :class:`~isotone.tables.TwoStageMechanism`.
-    title, request
+    title, request, again, folder
         As for :func:`release_counts`.
 
     Returns
@@ -235,7 +238,16 @@ def release_table(
     promise = Guarantee.pure(epsilon, neighbours=neighbours, unit=unit_in_words(unit, unit_name))
     options: dict[str, Any] = {"split": split, "remap": remap, "confidence": confidence, "title": title}
     query = table_query(data, category, categories, upper, promise, count, unit, contributions, **options)
-    return pipeline.run(query, ledger=ledger, identity=request_name(request), progress=progress)
+    shown = pipeline.Presentation(folder)
+    done = pipeline.run(
+        query,
+        ledger=ledger,
+        identity=request_name(request),
+        again=truth(again, "again"),
+        presentation=shown,
+        progress=progress,
+    )
+    return done.release
 
 
 def table_query(
