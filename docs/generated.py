@@ -24,7 +24,11 @@ _SECTION_NOTES = {
 
 def write_pages() -> list[Path]:
     """Write every generated page that is kept in the repository; returns those that changed."""
-    pages = {"reference/spec.md": spec_page(), "reference/command-line.md": command_line_page()}
+    pages = {
+        "reference/spec.md": spec_page(),
+        "reference/command-line.md": command_line_page(),
+        "reference/manifest.md": manifest_page(),
+    }
     changed: list[Path] = []
     for name, text in pages.items():
         path = DOCS / name
@@ -121,6 +125,49 @@ def _words(kind: Any) -> str:
     if hasattr(kind, "__metadata__"):
         return _words(kind.__origin__)
     return {str: "text", int: "whole number", float: "number", bool: "`true` or `false`"}.get(kind, "table")
+
+
+# ---------------------------------------------------------------------------- the manifest
+
+
+def manifest_page() -> str:
+    """Every entry of a manifest with its type and meaning, for each kind of release."""
+    from isotone.release.kinds import KINDS
+    from isotone.release.manifest import FORMAT, Manifest, manifest_schema
+
+    lines = [
+        "# The manifest",
+        "",
+        "`manifest.json` says what a release is and what it promises. It holds public values and private outputs only: no",
+        f"count of rows, no size, hash or time of the data. This is `{FORMAT}`; a reader of version n also reads version",
+        "n - 1. `isotone.release.manifest.manifest_schema` gives the JSON Schema, made from the same types as this page.",
+        "",
+        "The content hash is the SHA-256 of one JSON value, written with sorted keys: `columns` (the columns of release.csv)",
+        "and `manifest` (all entries but `content_hash` and `files`).",
+    ]
+    common = set(Manifest.meanings)
+    for title, form, names in [
+        ("Every release", KINDS[0].manifest, common),
+        *((f"kind = {kind.name}", kind.manifest, set(kind.manifest.meanings) - common) for kind in KINDS),
+    ]:
+        schema = manifest_schema(form)
+        lines += ["", f"## {title}", "", "| entry | JSON | meaning |", "|---|---|---|"]
+        for name, entry in schema["properties"].items():
+            if name in names:
+                optional = "" if name in schema["required"] else ", optional"
+                lines.append(
+                    f"| `{name}` | {_json_type(entry)}{optional} | {_sentence(entry['description'])} |"
+                )
+    return "\n".join(lines) + "\n"
+
+
+def _json_type(entry: Any) -> str:
+    if "$ref" in entry:
+        return "object"
+    if "anyOf" in entry:
+        return " or ".join(_json_type(part) for part in entry["anyOf"] if part.get("type") != "null")
+    kind = entry.get("type", "any")
+    return f"array of {_json_type(entry['items'])}" if kind == "array" else kind
 
 
 # ---------------------------------------------------------------------------- the command line

@@ -66,7 +66,12 @@ def tools(monkeypatch):
 
 def test_the_generated_pages_are_up_to_date(tools):
     generated, _ = tools
-    for name, text in (("spec", generated.spec_page()), ("command-line", generated.command_line_page())):
+    pages = {
+        "spec": generated.spec_page(),
+        "command-line": generated.command_line_page(),
+        "manifest": generated.manifest_page(),
+    }
+    for name, text in pages.items():
         assert (DOCS / "reference" / f"{name}.md").read_text(encoding="utf-8") == text, "run 'make docs'"
 
 

@@ -75,6 +75,23 @@ class Manifest(Mapping[str, Any]):
     """The columns of the release that hold names and not numbers."""
     optional: ClassVar[frozenset[str]] = frozenset({"content_hash", "files", "consistent"})
 
+    meanings: ClassVar[dict[str, str]] = {
+        "format": "The version of this layout. A reader of version n also reads version n - 1.",
+        "kind": "What was released.",
+        "title": "The title of the report; presentation, and sealed with the rest.",
+        "mechanism": "The name of the mechanism's class and the arguments that build it again.",
+        "guarantee": "What is promised: kind, exact numbers as text, neighbours, and the unit in words.",
+        "versions": "The software that made the release.",
+        "time": "The time of the charge, which is before the data was read.",
+        "charge": "The number of the charge in the ledger.",
+        "dataset": "The steward's name for the data in the ledger.",
+        "request": "A digest of the public parameters and of the data's path or name; empty for data without one.",
+        "consistent": "Whether the values were made to follow the order after their release.",
+        "content_hash": "The SHA-256 of the values and of all entries but this one and files, as canonical JSON.",
+        "files": "The SHA-256 of release.csv. The report is not listed: it can be drawn again from the rest.",
+    }
+    """What each entry means; subclasses add theirs."""
+
     kind: str
     title: str
     mechanism: dict[str, Any]
@@ -165,6 +182,8 @@ def manifest_schema(form: type[Manifest]) -> dict[str, Any]:
     schema["properties"]["kind"] = {"const": form.name, "title": "Kind", "type": "string"}
     schema["properties"]["format"] = {"const": FORMAT, "title": "Format", "type": "string"}
     schema["required"] = sorted({*schema["required"], "format", "request", "content_hash"})
+    for name, entry in schema["properties"].items():
+        entry["description"] = form.meanings[name]
     return schema
 
 

@@ -120,11 +120,11 @@ class Output(Section):
     """``[output]``: where the release goes."""
 
     folder: Text
-    """The folder to write: release.csv, manifest.json and report.html."""
+    """The folder to write: release.csv, manifest.json and report.html. New or empty, or that of the same request."""
     confidence: Annotated[float, Field(gt=0, lt=1)] = 0.95
     """The confidence of the intervals."""
     title: str | None = None
-    """The title of the report."""
+    """The title of the report. It is sealed with the release; changing it later charges nothing and changes nothing."""
     report: bool = True
     """Whether to write report.html."""
 

@@ -92,3 +92,4 @@ def test_the_schema_knows_every_entry_and_its_type(kind):
     assert set(schema["required"]) <= set(before)
     assert schema["properties"]["kind"]["const"] == kind.name
     assert schema["additionalProperties"] is False
+    assert all(entry["description"] for entry in schema["properties"].values())

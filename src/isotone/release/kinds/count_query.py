@@ -58,6 +58,15 @@ class CountManifest(Manifest):
     texts: ClassVar[frozenset[str]] = frozenset({"element", "group"})
     optional: ClassVar[frozenset[str]] = Manifest.optional | {"total", "total_sd"}
 
+    meanings: ClassVar[dict[str, str]] = Manifest.meanings | {
+        "order": "The elements in the sequence of the release, and the covering pairs [lower, upper].",
+        "rules": "How rows became records: unit, contributions, what happens to a record that breaks the order.",
+        "groups": "The column of the groups and the public list of its values, or null.",
+        "confidence": "The confidence of the intervals.",
+        "total": "The noisy number of records, one for each group where there are groups; absent unless asked for.",
+        "total_sd": "The standard deviation of total.",
+    }
+
     order: OrderEntry
     rules: CountRules
     groups: GroupEntry | None

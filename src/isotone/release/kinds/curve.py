@@ -113,6 +113,14 @@ class CurveManifest(Manifest):
 
     name: ClassVar[str] = "curve"
 
+    meanings: ClassVar[dict[str, str]] = Manifest.meanings | {
+        "x": "The column of x.",
+        "y": "The column of y.",
+        "y_range": "The public range of y, as exact text.",
+        "increasing": "Whether the curve rises.",
+        "rules": "How rows became points: unit, contributions and the bounds of x.",
+    }
+
     x: str
     y: str
     y_range: list[str]

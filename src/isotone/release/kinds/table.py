@@ -99,6 +99,15 @@ class TableManifest(Manifest):
     name: ClassVar[str] = "table"
     texts: ClassVar[frozenset[str]] = frozenset({"category"})
 
+    meanings: ClassVar[dict[str, str]] = Manifest.meanings | {
+        "category": "The column of the categories.",
+        "upper": "The largest count that was told apart.",
+        "method": "How the table was estimated from the noisy measurements.",
+        "distribution": "The private share of categories with each count from 0 to upper.",
+        "rules": "How rows became counts: unit, contributions, the form of the rows and the top code.",
+        "confidence": "The confidence of the intervals.",
+    }
+
     category: str
     upper: int
     method: str
