@@ -85,7 +85,7 @@ def test_a_finished_release_is_noted_with_its_content(ledger):
         ({"epsilon": 0}, "above 0"),
         ({"epsilon": None}, "needs epsilon"),
         ({"epsilon": 1, "rho": 1}, "not both"),
-        ({"unit": "persn"}, "did you mean 'person'"),
+        ({"unit": "persn"}, "has no column"),
         ({"data": "nowhere.csv"}, "There is no file"),
         ({"mechanism": "PosetMechanim"}, "did you mean 'PosetMechanism'"),
         ({"mechanism": "LaplaceMechanism", "total": True}, "does not give the number of records"),
