@@ -17,7 +17,7 @@ from isotone.ledger import Ledger, SealedError
 from isotone.ledger.ledger import require_ledger
 from isotone.mechanism import Progress, no_progress
 from isotone.reading.engine import watching
-from isotone.reading.sources import Frame
+from isotone.reading.sources import Frame, blank
 from isotone.release.kinds.kind import Query, Stamp
 from isotone.release.manifest import content_hash
 from isotone.release.result import Release
@@ -143,11 +143,6 @@ def rehearse(query: Query[Any, Any], frame: Frame, presentation: Presentation) -
         raise InputError(
             f"A release with these parameters would fail ({type(error).__name__}: {error}). Nothing was charged."
         ) from error
-
-
-def blank(frame: Frame) -> Frame:
-    """Zero rows with the public names and types of a source."""
-    return frame.head(0)
 
 
 def _presented(release: Release, place: Place, presentation: Presentation) -> Release:

@@ -11,6 +11,7 @@ import pytest
 import isotone as iso
 from isotone.errors import InputError
 from isotone.release.kinds.count_query import CountQuery
+from isotone.release.kinds.counts import count_query
 from isotone.release.kinds.curve import CurveQuery
 from isotone.release.kinds.table import TableQuery
 
@@ -213,3 +214,27 @@ def test_published_errors_are_those_of_the_mechanism(ledger, options):
     for name, column in expected.items():
         np.testing.assert_allclose(made.columns[name], column, err_msg=name)
     assert made.manifest["total_sd"] == pytest.approx(mechanism.total_variance() ** 0.5, abs=1e-4)
+
+
+@pytest.mark.parametrize("odd", [2, 2.5, "text", True, None, pd.NA])
+@pytest.mark.parametrize("kind", [object, "category"])
+def test_sources_that_differ_in_one_row_rehearse_alike(ledger, monkeypatch, kind, odd):
+    """Byte for byte, noise apart: the zero rows that a rehearsal reads have the same names and types."""
+    from isotone.release import pipeline
+
+    def rehearsed(values):
+        seen: list[Any] = []
+        read = CountQuery.read
+
+        def note(self, frame):
+            seen.append((str(frame.collect_schema()), frame.collect().to_dict(as_series=False)))
+            return read(self, frame)
+
+        data = pd.DataFrame({"hyp": pd.Series(values, dtype=kind), "twice": [0, 1, 1]})
+        query = count_query(data, P, iso.Guarantee.pure(1))
+        with monkeypatch.context() as patch:
+            patch.setattr(CountQuery, "read", note)
+            pipeline.rehearse(query, query.open(), pipeline.Presentation())
+        return repr(seen).encode()
+
+    assert rehearsed([1, 0, odd]) == rehearsed([1, 0, 1])

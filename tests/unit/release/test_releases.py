@@ -74,8 +74,8 @@ def test_a_finished_release_is_noted_with_its_content(ledger):
     release = counts(ledger, request="abc")
     (charge,) = ledger.charges()
     assert charge.release == release.manifest["content_hash"]
-    assert (charge.spec, charge.mechanism) == (release.manifest.request, "PosetMechanism")
-    assert charge.spec.startswith("sha256:")
+    assert (charge.request, charge.mechanism) == (release.manifest.request, "PosetMechanism")
+    assert release.manifest.request.startswith("sha256:")
 
 
 @pytest.mark.parametrize(
