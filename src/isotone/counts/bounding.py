@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isotone.counts.sensitivity import whole_number
 from isotone.errors import InputError
+from isotone.privacy.checks import whole_number
 
 if TYPE_CHECKING:
     from isotone.order import Poset

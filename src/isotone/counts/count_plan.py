@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from isotone.counts.candidates import Build, Setting, candidates
-from isotone.counts.mechanisms.additive import AdditiveMechanism, check_confidence
+from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.mechanism import Progress, no_progress
+from isotone.privacy.adjacency import Neighbours
+from isotone.privacy.checks import Number, confidence_level, exact, one_of, whole_number
 from isotone.privacy.gaussian_calibration import sigma_squared
-from isotone.privacy.guarantee import Guarantee, Neighbours, Number, exact, positive
+from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.unit import Unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,10 +58,11 @@ def plan(
     >>> type(p.best).__name__
     'HierarchicalMechanism'
     """
-    if by not in get_args(Criterion):
-        raise InputError(f"by must be 'total' or 'worst', not {by!r}.")
+    by = one_of(by, "by", get_args(Criterion))
     promise = _promise(epsilon, delta, rho, neighbours)
-    setting = Setting(P, contributions, max_size, relaxation)
+    unit = Unit(contributions, neighbours)
+    largest = None if max_size is None else whole_number(max_size, "max_size")
+    setting = Setting(P, unit.contributions, largest, relaxation)
     builds = candidates(setting, promise)
     rows: list[Row] = []
     for done, build in enumerate(builds):
@@ -76,13 +80,9 @@ def _part(progress: Progress, done: int, parts: int) -> Progress:
 
 
 def _promise(epsilon: Number | None, delta: Number, rho: Number | None, neighbours: Neighbours) -> Guarantee:
-    if (epsilon is None) == (rho is None):
-        raise InputError("Give the promise as epsilon (and delta, if any), or as rho: one of the two.")
-    if rho is not None:
-        if exact(delta, "delta") != 0:
-            raise InputError("rho has no delta: give epsilon and delta, or rho alone.")
-        return Guarantee.zcdp(rho, neighbours=neighbours)
-    return Guarantee.approximate(positive(epsilon or 0, "epsilon"), delta, neighbours=neighbours)
+    # the default delta of 0 goes with rho too
+    slack = None if rho is not None and exact(delta, "delta") == 0 else delta
+    return Unit(neighbours=neighbours).guarantee(epsilon, slack, rho)
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class Plan:
             raise InputError(
                 f"error must be a number above 0, the half-width that you can accept, not {error!r}."
             )
-        check_confidence(confidence)
+        confidence_level(confidence)
         return min(self._budget_of(row, float(error), confidence, simultaneous) for row in self.rows)
 
     def _budget_of(self, row: Row, error: float, confidence: float, simultaneous: bool) -> float:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isotone.errors import InputError
-from isotone.privacy.guarantee import Neighbours
+from isotone.privacy.adjacency import Neighbours, adjacency
+from isotone.privacy.checks import whole_number
 
 if TYPE_CHECKING:
     from isotone.order import Poset
@@ -35,6 +35,10 @@ class Sensitivity:
     records: int
     coordinates: int
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "records", whole_number(self.records, "records"))
+        object.__setattr__(self, "coordinates", whole_number(self.coordinates, "coordinates", least=0))
+
     @classmethod
     def of(
         cls,
@@ -46,11 +50,10 @@ class Sensitivity:
         """The sensitivity of the counts over ``P`` when a unit gives up to ``contributions`` records, each
         with at most ``max_size`` yeses (None: no bound).
         """
-        if neighbours not in ("add-remove", "replace"):
-            raise InputError(f"neighbours must be 'add-remove' or 'replace', not {neighbours!r}.")
+        exchanges = adjacency(neighbours).exchanges
         records = whole_number(contributions, "contributions")
         largest = len(P) if max_size is None else min(len(P), whole_number(max_size, "max_size"))
-        if neighbours == "add-remove" or largest == len(P):
+        if not exchanges or largest == len(P):
             return cls(records, largest)
         top = _top_chain(P)
         return cls(records, max(largest, min(2 * (largest - top), len(P) - top)))
@@ -69,17 +72,6 @@ class Sensitivity:
     def linf(self) -> int:
         """The largest ℓ∞ norm of a unit's change."""
         return self.records
-
-
-def whole_number(value: int, name: str) -> int:
-    """``value`` as an int, refused unless it is a whole number of at least 1."""
-    try:
-        number = -1 if isinstance(value, bool) else int(value.__index__())
-    except (AttributeError, TypeError):
-        number = -1
-    if number < 1:
-        raise InputError(f"{name} must be a whole number of at least 1, not {value!r}.")
-    return number
 
 
 def _top_chain(P: Poset) -> int:

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone import noise
+from isotone.privacy.unit import Unit
 from isotone.tables.distribution.distribution import Distribution
 from isotone.tables.distribution.privatize import privatize_distribution, simulate_distribution
-from isotone.tables.steps import Unit
 
 __all__ = ["Draws", "Exact", "Seeded"]
 

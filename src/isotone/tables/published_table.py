@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.errors import InputError
+from isotone.privacy.checks import confidence_level
 from isotone.privacy.guarantee import Guarantee
 
 __all__ = ["PublishedTable"]
@@ -42,14 +42,13 @@ class PublishedTable:
         The probability is that of a count drawn from ``probabilities`` (doubted where categories are few) and seen as
         its noisy count: right on average over the categories, if the distribution believed in is.
         """
-        if not 0 < confidence < 1:
-            raise InputError(f"confidence must be strictly between 0 and 1, not {confidence!r}.")
+        level = confidence_level(confidence)
         seen, where = np.unique(self.noisy_counts, return_inverse=True)
         low, high = np.empty(len(seen), np.int64), np.empty(len(seen), np.int64)
         for position, k in enumerate(seen):
             cumulative = np.cumsum(self.posterior(int(k)))
-            low[position] = np.searchsorted(cumulative, (1 - confidence) / 2)
-            high[position] = min(int(np.searchsorted(cumulative, (1 + confidence) / 2)), self.upper)
+            low[position] = np.searchsorted(cumulative, (1 - level) / 2)
+            high[position] = min(int(np.searchsorted(cumulative, (1 + level) / 2)), self.upper)
         return low[where], high[where]
 
     def deviation(self) -> NDArray[np.float64]:

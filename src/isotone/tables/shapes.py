@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
+from isotone.privacy.checks import one_of, whole_number
 from isotone.tables.distribution.distribution import DistributionLike, probabilities_of
-from isotone.tables.steps import natural
 
 __all__ = ["Shape", "apportioned", "guessed"]
 
@@ -30,25 +30,23 @@ def guessed(shape: Shape | DistributionLike, upper: int | None) -> NDArray[np.fl
 
     if not isinstance(shape, str):
         p = probabilities_of(shape, "shape")
-        if upper is not None and len(p) != upper + 1:
+        if upper is not None and len(p) != whole_number(upper, "upper", least=0) + 1:
             raise InputError(f"shape has {len(p)} probabilities, but the counts 0..{upper} need {upper + 1}.")
         return p
-    if shape not in get_args(Shape):
-        known = ", ".join(map(repr, get_args(Shape)))
-        raise InputError(f"shape must be one of {known}, or a list of public probabilities, not {shape!r}.")
+    name = one_of(shape, "shape", get_args(Shape))
     if upper is None:
         raise InputError(f"upper, the largest count, is needed with the shape {shape!r}.")
-    n = natural(upper, "upper", least=0) + 1
+    n = whole_number(upper, "upper", least=0) + 1
     counts = np.arange(n)
-    if shape == "uniform":
+    if name == "uniform":
         weights = np.ones(n)
-    elif shape == "binomial":
+    elif name == "binomial":
         weights = np.asarray(binom.pmf(counts, n - 1, 0.5))
-    elif shape == "constant":
+    elif name == "constant":
         weights = np.asarray(counts == n // 2, np.float64)
     else:
         weights = np.exp(-counts / max(n / 5, 0.5))
-        if shape == "zero-inflated":
+        if name == "zero-inflated":
             weights = 0.5 * weights / weights.sum() + 0.5 * (counts == 0)
     return weights / weights.sum()
 

@@ -15,8 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from isotone.errors import InputError
-from isotone.privacy.guarantee import Number, exact
+from isotone.privacy.checks import Number, share
 
 __all__ = ["PUBLISHED", "WHOLE_TABLE", "Rule", "checked_split"]
 
@@ -65,10 +64,5 @@ WHOLE_TABLE = Rule(0.05, 0.45, 2.0)
 
 
 def checked_split(split: Number, name: str = "split") -> Fraction:
-    """``split`` as a share strictly between 0 and 1."""
-    share = exact(split, name)
-    if not 0 < share < 1:
-        raise InputError(
-            f"{name} must be strictly between 0 and 1, not {split!r}: every stage needs a part of epsilon."
-        )
-    return share
+    """``split`` as a share strictly between 0 and 1: every stage needs a part of epsilon."""
+    return share(split, name)

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from isotone.errors import InputError
 from isotone.mechanism import Mechanism, Progress, no_progress
-from isotone.privacy.guarantee import Neighbours, Number, positive
+from isotone.privacy.adjacency import Neighbours
+from isotone.privacy.checks import Number, positive, whole_number
+from isotone.privacy.unit import Unit
 from isotone.tables.distribution.distribution import DistributionLike
 from isotone.tables.matrices.fixed_point import fixed_point, truncated_geometric
 from isotone.tables.shapes import Shape, apportioned, guessed
-from isotone.tables.steps import Unit, natural
 from isotone.tables.two_stage import TwoStageMechanism
 
 if TYPE_CHECKING:
@@ -187,8 +188,8 @@ def plan(
     (['whole table', 'row by row'], 'TwoStageMechanism')
     """
     z = guessed(shape, upper)
-    total, number = positive(epsilon, "epsilon"), natural(size, "size")
-    runs = natural(draws, "draws")
+    total, number = positive(epsilon, "epsilon"), whole_number(size, "size")
+    runs = whole_number(draws, "draws")
     if len(z) < 2:
         raise InputError("A table whose counts are all 0 needs no mechanism: upper must be at least 1.")
     unit = Unit(contributions, neighbours)
@@ -197,12 +198,12 @@ def plan(
     found: list[Planned] = []
     for position, (name, mechanism, share) in enumerate(candidates):
         progress(position / len(candidates), name)
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(whole_number(seed, "seed", least=0))
         found.append(_simulated(name, mechanism, share, table, len(z), runs, rng))
     progress(1.0, "done")
     found.sort(key=lambda row: (row.count_error * row.wasserstein, row.count_error))
     stages = TwoStageMechanism(
-        len(z) - 1, total, remap="rows", contributions=contributions, neighbours=neighbours
+        len(z) - 1, total, remap="rows", contributions=unit.contributions, neighbours=unit.neighbours
     ).stages(number)
     return TablePlan(
         tuple(found), _trade_off(z, unit.per_step(stages.counts)), number, len(z) - 1, total, runs

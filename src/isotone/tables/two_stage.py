@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.noise import Simulated
-from isotone.privacy.guarantee import Guarantee, Neighbours, Number, exact, positive
+from isotone.privacy.adjacency import Neighbours
+from isotone.privacy.checks import Number, exact, one_of, positive, whole_number
+from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.unit import Unit
 from isotone.tables.distribution.distribution import Distribution
 from isotone.tables.distribution.percentile import choose_upper
 from isotone.tables.draws import Draws, Exact, Seeded
@@ -23,7 +26,6 @@ from isotone.tables.matrices.fixed_point import truncated_geometric
 from isotone.tables.matrices.geometric import push_through
 from isotone.tables.published_table import PublishedTable
 from isotone.tables.split import PUBLISHED, WHOLE_TABLE, checked_split
-from isotone.tables.steps import Unit, natural
 from isotone.tables.top_coding import Counts, top_coded
 
 __all__ = ["Remapping", "Stages", "TwoStageMechanism"]
@@ -104,17 +106,11 @@ class TwoStageMechanism:
         contributions: int = 1,
         neighbours: Neighbours = "add-remove",
     ) -> None:
-        if natural(upper, "upper", least=0) > _LARGEST:
-            raise InputError(
-                f"upper must be at most {_LARGEST:,}, not {upper}: the whole distribution of counts is estimated."
-            )
-        if remap not in get_args(Remapping):
-            raise InputError(f"remap must be 'auto', 'rows' or 'table', not {remap!r}.")
         values = {
-            "upper": natural(upper, "upper", least=0),
+            "upper": whole_number(upper, "upper", least=0, most=_LARGEST),
             "epsilon": positive(epsilon, "epsilon"),
             "split": None if split is None else checked_split(split),
-            "remap": remap,
+            "remap": one_of(remap, "remap", get_args(Remapping)),
             "price": None if price is None else positive(price, "price"),
             "percentile": None if percentile is None else _checked_percentile(percentile),
             "upper_share": checked_split(upper_share, "upper_share"),

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from isotone.errors import InputError
 from isotone.mechanism import Mechanism
 from isotone.noise import Simulated
+from isotone.privacy.unit import Unit
 from isotone.tables import TwoStageMechanism
 from isotone.tables.distribution.distribution import Distribution
 from isotone.tables.distribution.privatize import simulate_distribution
-from isotone.tables.steps import Unit
 
 TABLE = np.random.default_rng(0).poisson(4, 300)
 REMAPS = ("auto", "rows", "table")

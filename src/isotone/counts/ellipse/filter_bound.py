@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.privacy.guarantee import Neighbours
+from isotone.privacy.adjacency import Neighbours, adjacency
 
 __all__ = ["filter_bound"]
 
@@ -41,7 +41,8 @@ def filter_bound(
     rng = np.random.default_rng(0)
     gained = _draw(leq, presence, largest, size, rng)
     lost = np.zeros_like(gained)
-    if neighbours == "replace":  # from nothing, and from another filter
+    exchanges = adjacency(neighbours).exchanges
+    if exchanges:  # from nothing, and from another filter
         lost = np.concatenate((lost, gained[rng.permutation(len(gained))]))
         gained = np.concatenate((gained, gained))
     weights = np.full(len(gained), 1 / len(gained))
@@ -52,7 +53,7 @@ def filter_bound(
         _, lengths, metric = _measure(_difference(gained, lost), weights)
         longest = np.argsort(-lengths)[: min(8 * n, 1000)]
         more, less = _climb(leq, gained[longest], lost[longest], metric, largest), lost[longest]
-        if neighbours == "replace":
+        if exchanges:
             less = _climb(leq, less, more, metric, largest)
         keep = weights > 1e-3 / len(weights)
         gained, lost, weights = _merge((gained[keep], lost[keep]), weights[keep], (more, less))

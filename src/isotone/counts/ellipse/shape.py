@@ -27,7 +27,8 @@ from isotone.counts.ellipse.strategy_dense import chain_strategy, dense_strategy
 from isotone.counts.ellipse.strategy_forest import forest_strategy
 from isotone.errors import InputError
 from isotone.mechanism import Progress, no_progress
-from isotone.privacy.guarantee import Neighbours
+from isotone.privacy.adjacency import Neighbours, adjacency, checked_neighbours
+from isotone.privacy.checks import whole_number
 
 if TYPE_CHECKING:
     from isotone.order import Poset
@@ -73,12 +74,12 @@ class Shape:
         """
         if isinstance(self.ellipse, ChainEllipse):
             replaced_as_added = (
-                self.neighbours == "replace" and self.active.size > LARGEST_CHAIN_OF_DIFFERENCES
+                adjacency(self.neighbours).exchanges and self.active.size > LARGEST_CHAIN_OF_DIFFERENCES
             )
             return None if replaced_as_added else self.ellipse.lower_bound
         if self.leq is not None:
             return filter_bound(self.leq, self._presence(), self.max_size, self.neighbours)
-        plain = self.max_size is None and self.neighbours == "add-remove" and self.method == "forest"
+        plain = self.max_size is None and not adjacency(self.neighbours).exchanges and self.method == "forest"
         if isinstance(self.ellipse, ForestEllipse) and plain:
             return forest_bound(self.ellipse)
         return None
@@ -99,9 +100,9 @@ def shape_of(
     progress: Progress = no_progress,
 ) -> Shape:
     """The nearly smallest ellipse for records over ``P`` with at most ``max_size`` yeses. Results are kept."""
-    if max_size is not None and max_size >= len(P):
-        max_size = None
-    return _shape_of(_Call(P, progress), P.elements, max_size, neighbours)
+    largest = None if max_size is None else whole_number(max_size, "max_size")
+    bounded = largest if largest is not None and largest < len(P) else None
+    return _shape_of(_Call(P, progress), P.elements, bounded, checked_neighbours(neighbours))
 
 
 class _Call:
@@ -146,7 +147,7 @@ def _chain_shape(active: _Ints, bottom_up: _Ints, neighbours: Neighbours, progre
             f"Gaussian noise shaped by a chain is available up to {LARGEST_CHAIN} elements; this one has {n}. "
             "Use HierarchicalMechanism for longer chains."
         )
-    if neighbours == "replace" and n <= LARGEST_CHAIN_OF_DIFFERENCES:
+    if adjacency(neighbours).exchanges and n <= LARGEST_CHAIN_OF_DIFFERENCES:
         ellipse = fit_chain_differences(n, progress=progress)
     else:
         ellipse = fit_chain(n, tolerance=1e-6 if n <= LARGEST_DENSE else 1e-4, progress=progress)
@@ -186,6 +187,6 @@ def _dense_shape(
     kept = linear_order[possible[linear_order]]
     max_size = None if max_size is None or max_size >= active.size else max_size
     inner = leq[np.ix_(kept, kept)]
-    fit = fit_dense if neighbours == "add-remove" else fit_dense_nonnegative
+    fit = fit_dense_nonnegative if adjacency(neighbours).exchanges else fit_dense
     ellipse = fit(inner, max_size, progress=progress)
     return Shape(active, "dense", max_size, neighbours, ellipse, np.searchsorted(active, kept), inner)

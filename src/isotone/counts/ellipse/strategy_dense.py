@@ -8,7 +8,6 @@ family, so the exact squared length of Qv is a constant plus small terms, which 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +16,12 @@ from isotone.counts.ellipse.chain import ChainEllipse
 from isotone.counts.ellipse.dense import DenseEllipse
 from isotone.kernels import kernel
 from isotone.order.heaviest_filter import heaviest_filter
+from isotone.privacy.adjacency import Neighbours, adjacency
 
 __all__ = ["DenseStrategy", "chain_strategy", "dense_strategy", "exact_gram"]
 
 _Floats = NDArray[np.float64]
 _Ints = NDArray[np.int64]
-_Neighbours = Literal["add-remove", "replace"]
 
 _SHIFT = 12
 
@@ -112,7 +111,7 @@ def dense_strategy(
     leq: NDArray[np.bool_],
     bottom_up: _Ints,
     bits: int,
-    neighbours: _Neighbours = "add-remove",
+    neighbours: Neighbours = "add-remove",
     max_size: int | None = None,
 ) -> DenseStrategy | None:
     """The ellipse on an integer scale of ``2**bits``, or None if that is too coarse to be invertible.
@@ -124,22 +123,23 @@ def dense_strategy(
         return None
     gram = exact_gram(Q)
     longest = _longest(gram, leq, max_size)
-    if neighbours == "add-remove" and ellipse.root_scale > 0:
+    exchanges = adjacency(neighbours).exchanges
+    if not exchanges and ellipse.root_scale > 0:
         return DenseStrategy(Q, bottom_up, True, longest)
-    if neighbours == "replace":
+    if exchanges:
         longest = min(4 * longest, _longest_difference(gram, leq, max_size))
     return DenseStrategy(np.ascontiguousarray(Q[:-1, :-1]), bottom_up, False, longest)
 
 
 def chain_strategy(
-    ellipse: ChainEllipse, bottom_up: _Ints, bits: int, neighbours: _Neighbours = "add-remove"
+    ellipse: ChainEllipse, bottom_up: _Ints, bits: int, neighbours: Neighbours = "add-remove"
 ) -> DenseStrategy | None:
     """The same for a chain, with the number of records tied to the top element."""
     n = bottom_up.size
     half = ellipse.vectors[::-1] * np.sqrt(ellipse.values)
     precision = np.zeros((n + 1, n + 1))
     precision[:n, :n] = half @ half.T
-    if neighbours == "replace":
+    if adjacency(neighbours).exchanges:
         return _chain_differences(precision[:n, :n], bottom_up, bits)
     precision[n - 1, n - 1] += 1.0  # the number of records is that of the top plus noise of its own
     precision[n - 1, n] = precision[n, n - 1] = -1.0

@@ -9,7 +9,6 @@ at most a few times the square of the scale.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from isotone.counts.ellipse.forest import ForestEllipse
 from isotone.counts.ellipse.grove import Grove, plant
 from isotone.kernels import kernel
+from isotone.privacy.adjacency import Neighbours, adjacency
 
 __all__ = ["ForestStrategy", "forest_strategy", "plain_strategy"]
 
@@ -98,7 +98,7 @@ class ForestStrategy:
 def forest_strategy(
     ellipse: ForestEllipse,
     bits: int,
-    neighbours: Literal["add-remove", "replace"] = "add-remove",
+    neighbours: Neighbours = "add-remove",
     max_size: int | None = None,
 ) -> ForestStrategy | None:
     """The ellipse on an integer scale of ``2**bits``, or None if that is too coarse to be invertible."""
@@ -112,11 +112,12 @@ def forest_strategy(
     if pivot[1:].min() <= 0 or (pivot[0] <= 0 and not rootless):
         return None
     longest = _longest(g, _filter_terms(g.parent, g.width, g.start, g.copies, pivot, ties), max_size)
-    if neighbours == "replace":
+    exchanges = adjacency(neighbours).exchanges
+    if exchanges:
         apart = _longest_difference(g.parent, g.depth, g.width, g.start, g.times, g.copies, pivot, ties)
         longest = min(int(apart), 4 * longest)
     pivot[0] = max(pivot[0], 1)  # unused if rootless
-    return ForestStrategy(g, pivot, ties, neighbours == "add-remove" and not rootless, longest)
+    return ForestStrategy(g, pivot, ties, not exchanges and not rootless, longest)
 
 
 def plain_strategy(elements: int, bits: int, coordinates: int) -> ForestStrategy:

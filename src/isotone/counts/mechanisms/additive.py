@@ -20,12 +20,15 @@ from isotone.counts.statistic import Counts, check_counts
 from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.noise.simulated import Simulated
-from isotone.privacy.guarantee import Guarantee, Neighbours
+from isotone.privacy.adjacency import Neighbours
+from isotone.privacy.checks import confidence_level, whole_number
+from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.unit import Unit
 
 if TYPE_CHECKING:
     from isotone.order import Poset
 
-__all__ = ["AdditiveMechanism", "check_confidence", "deviation"]
+__all__ = ["AdditiveMechanism", "deviation"]
 
 _DRAWS = 1_000_000
 """Numbers drawn where a quantile has no closed form: more rows for short vectors."""
@@ -47,13 +50,23 @@ class AdditiveMechanism(ABC):
     sensitivity: Sensitivity
 
     def _settle(self, P: Poset, guarantee: Guarantee, contributions: int, max_size: int | None) -> None:
-        """Store and check the setting: the first thing that every mechanism does."""
-        self._set(P=P, guarantee=guarantee, contributions=contributions, max_size=max_size)
-        self._set(sensitivity=Sensitivity.of(P, guarantee.neighbours, contributions, max_size))
+        """Check the public parameters and store them as plain values: the first thing every mechanism does.
+
+        Mechanisms go on with the stored values, never with the arguments, which may be numpy scalars that wrap.
+        """
+        unit = Unit(contributions, guarantee.neighbours, guarantee.unit)
+        largest = None if max_size is None else whole_number(max_size, "max_size")
+        self._set(P=P, guarantee=guarantee, contributions=unit.contributions, max_size=largest)
+        self._set(sensitivity=Sensitivity.of(P, unit.neighbours, unit.contributions, largest))
 
     def _set(self, **fields: Any) -> None:
         for name, value in fields.items():
             object.__setattr__(self, name, value)
+
+    @property
+    def unit(self) -> Unit:
+        """The privacy unit."""
+        return Unit(self.contributions, self.neighbours, self.guarantee.unit)
 
     @property
     def neighbours(self) -> Neighbours:
@@ -90,11 +103,11 @@ class AdditiveMechanism(ABC):
 
     def half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
         """For each count alone, the half-width that its noise stays within with the given probability."""
-        return np.quantile(np.abs(_sample(self)), check_confidence(confidence), axis=0)
+        return np.quantile(np.abs(_sample(self)), confidence_level(confidence), axis=0)
 
     def simultaneous_half_width(self, confidence: float = 0.95) -> float:
         """The half-width that *all* noise stays within, at once, with the given probability."""
-        return float(np.quantile(np.max(np.abs(_sample(self)), axis=1), check_confidence(confidence)))
+        return float(np.quantile(np.max(np.abs(_sample(self)), axis=1), confidence_level(confidence)))
 
     def consistent(
         self, values: ArrayLike, upper: float | None = None, integers: bool = False
@@ -112,16 +125,6 @@ def _sample(mechanism: AdditiveMechanism) -> NDArray[np.float64]:
     """Draws of a mechanism's noise for its quantiles: always the same ones, so that answers repeat."""
     rows = min(50_000, max(2_000, _DRAWS // len(mechanism.P)))
     return np.asarray(mechanism.simulate(rows, np.random.default_rng(0)))
-
-
-def check_confidence(confidence: float) -> float:
-    """``confidence`` as a float strictly between 0 and 1."""
-    value = float(confidence)
-    if not 0 < value < 1:
-        raise InputError(
-            f"confidence must be strictly between 0 and 1, for example 0.95, not {confidence!r}."
-        )
-    return value
 
 
 def deviation(P: Poset, output: ArrayLike, counts: Counts | None) -> NDArray[np.float64]:

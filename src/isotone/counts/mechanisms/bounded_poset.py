@@ -21,7 +21,9 @@ from isotone.counts.statistic import Counts
 from isotone.errors import InputError
 from isotone.mechanism import Error, Progress, no_progress
 from isotone.noise.exponential import LazyExponentials, first_places
-from isotone.privacy.guarantee import Guarantee, Neighbours, Number
+from isotone.privacy.adjacency import Neighbours
+from isotone.privacy.checks import Number
+from isotone.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
     from isotone.order import Poset

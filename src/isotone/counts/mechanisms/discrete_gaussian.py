@@ -15,7 +15,8 @@ from isotone.counts.mechanisms.additive import deviation
 from isotone.counts.mechanisms.gaussian import gaussian_guarantee
 from isotone.counts.mechanisms.independent import IndependentMechanism
 from isotone.counts.statistic import Counts
-from isotone.privacy.guarantee import Neighbours, Number
+from isotone.privacy.adjacency import Neighbours
+from isotone.privacy.checks import Number
 from isotone.privacy.zcdp_calibration import largest_rho
 
 if TYPE_CHECKING:

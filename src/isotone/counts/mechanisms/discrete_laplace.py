@@ -14,7 +14,9 @@ from isotone import noise
 from isotone.counts.mechanisms.additive import deviation
 from isotone.counts.mechanisms.independent import IndependentMechanism
 from isotone.counts.statistic import Counts
-from isotone.privacy.guarantee import Guarantee, Neighbours, Number
+from isotone.privacy.adjacency import Neighbours
+from isotone.privacy.checks import Number
+from isotone.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
     from isotone.order import Poset

@@ -15,8 +15,11 @@ from isotone.counts.mechanisms.additive import deviation
 from isotone.counts.mechanisms.independent import IndependentMechanism
 from isotone.counts.statistic import Counts
 from isotone.errors import InputError
+from isotone.privacy.adjacency import Neighbours
+from isotone.privacy.checks import Number
 from isotone.privacy.gaussian_calibration import sigma_squared
-from isotone.privacy.guarantee import Guarantee, Neighbours, Number, exact, positive
+from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.unit import Unit
 
 if TYPE_CHECKING:
     from isotone.order import Poset
@@ -28,14 +31,12 @@ def gaussian_guarantee(
     epsilon: Number | None, delta: Number | None, rho: Number | None, neighbours: Neighbours
 ) -> Guarantee:
     """The promise asked for: (epsilon, delta), or rho; exactly one of the two forms must be given."""
-    if rho is not None:
-        if epsilon is not None or delta is not None:
-            raise InputError("Give either rho, or epsilon and delta, not both.")
-        return Guarantee.zcdp(rho, neighbours=neighbours)
-    if epsilon is None or delta is None:
-        raise InputError("Gaussian noise needs epsilon and delta, or rho. With delta = 0 use PosetMechanism.")
-    positive(delta, "delta")
-    return Guarantee.approximate(epsilon, exact(delta, "delta"), neighbours=neighbours)
+    promise = Unit(neighbours=neighbours).guarantee(epsilon, delta, rho)
+    if promise.kind == "pure":
+        raise InputError(
+            "Gaussian noise needs epsilon and a delta above 0, or rho. With delta = 0 use PosetMechanism."
+        )
+    return promise
 
 
 @dataclass(frozen=True, init=False)

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from isotone import noise
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.mechanisms.sum_tree import SumTree
-from isotone.counts.sensitivity import whole_number
 from isotone.counts.statistic import Counts, check_counts
 from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.noise.simulated import Simulated
-from isotone.privacy.guarantee import Guarantee, Neighbours, Number
+from isotone.privacy.adjacency import Neighbours
+from isotone.privacy.checks import Number, whole_number
+from isotone.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
     from isotone.order import Poset
@@ -66,9 +67,10 @@ class HierarchicalMechanism(AdditiveMechanism):
                 "Hierarchical sums need a chain, and this order has elements that are not related. Use "
                 "PosetMechanism, or let plan() choose."
             )
-        chosen = _best_branching(len(P)) if branching is None else whole_number(branching, "branching")
-        if chosen < 2:
-            raise InputError("branching must be at least 2: a node with one child adds nothing but noise.")
+        # a node with one child would add nothing but noise
+        chosen = (
+            _best_branching(len(P)) if branching is None else whole_number(branching, "branching", least=2)
+        )
         self._set(branching=chosen)
 
     @property
@@ -81,7 +83,7 @@ class HierarchicalMechanism(AdditiveMechanism):
         """Epsilon over the number of nodes one unit can change."""
         levels = len(self.tree.lengths)
         # replacing a record changes two nodes a level but one root, or adds and removes it altogether
-        nodes = levels if self.neighbours == "add-remove" else max(levels, 2 * (levels - 1))
+        nodes = max(levels, 2 * (levels - 1)) if self.unit.adjacency.exchanges else levels
         return self.epsilon / (nodes * self.sensitivity.records)
 
     def error(self) -> Error:

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isotone.counts.mechanisms.additive import AdditiveMechanism, check_confidence
+from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.statistic import Counts
 from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.noise.simulated import Simulated
+from isotone.privacy.checks import confidence_level
 
 __all__ = ["IndependentMechanism"]
 
@@ -64,9 +65,9 @@ class IndependentMechanism(AdditiveMechanism):
 
     def half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
         """For each count alone, the half-width its noise stays within with the given probability; exact."""
-        return np.full(len(self.P), self._upper_quantile((1 - check_confidence(confidence)) / 2))
+        return np.full(len(self.P), self._upper_quantile((1 - confidence_level(confidence)) / 2))
 
     def simultaneous_half_width(self, confidence: float = 0.95) -> float:
         """The half-width that all noise stays within at once with the given probability; exact."""
-        outside = -math.expm1(math.log(check_confidence(confidence)) / len(self.P))
+        outside = -math.expm1(math.log(confidence_level(confidence)) / len(self.P))
         return self._upper_quantile(outside / 2)

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isotone.counts.mechanisms.additive import AdditiveMechanism, check_confidence, deviation
+from isotone.counts.mechanisms.additive import AdditiveMechanism, deviation
 from isotone.counts.statistic import Counts
 from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.noise.cube import rounded_cube
 from isotone.noise.simulated import Simulated
-from isotone.privacy.guarantee import Guarantee, Neighbours, Number
+from isotone.privacy.adjacency import Neighbours
+from isotone.privacy.checks import Number, confidence_level
+from isotone.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
     from isotone.order import Poset
@@ -107,13 +109,13 @@ class LInfinityMechanism(AdditiveMechanism):
 
     def half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
         """For each count alone, the half-width its noise stays within with the given probability; exact."""
-        return np.full(len(self.P), self._half_width(1 - check_confidence(confidence)))
+        return np.full(len(self.P), self._half_width(1 - confidence_level(confidence)))
 
     def simultaneous_half_width(self, confidence: float = 0.95) -> float:
         """The half-width that all noise stays within at once: a Gamma(n) quantile; exact."""
         from scipy.special import gammaincinv
 
-        return float(gammaincinv(len(self.P), check_confidence(confidence))) / float(self.rate)
+        return float(gammaincinv(len(self.P), confidence_level(confidence))) / float(self.rate)
 
     def _half_width(self, outside: float) -> float:
         """The h that one number exceeds in magnitude with probability ``outside``."""

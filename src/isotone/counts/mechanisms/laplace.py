@@ -15,7 +15,9 @@ from isotone.counts.mechanisms.additive import deviation
 from isotone.counts.mechanisms.independent import IndependentMechanism
 from isotone.counts.statistic import Counts
 from isotone.errors import InputError
-from isotone.privacy.guarantee import Guarantee, Neighbours, Number
+from isotone.privacy.adjacency import Neighbours
+from isotone.privacy.checks import Number
+from isotone.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
     from isotone.order import Poset
@@ -50,6 +52,11 @@ class LaplaceMechanism(IndependentMechanism):
         max_size: int | None = None,
     ) -> None:
         self._settle(P, Guarantee.pure(epsilon, neighbours=neighbours), contributions, max_size)
+        if self.rate < _SMALLEST_RATE:
+            raise InputError(
+                f"Laplace noise on counts needs a rate of at least 2**-44, not {float(self.rate):g}: below that, sums "
+                "may not fit 64 bits. Ask for a larger epsilon, or for fewer contributions."
+            )
 
     @property
     def rate(self) -> Fraction:
@@ -78,11 +85,6 @@ class LaplaceMechanism(IndependentMechanism):
         return -math.log(2 * tail) / float(self.rate)
 
     def _integer_noise(self) -> NDArray[np.int64]:
-        if self.rate < _SMALLEST_RATE:
-            raise InputError(
-                f"Laplace noise on counts needs a rate of at least 2**-44, not {self.rate}: below that, sums may not "
-                "fit 64 bits."
-            )
         return np.array([self._rounded_laplace() for _ in range(len(self.P))], dtype=np.int64)
 
     def _rounded_laplace(self) -> int:

@@ -16,15 +16,17 @@ from isotone.counts.ellipse.certificate import Certificate
 from isotone.counts.ellipse.shape import Shape, shape_of
 from isotone.counts.ellipse.strategy import Strategy
 from isotone.counts.ellipse.strategy_forest import plain_strategy
-from isotone.counts.mechanisms.additive import AdditiveMechanism, check_confidence, deviation
+from isotone.counts.mechanisms.additive import AdditiveMechanism, deviation
 from isotone.counts.mechanisms.gaussian import gaussian_guarantee
 from isotone.counts.statistic import Counts, check_counts, check_records
 from isotone.errors import InputError
 from isotone.mechanism import Error, Progress, no_progress
 from isotone.noise.simulated import Simulated
 from isotone.order import project_covariance
+from isotone.privacy.adjacency import Neighbours
+from isotone.privacy.checks import Number, confidence_level
 from isotone.privacy.gaussian_calibration import sigma_squared, sigma_squared_zcdp
-from isotone.privacy.guarantee import Guarantee, Neighbours, Number
+from isotone.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
     from isotone.order import Poset
@@ -84,9 +86,9 @@ class OrderGaussianMechanism(AdditiveMechanism):
     ) -> None:
         promise = gaussian_guarantee(epsilon, delta, rho, neighbours)
         self._settle(P, promise, contributions, max_size)
-        multiplier = _multiplier(promise) * contributions**2
+        multiplier = _multiplier(promise) * self.contributions**2
         bits = _scale_bits(multiplier)
-        shape = shape_of(P.canonical.order, max_size, neighbours, progress)
+        shape = shape_of(P.canonical.order, self.max_size, self.neighbours, progress)
         strategy, method = _best_strategy(shape, bits, self.sensitivity.coordinates)
         self._set(shape=shape, strategy=strategy, method=method)
         self._set(active=P.canonical.positions[shape.active])
@@ -175,11 +177,11 @@ class OrderGaussianMechanism(AdditiveMechanism):
         """For each count alone, the half-width that its noise stays within with the given probability."""
         from scipy.special import ndtri
 
-        return float(ndtri((1 + check_confidence(confidence)) / 2)) * self.error().sd
+        return float(ndtri((1 + confidence_level(confidence)) / 2)) * self.error().sd
 
     def simultaneous_half_width(self, confidence: float = 0.95) -> float:
         """The half-width that *all* noise stays within, at once, with the given probability (simulated)."""
-        level, rng = check_confidence(confidence), np.random.default_rng(0)
+        level, rng = confidence_level(confidence), np.random.default_rng(0)
         rows = min(50_000, max(2_000, 1_000_000 // len(self.P)))
         step = max(1, _CHUNK // len(self.P))  # all draws of a large order would not fit into memory
         sizes = [min(step, rows - start) for start in range(0, rows, step)]

@@ -21,7 +21,9 @@ from isotone.counts.statistic import Counts, check_counts, check_records
 from isotone.errors import InputError
 from isotone.mechanism import Error, Progress, no_progress
 from isotone.noise.simulated import Simulated
-from isotone.privacy.guarantee import Guarantee, Neighbours, Number
+from isotone.privacy.adjacency import Neighbours
+from isotone.privacy.checks import Number
+from isotone.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
     from isotone.order import Poset
@@ -85,7 +87,7 @@ class PosetMechanism(AdditiveMechanism):
         """The rate of the exponential steps: epsilon over the number of records that can change."""
         # A single count moves by one at most when a record is replaced, but not together with the number of
         # records, which stays: their norm is 2. So the rate is the same for every order.
-        return self.epsilon / (self.contributions * (2 if self.neighbours == "replace" else 1))
+        return self.unit.per_step(self.epsilon)
 
     def norm(self, y: ArrayLike) -> NDArray[np.float64]:
         """The norm of ``y`` (of each row): 1 at most for the change by one record, in O(n + covers).

@@ -12,12 +12,13 @@ from opendp.measurements import make_user_measurement
 from isotone.errors import InputError
 from isotone.interop.opendp.maps import measure_and_map
 from isotone.interop.opendp.spaces import Adjacency, require_rows
-from isotone.privacy.guarantee import Guarantee, Number
+from isotone.privacy.checks import Number
+from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.unit import Unit
 from isotone.reading.categories import CategorySource, count_categories
 from isotone.reading.texts import label
 from isotone.tables import CountMechanism, TwoStageMechanism, privatize_distribution
 from isotone.tables.distribution.privatize import Method
-from isotone.tables.steps import Unit
 
 __all__ = ["make_distribution", "make_table", "table_measurement"]
 

@@ -20,7 +20,9 @@ from isotone.counts.statistic import Counts
 from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.noise.simulated import Simulated
-from isotone.privacy.guarantee import Guarantee, Neighbours, Number, exact
+from isotone.privacy.adjacency import Neighbours
+from isotone.privacy.checks import Number, exact
+from isotone.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
     from isotone.order import Poset

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
+from isotone.privacy.unit import Unit
 from isotone.published.tables.peeling import Peeled, peel
 from isotone.published.tables.scale_mechanism import ScaleMechanism, require_scales, scale_mechanism
 from isotone.published.tables.terms import PeeledTerms
 from isotone.tables.matrices.losses import Loss, loss_rows
-from isotone.tables.steps import Unit
 
 __all__ = ["Selector", "fill_order", "heuristic"]
 

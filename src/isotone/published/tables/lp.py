@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError, IsotoneError
+from isotone.privacy.unit import Unit
 from isotone.published.tables.scale_mechanism import ScaleMechanism, require_scales, scale_mechanism
 from isotone.published.tables.scale_program import ScaleProgram
 from isotone.published.tables.scales import decompose, single_peak
 from isotone.tables.matrices.coupling import comonotone
 from isotone.tables.matrices.geometric import push_through
 from isotone.tables.matrices.losses import Loss, loss_matrix
-from isotone.tables.steps import Unit
 
 __all__ = ["Solver", "full_program", "linear_program"]
 

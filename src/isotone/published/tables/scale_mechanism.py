@@ -15,12 +15,12 @@ from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.noise.brackets import powers_of_exp
 from isotone.noise.lazy_choice import OPEN, locate
+from isotone.privacy.unit import Unit
 from isotone.published.tables.terms import Terms, levels_by_row, row_sums, values_by_row
 from isotone.tables.distribution.distribution import DistributionLike
 from isotone.tables.matrices.count_mechanism import CountMechanism
 from isotone.tables.matrices.coupling import Remap, draw_remap, single_row, weighted_sums
 from isotone.tables.matrices.losses import Loss, loss_rows
-from isotone.tables.steps import Unit
 
 __all__ = ["ScaleMechanism", "require_scales", "scale_mechanism"]
 

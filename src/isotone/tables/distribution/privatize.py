@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 from isotone import noise
 from isotone.errors import InputError
 from isotone.noise import Simulated
+from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.analytic_gaussian import analytic_variance
-from isotone.privacy.guarantee import Guarantee, Neighbours, Number, exact, positive
+from isotone.privacy.checks import Number, one_of, positive, share, whole_number
+from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.unit import Unit
 from isotone.tables.distribution.distribution import Distribution
 from isotone.tables.distribution.haar import Haar
 from isotone.tables.distribution.hierarchy import Hierarchy
 from isotone.tables.distribution.strategy import Cumulative, Cyclic, Plain, Strategy
-from isotone.tables.steps import Unit, natural
 from isotone.tables.top_coding import Counts, histogram, top_coded
 
 __all__ = ["Method", "Post", "privatize_distribution", "simulate_distribution"]
@@ -90,28 +92,22 @@ class _Plan:
     def __init__(
         self, upper: int, epsilon: Number, method: Method, post: Post, delta: Number | None, unit: Unit
     ) -> None:
-        if method not in get_args(Method):
-            raise InputError(f"method must be one of {', '.join(get_args(Method))}, not {method!r}.")
-        if post not in get_args(Post):
-            raise InputError(f"post must be 'isotonic' or 'clip', not {post!r}.")
-        self.upper = natural(upper, "upper", least=0)
+        self.upper = whole_number(upper, "upper", least=0)
         self.epsilon = positive(epsilon, "epsilon")
-        self.method: Method = method
-        self.post: Post = post
-        self.strategy = _strategy(method, self.upper + 1)
-        self.gaussian = method == "cyclic-gaussian"
+        self.method: Method = one_of(method, "method", get_args(Method))
+        self.post: Post = one_of(post, "post", get_args(Post))
+        self.strategy = _strategy(self.method, self.upper + 1)
+        self.gaussian = self.method == "cyclic-gaussian"
         self.guarantee: Guarantee = unit.pure(self.epsilon)
         if self.gaussian:
             if delta is None:
                 raise InputError(
                     "method 'cyclic-gaussian' is (epsilon, delta)-DP: pass delta, e.g. delta='1e-6'."
                 )
-            share = exact(delta, "delta")
-            if not 0 < share < 1:
-                raise InputError(f"delta must be strictly between 0 and 1, not {delta!r}.")
-            self.guarantee = unit.approximate(self.epsilon, share)
+            slack = share(delta, "delta")
+            self.guarantee = unit.approximate(self.epsilon, slack)
             # unit steps add up to a distance of at most `steps` in Euclid's norm, whatever entries they hit
-            self.variance = analytic_variance(self.epsilon, share, sensitivity=unit.steps)
+            self.variance = analytic_variance(self.epsilon, slack, sensitivity=unit.steps)
         elif delta is not None:
             raise InputError(f"method {method!r} is pure epsilon-DP and takes no delta.")
         else:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from isotone.errors import InputError
 from isotone.kernels import kernel
-from isotone.privacy.guarantee import Number, positive
+from isotone.privacy.checks import Number, positive
 from isotone.tables.distribution.distribution import DistributionLike, probabilities_of
 from isotone.tables.matrices.fixed_point import fixed_point
 from isotone.tables.matrices.geometric import push_through, spread

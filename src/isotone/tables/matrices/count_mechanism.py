@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.noise import Simulated
+from isotone.privacy.checks import positive, whole_number
 from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.unit import Unit
 from isotone.tables.distribution.distribution import DistributionLike, probabilities_of
 from isotone.tables.matrices.losses import Loss
-from isotone.tables.steps import Unit
 from isotone.tables.top_coding import Counts, top_coded
 
 __all__ = ["CountMechanism"]
@@ -28,7 +29,7 @@ class CountMechanism(ABC):
 
     A true count ``i`` is published as ``j`` with probability ``matrix()[i, j]``, each category by itself. One
     person changes one count by one, so the promise for a table is that of neighbouring rows of the matrix;
-    with ``contributions`` or replace-one neighbours the matrix is built for a smaller ε (tables/steps.py).
+    with ``contributions`` or replace-one neighbours the matrix is built for a smaller ε (privacy/unit.py).
     """
 
     n: int
@@ -36,6 +37,10 @@ class CountMechanism(ABC):
     unit: Unit = field(default_factory=Unit)
     simulated: bool = False
     """Whether it was built on a simulated distribution, and so must not release."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n", whole_number(self.n, "n"))
+        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
 
     @property
     def upper(self) -> int:

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone import noise
+from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.analytic_gaussian import discrete_variance
-from isotone.privacy.guarantee import Guarantee, Neighbours, Number, exact, positive
+from isotone.privacy.checks import Number, positive, share, whole_number
+from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.unit import Unit
 from isotone.tables.matrices.additive import AdditiveMechanism
-from isotone.tables.steps import Unit, natural
 
 __all__ = ["DiscreteGaussianMechanism", "discrete_gaussian"]
 
@@ -27,6 +29,11 @@ class DiscreteGaussianMechanism(AdditiveMechanism):
 
     delta: Fraction = field(kw_only=True)
     variance: Fraction = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "delta", share(self.delta, "delta"))
+        object.__setattr__(self, "variance", positive(self.variance, "variance"))
 
     @property
     def guarantee(self) -> Guarantee:
@@ -72,6 +79,6 @@ def discrete_gaussian(
     >>> round(float(t.variance) ** 0.5, 2)
     4.23
     """
-    unit, total, share = Unit(contributions, neighbours), positive(epsilon, "epsilon"), exact(delta, "delta")
-    variance = discrete_variance(total, share, unit.steps)
-    return DiscreteGaussianMechanism(natural(n, "n"), total, unit, delta=share, variance=variance)
+    unit, total, slack = Unit(contributions, neighbours), positive(epsilon, "epsilon"), share(delta, "delta")
+    variance = discrete_variance(total, slack, unit.steps)
+    return DiscreteGaussianMechanism(whole_number(n, "n"), total, unit, delta=slack, variance=variance)

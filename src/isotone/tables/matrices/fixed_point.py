@@ -7,7 +7,9 @@ from typing import Literal, get_args
 import numpy as np
 
 from isotone.errors import InputError
-from isotone.privacy.guarantee import Neighbours, Number, positive
+from isotone.privacy.adjacency import Neighbours
+from isotone.privacy.checks import Number, one_of, positive, whole_number
+from isotone.privacy.unit import Unit
 from isotone.published.tables.heuristic import Selector, heuristic
 from isotone.published.tables.lp import Solver, linear_program
 from isotone.tables.distribution.distribution import DistributionLike, is_simulated, probabilities_of
@@ -17,7 +19,6 @@ from isotone.tables.matrices.factored import FactoredMechanism
 from isotone.tables.matrices.geometric import push_through
 from isotone.tables.matrices.losses import Loss
 from isotone.tables.matrices.soft_target import soft_target
-from isotone.tables.steps import Unit, natural
 
 __all__ = ["Constructor", "fixed_point", "truncated_geometric"]
 
@@ -71,8 +72,7 @@ def fixed_point(
     goal = p if target is None else probabilities_of(target, "target")
     if len(goal) != len(p):
         raise InputError(f"target has {len(goal)} probabilities and z has {len(p)}: they must be as many.")
-    if constructor not in get_args(Constructor):
-        raise InputError(f"constructor must be 'optimal', 'heuristic' or 'lp', not {constructor!r}.")
+    constructor = one_of(constructor, "constructor", get_args(Constructor))
     if price is not None and constructor != "optimal":
         raise InputError(f"A price goes with the constructor 'optimal' only, not with {constructor!r}.")
     unit, total = Unit(contributions, neighbours), positive(epsilon, "epsilon")
@@ -100,6 +100,6 @@ def truncated_geometric(
            [0.269, 0.462, 0.269],
            [0.099, 0.17 , 0.731]])
     """
-    size = natural(n, "n")
+    size = whole_number(n, "n")
     total, unit = positive(epsilon, "epsilon"), Unit(contributions, neighbours)
     return FactoredMechanism(size, total, unit, remap=deterministic(np.arange(size)))

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
-from isotone.privacy.guarantee import Number, exact
+from isotone.privacy.checks import Number, exact
 from isotone.tables.matrices.geometric import push_through
 from isotone.tables.matrices.losses import Loss
 from isotone.tables.matrices.slopes import crossings

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone import noise
-from isotone.privacy.guarantee import Neighbours, Number, positive
+from isotone.privacy.adjacency import Neighbours
+from isotone.privacy.checks import Number, positive, whole_number
+from isotone.privacy.unit import Unit
 from isotone.tables.matrices.additive import AdditiveMechanism
-from isotone.tables.steps import Unit, natural
 
 __all__ = ["StaircaseMechanism", "staircase"]
 
@@ -64,4 +65,6 @@ def staircase(
     >>> bool(abs(t.matrix().sum(axis=1) - 1).max() < 1e-12), t.privacy_loss() <= 1
     (True, True)
     """
-    return StaircaseMechanism(natural(n, "n"), positive(epsilon, "epsilon"), Unit(contributions, neighbours))
+    return StaircaseMechanism(
+        whole_number(n, "n"), positive(epsilon, "epsilon"), Unit(contributions, neighbours)
+    )

@@ -6,14 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
-from isotone.privacy.guarantee import Neighbours, Number, positive
+from isotone.privacy.adjacency import Neighbours
+from isotone.privacy.checks import Number, positive
+from isotone.privacy.unit import Unit
 from isotone.tables.distribution.distribution import DistributionLike, is_simulated, probabilities_of
 from isotone.tables.matrices.coupling import deterministic
 from isotone.tables.matrices.factored import FactoredMechanism
 from isotone.tables.matrices.geometric import spread
 from isotone.tables.matrices.losses import Loss, is_concentrating, is_convex, is_monge, loss_matrix
 from isotone.tables.matrices.slopes import crossings
-from isotone.tables.steps import Unit
 
 __all__ = ["unfixed_optimum"]
 
