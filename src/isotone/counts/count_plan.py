@@ -16,8 +16,8 @@ from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.mechanism import Progress, no_progress
 from isotone.privacy.adjacency import Neighbours
+from isotone.privacy.calibration import sigma_squared
 from isotone.privacy.checks import Number, confidence_level, exact, one_of, whole_number
-from isotone.privacy.gaussian_calibration import sigma_squared
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
 

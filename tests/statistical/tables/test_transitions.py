@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from tests.support.chisquare import FALSE_ALARM, chi_square_p
 
-from isotone.privacy.analytic_gaussian import analytic_variance
+from isotone.privacy.calibration import sigma_squared
 from isotone.published.tables.scale_mechanism import ScaleMechanism
 from isotone.tables import (
     CountMechanism,
@@ -123,7 +123,7 @@ def test_the_cyclic_gaussian_has_the_variance_that_its_promise_needs() -> None:
     z = privatize_distribution(counts, n - 1, "0.5", "cyclic-gaussian", delta="1e-4")
     assert z.noisy_cumulative is not None
     noise = z.noisy_cumulative - np.cumsum(np.bincount(counts, minlength=n))[:-1]
-    expected = 2 * (float(analytic_variance(Fraction(1, 2), Fraction(1, 10**4), 1)) + 1 / 12)
+    expected = 2 * (float(sigma_squared(Fraction(1, 2), Fraction(1, 10**4))) + 1 / 12)
     measured = float(np.mean(np.diff(noise)[::2].astype(float) ** 2))
     spread = 4.9 * np.sqrt(2 / 30_000)  # 4.9 standard deviations: below 1e-6 on both sides
     assert abs(measured / expected - 1) < spread

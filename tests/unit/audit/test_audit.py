@@ -20,7 +20,7 @@ from isotone.counts import (
 )
 from isotone.errors import InputError
 from isotone.order import Poset
-from isotone.privacy.gaussian_calibration import sigma_squared
+from isotone.privacy.calibration import sigma_squared
 from isotone.privacy.guarantee import Guarantee
 from isotone.tables import fixed_point, truncated_geometric
 

@@ -10,8 +10,8 @@ from isotone.counts.mechanisms.gaussian import GaussianMechanism
 from isotone.errors import InputError
 from isotone.mechanism import Mechanism
 from isotone.order import Poset
+from isotone.privacy.calibration import largest_rho
 from isotone.privacy.guarantee import Guarantee
-from isotone.privacy.zcdp_calibration import largest_rho
 
 BOTH = pytest.mark.parametrize("kind", [GaussianMechanism, DiscreteGaussianMechanism])
 

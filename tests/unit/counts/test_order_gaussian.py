@@ -15,7 +15,7 @@ from isotone.errors import InputError
 from isotone.mechanism import Mechanism
 from isotone.noise.simulated import Simulated
 from isotone.order import Poset
-from isotone.privacy.gaussian_calibration import sigma_squared
+from isotone.privacy.calibration import sigma_squared
 from isotone.privacy.guarantee import Guarantee, Neighbours
 
 SURVEY = Poset(

@@ -18,7 +18,7 @@ from tests.support.filters import filters
 from isotone.counts.ellipse.shape import shape_of
 from isotone.counts.ellipse.strategy import Strategy
 from isotone.order import Poset
-from isotone.privacy.gaussian_calibration import sigma_squared, sigma_squared_zcdp
+from isotone.privacy.calibration import sigma_squared, sigma_squared_zcdp
 from isotone.privacy.guarantee import Neighbours
 
 ORDERS = [Poset.chain("a"), Poset.chain("ab"), Poset.antichain("ab")]

@@ -117,6 +117,24 @@ def test_solving_in_integers_commutes_with_adding_integers_to_the_counts(kind: s
 
 
 @pytest.mark.parametrize("kind", ["forest", "dense", "chain", "plain"])
+def test_solving_in_integers_is_exact_for_noise_whose_sums_exceed_64_bits(kind: str) -> None:
+    """The nearest plane by definition, in Python's integers, on noise near 2**62."""
+    strategy = some_strategy(kind)
+    Q = matrix_of(strategy)
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        noise = rng.integers(-(2**62), 2**62, strategy.rows)
+        counts = rng.integers(-1000, 1000, strategy.rows)
+        shifted = strategy.solve_integers(noise + Q @ counts)
+        np.testing.assert_array_equal(shifted, strategy.solve_integers(noise) + counts)
+        left = [
+            int(w) - sum(int(q) * int(k) for q, k in zip(row, shifted - counts, strict=True))
+            for w, row in zip(noise, Q, strict=True)
+        ]
+        assert max(map(abs, left)) <= np.abs(Q).sum()  # what no integer vector explains is small
+
+
+@pytest.mark.parametrize("kind", ["forest", "dense", "chain", "plain"])
 def test_solving_in_integers_rounds_the_real_solution(kind: str) -> None:
     strategy = some_strategy(kind)
     noise = np.random.default_rng(4).integers(-(2**33), 2**33, strategy.rows)

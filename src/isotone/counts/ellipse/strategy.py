@@ -9,12 +9,15 @@ ever solved for, and neither the counts nor the number of records enters.
 
 from __future__ import annotations
 
-from typing import Protocol
+import math
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Strategy"]
+__all__ = ["Strategy", "nearest_plane"]
+
+_LARGEST_SUM = 2.0**61
 
 
 class Strategy(Protocol):
@@ -62,3 +65,23 @@ class Strategy(Protocol):
     def root_column(self) -> NDArray[np.float64]:
         """The column of the number of records (zeros if not rooted), with one entry for each row."""
         ...
+
+
+def nearest_plane(
+    kernel: Any, rows: tuple[Any, ...], noise: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The whole part of ``Q⁻¹ noise`` by nearest-plane rounding, and what it leaves: exact for any noise.
+
+    Privacy needs that shifting the noise by Qc shifts the result by exactly c, so no sum may wrap. The compiled
+    ``kernel`` adds up, in floats, the magnitudes of all terms of each ``rest``. As long as that is at most 2⁶¹,
+    every partial sum is below 2⁶² (a float sum of positive terms is right to one part in 2³²), and with pivots
+    below 2⁶¹ so is ``2·rest + pivot`` below 2⁶³. Otherwise the same function runs on Python's integers. Which
+    of the two runs is a function of the noise alone and does not change the result.
+    """
+    whole, left = np.zeros_like(noise), np.zeros_like(noise)
+    if kernel(*rows, noise, whole, left, _LARGEST_SUM):
+        return whole, left
+    exact = [part.astype(object) if isinstance(part, np.ndarray) else part for part in rows]
+    wide, rest = np.zeros(noise.size, object), np.zeros(noise.size, object)
+    kernel.plain(*exact, noise.astype(object), wide, rest, math.inf)
+    return wide.astype(np.int64), rest.astype(np.int64)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from isotone.counts.ellipse.chain import ChainEllipse
 from isotone.counts.ellipse.dense import DenseEllipse
+from isotone.counts.ellipse.strategy import nearest_plane
 from isotone.kernels import kernel
 from isotone.order.heaviest_filter import heaviest_filter
 from isotone.privacy.adjacency import Neighbours, adjacency
@@ -71,7 +72,7 @@ class DenseStrategy:
         """Nearest-plane rounding from the root down, then the fraction that is left."""
         from scipy.linalg import solve_triangular
 
-        whole, left = _nearest(self.matrix, noise[self._places])
+        whole, left = nearest_plane(_nearest, (self.matrix.astype(np.int64),), noise[self._places])
         fraction = solve_triangular(self.matrix.astype(np.float64), left.astype(np.float64))
         result = np.empty(self.rows, np.int64)
         result[self._places] = whole + np.rint(fraction).astype(np.int64)
@@ -257,16 +258,20 @@ def _longest_prefix(Q: NDArray[np.int32]) -> int:
     return squares.max()
 
 
-@kernel(steps=lambda Q, noise: noise.size**2)
-def _nearest(Q: NDArray[np.int32], noise: _Ints) -> tuple[_Ints, _Ints]:
-    """Integers k, from the last row up, and what is left of ``noise − Q k``, at most half a pivot each."""
-    n = noise.size
-    whole, left = np.zeros(n, np.int64), np.zeros(n, np.int64)
-    for i in range(n - 1, -1, -1):
-        rest = noise[i]
-        for j in range(i + 1, n):
-            rest -= np.int64(Q[i, j]) * whole[j]
-        pivot = np.int64(Q[i, i])
+@kernel(steps=lambda Q, noise, *_: noise.size**2)
+def _nearest(Q: _Ints, noise: _Ints, whole: _Ints, left: _Ints, limit: float) -> bool:
+    """Integers k, from the last row up, and what is left of ``noise − Q k``, at most half a pivot each.
+
+    False if some sum may exceed ``limit``; see :func:`nearest_plane`.
+    """
+    for i in range(noise.size - 1, -1, -1):
+        rest, reach = noise[i], abs(float(noise[i]))
+        for j in range(i + 1, noise.size):
+            reach += abs(float(Q[i, j]) * float(whole[j]))
+            rest -= Q[i, j] * whole[j]
+        if reach > limit:
+            return False
+        pivot = Q[i, i]
         whole[i] = (2 * rest + pivot) // (2 * pivot)
         left[i] = rest - whole[i] * pivot
-    return whole, left
+    return True

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from isotone.counts.ellipse.forest import ForestEllipse
 from isotone.counts.ellipse.grove import Grove, plant
+from isotone.counts.ellipse.strategy import nearest_plane
 from isotone.kernels import kernel
 from isotone.privacy.adjacency import Neighbours, adjacency
 
@@ -60,7 +61,8 @@ class ForestStrategy:
 
     def solve_integers(self, noise: _Ints) -> _Ints:
         """Nearest-plane rounding from the root down, then the fraction that is left."""
-        whole, left = _nearest(*self._paths(), self.pivot, self.ties, np.append(noise, 0), self.rooted)
+        rows = (*self._paths(), self.pivot, self.ties, self.rooted)
+        whole, left = nearest_plane(_nearest, rows, np.append(noise, 0))
         fraction = _solve(
             *self._paths(), self.pivot, self.ties, left[:, None].astype(np.float64), self.rooted
         )
@@ -262,29 +264,37 @@ def _nearest(
     start: _Ints,
     pivot: _Ints,
     ties: _Ints,
-    noise: _Ints,
     rooted: bool,
-) -> tuple[_Ints, _Ints]:
+    noise: _Ints,
+    whole: _Ints,
+    left: _Ints,
+    limit: float,
+) -> bool:
     """Integers k, from the root down, and what is left of ``noise − Q k``, at most half a pivot each.
 
-    Sums may wrap around 64 bits on the way; what is left is small, so it comes out right.
+    False if some sum may exceed ``limit``; see :func:`nearest_plane`.
     """
     n = node.size
-    whole, left = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
     if rooted:
+        if abs(float(noise[n])) > limit:
+            return False
         whole[n] = (2 * noise[n] + pivot[0]) // (2 * pivot[0])
         left[n] = noise[n] - whole[n] * pivot[0]
     for x in top_down:
         v = node[x]
         w, o, q = width[v], start[v], pivot[v]
         rest = noise[x] - ties[o] * whole[n]
+        reach = abs(float(noise[x])) + abs(float(ties[o]) * float(whole[n]))
         a = parents[x]
         for j in range(w - 1, 0, -1):
+            reach += abs(float(ties[o + j]) * float(whole[a]))
             rest -= ties[o + j] * whole[a]
             a = parents[a]
+        if reach > limit:
+            return False
         whole[x] = (2 * rest + q) // (2 * q)
         left[x] = rest - whole[x] * q
-    return whole, left
+    return True
 
 
 @kernel(steps=lambda parents, top_down, node, width, *_: node.size * (int(width.max()) + 1))

@@ -16,8 +16,8 @@ from isotone.counts.mechanisms.gaussian import gaussian_guarantee
 from isotone.counts.mechanisms.independent import IndependentMechanism
 from isotone.counts.statistic import Counts
 from isotone.privacy.adjacency import Neighbours
+from isotone.privacy.calibration import largest_rho
 from isotone.privacy.checks import Number
-from isotone.privacy.zcdp_calibration import largest_rho
 
 if TYPE_CHECKING:
     from isotone.order import Poset

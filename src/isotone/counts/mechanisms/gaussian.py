@@ -16,8 +16,8 @@ from isotone.counts.mechanisms.independent import IndependentMechanism
 from isotone.counts.statistic import Counts
 from isotone.errors import InputError
 from isotone.privacy.adjacency import Neighbours
+from isotone.privacy.calibration import sigma_squared
 from isotone.privacy.checks import Number
-from isotone.privacy.gaussian_calibration import sigma_squared
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
 
@@ -31,11 +31,11 @@ def gaussian_guarantee(
     epsilon: Number | None, delta: Number | None, rho: Number | None, neighbours: Neighbours
 ) -> Guarantee:
     """The promise asked for: (epsilon, delta), or rho; exactly one of the two forms must be given."""
+    if rho is None and (epsilon is None or delta is None):
+        raise InputError("Gaussian noise needs epsilon and delta, or rho. With delta = 0 use PosetMechanism.")
     promise = Unit(neighbours=neighbours).guarantee(epsilon, delta, rho)
     if promise.kind == "pure":
-        raise InputError(
-            "Gaussian noise needs epsilon and a delta above 0, or rho. With delta = 0 use PosetMechanism."
-        )
+        raise InputError("delta must be above 0 for Gaussian noise. With delta = 0 use PosetMechanism.")
     return promise
 
 

@@ -24,8 +24,8 @@ from isotone.mechanism import Error, Progress, no_progress
 from isotone.noise.simulated import Simulated
 from isotone.order import project_covariance
 from isotone.privacy.adjacency import Neighbours
+from isotone.privacy.calibration import sigma_squared, sigma_squared_zcdp
 from isotone.privacy.checks import Number, confidence_level
-from isotone.privacy.gaussian_calibration import sigma_squared, sigma_squared_zcdp
 from isotone.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from isotone import noise
 from isotone.errors import InputError
 from isotone.noise import Simulated
 from isotone.privacy.adjacency import Neighbours
-from isotone.privacy.analytic_gaussian import analytic_variance
+from isotone.privacy.calibration import sigma_squared
 from isotone.privacy.checks import Number, one_of, positive, share, whole_number
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
@@ -107,7 +107,7 @@ class _Plan:
             slack = share(delta, "delta")
             self.guarantee = unit.approximate(self.epsilon, slack)
             # unit steps add up to a distance of at most `steps` in Euclid's norm, whatever entries they hit
-            self.variance = analytic_variance(self.epsilon, slack, sensitivity=unit.steps)
+            self.variance = sigma_squared(self.epsilon, slack, unit.steps**2)
         elif delta is not None:
             raise InputError(f"method {method!r} is pure epsilon-DP and takes no delta.")
         else:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from isotone import noise
 from isotone.privacy.adjacency import Neighbours
-from isotone.privacy.analytic_gaussian import discrete_variance
+from isotone.privacy.calibration import discrete_sigma_squared
 from isotone.privacy.checks import Number, positive, share, whole_number
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
@@ -80,5 +80,5 @@ def discrete_gaussian(
     4.23
     """
     unit, total, slack = Unit(contributions, neighbours), positive(epsilon, "epsilon"), share(delta, "delta")
-    variance = discrete_variance(total, slack, unit.steps)
+    variance = discrete_sigma_squared(total, slack, unit.steps)
     return DiscreteGaussianMechanism(whole_number(n, "n"), total, unit, delta=slack, variance=variance)

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import norm
 
 from isotone.errors import InputError
-from isotone.privacy.analytic_gaussian import analytic_variance, discrete_variance
+from isotone.privacy.calibration import discrete_sigma_squared, sigma_squared
 
 
 def hockey_stick(variance: float, epsilon: float, shift: tuple[int, ...]) -> float:
@@ -29,7 +29,7 @@ def hockey_stick(variance: float, epsilon: float, shift: tuple[int, ...]) -> flo
 @pytest.mark.parametrize(("epsilon", "delta"), list(itertools.product(("0.1", "1", "4"), ("1e-3", "1e-6"))))
 def test_the_analytic_variance_is_just_enough(epsilon: str, delta: str) -> None:
     for sensitivity in (1, 2, 5):
-        variance = float(analytic_variance(Fraction(epsilon), Fraction(delta), sensitivity))
+        variance = float(sigma_squared(epsilon, delta, sensitivity**2))
 
         def loss(v: float, distance: int = sensitivity) -> float:
             sigma, e = v**0.5, float(epsilon)
@@ -45,10 +45,10 @@ def test_the_analytic_variance_is_just_enough(epsilon: str, delta: str) -> None:
 @pytest.mark.parametrize(("epsilon", "delta"), [("0.5", "1e-3"), ("1", "1e-5"), ("3", "1e-4")])
 def test_the_discrete_variance_is_enough_and_nearly_the_least(epsilon: str, delta: str) -> None:
     e, d = Fraction(epsilon), Fraction(delta)
-    one = float(discrete_variance(e, d, 1))
+    one = float(discrete_sigma_squared(e, d, 1))
     assert hockey_stick(one, float(e), (1,)) <= float(d) * (1 + 1e-9)
     assert hockey_stick(one * 0.97, float(e), (1,)) > float(d)
-    two = float(discrete_variance(e, d, 2))
+    two = float(discrete_sigma_squared(e, d, 2))
     for shift in ((2,), (1, 1), (1, -1)):
         assert hockey_stick(two, float(e), shift) <= float(d)
     assert two < 8 * one
@@ -57,6 +57,6 @@ def test_the_discrete_variance_is_enough_and_nearly_the_least(epsilon: str, delt
 def test_a_delta_that_promises_nothing_is_refused() -> None:
     for delta in (Fraction(0), Fraction(1)):
         with pytest.raises(InputError, match="delta"):
-            analytic_variance(Fraction(1), delta, 1)
+            sigma_squared(1, delta)
         with pytest.raises(InputError, match="delta"):
-            discrete_variance(Fraction(1), delta, 1)
+            discrete_sigma_squared(Fraction(1), delta, 1)

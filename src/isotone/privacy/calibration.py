@@ -1,0 +1,214 @@
+"""How much Gaussian noise a guarantee needs: exact for zCDP, and for (ε, δ) proved enough and nearly least.
+
+Adding N(0, σ²) to a statistic that one unit moves by at most Δ in Euclidean norm is ρ-zCDP for ρ = Δ²/(2σ²),
+and (ε, δ)-DP exactly when ``δ ≥ Φ(Δ/2σ − εσ/Δ) − e^ε Φ(−Δ/2σ − εσ/Δ)`` (Balle and Wang 2018;
+docs/theory/gaussian.md, section 7). Every condition is decided in integers with all roundings counted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache
+
+from isotone.errors import InputError
+from isotone.noise.brackets import exp_negative
+from isotone.privacy.checks import Number, exact, positive, shown, whole_number
+from isotone.privacy.normal_law import (
+    bits_above_one,
+    ceiling,
+    log_bracket,
+    mills_bracket,
+    normal_cdf_bracket,
+    normal_density_bracket,
+)
+
+__all__ = ["delta_bracket", "discrete_sigma_squared", "largest_rho", "sigma_squared", "sigma_squared_zcdp"]
+
+_SEARCH_BITS = 42
+_SPARE_BITS = 80
+_LEAST_EPSILON = Fraction(1, 10**50)
+_FAR = 4  # Mills' ratio is quick from here on, and below it e^ε is small
+
+
+def sigma_squared_zcdp(rho: Number, sensitivity_squared: Number = 1) -> Fraction:
+    """The variance that makes Gaussian noise ρ-zCDP: Δ²/(2ρ), exactly.
+
+    >>> sigma_squared_zcdp("1/2", 7)
+    Fraction(7, 1)
+    """
+    return positive(sensitivity_squared, "sensitivity_squared") / (2 * positive(rho, "rho"))
+
+
+def sigma_squared(epsilon: Number, delta: Number, sensitivity_squared: Number = 1) -> Fraction:
+    """A variance, proved sufficient and nearly smallest, that makes Gaussian noise (ε, δ)-DP.
+
+    ``sensitivity_squared`` is Δ², the largest squared Euclidean change that one unit makes. Rounding the noisy
+    statistic to integers is post-processing.
+
+    >>> round(float(sigma_squared(1, "1e-6")), 4)
+    17.8479
+    """
+    e, d = positive(epsilon, "epsilon"), _small(delta)
+    return _smallest_ratio(e, d) ** 2 * positive(sensitivity_squared, "sensitivity_squared")
+
+
+def delta_bracket(epsilon: Number, ratio: Number, bits: int) -> tuple[Fraction, Fraction]:
+    """Bounds on the smallest δ for which noise with σ = ``ratio``·Δ is (ε, δ)-DP, some ``2**-bits`` apart.
+
+    The lower one may be negative.
+    """
+    e, s = positive(epsilon, "epsilon"), positive(ratio, "ratio")
+    near, far = 1 / (2 * s) - e * s, 1 / (2 * s) + e * s
+    near_low, near_high = normal_cdf_bracket(near, bits)
+    far_low, far_high = _far_bracket(e, near, far, bits)
+    unit = Fraction(1, 1 << bits)
+    return (near_low - far_high) * unit, (near_high - far_low) * unit
+
+
+def _far_bracket(epsilon: Fraction, near: Fraction, far: Fraction, bits: int) -> tuple[int, int]:
+    """A bracket of ``e^ε Φ(−far)``; since far² − near² = 2ε it is φ(near) times Mills' ratio of ``far``."""
+    if far > _FAR:
+        ratio_low, ratio_high = mills_bracket(far, bits)
+        density_low, density_high = normal_density_bracket(near, bits)
+        return ratio_low * density_low >> bits, -(-ratio_high * density_high >> bits)
+    width = bits + 2 * ceiling(epsilon) + 1  # 2ε ≤ far² is at most 16
+    shrink_low, shrink_high = exp_negative(epsilon, width)
+    low, high = normal_cdf_bracket(-far, width)
+    return (low << bits) // shrink_high, -((-high << bits) // shrink_low)
+
+
+@lru_cache(maxsize=256)
+def _smallest_ratio(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """σ/Δ, rounded up to about 2**-42 of itself, by bisection between proved bounds."""
+    bits = _SPARE_BITS + bits_above_one(1 / delta)
+    return _least(lambda ratio: delta_bracket(epsilon, ratio, bits)[1] <= delta)
+
+
+def _least(enough: Callable[[Fraction], bool]) -> Fraction:
+    """A number that is ``enough``, above the least by at most about 2**-42 of itself."""
+    high = Fraction(1)
+    while not enough(high):
+        high *= 2
+    while enough(high / 2):
+        high /= 2
+    low = high / 2
+    for _ in range(_SEARCH_BITS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+@lru_cache(maxsize=256)
+def discrete_sigma_squared(epsilon: Fraction, delta: Fraction, sensitivity: int) -> Fraction:
+    """A parameter σ² for which discrete Gaussian noise on integers is (ε, δ)-DP.
+
+    For sensitivity 1, where one count changes by one, the condition is the exact one of Canonne, Kamath and
+    Steinke 2020, Theorem 7. For larger ones, where several counts may change, it is their conversion from
+    ρ-zCDP, see :func:`largest_rho`.
+
+    >>> round(float(discrete_sigma_squared(Fraction(1), Fraction(1, 10**6), 1)), 4)
+    17.8995
+    """
+    e, d, reach = positive(epsilon, "epsilon"), _small(delta), whole_number(sensitivity, "sensitivity")
+    if reach > 1:
+        return Fraction(reach**2) / (2 * largest_rho(e, d))
+    bits = _SPARE_BITS + bits_above_one(1 / d) + 2 * ceiling(e)
+    return _least(lambda variance: _discrete_delta(e, variance, bits) <= d)
+
+
+def _discrete_delta(epsilon: Fraction, variance: Fraction, bits: int) -> Fraction:
+    """An upper bound on ``P(X > εσ² − ½) − e^ε P(X > εσ² + ½)`` for a discrete Gaussian X."""
+    first = math.floor(epsilon * variance - Fraction(1, 2)) + 1  # at least 0
+    width = bits + 64
+    all_low, tail_high, beyond_low = 0, 0, 0
+    # w[k] = e^(−k²/2σ²) from w[k+1] = w[k]·r[k] and r[k+1] = r[k]·e^(−1/σ²), rounded down and up
+    low = high = 1 << width
+    ratio_low, ratio_high = exp_negative(1 / (2 * variance), width)
+    step_low, step_high = exp_negative(1 / variance, width)
+    k = 0
+    while high > 1 or k <= first:
+        all_low += low if k == 0 else 2 * low
+        tail_high += high if k >= first else 0
+        beyond_low += low if k > first else 0
+        low, high = low * ratio_low >> width, -(-high * ratio_high >> width)
+        ratio_low, ratio_high = ratio_low * step_low >> width, -(-ratio_high * step_high >> width)
+        k += 1
+        if ratio_high <= 1 << (width - 1) and high <= 1:
+            break
+    # ratios fall, so what is left out is at most a geometric series from the last ratio
+    left_out = -((-high << width) // max((1 << width) - ratio_high, 1))
+    _, shrink = exp_negative(epsilon, width + 2 * ceiling(epsilon))
+    grown_low = (beyond_low << (width + 2 * ceiling(epsilon))) // shrink
+    return Fraction(tail_high + left_out - grown_low, all_low)
+
+
+@lru_cache(maxsize=256)
+def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """A rho, the largest to about nine digits, such that ρ-zCDP implies (ε, δ)-DP.
+
+    A ρ-zCDP mechanism is (ε, δ)-DP with ``δ = exp((α − 1)(αρ − ε))/α · (1 − 1/α)^(α − 1)`` for every α > 1
+    (Canonne, Kamath and Steinke 2020, Corollary 13; docs/theory/baselines.md, section 5). Any α is valid, so α
+    is found in floating point, and the last comparison is made in integers.
+
+    >>> float(largest_rho(Fraction(1), Fraction(1, 10**6)))
+    0.02435...
+    """
+    e, d = positive(epsilon, "epsilon"), _small(delta)
+    if e < _LEAST_EPSILON:
+        raise InputError(f"epsilon must be at least 1e-50 for a conversion from zCDP, not {shown(epsilon)}.")
+    log_delta = math.log(d.numerator) - math.log(d.denominator)
+    # ρ + 2√(ρ ln 1/δ) = ε is valid (Bun and Steinke 2016): the best is above, and is bracketed from there
+    low = 2 * (math.log(e) - math.log(math.sqrt(float(e) - log_delta) + math.sqrt(-log_delta))) - 1e-6
+    high = low + 1
+    while _log_delta(math.exp(high), float(e)) < log_delta:
+        high += 1
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _log_delta(math.exp(middle), float(e)) <= log_delta else (low, middle)
+    slack = Fraction(1, 10**12)
+    while True:
+        candidate = (Fraction(math.exp(low)) * (1 - slack)).limit_denominator(10**240)
+        order = Fraction(1 + _best_order_above_one(float(candidate), float(e))).limit_denominator(10**12)
+        if _implies(candidate, order, e, d):
+            return candidate
+        slack *= 4
+
+
+def _log_delta(rho: float, epsilon: float) -> float:
+    """The smallest log δ that the formula gives, over α."""
+    above = _best_order_above_one(rho, epsilon)
+    return above * ((1 + above) * rho - epsilon - math.log1p(1 / above)) - math.log1p(above)
+
+
+def _best_order_above_one(rho: float, epsilon: float) -> float:
+    """α − 1 for the best α: the root of ``(2α − 1)ρ − ε + ln(1 − 1/α)``, which grows with α."""
+    low, high = -700.0, 700.0  # logarithms of α − 1
+    for _ in range(80):
+        middle = (low + high) / 2
+        above = math.exp(middle)
+        low, high = (
+            (middle, high) if (2 * above + 1) * rho - epsilon < math.log1p(1 / above) else (low, middle)
+        )
+    return math.exp(high)
+
+
+def _implies(rho: Fraction, order: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
+    """Whether the formula at α = ``order`` gives at most ``delta``, decided with outward rounding."""
+    if order <= 1:
+        return False
+    bits = _SPARE_BITS + bits_above_one(order)
+    share = log_bracket((order - 1) / order, bits)[1]
+    total = (order - 1) * (order * rho - epsilon + Fraction(share, 1 << bits))
+    return total <= Fraction(log_bracket(delta, bits)[0] + log_bracket(order, bits)[0], 1 << bits)
+
+
+def _small(delta: Number) -> Fraction:
+    d = exact(delta, "delta")
+    if not 0 < d < 1:
+        raise InputError(
+            f"delta must be strictly between 0 and 1, not {shown(delta)}: Gaussian noise never gives pure ε-DP. "
+            "For δ = 0 take a mechanism with Laplace or K-norm noise."
+        )
+    return d
