@@ -158,7 +158,7 @@ def one_of(value: Any, name: str, known: Iterable[Text]) -> Text:
 
     >>> one_of("squard", "loss", ["absolute", "squared"])
     Traceback (most recent call last):
-    isotone.errors.InputError: loss must be one of 'absolute' or 'squared', not 'squard'; did you mean 'squared'?
+    isotone.errors.InputError: loss must be 'absolute' or 'squared', not 'squard'; did you mean 'squared'?
     """
     names = list(known)
     if isinstance(value, str):
@@ -166,7 +166,7 @@ def one_of(value: Any, name: str, known: Iterable[Text]) -> Text:
             if entry == value:
                 return entry
     *others, last = (repr(entry) for entry in names)
-    listed = f"one of {', '.join(others)} or {last}" if others else last
+    listed = f"{', '.join(others)} or {last}" if others else last
     near = did_you_mean(value, names) if isinstance(value, str) else ""
     raise InputError(f"{name} must be {listed}, not {shown(value)}{near or '.'}")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal, get_args
 
@@ -14,11 +14,12 @@ from isotone.mechanism import Error
 from isotone.noise import Simulated
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, exact, one_of, positive, whole_number
+from isotone.privacy.draws import Draws, ExactDraws, SeededDraws
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
 from isotone.tables.distribution.distribution import Distribution
 from isotone.tables.distribution.percentile import choose_upper
-from isotone.tables.draws import Draws, Exact, Seeded
+from isotone.tables.distribution.privatize import measure_cumulative
 from isotone.tables.estimate.remap import assign, thresholds
 from isotone.tables.estimate.whole import Estimate, estimate_histogram
 from isotone.tables.matrices.coupling import comonotone, draw_remap
@@ -156,24 +157,30 @@ class TwoStageMechanism:
 
     def release_in_full(self, counts: Counts) -> PublishedTable:
         """The same release with all its private parts: intervals, distribution, noisy measurements."""
-        return self.run(top_coded(counts, self.upper), Exact())
+        return self.run(top_coded(counts, self.upper), ExactDraws())
 
     def simulate(self, counts: Counts, rng: np.random.Generator) -> Simulated:
         """The published counts of a seeded run, for experiments: not private."""
         table = top_coded(np.asarray(counts), self.upper)
-        return Simulated.wrap(self.run(table, Seeded(rng)).values)
+        return Simulated.wrap(self.run(table, SeededDraws(rng)).values)
 
     def run(self, table: NDArray[np.int64], draws: Draws) -> PublishedTable:
-        """Both stages on a top-coded table with the given draws; private only if they are :class:`Exact`."""
+        """Both stages on a top-coded table with the given draws.
+
+        Private only if they are :class:`ExactDraws`; with all others the published values are marked as simulated.
+        """
         stages, size, upper = self.stages(len(table)), len(table), self.upper
         if self.percentile is not None:
             upper = choose_upper(table, upper, self.percentile, self.unit.per_step(stages.bound), draws)
             table = np.minimum(table, upper)
-        first = draws.distribution(table, upper, stages.distribution, self.unit)
+        first = measure_cumulative(table, upper, stages.distribution, self.unit, draws)
         step = self.unit.per_step(stages.counts)
         added = np.clip(draws.geometrics(step, size), -upper, upper)
         measured = _Measured(first, np.clip(table + added, 0, upper), self.unit, stages)
-        return measured.published(stages.remap, self.price, draws, self.guarantee)
+        published = measured.published(stages.remap, self.price, draws, self.guarantee)
+        if isinstance(draws, ExactDraws):
+            return published
+        return replace(published, values=Simulated.wrap(published.values))
 
 
 @dataclass(frozen=True, eq=False)

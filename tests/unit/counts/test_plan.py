@@ -155,9 +155,9 @@ def test_progress_never_goes_back(survey):
 @pytest.mark.parametrize(
     ("promise", "message"),
     [
-        ({}, "one of the two"),
-        ({"epsilon": 1, "rho": 1}, "one of the two"),
-        ({"rho": 1, "delta": "1e-6"}, "rho has no delta"),
+        ({}, "Give epsilon|not both"),
+        ({"epsilon": 1, "rho": 1}, "Give epsilon|not both"),
+        ({"rho": 1, "delta": "1e-6"}, "not both"),
         ({"epsilon": 0}, "epsilon must be above 0"),
         ({"epsilon": 1, "delta": 1}, "below 1"),
         ({"epsilon": 1, "max_size": 0}, "max_size"),

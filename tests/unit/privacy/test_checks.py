@@ -119,7 +119,7 @@ def test_an_unknown_name_gets_the_nearest_known_one() -> None:
     with pytest.raises(InputError, match=r"not 'squard'; did you mean 'squared'\?"):
         one_of("squard", "loss", ["absolute", "squared"])
     for wrong in (3, b"squared", ["squared"], np.array(["squared", "absolute"])):
-        with pytest.raises(InputError, match="loss must be one of"):
+        with pytest.raises(InputError, match="loss must be 'absolute' or 'squared'"):
             one_of(wrong, "loss", ["absolute", "squared"])
 
 

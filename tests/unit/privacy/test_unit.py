@@ -30,9 +30,9 @@ def test_a_unit_of_numpy_integers_counts_as_one_of_ints(width: Any) -> None:
         ({"contributions": True}, "contributions must be a whole number"),
         ({"contributions": "2"}, "contributions must be a whole number"),
         ({"contributions": 0}, "contributions must be a whole number"),
-        ({"neighbours": "swap"}, "neighbours must be one of 'add-remove' or 'replace'"),
+        ({"neighbours": "swap"}, "neighbours must be 'add-remove' or 'replace'"),
         ({"neighbours": "add_remove"}, "did you mean 'add-remove'"),
-        ({"neighbours": None}, "neighbours must be one of"),
+        ({"neighbours": None}, "neighbours must be"),
         ({"name": b"person"}, "unit must be non-empty text"),
     ],
 )

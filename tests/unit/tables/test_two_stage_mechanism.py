@@ -15,42 +15,29 @@ from numpy.typing import NDArray
 from isotone.errors import InputError
 from isotone.mechanism import Mechanism
 from isotone.noise import Simulated
-from isotone.privacy.unit import Unit
+from isotone.privacy.draws import SeededDraws
 from isotone.tables import TwoStageMechanism
-from isotone.tables.distribution.distribution import Distribution
 from isotone.tables.distribution.privatize import simulate_distribution
 
 TABLE = np.random.default_rng(0).poisson(4, 300)
 REMAPS = ("auto", "rows", "table")
 
 
-class Tape:
+class Tape(SeededDraws):
     """Draws that lead from any table to the same two measurements."""
 
     def __init__(
         self, cumulative: NDArray[np.int64], noisy: NDArray[np.int64], table: NDArray[np.int64]
     ) -> None:
-        self.cumulative, self.noisy, self.table = cumulative, noisy, table
+        super().__init__(np.random.default_rng(7))
+        own = np.cumsum(np.bincount(table, minlength=len(cumulative) + 1))[:-1]
+        self.noise = [cumulative - own, noisy - table]
 
     def choice(self, scores: NDArray[np.int64], rate: Fraction) -> int:
         return 0
 
-    def distribution(
-        self, table: NDArray[np.int64], upper: int, epsilon: Fraction, unit: Unit
-    ) -> Distribution:
-        z = np.diff(
-            np.maximum.accumulate(np.clip(self.cumulative, 0, len(table))), prepend=0, append=len(table)
-        )
-        promise = unit.pure(epsilon)
-        return Distribution(
-            z / len(table), epsilon, len(table), upper, "cumulative", "isotonic", promise, self.cumulative
-        )
-
-    def geometrics(self, epsilon: Fraction, size: int) -> NDArray[np.int64]:
-        return self.noisy - self.table
-
-    def words(self, size: int) -> NDArray[np.uint64]:
-        return np.random.default_rng(7).integers(0, 1 << 64, size, np.uint64)
+    def geometrics(self, rate: Fraction, size: int) -> NDArray[np.int64]:
+        return self.noise.pop(0)
 
 
 @pytest.mark.parametrize("remap", REMAPS)

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from isotone.privacy.draws import ExactDraws
 from isotone.tables.distribution.percentile import bounds_to_choose_from, choose_upper, wanted_categories
-from isotone.tables.draws import Exact
 
 
-class Recorder(Exact):
+class Recorder(ExactDraws):
     """Keeps the law of the choice instead of drawing from it."""
 
     def choice(self, scores: NDArray[np.int64], rate: Fraction) -> int:
@@ -51,7 +51,7 @@ def test_bounds_rise_to_the_limit_and_are_few(limit: int) -> None:
 
 def test_bounds_far_above_all_counts_do_not_win_by_their_number() -> None:
     table = np.random.default_rng(0).poisson(5, 20_000)
-    chosen = {choose_upper(table, 10**5, Fraction(99), Fraction(1, 20), Exact()) for _ in range(20)}
+    chosen = {choose_upper(table, 10**5, Fraction(99), Fraction(1, 20), ExactDraws()) for _ in range(20)}
     assert max(chosen) <= 14
     assert min(chosen) >= 9
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.tables.draws import Draws
+from isotone.privacy.draws import Draws
 
 __all__ = ["bounds_to_choose_from", "choose_upper", "wanted_categories"]
 

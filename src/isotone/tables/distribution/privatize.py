@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from fractions import Fraction
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone import noise
 from isotone.errors import InputError
 from isotone.noise import Simulated
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.calibration import sigma_squared
 from isotone.privacy.checks import Number, one_of, positive, share, whole_number
+from isotone.privacy.draws import Draws, ExactDraws, SeededDraws
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
 from isotone.tables.distribution.distribution import Distribution
@@ -22,11 +22,10 @@ from isotone.tables.distribution.hierarchy import Hierarchy
 from isotone.tables.distribution.strategy import Cumulative, Cyclic, Plain, Strategy
 from isotone.tables.top_coding import Counts, histogram, top_coded
 
-__all__ = ["Method", "Post", "privatize_distribution", "simulate_distribution"]
+__all__ = ["Method", "Post", "measure_cumulative", "privatize_distribution", "simulate_distribution"]
 
 Method = Literal["cumulative", "cyclic-laplace", "cyclic-gaussian", "laplace", "privelet", "hierarchical"]
 Post = Literal["isotonic", "clip"]
-Draw = Callable[[int], NDArray[np.int64]]
 
 
 def privatize_distribution(
@@ -63,7 +62,7 @@ def privatize_distribution(
     (5, True)
     """
     plan = _Plan(upper, epsilon, method, post, delta, Unit(contributions, neighbours))
-    return plan.run(counts, plan.draw)
+    return plan.run(counts, ExactDraws())
 
 
 def simulate_distribution(
@@ -83,7 +82,14 @@ def simulate_distribution(
     Its probabilities are :class:`~isotone.noise.Simulated`, and no mechanism built on them will release.
     """
     plan = _Plan(upper, epsilon, method, post, delta, Unit(contributions, neighbours))
-    return plan.run(counts, lambda size: plan.simulate(size, rng), simulated=True)
+    return plan.run(counts, SeededDraws(rng))
+
+
+def measure_cumulative(
+    table: NDArray[np.int64], upper: int, epsilon: Fraction, unit: Unit, draws: Draws
+) -> Distribution:
+    """The distribution by the method ``cumulative`` with the given draws, marked as simulated unless they are exact."""
+    return _Plan(upper, epsilon, "cumulative", "isotonic", None, unit).run(table, draws)
 
 
 class _Plan:
@@ -113,31 +119,22 @@ class _Plan:
         else:
             self.rate = unit.per_step(self.epsilon) / max(self.strategy.l1, 1)
 
-    def draw(self, size: int) -> NDArray[np.int64]:
-        """Exact noise from cryptographic bits."""
-        return (
-            noise.rounded_gaussians(self.variance, size)
-            if self.gaussian
-            else noise.two_sided_geometrics(self.rate, size)
-        )
-
-    def simulate(self, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Noise of the same law from a seeded generator."""
+    def noise(self, size: int, draws: Draws) -> NDArray[np.int64]:
+        """Integer noise of the law that the guarantee needs."""
         if self.gaussian:
-            return np.rint(rng.normal(scale=float(self.variance) ** 0.5, size=size)).astype(np.int64)
-        success = -np.expm1(-float(self.rate))
-        return rng.geometric(success, size) - rng.geometric(success, size)
+            return draws.rounded_gaussians(self.variance, size)
+        return draws.geometrics(self.rate, size)
 
-    def run(self, counts: Counts, draw: Draw, simulated: bool = False) -> Distribution:
+    def run(self, counts: Counts, draws: Draws) -> Distribution:
         """Measure, add noise, estimate, project."""
         table = top_coded(counts, self.upper)
         size = len(table)
         truth = self.strategy.measure(histogram(table, self.upper))
-        noisy = truth + draw(len(truth))
+        noisy = truth + self.noise(len(truth), draws)
         bins = self.strategy.estimate(noisy.astype(np.float64), size)
         probabilities = (_isotonic if self.post == "isotonic" else _clip)(bins, size)
         cumulative = _noisy_cumulative(self.strategy, noisy)
-        if simulated:
+        if not isinstance(draws, ExactDraws):
             probabilities = Simulated.wrap(probabilities)
             cumulative = None if cumulative is None else Simulated.wrap(cumulative)
         else:

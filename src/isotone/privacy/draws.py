@@ -1,0 +1,143 @@
+"""The random draws that mechanisms make, in three forms with one interface.
+
+:class:`ExactDraws` is for releases: cryptographic bits, exact probabilities (``isotone.noise``).
+:class:`SeededDraws` is for planning: a seeded generator and floats. Tests add a third, which walks through *all*
+outcomes of a mechanism with their exact probabilities. Mechanisms are written once, against :class:`Draws`, so
+what is checked exhaustively is the code that releases. Where a release is made only :class:`ExactDraws` is
+accepted, by its type and by :func:`require_exact`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone import noise
+from isotone.errors import InputError
+
+__all__ = ["Draws", "ExactDraws", "SeededDraws", "require_exact"]
+
+Ints = NDArray[np.int64]
+
+
+class Draws(Protocol):
+    """What a mechanism may draw."""
+
+    def choice(self, scores: Ints, rate: Fraction) -> int:
+        """An index with probability proportional to ``exp(−rate·score)``."""
+        ...
+
+    def segments(self, scores: Ints, offsets: Ints, rates: Sequence[Fraction], multiplicity: Ints) -> Ints:
+        """In every segment an index ``i`` with weight ``multiplicity[i]·exp(−rate·scores[i])``."""
+        ...
+
+    def below(self, sizes: Ints) -> Ints:
+        """Uniform integers, each at least 0 and below its size."""
+        ...
+
+    def perturb(self, values: Ints, rate: Fraction) -> Ints:
+        """The values plus two-sided geometric noise: ``k`` with weight ``exp(−rate·|k|)``."""
+        ...
+
+    def geometrics(self, rate: Fraction, size: int) -> Ints:
+        """Two-sided geometric noise: ``k`` with weight ``exp(−rate·|k|)``."""
+        ...
+
+    def rounded_gaussians(self, variance: Fraction, size: int) -> Ints:
+        """Gaussian noise, exactly rounded to integers."""
+        ...
+
+    def words(self, size: int) -> NDArray[np.uint64]:
+        """Uniform 64-bit words, for post-processing."""
+        ...
+
+
+class ExactDraws:
+    """Cryptographic bits and exact probabilities: the only draws that make a release."""
+
+    def choice(self, scores: Ints, rate: Fraction) -> int:
+        """See :class:`Draws`."""
+        return noise.choose_exponential(scores, rate)
+
+    def segments(self, scores: Ints, offsets: Ints, rates: Sequence[Fraction], multiplicity: Ints) -> Ints:
+        """See :class:`Draws`."""
+        return noise.choose_exponential_segments(scores, offsets, rates, multiplicity)
+
+    def below(self, sizes: Ints) -> Ints:
+        """See :class:`Draws`."""
+        return np.array([noise.random_below(size) for size in sizes.tolist()], dtype=np.int64)
+
+    def perturb(self, values: Ints, rate: Fraction) -> Ints:
+        """See :class:`Draws`."""
+        return values + noise.two_sided_geometrics(rate, values.size).reshape(values.shape)
+
+    def geometrics(self, rate: Fraction, size: int) -> Ints:
+        """See :class:`Draws`."""
+        return noise.two_sided_geometrics(rate, size)
+
+    def rounded_gaussians(self, variance: Fraction, size: int) -> Ints:
+        """See :class:`Draws`."""
+        return noise.rounded_gaussians(variance, size)
+
+    def words(self, size: int) -> NDArray[np.uint64]:
+        """See :class:`Draws`."""
+        return noise.random_words(size)
+
+
+class SeededDraws:
+    """Floats from a seeded generator: the same laws up to rounding, and not private."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.rng = rng
+
+    def choice(self, scores: Ints, rate: Fraction) -> int:
+        """See :class:`Draws`."""
+        weights = np.exp(-float(rate) * (scores - np.min(scores)))
+        return int(self.rng.choice(len(scores), p=weights / np.sum(weights)))
+
+    def segments(self, scores: Ints, offsets: Ints, rates: Sequence[Fraction], multiplicity: Ints) -> Ints:
+        """The largest of the log-weights plus Gumbel noise."""
+        sizes = np.diff(offsets)
+        starts = offsets[:-1]
+        best = np.minimum.reduceat(scores, starts)
+        rate = np.repeat([float(r) for r in rates], sizes)
+        with np.errstate(divide="ignore"):
+            keys = np.log(multiplicity) - rate * (scores - np.repeat(best, sizes))
+        keys = keys + self.rng.gumbel(size=scores.size)
+        top = np.flatnonzero(keys == np.repeat(np.maximum.reduceat(keys, starts), sizes))
+        first = np.searchsorted(top, starts)
+        return top[first] - starts
+
+    def below(self, sizes: Ints) -> Ints:
+        """See :class:`Draws`."""
+        return self.rng.integers(0, sizes)
+
+    def perturb(self, values: Ints, rate: Fraction) -> Ints:
+        """See :class:`Draws`."""
+        return values + np.asarray(noise.simulate.two_sided_geometrics(self.rng, rate, values.shape))
+
+    def geometrics(self, rate: Fraction, size: int) -> Ints:
+        """See :class:`Draws`."""
+        return np.asarray(noise.simulate.two_sided_geometrics(self.rng, rate, size))
+
+    def rounded_gaussians(self, variance: Fraction, size: int) -> Ints:
+        """See :class:`Draws`."""
+        return np.asarray(noise.simulate.rounded_gaussians(self.rng, variance, size))
+
+    def words(self, size: int) -> NDArray[np.uint64]:
+        """See :class:`Draws`."""
+        return self.rng.integers(0, 1 << 64, size, np.uint64)
+
+
+def require_exact(draws: Any) -> ExactDraws:
+    """``draws``, refused unless they are exact: what every public entry that releases asks first."""
+    if not isinstance(draws, ExactDraws):
+        raise InputError(
+            f"A release takes ExactDraws only, not {type(draws).__name__}: other draws are not private. Use "
+            "simulate() for planning."
+        )
+    return draws
