@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.privacy.guarantee import Guarantee
+if TYPE_CHECKING:
+    from isotone.privacy.guarantee import Guarantee
 
 __all__ = ["Error", "Mechanism", "Progress", "no_progress"]
 

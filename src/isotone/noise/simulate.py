@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isotone.errors import InputError
 from isotone.noise.simulated import Simulated
-from isotone.privacy.guarantee import Number, positive
+from isotone.privacy.checks import Number, positive
 
 __all__ = [
     "choose_exponential",

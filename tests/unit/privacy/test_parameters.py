@@ -200,9 +200,9 @@ def test_the_size_of_a_table_may_have_any_width(name: str) -> None:
 
 
 def test_a_distribution_is_privatised_for_the_unit_given() -> None:
-    made = tables.privatize_distribution(
-        [0, 1, 2], np.uint8(3), 1, contributions=np.uint8(200), neighbours="replace"
-    )  # pyright: ignore[reportArgumentType]
+    upper: Any = np.uint8(3)
+    unit: Any = np.uint8(200)
+    made = tables.privatize_distribution([0, 1, 2], upper, 1, contributions=unit, neighbours="replace")
     assert made.guarantee.epsilon == 1
     assert type(made.upper) is int
 

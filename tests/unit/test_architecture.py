@@ -1,0 +1,132 @@
+"""The arrows of the house point down: what each package may import, lazy imports included."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import isotone
+
+SOURCE = Path(isotone.__file__).parent
+
+FLOORS: list[set[str]] = [
+    {"errors", "mechanism", "kernels", "lazy", "privacy.checks"},  # checks of numbers know errors only
+    {"noise", "order"},
+    {"privacy"},
+    {"reading"},
+    {"counts", "tables", "curves"},
+    {"published"},
+    {"ledger"},
+    {"audit", "interop"},
+    {"release"},
+    {"cli"},
+    {"", "__main__"},  # the package itself
+]
+"""From the ground up. Rooms of one floor know nothing of each other, the ground floor excepted."""
+
+DOORS: dict[tuple[str, str], str] = {
+    ("counts", "published.counts"): "L2Mechanism and LpMechanism are public names of counts",
+    (
+        "tables",
+        "published.tables",
+    ): "polytope, scales and fixed_point(constructor=…) are public names of tables",
+    (
+        "curves.chain",
+        "published.curves",
+    ): "method='threshold' and shape trees are public options of estimators",
+    ("curves.poset", "published.curves"): "method='threshold' is a public option of estimators",
+}
+"""Public names whose code lives in ``published``: the only arrows that may point up."""
+
+
+def floor_of(module: str) -> int:
+    """The floor of a module, written without the leading ``isotone``; the longest name decides."""
+    parts = module.split(".")
+    for length in range(len(parts), 0, -1):
+        for height, rooms in enumerate(FLOORS):
+            if ".".join(parts[:length]) in rooms:
+                return height
+    raise AssertionError(f"isotone.{module} stands on no floor: add its package to FLOORS.")
+
+
+def imports(path: Path, source: str) -> Iterator[str]:
+    """Every module of isotone that a file imports at any depth, but for types only."""
+    here = path.relative_to(SOURCE).parts
+    tree = ast.parse(source)
+    types_only = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for part in node.body
+        for inner in ast.walk(part)
+    }
+    for node in ast.walk(tree):
+        if node in types_only:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "isotone")
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                base = ".".join(["isotone", *here[: len(here) - node.level], *filter(None, [node.module])])
+            if base == "isotone":
+                yield from (f"isotone.{alias.name}" for alias in node.names)
+            elif base.startswith("isotone."):
+                yield base
+        elif isinstance(node, ast.Constant) and re.fullmatch(r"isotone(\.\w+)+", str(node.value)):
+            yield str(node.value)  # a name that is imported when asked for
+
+
+def wrong(module: str, imported: str) -> bool:
+    """Whether the arrow from one module to another points up, or to a neighbour on its floor."""
+    if module.split(".")[0] == imported.split(".")[0]:
+        return False
+    if any(module.startswith(door) and imported.startswith(to) for door, to in DOORS):
+        return False
+    above, below = floor_of(module), floor_of(imported)
+    return above < below or (above == below != 0)
+
+
+def arrows() -> Iterator[tuple[str, str]]:
+    for path in sorted(SOURCE.rglob("*.py")):
+        parts = path.relative_to(SOURCE).with_suffix("").parts
+        module = ".".join(part for part in parts if part != "__init__")
+        for imported in imports(path, path.read_text()):
+            known = SOURCE.joinpath(*imported.split(".")[1:])
+            if known.exists() or known.with_suffix(".py").exists():
+                yield module, imported.removeprefix("isotone.")
+
+
+def test_no_arrow_points_up() -> None:
+    found = list(arrows())
+    assert len(found) > 500  # the walk sees the whole package
+    assert [f"{module} -> {imported}" for module, imported in found if wrong(module, imported)] == []
+
+
+def test_every_package_stands_on_a_floor() -> None:
+    for path in SOURCE.iterdir():
+        if path.name != "__pycache__" and path.name != "py.typed":
+            floor_of("" if path.stem == "__init__" else path.stem)
+
+
+def test_the_walk_sees_lazy_relative_and_named_imports() -> None:
+    source = (
+        "def f():\n    from isotone.release import spec\n"
+        "from .. import errors\nfrom isotone import cli\n"
+        "HOMES = {'x': 'isotone.ledger.stores'}\n"
+        "if TYPE_CHECKING:\n    from isotone.audit import exact\n"
+    )
+    seen = set(imports(SOURCE / "order" / "poset.py", source))
+    assert seen == {"isotone.release", "isotone.errors", "isotone.cli", "isotone.ledger.stores"}
+
+
+def test_arrows_that_point_up_or_sideways_are_wrong() -> None:
+    assert wrong("order.poset", "privacy.unit")
+    assert wrong("counts.plan", "tables.plan")
+    assert wrong("interop.opendp", "release.recipes")
+    assert wrong("noise.bits", "order.poset")
+    assert wrong("counts.plan", "published.tables.lp")
+    assert not wrong("noise.simulate", "privacy.checks")
+    assert not wrong("release.spec", "reading.sources")
