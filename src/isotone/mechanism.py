@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,16 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from isotone.privacy.guarantee import Guarantee
 
-__all__ = ["Error", "Mechanism", "Progress", "no_progress"]
+__all__ = [
+    "Error",
+    "HasGuarantee",
+    "HasLogDensity",
+    "HasMethod",
+    "HasTotal",
+    "Mechanism",
+    "Progress",
+    "no_progress",
+]
 
 Progress = Callable[[float, str], None]
 """Called as ``progress(fraction_done, what)`` during long work; fractions never go back."""
@@ -27,29 +36,75 @@ def no_progress(fraction: float, what: str) -> None:
     """Ignore progress."""
 
 
-@runtime_checkable
-class Mechanism(Protocol):
-    """What every mechanism can do.
+Statistic = TypeVar("Statistic", contravariant=True)
+Output = TypeVar("Output", covariant=True)
 
-    ``log_density(output, statistic)`` (continuous) or ``probability(output, statistic)`` (discrete) exist
-    besides where they are explicit; audits look for them.
-    """
+
+@runtime_checkable
+class HasGuarantee(Protocol):
+    """Anything that says what it promises."""
 
     @property
     def guarantee(self) -> Guarantee:
         """What a release promises."""
         ...
 
+
+@runtime_checkable
+class Mechanism(HasGuarantee, Protocol[Statistic, Output]):
+    """What every mechanism can do: ``Statistic`` goes into a release, ``Output`` comes out."""
+
     def error(self) -> Any:
         """How far a release is from the truth, from the mechanism's own distribution, without data."""
         ...
 
-    def release(self, statistic: Any) -> Any:
+    def release(self, statistic: Statistic, /) -> Output:
         """An exact private draw, from cryptographic bits."""
         ...
 
-    def simulate(self, *args: Any, **kwargs: Any) -> Any:
-        """A float draw from a seeded generator, for planning only; its type is :class:`Simulated`."""
+    def simulate(self, what: Any, /, rng: np.random.Generator) -> Any:
+        """Float draws from a seeded generator, for planning only; their type is :class:`Simulated`.
+
+        ``what`` is the number of draws where the noise does not depend on the statistic, and a public statistic
+        to try the mechanism on elsewhere.
+        """
+        ...
+
+
+@runtime_checkable
+class HasTotal(Protocol):
+    """A mechanism that may release the number of records along with the counts, for free."""
+
+    @property
+    def has_total(self) -> bool:
+        """Whether it does, with these parameters."""
+        ...
+
+    def release_with_total(self, counts: Any, records: int) -> tuple[NDArray[np.int64], int]:
+        """The counts and the number of records, both with noise."""
+        ...
+
+    def total_variance(self) -> float:
+        """The variance of the noise on the number of records."""
+        ...
+
+
+@runtime_checkable
+class HasLogDensity(Protocol):
+    """A mechanism whose noise has an explicit density: its scale is all that a budget changes."""
+
+    def log_density(self, output: Any, counts: Any = None) -> NDArray[np.float64]:
+        """The log density of outputs given the statistic."""
+        ...
+
+
+@runtime_checkable
+class HasMethod(Protocol):
+    """A mechanism that was found by one of several methods."""
+
+    @property
+    def method(self) -> Any:
+        """Which, to be shown."""
         ...
 
 

@@ -14,7 +14,7 @@ from isotone.counts.candidates import Build, Setting, candidates
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError
-from isotone.mechanism import Progress, no_progress
+from isotone.mechanism import HasLogDensity, HasMethod, Progress, no_progress
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.calibration import sigma_squared
 from isotone.privacy.checks import Number, confidence_level, exact, one_of, whole_number
@@ -111,7 +111,7 @@ class Row:
     @property
     def note(self) -> str:
         """What else to know: how an order beyond exact reach is handled, and whether records must be cut."""
-        method = str(getattr(self.mechanism, "method", ""))
+        method = str(self.mechanism.method) if isinstance(self.mechanism, HasMethod) else ""
         cut = f"records cut to {self.mechanism.max_size}" if self.mechanism.max_size is not None else ""
         return ", ".join(part for part in (method, cut) if part)
 
@@ -173,7 +173,7 @@ class Plan:
         """
         shrink = error / max(_width(row.mechanism, confidence, simultaneous), 0.5)
         budget = self._scaled_budget(row.mechanism.guarantee, shrink)
-        if hasattr(row.mechanism, "log_density"):
+        if isinstance(row.mechanism, HasLogDensity):
             return _round_up(budget)
 
         def is_enough(budget: float) -> bool:

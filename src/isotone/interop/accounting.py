@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from dp_accounting import dp_event
@@ -33,6 +33,7 @@ from isotone.counts.mechanisms.discrete_gaussian import DiscreteGaussianMechanis
 from isotone.counts.mechanisms.gaussian import GaussianMechanism
 from isotone.counts.mechanisms.order_gaussian import OrderGaussianMechanism
 from isotone.errors import InputError
+from isotone.mechanism import HasGuarantee
 from isotone.privacy.guarantee import Guarantee
 
 __all__ = ["event", "pld"]
@@ -98,13 +99,21 @@ def event(promise: Any) -> dp_event.DpEvent:
 
 
 def _guarantee(promise: Any) -> Guarantee:
-    found = promise if isinstance(promise, Guarantee) else getattr(promise, "guarantee", None)
-    found = found or getattr(promise, "guarantee_", None)
-    if not isinstance(found, Guarantee):
-        raise InputError(
-            f"Pass a Guarantee, a mechanism or a fitted estimator, not a {type(promise).__name__}."
-        )
-    return found
+    if isinstance(promise, Guarantee):
+        return promise
+    if isinstance(promise, HasGuarantee):
+        return promise.guarantee
+    if isinstance(promise, _Fitted):
+        return promise.guarantee_
+    raise InputError(f"Pass a Guarantee, a mechanism or a fitted estimator, not a {type(promise).__name__}.")
+
+
+@runtime_checkable
+class _Fitted(Protocol):
+    """A fitted estimator, with scikit-learn's underscore."""
+
+    @property
+    def guarantee_(self) -> Guarantee: ...
 
 
 def _noise_multiplier(promise: Any) -> float | None:

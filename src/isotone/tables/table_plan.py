@@ -19,6 +19,7 @@ from isotone.privacy.unit import Unit
 from isotone.tables.distribution.distribution import DistributionLike
 from isotone.tables.matrices.fixed_point import fixed_point, truncated_geometric
 from isotone.tables.shapes import Shape, apportioned, guessed
+from isotone.tables.top_coding import Counts
 from isotone.tables.two_stage import TwoStageMechanism
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class Planned:
     """
 
     name: str
-    mechanism: Mechanism
+    mechanism: Mechanism[Counts, NDArray[np.int64]]
     share: Fraction
     count_error: float
     within: int
@@ -83,7 +84,7 @@ class TablePlan:
     draws: int
 
     @property
-    def best(self) -> Mechanism:
+    def best(self) -> Mechanism[Counts, NDArray[np.int64]]:
         """The mechanism of the first row."""
         return self.rows[0].mechanism
 

@@ -329,3 +329,31 @@ def test_equal_orders_with_other_sequences_of_elements_get_their_own_mechanism()
             bridge.table_domain(), dp.symmetric_distance(), Poset(elements, relations), 1e6
         )
         assert dict(zip(elements, measure(answers).tolist(), strict=True)) == {"a": 1, "b": 1, "c": 2}
+
+
+NARROW = np.uint8(2)
+
+
+@pytest.mark.parametrize("contributions", [1, 2, NARROW])
+@pytest.mark.parametrize(("neighbours", "metric"), [("add-remove", "symmetric"), ("replace", "change_one")])
+@pytest.mark.parametrize("d", [1, 3])
+def test_a_map_is_the_largest_loss_of_a_group_of_units(contributions, neighbours, metric, d):
+    """The loss of every change that d units can make, from the exact law: at most the map, and reached."""
+    import polars as pl
+
+    Q, k = Poset.antichain("ab"), int(contributions)
+    mechanism = counts.DiscreteLaplaceMechanism(Q, "1/2", neighbours, contributions)
+    rows = getattr(dp, f"{metric}_id_distance")(pl.col("person"))
+    made = bridge.make_counts(bridge.table_domain(), rows, mechanism)
+    records = [(0, 0), (1, 0), (0, 1), (1, 1)]
+    moves = [tuple(k * x for x in r) for r in records]  # a unit whose k records are alike moves farthest
+    if neighbours == "replace":
+        moves = [tuple(a - b for a, b in zip(m, n, strict=True)) for m in moves for n in moves]
+    outputs = np.stack(np.meshgrid(*[np.arange(-30, 31)] * 2), axis=-1).reshape(-1, 2)
+    before = mechanism.log_probability(outputs)
+    loss = max(
+        float(np.max(np.abs(mechanism.log_probability(outputs - d * np.array(move)) - before)))
+        for move in moves
+    )
+    assert loss <= made.map(d) + 1e-9
+    assert loss == pytest.approx(made.map(d))

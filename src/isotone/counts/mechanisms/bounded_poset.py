@@ -130,7 +130,7 @@ class BoundedPosetMechanism(PosetMechanism):
             sums += [kept @ square, kept**2 @ square, kept**2 @ square**2]
         mean = sums[0] / weight
         spread = sums[2] - 2 * mean * sums[1] + mean**2 * squared
-        return weight / draws, Error(mean, "simulated", np.sqrt(np.maximum(spread, 0.0)) / weight)
+        return float(weight / draws), Error(mean, "simulated", np.sqrt(np.maximum(spread, 0.0)) / weight)
 
     def _integer_noise(self) -> Ints:
         while True:

@@ -13,6 +13,7 @@ from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.errors import InputError
 from isotone.interop.opendp.maps import measure_and_map
 from isotone.interop.opendp.spaces import Adjacency, require_rows
+from isotone.mechanism import HasTotal
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.answers import Answers
@@ -70,7 +71,7 @@ def make_counts(
 
 
 def _with_total(mechanism: Any) -> Callable[[NDArray[np.int64], int], Any]:
-    if not getattr(mechanism, "has_total", False):
+    if not (isinstance(mechanism, HasTotal) and mechanism.has_total):
         raise InputError(
             f"{type(mechanism).__name__} does not give the number of records for free. Leave out total=True."
         )

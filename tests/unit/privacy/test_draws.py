@@ -1,0 +1,131 @@
+"""Only exact draws make a release, and the three forms of draws have one law."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import isotone.counts as counts
+import isotone.tables as tables
+from isotone.errors import InputError
+from isotone.mechanism import HasTotal
+from isotone.noise import Simulated, refuse_simulated
+from isotone.order import Poset
+from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
+
+
+class Exhaustive:
+    """Stands for the draws of tests that walk through all outcomes: the outcome of least effort each time."""
+
+    def choice(self, scores: Any, rate: Fraction) -> int:
+        return 0
+
+    def segments(self, scores: Any, offsets: Any, rates: Any, multiplicity: Any) -> Any:
+        return np.zeros(len(offsets) - 1, np.int64)
+
+    def below(self, sizes: Any) -> Any:
+        return np.zeros(len(sizes), np.int64)
+
+    def perturb(self, values: Any, rate: Fraction) -> Any:
+        return values
+
+    def geometrics(self, rate: Fraction, size: int) -> Any:
+        return np.zeros(size, np.int64)
+
+    def rounded_gaussians(self, variance: Fraction, size: int) -> Any:
+        return np.zeros(size, np.int64)
+
+    def words(self, size: int) -> Any:
+        return np.zeros(size, np.uint64)
+
+
+OTHERS: list[Draws] = [SeededDraws(np.random.default_rng(0)), Exhaustive()]
+PAIR = Poset.chain("ab")
+BUILT: list[Any] = [
+    counts.PosetMechanism(PAIR, 1),
+    counts.BoundedPosetMechanism(Poset.antichain("ab"), 1, max_size=1),
+    counts.LaplaceMechanism(PAIR, 1),
+    counts.DiscreteLaplaceMechanism(PAIR, 1),
+    counts.LInfinityMechanism(PAIR, 1),
+    counts.HierarchicalMechanism(PAIR, 1),
+    counts.GaussianMechanism(PAIR, rho=1),
+    counts.DiscreteGaussianMechanism(PAIR, rho=1),
+    counts.OrderGaussianMechanism(PAIR, rho=1),
+    tables.TwoStageMechanism(3, 1),
+    tables.truncated_geometric(4, 1),
+    tables.staircase(4, 1),
+    tables.discrete_gaussian(4, 1, "1e-6"),
+    tables.fixed_point([0.5, 0.3, 0.1, 0.1], 1),
+]
+
+
+def releasing() -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
+    """Every public entry of counts and tables that releases, with arguments that it takes."""
+    for m in BUILT:
+        yield f"{type(m).__name__}.release", m.release, ([3, 3],)
+        if isinstance(m, HasTotal) and m.has_total:
+            yield f"{type(m).__name__}.release_with_total", m.release_with_total, ([3, 3], 5)
+    yield "release_in_full", tables.TwoStageMechanism(3, 1).release_in_full, ([3, 3],)
+    yield "privatize_distribution", tables.privatize_distribution, ([0, 1], 3, 1)
+
+
+ENTRIES = list(releasing())
+
+
+@pytest.mark.parametrize(("name", "entry", "arguments"), ENTRIES, ids=[name for name, _, _ in ENTRIES])
+def test_no_entry_that_releases_takes_other_draws_or_what_they_made(
+    name: str, entry: Any, arguments: Any
+) -> None:
+    for other in OTHERS:
+        for keyword in ("draws", "choices", "rng"):
+            with pytest.raises(TypeError):
+                entry(*arguments, **{keyword: other})
+        with pytest.raises((TypeError, InputError)):
+            entry(*arguments, other)
+    with pytest.raises(InputError, match="simulate"):
+        entry(Simulated.wrap(np.array(arguments[0])), *arguments[1:])
+    taken = inspect.signature(entry).parameters.values()
+    assert not any("Draws" in str(p.annotation) and "ExactDraws" not in str(p.annotation) for p in taken)
+
+
+@pytest.mark.parametrize("other", OTHERS, ids=lambda other: type(other).__name__)
+def test_a_two_stage_run_with_other_draws_is_marked_as_simulated(other: Draws) -> None:
+    run = tables.TwoStageMechanism(3, 1).run(np.array([0, 3, 1, 1]), other)
+    assert isinstance(run.values, Simulated)
+    with pytest.raises(InputError, match="simulate"):
+        refuse_simulated(run.values)
+    exact = tables.TwoStageMechanism(3, 1).run(np.array([0, 3, 1, 1]), ExactDraws())
+    assert not isinstance(exact.values, Simulated)
+
+
+def test_a_release_asks_for_exact_draws_by_type() -> None:
+    exact = ExactDraws()
+    assert require_exact(exact) is exact
+    for other in (*OTHERS, None, ExactDraws, np.random.default_rng(0)):
+        with pytest.raises(InputError, match="ExactDraws only"):
+            require_exact(other)
+
+
+def test_exact_and_seeded_draws_have_one_law() -> None:
+    """Means and second moments, each within 5.5 standard errors: a false alarm in 1e-7 of runs."""
+    size, rate = 40_000, Fraction(1, 2)
+    seeded: Draws = SeededDraws(np.random.default_rng(1))
+    q = float(np.exp(-0.5))
+    second = 2 * q / (1 - q) ** 2
+    fourth = second * (1 + 10 * q + q * q) / (1 - q) ** 2
+    for draws in (ExactDraws(), seeded):
+        for drawn in (draws.geometrics(rate, size), draws.perturb(np.zeros(size, np.int64), rate)):
+            assert abs(np.mean(drawn)) < 5.5 * (second / size) ** 0.5
+            off = abs(np.mean(drawn.astype(float) ** 2) - second)
+            assert off < 5.5 * ((fourth - second**2) / size) ** 0.5
+            assert abs(1.1**2 * second - second) > 5.5 * ((fourth - second**2) / size) ** 0.5
+        below = draws.below(np.full(size, 3, np.int64))
+        assert max(abs(np.bincount(below, minlength=3) / size - 1 / 3)) < 5.5 * (2 / 9 / size) ** 0.5
+        picked = [draws.choice(np.array([0, 1]), Fraction(1)) for _ in range(2_000)]
+        p = float(np.exp(-1) / (1 + np.exp(-1)))
+        assert abs(np.mean(picked) - p) < 5.5 * (p * (1 - p) / 2_000) ** 0.5
