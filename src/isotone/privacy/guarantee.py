@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from isotone.errors import InputError
-from isotone.privacy.adjacency import Neighbours, checked_neighbours
+from isotone.privacy.adjacency import Neighbours, adjacency, checked_neighbours
 from isotone.privacy.checks import Kind, Number, exact, one_of, plain_text, positive
 
 __all__ = ["Guarantee", "Kind", "Neighbours", "Number", "exact", "positive"]
@@ -105,7 +105,7 @@ class Guarantee:
         a unit says nothing about one that disappears. Promise add-remove for the parts, and use :meth:`replacing`.
         """
         self._require_same_setting(other)
-        if self.neighbours == "replace":
+        if adjacency(self.neighbours).exchanges:
             raise InputError(
                 "Under 'replace' a unit may move from one part to the other, which neither promise covers. "
                 "Promise 'add-remove' for each part; replacing() says what follows."
