@@ -16,27 +16,23 @@ from numpy.typing import NDArray
 
 from isotone.errors import InputError
 from isotone.noise.bits import random_below, random_bits
-from isotone.noise.bulk import SMALLEST_RATE
-from isotone.noise.exponential import LazyExponentials
+from isotone.noise.exponential import LazyExponentials, first_places
 
 __all__ = ["rounded_cube"]
-
-FIRST_PLACES = 24  # binary places of G that are read at first
 
 
 def rounded_cube(rate: Fraction, size: int) -> NDArray[np.int64]:
     """``round(y)`` for a vector ``y`` of ``size`` numbers with density ∝ ``exp(-rate · max|y|)``, exactly.
 
-    The rate must be at least ``2**-44``, so that values fit 64 bits.
+    The rate must be at least ``2**-44``, and ``(size + 1) / rate`` at most ``2**56``, so that values fit 64 bits
+    (docs/theory/sampling.md, section 5).
 
     >>> rounded_cube(Fraction(10**6), 3)
     array([0, 0, 0])
     """
-    if rate < 2 * SMALLEST_RATE:
-        raise InputError(
-            f"Noise in a cube needs a rate of at least 2**-44, not {rate}: values may not fit 64 bits."
-        )
-    half_side = _HalfSide(rate, size + 1)
+    if size < 0:
+        raise InputError(f"Noise in a cube needs a size of 0 or above, not {size}.")
+    half_side = _HalfSide(rate, size)
     bound = half_side.rounded()
     values = np.zeros(size, dtype=np.int64)
     for x in range(size if bound else 0):
@@ -48,15 +44,14 @@ def rounded_cube(rate: Fraction, size: int) -> NDArray[np.int64]:
 
 
 class _HalfSide:
-    """A sum ``G`` of exponential variables whose binary digits are read on demand.
+    """The half-side ``G`` of a cube of ``size`` dimensions, a sum of ``size + 1`` exponentials, read on demand.
 
     ``2**places · G`` is at or above ``floor`` and below ``floor + terms``.
     """
 
-    def __init__(self, rate: Fraction, terms: int) -> None:
-        self.terms = terms
-        places = min(FIRST_PLACES, int(rate / SMALLEST_RATE).bit_length() - 1)
-        self.digits = LazyExponentials(rate, terms, places)
+    def __init__(self, rate: Fraction, size: int) -> None:
+        self.terms = size + 1
+        self.digits = LazyExponentials(rate, self.terms, first_places(rate, self.terms, size))
 
     @property
     def places(self) -> int:

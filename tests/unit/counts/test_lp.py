@@ -1,4 +1,5 @@
 import math
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -150,3 +151,19 @@ def test_quantiles_without_a_closed_form_come_from_a_fixed_simulation():
 def test_a_rate_too_small_for_64_bits_is_refused():
     with pytest.raises(InputError, match="at least"):
         rounded_cube(LInfinityMechanism(Poset.chain("a"), "1e-15").rate, 1)
+
+
+@pytest.mark.parametrize(("rate", "size"), [(Fraction(1, 2**44), 2**18), (Fraction(1, 2**44), 2**12)])
+def test_a_cube_too_large_for_64_bits_is_refused_before_anything_is_drawn(rate, size, monkeypatch):
+    monkeypatch.setattr("isotone.noise.cube.LazyExponentials", lambda *_: pytest.fail("it drew"))
+    with pytest.raises(InputError, match="at least"):
+        rounded_cube(rate, size)
+    with pytest.raises(InputError, match="size"):
+        rounded_cube(Fraction(1), -1)
+
+
+@pytest.mark.parametrize(("rate", "size"), [(Fraction(1, 2**44), 2**12 - 1), (Fraction(1, 2**21), 2**17)])
+def test_the_largest_cubes_at_small_rates_can_be_drawn(rate, size):
+    # with a fixed number of first places the second raised OverflowError, whatever the draw
+    values = np.abs(rounded_cube(rate, size))
+    assert 0 < values.max() < 4 * (size + 1) / rate

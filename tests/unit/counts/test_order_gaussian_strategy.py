@@ -135,6 +135,29 @@ def test_solving_in_integers_is_exact_for_noise_whose_sums_exceed_64_bits(kind: 
 
 
 @pytest.mark.parametrize("kind", ["forest", "dense", "chain", "plain"])
+def test_ties_too_commute_with_adding_integers_to_the_counts(kind: str) -> None:
+    strategy = some_strategy(kind)
+    Q = matrix_of(strategy)
+    pivots = np.rint(strategy.diagonal()).astype(np.int64)
+    tied = Q.sum(axis=1) - pivots // 2  # every row with an even pivot is left at exactly half of it
+    assert np.any(pivots % 2 == 0)
+    rng = np.random.default_rng(7)
+    for _ in range(20):
+        counts = rng.integers(-3, 4, strategy.rows)
+        shifted = strategy.solve_integers(tied + Q @ counts)
+        np.testing.assert_array_equal(shifted, strategy.solve_integers(tied) + counts)
+
+
+def test_halves_are_rounded_up_and_halves_to_even_would_break_the_proof() -> None:
+    strategy = plain_strategy(1, 1, 1)
+    assert matrix_of(strategy).tolist() == [[2]]
+    solved = [int(strategy.solve_integers(np.array([w]))[0]) for w in range(-3, 4)]
+    assert solved == [-1, -1, 0, 0, 1, 1, 2]  # one count more is two more of the noise, and one more here
+    to_even = np.rint(np.arange(-3, 4) / 2)
+    assert not np.array_equal(to_even[:-2] + 1, to_even[2:])
+
+
+@pytest.mark.parametrize("kind", ["forest", "dense", "chain", "plain"])
 def test_solving_in_integers_rounds_the_real_solution(kind: str) -> None:
     strategy = some_strategy(kind)
     noise = np.random.default_rng(4).integers(-(2**33), 2**33, strategy.rows)

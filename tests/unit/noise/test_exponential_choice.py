@@ -154,6 +154,27 @@ def test_words_that_run_out_are_fetched_and_no_segment_is_lost(monkeypatch):
     assert len(asked) == 10
 
 
+def test_words_that_come_in_drops_give_the_same_choices_as_all_at_once(monkeypatch):
+    stream = np.random.default_rng(3).integers(0, 2**64, 4_000, dtype=np.uint64)
+    scores = np.random.default_rng(4).integers(0, 6, 300)
+
+    def choices(at_once):
+        place = 0
+
+        def words(count):
+            nonlocal place
+            size = count if at_once else 2
+            place += size
+            return stream[place - size : place]
+
+        monkeypatch.setattr(exponential_choice, "random_words", words)
+        return choose_exponential_segments(scores, np.arange(0, 301, 3), Fraction(1, 2)).tolist()
+
+    in_drops = choices(at_once=False)
+    assert in_drops == choices(at_once=True)
+    assert set(in_drops) == {0, 1, 2}
+
+
 def test_the_best_score_wins_at_an_enormous_rate():
     for rate in (Fraction(10**6), Fraction(10**40)):
         assert choose_exponential([4, 2, 9, 3], rate) == 1
