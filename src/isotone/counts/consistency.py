@@ -34,9 +34,9 @@ def consistent(
     records. With ``integers`` the result is rounded; rounding keeps the order, because it is the same for
     every element.
 
-    Applied to a release it is post-processing: it never weakens the guarantee. It never moves the vector
-    further, in weighted squares, from *any* consistent vector, so in particular not from the true one
-    (docs/theory/consistency.md, section 1).
+    Applied to a release it is post-processing: it never weakens the guarantee. Before rounding it never moves
+    the vector further, in weighted squares, from *any* consistent vector that keeps ``upper``, so in particular
+    not from the true one; rounding may, by at most a half for each count (docs/theory/consistency.md, section 1).
 
     >>> from isotone.order import Poset
     >>> P = Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])

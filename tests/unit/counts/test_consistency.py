@@ -47,6 +47,20 @@ def test_the_result_is_possible_closer_to_every_possible_vector_and_rounding_kee
     assert np.sum(weights * (fitted - truth) ** 2) <= np.sum(weights * (noisy - truth) ** 2) + 1e-9
 
 
+def test_rounding_may_move_away_from_the_truth_by_at_most_a_half_each():
+    P = Poset.chain("ab")
+    release, truth = np.array([1, 0]), np.array([1, 1])
+    fitted, rounded = consistent(P, release), consistent(P, release, integers=True)
+    assert fitted.tolist() == [0.5, 0.5]
+    assert np.abs(rounded - fitted).max() <= 0.5
+    assert np.sum((fitted - truth) ** 2) < np.sum((release - truth) ** 2) < np.sum((rounded - truth) ** 2)
+
+
+def test_a_bound_below_the_true_counts_may_move_away_from_them():
+    P, truth = Poset.chain("ab"), np.array([5, 9])
+    assert np.sum((consistent(P, truth, upper=7) - truth) ** 2) > 0
+
+
 def test_a_mechanism_trusts_each_count_by_its_variance(survey):
     m = HierarchicalMechanism(Poset.chain("abc"), 1)
     variance = m.error().variance

@@ -63,6 +63,67 @@ def test_the_closed_form_equals_highs_for_random_distributions_and_convex_losses
         assert abs(mechanism.count_error(z, loss) - least) <= 1e-10 * max(1.0, np.abs(loss).max())
 
 
+def joint(z: np.ndarray, T: np.ndarray) -> np.ndarray:
+    """The probability that input and output are at most i and j."""
+    return np.cumsum(np.cumsum(z[:, None] * T, axis=0), axis=1)
+
+
+def test_the_joint_law_is_largest_everywhere() -> None:
+    """Theorem 2, part 2: each entry alone is maximised by a linear program, and the closed form attains all."""
+    rng = np.random.default_rng(6)
+    for _ in range(12):
+        n = int(rng.integers(2, 6))
+        z, target = random_distribution(n, rng), random_distribution(n, rng)
+        best = joint(z, fixed_point(z, 1, target=target).matrix())
+        for i, j in np.ndindex(n, n):
+            inside = np.zeros((n, n))
+            inside[: i + 1, : j + 1] = z[: i + 1, None]
+            assert -solve(-inside, 1.0, z, target) == pytest.approx(best[i, j], abs=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["absolute", "squared"])
+def test_the_optimum_is_unique_where_it_should_be(loss: Any) -> None:
+    """Theorem 2, part 4: among all optimal mechanisms no entry of the rows in the support can be changed."""
+    from scipy.optimize import linprog
+
+    rng = np.random.default_rng(7)
+    n, a = 4, np.exp(-1.0)
+    for z in (np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.0, 0.5, 0.5, 0.0])):
+        costs = z[:, None] * loss_matrix(loss, n)
+        T = fixed_point(z, 1).matrix()
+        private = [
+            (sign, i, j) for sign in (0, 1) for i in range(n - 1) for j in range(n)
+        ]  # a·T[i, j] ≤ T[i + 1, j] and the other way round
+        above = np.zeros((len(private) + 1, n, n))
+        for row, (sign, i, j) in zip(above, private, strict=False):
+            row[i + sign, j], row[i + 1 - sign, j] = a, -1
+        above[-1] = costs
+        limits = np.append(np.zeros(len(private)), np.sum(costs * T) + 1e-11)
+        equal = np.concatenate(
+            [np.eye(n)[:, :, None] * np.ones(n), np.eye(n)[:, None, :] * z[None, :, None]]
+        ).reshape(2 * n, -1)
+        held = [i for i in range(n) if z[: i + 1].any() and z[i:].any()]
+        for _ in range(6):
+            way = np.zeros((n, n))
+            way[held] = rng.normal(size=(len(held), n))
+            found = linprog(
+                way.ravel(), above.reshape(len(above), -1), limits, equal, np.append(np.ones(n), z)
+            )
+            assert found.fun == pytest.approx(np.sum(way * T), abs=1e-6)
+
+
+def test_a_loss_that_is_not_monge_has_distributions_where_the_closed_form_is_beaten() -> None:
+    """Theorem 2, part 5: with a positive second difference at (i, j), the constant mechanism is better."""
+    n = 4
+    for i, j in np.ndindex(n - 1, n - 1):
+        loss = np.zeros((n, n))
+        loss[i, j] = 1.0  # its second difference at (i, j) is 1
+        z, target = np.zeros(n), np.zeros(n)
+        z[i : i + 2], target[j : j + 2] = 0.5, 0.5
+        constant = float(z @ loss @ target)
+        assert fixed_point(z, 1, target=target).count_error(z, loss) > constant + 0.05
+
+
 @pytest.mark.parametrize("epsilon", [1e-6, 0.01, 0.7, 5, 20, 60])
 @pytest.mark.parametrize("n", [1, 2, 3, 40, 300])
 def test_rows_sum_to_one_the_distribution_is_kept_and_neighbours_are_close(n: int, epsilon: float) -> None:
