@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from isotone.errors import InputError
 
-__all__ = ["random_below", "random_bits", "random_words"]
+__all__ = ["random_below", "random_bits", "random_salt", "random_words"]
 
 
 def random_bits(count: int) -> int:
@@ -52,3 +52,12 @@ def random_words(count: int) -> NDArray[np.uint64]:
     if count < 0:
         raise InputError(f"The number of random words must be at least 0, not {count}.")
     return np.frombuffer(bytearray(os.urandom(8 * count)), dtype=np.uint64)
+
+
+def random_salt() -> bytes:
+    """16 bytes that decide which rows of a unit count; drawn for each attempt, used once and stored nowhere.
+
+    >>> len(random_salt())
+    16
+    """
+    return os.urandom(16)

@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
+from isotone.reading.contributions import UNIT, at_most, check_contributions
 from isotone.reading.numbers import as_integer
 from isotone.reading.sources import Frame, collect, open_source
 from isotone.reading.texts import as_text, as_unit, name_text
 
 __all__ = ["CategorySource", "count_categories"]
 
-_CATEGORY, _UNIT, _COUNT, _RANK = "isotone_category", "isotone_unit", "isotone_count", "isotone_rank"
+_CATEGORY, _COUNT = "isotone_category", "isotone_count"
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class CategorySource:
     """Microdata (a row says that a unit is in a category), or aggregated rows with a column of counts.
 
     ``categories`` is the public list; rows of other categories are ignored, absent categories count 0. A unit
-    in more than ``contributions`` categories counts in the first of them, in alphabetical order.
+    in more than ``contributions`` categories counts in that many of them, chosen with equal probability.
     With ``count`` each row carries the count of its category: whole numbers, clamped to [0, ``upper``];
     whatever else stands there counts as 0. The rows of one category are added up.
     """
@@ -43,6 +44,8 @@ class CategorySource:
         if len(set(texts)) < len(texts):
             twice = sorted({name for name in texts if texts.count(name) > 1})
             raise InputError(f"categories must be distinct; {twice[0]!r} is there twice.")
+        if self.unit is not None:
+            check_contributions(self.contributions, self.unit)
         if self.count is not None and self.unit is not None:
             raise InputError("Rows that are already counts (count=) have no unit: leave out unit= or count=.")
 
@@ -57,8 +60,11 @@ class CategorySource:
         return open_source(self.data, [self.category, *extra])
 
 
-def count_categories(source: CategorySource, frame: Frame) -> NDArray[np.int64]:
-    """One count per category, in the order of the public list; ``frame`` is what ``source.open`` returned."""
+def count_categories(source: CategorySource, frame: Frame, salt: bytes | None = None) -> NDArray[np.int64]:
+    """One count per category, in the order of the public list; ``frame`` is what ``source.open`` returned.
+
+    ``salt`` is for tests: a release draws its own.
+    """
     schema = frame.collect_schema()
     category = as_text(source.category, schema[source.category]).alias(_CATEGORY)
     known = nw.col(_CATEGORY).is_in(list(source.texts)).fill_null(False)
@@ -70,10 +76,9 @@ def count_categories(source: CategorySource, frame: Frame) -> NDArray[np.int64]:
     elif source.unit is None:
         counted = frame.select(category).filter(known).group_by(_CATEGORY).agg(nw.len().alias(_COUNT))
     else:
-        rows = frame.select(category, as_unit(source.unit, schema[source.unit]).alias(_UNIT)).filter(known)
-        pairs = rows.filter(~nw.col(_UNIT).is_null()).unique([_UNIT, _CATEGORY])
-        rank = nw.col(_CATEGORY).cum_count().over(_UNIT, order_by=_CATEGORY)
-        bounded = pairs.with_columns(rank.alias(_RANK)).filter(nw.col(_RANK) <= source.contributions)
+        rows = frame.select(category, as_unit(source.unit, schema[source.unit]).alias(UNIT)).filter(known)
+        pairs = rows.filter(~nw.col(UNIT).is_null()).unique([UNIT, _CATEGORY])
+        bounded = at_most(pairs, source.contributions, [nw.col(_CATEGORY)], salt)
         counted = bounded.group_by(_CATEGORY).agg(nw.len().alias(_COUNT))
     return _in_public_order(collect(counted), source.texts)
 

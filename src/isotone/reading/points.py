@@ -16,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
+from isotone.reading.contributions import UNIT, at_most, check_contributions
 from isotone.reading.numbers import as_real
 from isotone.reading.sources import Frame, collect, open_source
 from isotone.reading.texts import as_unit
 
 __all__ = ["PointSource", "Points", "count_points"]
 
-_X, _Y, _UNIT, _COUNT, _RANK = "isotone_x", "isotone_y", "isotone_unit", "isotone_count", "isotone_rank"
+_X, _Y, _COUNT = "isotone_x", "isotone_y", "isotone_count"
 _MOST_MARKS = 1000
 
 
@@ -40,8 +41,8 @@ class PointSource:
     """Two columns, their public ranges, and into how many steps each range is cut.
 
     A value goes to the nearest grid point; values outside a range go to its end. Rows whose x or y is missing
-    or not a number are dropped. ``marks`` lists the points of x where they are not evenly spaced. A unit with more than ``contributions`` rows keeps its first ones in the
-    order of (x, y) on the grid.
+    or not a number are dropped. ``marks`` lists the points of x where they are not evenly spaced. Of a unit with more
+    than ``contributions`` rows that many count, chosen with equal probability.
     """
 
     data: Any
@@ -59,6 +60,8 @@ class PointSource:
         for name, (low, high) in (("bounds", self.bounds), ("y_range", self.y_range)):
             if not low < high:
                 raise InputError(f"{name} must be (low, high) with low below high, not ({low}, {high}).")
+        if self.unit is not None:
+            check_contributions(self.contributions, self.unit)
         if len(self.marks) > _MOST_MARKS:
             raise InputError(
                 f"A list of points for x has at most {_MOST_MARKS:,} here, not {len(self.marks):,}. Give a number of points."
@@ -69,18 +72,21 @@ class PointSource:
         return open_source(self.data, [self.x, self.y, *([self.unit] if self.unit else [])])
 
 
-def count_points(source: PointSource, frame: Frame) -> Points:
-    """The grid points and their counts; ``frame`` is what ``source.open`` returned."""
+def count_points(source: PointSource, frame: Frame, salt: bytes | None = None) -> Points:
+    """The grid points and their counts; ``frame`` is what ``source.open`` returned.
+
+    ``salt`` is for tests: a release draws its own.
+    """
     schema = frame.collect_schema()
     real = as_real(source.x, schema[source.x])
     x = _nearest(real, source.marks) if source.marks else _snap(real, source.bounds, source.x_steps)
     y = _snap(as_real(source.y, schema[source.y]), source.y_range, source.y_steps).alias(_Y)
-    unit = [as_unit(source.unit, schema[source.unit]).alias(_UNIT)] if source.unit else []
+    unit = [as_unit(source.unit, schema[source.unit]).alias(UNIT)] if source.unit else []
     rows = frame.select(x.alias(_X), y, *unit).filter(~nw.col(_X).is_null(), ~nw.col(_Y).is_null())
     if source.unit is not None:
-        rows = rows.filter(~nw.col(_UNIT).is_null())
-        rank = nw.col(_X).cum_count().over(_UNIT, order_by=[_X, _Y])
-        rows = rows.with_columns(rank.alias(_RANK)).filter(nw.col(_RANK) <= source.contributions)
+        rows = rows.filter(~nw.col(UNIT).is_null())
+        place = [nw.col(name).cast(nw.String) for name in (_X, _Y)]
+        rows = at_most(rows, source.contributions, place, salt)
     counted = collect(rows.group_by(_X, _Y).agg(nw.len().alias(_COUNT)))
     x_index, y_index, count = (np.array(counted[name], dtype=np.int64) for name in (_X, _Y, _COUNT))
     order = np.lexsort((y_index, x_index))  # engines return groups in any order

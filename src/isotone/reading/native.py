@@ -1,0 +1,119 @@
+"""What the common dataframe language has no word for, said to each engine in its own.
+
+The SHA-256 of a column of texts, a join with a public list, and a thousand yes/no columns at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import narwhals as nw
+
+from isotone.errors import InputError
+
+__all__ = ["any_of", "joined", "numbered", "totals", "with_sha256"]
+
+Frame = nw.LazyFrame[Any]
+_ARGUMENTS = 8
+_ROWS = "isotone_rows"
+
+
+def joined(frame: Frame, stages: Sequence[Mapping[str, Sequence[str]]]) -> Frame:
+    """The frame after each stage: its columns are a yes where they or one of those listed for them are; none is null."""
+    if frame.implementation.is_duckdb() and stages:
+        # As one text: said column by column, a thousand columns take longer to translate than a million rows to count.
+        text = _ROWS
+        for stage in stages:
+            yes = ", ".join(f"{' OR '.join((name, *others))} AS {name}" for name, others in stage.items())
+            text = f"(SELECT * REPLACE ({yes}) FROM {text})"
+        native: Any = frame.to_native()
+        return nw.from_native(native.query(_ROWS, f"SELECT * FROM {text}"))
+    for stage in stages:
+        yes = [any_of([nw.col(x) for x in (name, *others)]).alias(name) for name, others in stage.items()]
+        frame = frame.with_columns(*yes)
+    return frame
+
+
+def totals(frame: Frame, names: Sequence[str], rows: str, by: str | None) -> Frame:
+    """How many yeses each column of booleans has, none of them null, and how many rows there are; for each value of ``by``."""
+    if frame.implementation.is_duckdb():
+        sums = ", ".join(f"count_if({name}) AS {name}" for name in names)
+        group = "" if by is None else f"{by}, "
+        native: Any = frame.to_native()
+        return nw.from_native(native.aggregate(f"{group}{sums}, count(*) AS {rows}", by or ""))
+    # Every engine sums bytes as 64 bits.
+    counted = [*(nw.col(name).cast(nw.Int8).sum().alias(name) for name in names), nw.len().alias(rows)]
+    return frame.select(*counted) if by is None else frame.group_by(by).agg(*counted)
+
+
+def any_of(answers: list[nw.Expr]) -> nw.Expr:
+    """Whether one of the answers is a yes, in a balanced expression: engines refuse deep ones."""
+    while len(answers) > 1:
+        parts = (answers[i : i + _ARGUMENTS] for i in range(0, len(answers), _ARGUMENTS))
+        answers = [nw.any_horizontal(*part, ignore_nulls=False) for part in parts]
+    return answers[0]
+
+
+def with_sha256(frame: Frame, text: str, name: str) -> Frame:
+    """The frame with a column ``name``: the SHA-256 of the column ``text`` in hexadecimal."""
+    native: Any = frame.to_native()
+    engine = frame.implementation
+    if engine.is_duckdb():
+        hashed = native.project(f'*, sha256("{text}") AS "{name}"')
+    elif engine.is_spark_like():
+        hashed = native.selectExpr("*", f"sha2({text}, 256) AS {name}")
+    elif engine.is_ibis():
+        hashed = native.mutate(**{name: native[text].hexdigest("sha256")})
+    elif engine.is_polars():
+        import polars as pl
+
+        column = pl.col(text).map_batches(_sha256, return_dtype=pl.String, is_elementwise=True)
+        hashed = native.with_columns(column.alias(name))
+    else:
+        raise _unknown(frame)
+    return nw.from_native(hashed)
+
+
+def numbered(frame: Frame, text: str, values: Sequence[str], name: str) -> Frame:
+    """The rows whose ``text`` is one of ``values``, with its place among them as a column ``name``.
+
+    ``values`` is public and may be long: it is a table to join with, never an expression for each value.
+    """
+    native: Any = frame.to_native()
+    engine = frame.implementation
+    places = list(range(len(values)))
+    if engine.is_duckdb():
+        texts = ", ".join("'" + value.replace("'", "''") + "'" for value in values)
+        # A relation joins with relations of its own connection only, so the list is made from the relation.
+        one_row = native.limit(0).aggregate("count(*) AS n")
+        listed = one_row.project(
+            f'unnest([{texts}]) AS "{text}", unnest(range({len(values)}))::INTEGER AS "{name}"'
+        )
+    elif engine.is_spark_like():
+        pairs = list(zip(values, places, strict=True))
+        listed = native.sparkSession.createDataFrame(pairs, f"{text} string, {name} int").hint("broadcast")
+    elif engine.is_ibis():
+        import ibis
+
+        listed = ibis.memtable({text: list(values), name: places})
+    elif engine.is_polars():
+        import polars as pl
+
+        listed = pl.LazyFrame({text: list(values), name: places}, schema={text: pl.String, name: pl.Int32})
+    else:
+        raise _unknown(frame)
+    return frame.join(nw.from_native(listed), on=text, how="inner")
+
+
+def _sha256(texts: Any) -> Any:
+    hexadecimal = [hashlib.sha256(text.encode()).hexdigest() for text in texts]
+    return type(texts)(texts.name, hexadecimal, dtype=texts.dtype)
+
+
+def _unknown(frame: Frame) -> InputError:
+    return InputError(
+        f"Groups and contributions are not supported on {frame.implementation.name.lower()}. Pass the data as a file, or as a "
+        "pandas, polars, Arrow, DuckDB, ibis or PySpark table."
+    )

@@ -1,0 +1,115 @@
+"""Records on every engine are those that plain Python makes, and large orders and lists of groups are no obstacle."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.support.backends import BACKENDS, every_backend
+from tests.support.posets import all_labelled_orders
+from tests.support.record_rules import SALT, counts_by_hand
+
+from isotone.order import Poset
+from isotone.reading.records import Groups, RecordRules, RecordSource, count_records
+
+GROUPS = ("b", "it's", "a\\n")
+
+
+@st.composite
+def orders(draw: Any) -> Poset:
+    n = draw(st.integers(1, 5))
+    if n < 5:
+        order = draw(st.sampled_from(all_labelled_orders(n)))
+        return Poset([f"e{i}" for i in range(n)], [(f"e{i}", f"e{j}") for i, j in sorted(order)])
+    below = draw(st.sets(st.tuples(st.integers(0, 4), st.integers(0, 4)).filter(lambda p: p[0] < p[1])))
+    return Poset([f"e{i}" for i in range(5)], [(f"e{i}", f"e{j}") for i, j in sorted(below)])
+
+
+@st.composite
+def cases(draw: Any) -> tuple[Poset, list[dict[str, Any]], dict[str, Any]]:
+    P = draw(orders())
+    unit = draw(st.sampled_from(["person", "person", None]))
+    options = {
+        "unit": unit,
+        "contributions": draw(st.integers(1, 3)) if unit else 1,
+        "on_violation": draw(st.sampled_from(["close", "drop"])),
+        "max_size": draw(st.none() | st.integers(1, 4)),
+        "groups": draw(st.none() | st.just(GROUPS)),
+    }
+    row = {
+        "person": st.sampled_from(["p1", "p2", "é", "p:1", None]),
+        "group": st.sampled_from([*GROUPS, "else", None]),
+        **{str(x): st.booleans() for x in P.elements},
+    }
+    rows = draw(st.lists(st.fixed_dictionaries(row), min_size=1, max_size=14))
+    return P, rows, options
+
+
+def counted(data: Any, P: Poset, *, groups: Any = None, **options: Any) -> list[list[int]]:
+    rules = RecordRules(**options)
+    source, listed = RecordSource(data), Groups("group", groups) if groups else None
+    counts, records = count_records(source, source.open(P, rules, listed), P, rules, listed, salt=SALT)
+    return np.column_stack((counts, records)).tolist()
+
+
+def table(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    frame = pd.DataFrame(rows)
+    return frame.astype(dict.fromkeys(("person", "group"), "string"))
+
+
+@every_backend
+def test_records_are_those_that_plain_python_makes(backend, tmp_path, request):
+    name = request.node.callspec.id
+
+    @settings(max_examples=4 if name == "spark" else 25, deadline=None, suppress_health_check=[*HealthCheck])
+    @given(cases())
+    def agree(case: tuple[Poset, list[dict[str, Any]], dict[str, Any]]) -> None:
+        P, rows, options = case
+        folder = Path(tmp_path, str(np.random.default_rng().integers(1 << 60)))
+        folder.mkdir()
+        assert counted(backend(table(rows), folder), P, **options) == counts_by_hand(rows, P, **options)
+
+    agree()
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars-lazy", "ibis"])
+@pytest.mark.parametrize("rule", ["close", "drop"])
+def test_a_chain_of_300_elements_is_no_obstacle(engine, rule, tmp_path):
+    P = Poset.chain([f"e{i}" for i in range(300)])
+    rows = pd.DataFrame(np.eye(300, dtype=bool)[[0, 299, 150]], columns=[f"e{i}" for i in range(300)])
+    options = {"on_violation": rule, "max_size": 200, "unit": None}
+    expected = counts_by_hand(rows.to_dict("records"), P, **options)  # pyright: ignore[reportArgumentType]
+    assert counted(BACKENDS[engine](rows, tmp_path), P, **options) == expected
+
+
+@pytest.mark.parametrize("engine", ["pandas", "duckdb", "polars-lazy", "ibis", "csv"])
+def test_ten_thousand_public_groups_are_counted(engine, tmp_path):
+    names = tuple(f"town {i}" for i in range(10_000))
+    rows = pd.DataFrame({"a": True, "group": [*names[::-1][:30], "nowhere", None]})
+    found = np.array(counted(BACKENDS[engine](rows, tmp_path), Poset(["a"]), groups=names))
+    assert found.shape == (10_000, 2)
+    assert found[-30:].tolist() == [[1, 1]] * 30
+    assert found[:-30].sum() == 0
+
+
+def test_a_unit_in_several_groups_counts_in_the_first_of_the_public_list():
+    rows = pl.DataFrame({"a": [True] * 3, "group": ["x", "y", "z"], "u": [1, 1, 1]})
+    for listed in (("x", "y", "z"), ("z", "x", "y"), ("y", "unheard of")):
+        found = counted(rows, Poset(["a"]), groups=listed, unit="u")
+        assert found == [[1, 1]] + [[0, 0]] * (len(listed) - 1)
+
+
+def test_rows_that_differ_in_the_group_alone_are_chosen_alike_by_every_engine(tmp_path):
+    """The group is part of what a row says: otherwise the engine would decide in which group a unit counts."""
+    rows = [{"person": f"p{i}", "group": GROUPS[j], "a": True} for i in range(40) for j in range(3)]
+    options: dict[str, Any] = {"unit": "person", "contributions": 2, "groups": GROUPS}
+    expected = counts_by_hand(rows, Poset(["a"]), **options)
+    for engine in ("pandas", "polars-lazy", "ibis", "duckdb"):
+        for order in (rows, rows[::-1]):
+            assert counted(BACKENDS[engine](table(order), tmp_path), Poset(["a"]), **options) == expected
