@@ -17,7 +17,7 @@ __all__ = ["any_of", "joined", "numbered", "totals", "with_sha256"]
 
 Frame = nw.LazyFrame[Any]
 _ARGUMENTS = 8
-_ROWS = "isotone_rows"
+_ROWS, _LISTED = "isotone_rows", "isotone_listed"
 
 
 def joined(frame: Frame, stages: Sequence[Mapping[str, Sequence[str]]]) -> Frame:
@@ -86,12 +86,14 @@ def numbered(frame: Frame, text: str, values: Sequence[str], name: str) -> Frame
     places = list(range(len(values)))
     if engine.is_duckdb():
         texts = ", ".join("'" + value.replace("'", "''") + "'" for value in values)
-        # A relation joins with relations of its own connection only, so the list is made from the relation.
-        one_row = native.limit(0).aggregate("count(*) AS n")
-        listed = one_row.project(
-            f'unnest([{texts}]) AS "{text}", unnest(range({len(values)}))::INTEGER AS "{name}"'
+        listed = f'SELECT unnest([{texts}]) AS "{text}", unnest(range({len(values)}))::INTEGER AS "{name}"'
+        # One query that reads the rows once; tables of another connection could not be joined.
+        return nw.from_native(
+            native.query(
+                _LISTED, f'SELECT {_LISTED}.*, "{name}" FROM {_LISTED} JOIN ({listed}) USING ("{text}")'
+            )
         )
-    elif engine.is_spark_like():
+    if engine.is_spark_like():
         pairs = list(zip(values, places, strict=True))
         listed = native.sparkSession.createDataFrame(pairs, f"{text} string, {name} int").hint("broadcast")
     elif engine.is_ibis():
