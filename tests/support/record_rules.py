@@ -69,7 +69,7 @@ def counts_by_hand(
         closed = {x for x in P.elements if any(P.leq(a, x) for a in said)}
         if on_violation == "drop" and closed != said:
             continue
-        kept = [x for x in reversed(P.linear_extension()) if x in closed][:max_size]
+        kept = [x for x in reversed([P.elements[i] for i in P.canonical.positions]) if x in closed][:max_size]
         counts[place][-1] += 1
         for x in kept:
             counts[place][P.index(x)] += 1
