@@ -4,7 +4,7 @@ from isotone.audit.report import AuditReport
 from isotone.ledger import Charge, Cost, Ledger
 from isotone.reading.answers import Answers
 from isotone.reading.sources import SourceError
-from isotone.release.desk import DeskReport, check_spec
+from isotone.release.check import DeskReport, check_spec
 from isotone.release.kinds.counts import release_counts
 from isotone.release.kinds.curve import release_curve
 from isotone.release.kinds.table import release_table

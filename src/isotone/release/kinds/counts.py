@@ -355,7 +355,7 @@ class CountsKind(Kind):
 
     def check(self, spec: Spec, source: Any) -> list[str]:
         """Records that break the order, and answers that are neither yes nor no."""
-        from isotone.release.desk import check_counts
+        from isotone.release.check import check_counts
 
         return check_counts(spec, source)
 

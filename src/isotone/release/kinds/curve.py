@@ -365,10 +365,9 @@ class CurveKind(Kind):
 
     def check(self, spec: Spec, source: Any) -> list[str]:
         """Values of x and y that are missing or no numbers."""
-        from isotone.release.desk import check_numbers
+        from isotone.release.check import check_curve
 
-        curve = spec.said(Curve)
-        return check_numbers(source, [curve.x, curve.y], real=True)
+        return check_curve(spec, source)
 
     def rebuild(self, manifest: Manifest) -> Any:
         """The checked parameters of the estimator, with its guarantee."""

@@ -343,7 +343,7 @@ class TableKind(Kind):
 
     def check(self, spec: Spec, source: Any) -> list[str]:
         """Categories outside the list, and counts that are no numbers."""
-        from isotone.release.desk import check_table
+        from isotone.release.check import check_table
 
         return check_table(spec, source)
 
