@@ -90,7 +90,7 @@ def _units(spec: Spec, source: Any, column: str) -> list[str]:
     ]
     if found["cut_units"]:
         told = f"{found['cut_units']:,} units have more than {most:,} rows, the largest {found['largest']:,}"
-        if spec.data.contributions == 1 and spec.order is not None:
+        if spec.data.contributions == 1 and spec.kind.key == "order":
             return [*lines, f"{told}: a unit's rows are combined into one record"]
         lines.append(
             f"{told}: contributions = {most} leaves {found['left_out']:,} rows out, if all could count"

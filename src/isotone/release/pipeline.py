@@ -101,8 +101,13 @@ def _drawn(
     progress: Progress,
 ) -> Release:
     """Charge, read, draw, seal; every state is durable before the next step begins."""
-    words: dict[str, str] = {"description": query.description, "mechanism": query.mechanism_name}
-    with ledger.attempt(query.guarantee, request=request, again=again, **words) as attempt:
+    with ledger.attempt(
+        query.guarantee,
+        request=request,
+        description=query.description,
+        mechanism=query.mechanism_name,
+        again=again,
+    ) as attempt:
         with watching(progress, 0.2, 0.8, "reading where the data is"):
             statistic = query.read(frame)
         progress(0.8, "adding noise")
