@@ -20,8 +20,8 @@ def spend_with_kills(
     ledger = Ledger(where, epsilon=budget, dataset="x")
     rng, codes = np.random.default_rng(seed), list[int]()
     while REFUSED not in codes[-2:]:
-        # moments of a charge go to about thirty; a kill beyond the last leaves the process to finish
-        pair = [start(where, "x", str(each), marker, int(rng.integers(1, 60))) for _ in range(2)]
+        # a kill beyond the last moment of a charge leaves the process to finish
+        pair = [start(where, "x", str(each), marker, int(rng.integers(1, 240))) for _ in range(2)]
         for process in pair:
             process.join()
         codes += [process.exitcode or 0 for process in pair]

@@ -12,6 +12,7 @@ from isotone.order import Poset
 from isotone.reading.categories import CategorySource, count_categories
 from isotone.reading.points import PointSource, count_points
 from isotone.reading.records import RecordRules, RecordSource, count_records
+from tests.support.record_rules import SALT
 
 P = Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])
 COUNTIES = tuple(f"county {k}" for k in range(20))
@@ -42,11 +43,11 @@ def statistics(table: pa.Table, unit: str | None) -> list[Any]:
     """What the three kinds of release would add noise to."""
     rules = RecordRules(unit=unit)
     records = RecordSource(table)
-    counts = count_records(records, records.open(P, rules, None), P, rules)
+    counts = count_records(records, records.open(P, rules, None), P, rules, None, SALT)
     categories = CategorySource(table, "county", COUNTIES, 10**6, unit=unit)
     summed = CategorySource(table, "county", COUNTIES, 10**6, count="cases")
     bounds = (Fraction(0), Fraction(100)), (Fraction(0), Fraction(1))
     points = PointSource(table, "age", "risk", *bounds, 100, 1000, unit, 1)
-    drawn = count_points(points, points.open())
-    tables = [count_categories(source, source.open()) for source in (categories, summed)]
+    drawn = count_points(points, points.open(), SALT)
+    tables = [count_categories(source, source.open(), SALT) for source in (categories, summed)]
     return [*counts, *tables, drawn.x, drawn.y, drawn.count]
