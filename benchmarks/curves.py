@@ -7,11 +7,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from isotone.curves.chain.blueprint import TREE_POINTS, Blueprint
+from isotone.curves.chain.choose import TREE_POINTS, ChainProblem
 from isotone.curves.grids import Grid
 from isotone.curves.losses import parse_loss
-from isotone.curves.privacy import Setting
 from isotone.curves.reference import CURVES, DESIGNS, Reference, least_risk, risk
+from isotone.curves.setting import CurveSetting
 from isotone.mechanism import Progress
 
 UNIT = (Fraction(0), Fraction(1))
@@ -22,7 +22,7 @@ def _measure(method: str, loss_name: str, labels: bool, n: int, repetitions: int
     """Excess risk at ε = 1 (geometric mean over curves and designs) and seconds for one exact release."""
     loss = parse_loss(loss_name)
     points = 256 if method == "baseline" else TREE_POINTS
-    mechanism = Blueprint(loss, UNIT, Grid(*UNIT, points), method).mechanism(n, Setting(Fraction(1)))
+    mechanism = ChainProblem(loss, UNIT, Grid(*UNIT, points), method).mechanism(n, CurveSetting(Fraction(1)))
     logs, seconds = [], []
     for curve in CURVES:
         for design in DESIGNS:

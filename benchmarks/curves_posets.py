@@ -16,10 +16,10 @@ import numpy as np
 from isotone.curves.grids import FINE
 from isotone.curves.losses import Absolute
 from isotone.curves.poset.arrangement import Arrangement, Order, arrange, few_ideals, listed
-from isotone.curves.poset.poset_mechanisms import PosetTree
 from isotone.curves.poset.product import ProductOrder
-from isotone.curves.privacy import Setting
+from isotone.curves.poset.tree import PosetTree
 from isotone.curves.records import Records
+from isotone.curves.setting import CurveSetting
 from isotone.mechanism import Progress
 from isotone.order import Poset
 
@@ -55,7 +55,9 @@ def records(size: int, n: int, rising: Any) -> Records:
 
 def seconds_a_level(arrangement: Arrangement, data: Records) -> float:
     """The time of an exact release with three levels, by three; the better of two."""
-    mechanism = PosetTree(Setting(Fraction(1)), arrangement, Absolute().slopes(FINE, Fraction(1)), LEVELS)
+    mechanism = PosetTree(
+        CurveSetting(Fraction(1)), arrangement, Absolute().slopes(FINE, Fraction(1)), LEVELS
+    )
     times: list[float] = []
     for _ in range(2):
         start = time.perf_counter()

@@ -17,10 +17,10 @@ from matplotlib.figure import Figure
 from common import save_figure, write_table
 from isotone.curves.grids import FINE
 from isotone.curves.losses import Loss, parse_loss
+from isotone.curves.poset.choose import OrderProblem
 from isotone.curves.poset.ideals import list_ideals
-from isotone.curves.poset.poset_blueprint import PosetBlueprint
-from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
+from isotone.curves.setting import CurveSetting
 from isotone.curves.shapes.curve_draws import point_costs
 from isotone.errors import InputError
 from isotone.mechanism import Progress
@@ -100,7 +100,7 @@ def measure(quick: bool, progress: Progress) -> dict[str, list[Any]]:
         optima = [least_risk(order, records, loss) for records in data]
         for method in METHODS:
             try:
-                built = PosetBlueprint(order, loss, UNIT, method).mechanism(n, Setting(Fraction(1)))
+                built = OrderProblem(order, loss, UNIT, method).mechanism(n, CurveSetting(Fraction(1)))
             except InputError:
                 continue  # no baseline but on forests
             found: list[float] = []

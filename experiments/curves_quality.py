@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 
 from common import DATA, read_table, save_figure, write_table
 from isotone.curves import plan
-from isotone.curves.chain.blueprint import TREE_POINTS, Blueprint
+from isotone.curves.chain.choose import TREE_POINTS, ChainProblem
 from isotone.curves.curve import CurveMechanism
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses import parse_loss
-from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
 from isotone.curves.reference import CURVES, DESIGNS, Reference, least_risk, risk
+from isotone.curves.setting import CurveSetting
 from isotone.mechanism import Progress
 
 UNIT = (Fraction(0), Fraction(1))
@@ -84,8 +84,8 @@ def points_of(method: str) -> int:
     return BASELINE_POINTS if method == "baseline" else TREE_POINTS
 
 
-def blueprint(method: str, loss: str) -> Blueprint:
-    return Blueprint(parse_loss(loss), UNIT, Grid(*UNIT, points_of(method)), method)
+def blueprint(method: str, loss: str) -> ChainProblem:
+    return ChainProblem(parse_loss(loss), UNIT, Grid(*UNIT, points_of(method)), method)
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def excesses(
     found: dict[tuple[str, str, str], list[float]] = {}
     optima: dict[str, list[float]] = {}
     built: dict[tuple[str, str, str], CurveMechanism] = {
-        (loss, budget, method): blueprint(method, loss).mechanism(n, Setting(Fraction(budget)))
+        (loss, budget, method): blueprint(method, loss).mechanism(n, CurveSetting(Fraction(budget)))
         for loss, budget, method in itertools.product(KINDS[population.labels], budgets, METHODS)
     }
     for repetition in range(repetitions):
@@ -192,7 +192,9 @@ def goals(rows: list[Row]) -> list[Row]:
     """For every loss, size and budget: threshold over additive, auto over the best, and how many cells reach the goals."""
     groups: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
     for key, methods in by_cell(rows).items():
-        used = blueprint("auto", key[0]).method_used(key[2], Setting(Fraction(key[3]).limit_denominator(100)))
+        used = blueprint("auto", key[0]).method_used(
+            key[2], CurveSetting(Fraction(key[3]).limit_denominator(100))
+        )
         best = min(methods.values(), key=lambda row: row["excess"])
         gain, gain_error = ratio(methods["threshold"], methods["additive"])
         loss, loss_error = ratio(methods[used], best)
@@ -232,7 +234,7 @@ def plans(rows: list[Row], quick: bool) -> list[Row]:
     ):
         if epsilon != 1.0 or (quick and (loss, y) != ("squared", "labels")):
             continue
-        predicted = plan(1, n, loss=loss, labels=y == "labels", methods=["additive"], repetitions=3).best
+        predicted = plan(1, n, loss=loss, labels=y == "labels", methods=["additive"], repetitions=3).rows[0]
         measured = float(np.mean([row["excess"] for row in group]))
         table.append(
             {
@@ -273,7 +275,7 @@ def calibration(quick: bool, out: Path) -> None:
         for method in METHODS:
             grid = Grid(*UNIT, points_of(method))
             records = Records(grid.snap(x), levels, weights).sorted()
-            built = blueprint(method, loss).mechanism(x.size, Setting(Fraction(budget)))
+            built = blueprint(method, loss).mechanism(x.size, CurveSetting(Fraction(budget)))
             found: list[float] = []
             for _ in range(3 if quick else 40):
                 curve = built.simulate(records, rng)

@@ -15,13 +15,13 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from common import save_figure, write_table
-from isotone.curves.chain.blueprint import TREE_POINTS, Blueprint
+from isotone.curves.chain.choose import TREE_POINTS, ChainProblem
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses import parse_loss
-from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
 from isotone.curves.reference import risk
-from isotone.curves.shapes.shape import parse_shape
+from isotone.curves.setting import CurveSetting
+from isotone.curves.shapes.parse import parse_shape
 from isotone.mechanism import Progress
 
 UNIT = (Fraction(0), Fraction(1))
@@ -50,8 +50,8 @@ def shapes(quick: bool, progress: Progress) -> dict[str, list[Any]]:
         ):
             kept = None if name == "no shape" else shape
             points = TREE_POINTS if kept is None else shape.points
-            plan = Blueprint(loss, UNIT, Grid(*UNIT, points), method, kept)
-            built = plan.mechanism(n, Setting(Fraction(1)))
+            plan = ChainProblem(loss, UNIT, Grid(*UNIT, points), method, kept)
+            built = plan.mechanism(n, CurveSetting(Fraction(1)))
             found = []
             for repetition in range(1 if quick else 8):
                 rng = np.random.default_rng([repetition, n])

@@ -19,9 +19,9 @@ from common import save_figure, write_table
 from curves_quality import METHODS, UNIT, Row, blueprint, columns_of, points_of
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses import parse_loss
-from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
 from isotone.curves.reference import least_risk, risk
+from isotone.curves.setting import CurveSetting
 from isotone.mechanism import Progress
 from isotone.order.projection.chain import pool_adjacent_violators
 
@@ -61,7 +61,7 @@ def run(out: Path, quick: bool, progress: Progress) -> None:
         grid = Grid(*UNIT, points_of(method))
         records = Records(grid.snap(x), levels, weights).sorted()
         optimum = least_risk(records, parse_loss(loss))
-        built = blueprint(method, loss).mechanism(x.size, Setting(Fraction(budget)))
+        built = blueprint(method, loss).mechanism(x.size, CurveSetting(Fraction(budget)))
         found: list[float] = []
         for _ in range(2 if quick else 40):
             curve = built.simulate(records, rng)

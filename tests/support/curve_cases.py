@@ -14,17 +14,18 @@ from typing import Any
 
 from isotone.curves.chain.additive import AdditiveScore
 from isotone.curves.chain.bins import QuantileBins
-from isotone.curves.chain.blueprint import Blueprint
+from isotone.curves.chain.choose import ChainProblem
+from isotone.curves.chain.drawn_values import DrawShares
 from isotone.curves.chain.imbalance import Imbalance
-from isotone.curves.chain.line_fit import LineFit, LineShares
+from isotone.curves.chain.line_fit import LineFit
 from isotone.curves.chain.tree_mechanisms import MeasuredTree, TreeMechanism
 from isotone.curves.curve import CurveMechanism
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses import Absolute, Huber, Logistic, Pinball, Squared, parse_loss
-from isotone.curves.privacy import Setting
+from isotone.curves.setting import CurveSetting
 from isotone.curves.shapes.curve_draws import BinnedDraw, CurveDraw, PieceDraw
-from isotone.curves.shapes.linear_graph import linear_graph, spread_knots
-from isotone.curves.shapes.shape import parse_shape
+from isotone.curves.shapes.linear import linear_graph, spread_knots
+from isotone.curves.shapes.parse import parse_shape
 from isotone.published.curves.linear_splits import LinearSplitter
 from isotone.published.curves.shape_tree import ShapeTree
 from isotone.published.curves.threshold import LinearScore, SquaredScore, TableScore
@@ -50,7 +51,7 @@ __all__ = [
     "weighted_law",
 ]
 
-Factory = Callable[[Setting], CurveMechanism]
+Factory = Callable[[CurveSetting], CurveMechanism]
 Row = tuple[int, int]
 Weighted = tuple[tuple[Row, int], ...]
 """Records with their weights."""
@@ -84,22 +85,22 @@ def absolute_table() -> Any:
 def shaped(shape: Any, method: str, *, increasing: bool = True) -> Factory:
     """Three points and five values; trees of one level, which spend all of epsilon at once."""
     grid = Grid(Fraction(0), Fraction(2), 3)
-    plan = Blueprint(
+    plan = ChainProblem(
         Absolute(), ONE, grid, method, parse_shape(shape), 1, value_levels=4, increasing=increasing
     )
     return lambda setting: plan.mechanism(10, setting)
 
 
 def baseline(loss: Any) -> Factory:
-    plan = Blueprint(parse_loss(loss), ONE, Grid(Fraction(0), Fraction(2), 3), "baseline", value_levels=4)
+    plan = ChainProblem(parse_loss(loss), ONE, Grid(Fraction(0), Fraction(2), 3), "baseline", value_levels=4)
     return lambda setting: plan.mechanism(10, setting)
 
 
-def linear_draw(setting: Setting) -> CurveMechanism:
+def linear_draw(setting: CurveSetting) -> CurveMechanism:
     return PieceDraw(setting, 4, linear_graph(4, 3, 2), spread_knots(4, 3), 3, absolute_table())
 
 
-def linear_tree(setting: Setting) -> CurveMechanism:
+def linear_tree(setting: CurveSetting) -> CurveMechanism:
     splitter = LinearSplitter(4, 3, 2, spread_knots(4, 3))
     return ShapeTree(setting, 4, splitter, 1, 3, absolute_table(), interpolated=True)
 
@@ -110,7 +111,7 @@ def measured(loss: Any, levels: int, share: Fraction, bins: int, points: int) ->
     )
 
 
-def lines(loss: Any, shares: LineShares, *, levels: int = 0, points: int = 3) -> Factory:
+def lines(loss: Any, shares: DrawShares, *, levels: int = 0, points: int = 3) -> Factory:
     """Two bins and three values; cuts are by value, as far as there are any."""
     cuts, score = AdditiveScore(slopes(loss)), Imbalance(slopes(loss), 2)
     return lambda setting: LineFit(setting, points, cuts, levels, 2, score, shares, Fraction(0))
@@ -136,8 +137,8 @@ def balanced(
     return tuple(((point, level * FINE // 32), size) for level, size in levels)
 
 
-def binned(setting: Setting) -> CurveMechanism:
-    inner = Blueprint(Absolute(), ONE, Grid(Fraction(0), Fraction(1), 2), "baseline", value_levels=4)
+def binned(setting: CurveSetting) -> CurveMechanism:
+    inner = ChainProblem(Absolute(), ONE, Grid(Fraction(0), Fraction(1), 2), "baseline", value_levels=4)
     drawn = inner.mechanism(10, setting)
     assert isinstance(drawn, CurveDraw)
     return BinnedDraw(setting, 3, drawn)
@@ -164,12 +165,12 @@ MECHANISMS: dict[str, Factory] = {
     "bins of means, logistic": measured(Logistic(), 0, Fraction(0), 2, 2),
     "bins of medians": lambda s: QuantileBins(s, 2, Imbalance(slopes(Absolute()), 2), 2),
     "bins of quantiles": lambda s: QuantileBins(s, 2, Imbalance(slopes(Pinball(Fraction(3, 4))), 2), 2),
-    "one draw of medians": lines(Absolute(), LineShares(Fraction(0), Fraction(1))),
-    "one draw of quantiles": lines(Pinball(Fraction(3, 4)), LineShares(Fraction(0), Fraction(1))),
+    "one draw of medians": lines(Absolute(), DrawShares(Fraction(0), Fraction(1))),
+    "one draw of quantiles": lines(Pinball(Fraction(3, 4)), DrawShares(Fraction(0), Fraction(1))),
     "mostly value cuts, then lines": lines(
-        Absolute(), LineShares(Fraction(19, 20), Fraction(1, 20)), levels=1
+        Absolute(), DrawShares(Fraction(19, 20), Fraction(1, 20)), levels=1
     ),
-    "few value cuts, then lines": lines(Absolute(), LineShares(Fraction(1, 20), Fraction(19, 20)), levels=1),
+    "few value cuts, then lines": lines(Absolute(), DrawShares(Fraction(1, 20), Fraction(19, 20)), levels=1),
     "a few bins": binned,
     "baseline absolute": baseline("absolute"),
     "baseline squared": baseline("squared"),

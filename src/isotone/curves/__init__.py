@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from isotone.curves.chain.regression import PrivateIsotonicRegression
     from isotone.curves.estimator import PrivacyWarning
     from isotone.curves.planning import CurvePlan, plan
-    from isotone.curves.poset.poset_regression import PrivatePosetRegression
     from isotone.curves.poset.product import ProductOrder
+    from isotone.curves.poset.regression import PrivatePosetRegression
 
 __all__ = [
     "CurvePlan",
@@ -27,7 +27,7 @@ _HOMES = {
     "CurvePlan": "isotone.curves.planning",
     "PrivacyWarning": "isotone.curves.estimator",
     "PrivateIsotonicRegression": "isotone.curves.chain.regression",
-    "PrivatePosetRegression": "isotone.curves.poset.poset_regression",
+    "PrivatePosetRegression": "isotone.curves.poset.regression",
     "ProductOrder": "isotone.curves.poset.product",
     "plan": "isotone.curves.planning",
 }

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isotone.curves.choices import Choices, ExactChoices, SimulatedChoices
-from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
-from isotone.errors import InputError
+from isotone.curves.setting import CurveSetting
 from isotone.noise import Simulated
 from isotone.privacy.guarantee import Guarantee
 
-__all__ = ["Curve", "CurveMechanism", "RiskBound"]
+__all__ = ["Curve", "CurveMechanism", "RegressionMechanism", "RiskBound"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Fit = TypeVar("Fit")
 
 
 @dataclass(frozen=True)
@@ -73,48 +75,57 @@ class RiskBound:
     per_record: float
     proved: bool = True
 
+    @classmethod
+    def of_cuts(
+        cls, setting: CurveSetting, shares: Sequence[Fraction], log_cuts: float, steepest: float
+    ) -> RiskBound:
+        """For a tree of cuts: ``L·ln N/(2ε_t)`` for the cuts of level ``t``, and the last width for the values."""
+        cuts = float(sum(1 / share for share in shares)) * log_cuts * setting.factor
+        return cls(steepest * cuts / (2 * float(setting.epsilon)), steepest * 2.0 ** -len(shares))
+
     def mean(self, n: float) -> float:
         """The same for the mean loss over ``n`` records."""
         return self.noise / n + self.per_record
 
 
 @dataclass(frozen=True)
-class CurveMechanism:
-    """What the mechanisms on a chain share. ``points`` is the size of the public grid of ``x``.
+class RegressionMechanism(Generic[Fit]):
+    """What the mechanisms on chains and on orders share.
 
     A subclass is a value built from public numbers; ``draw`` is written once, for releases and simulations.
     """
 
-    setting: Setting
-    points: int
+    setting: CurveSetting
 
     @property
     def guarantee(self) -> Guarantee:
         """What a release promises."""
         return self.setting.guarantee
 
-    def draw(self, records: Records, choices: Choices) -> Curve:
-        """A curve, with the choices given."""
+    def draw(self, records: Records, choices: Choices) -> Fit:
+        """A fit, with the choices given."""
         raise NotImplementedError
 
     def error(self) -> RiskBound:
         """A bound on the excess loss, without data."""
         raise NotImplementedError
 
-    def release(self, statistic: Records) -> Curve:
+    def release(self, statistic: Records) -> Fit:
         """An exact private draw, from cryptographic bits."""
         return self.draw(statistic, ExactChoices())
 
-    def simulate(self, statistic: Records, rng: np.random.Generator) -> Curve:
+    def simulate(self, statistic: Records, rng: np.random.Generator) -> Fit:
         """A float draw from a seeded generator, for planning only; its values are simulated."""
-        curve = self.draw(statistic, SimulatedChoices(rng))
-        return replace(curve, values=Simulated.wrap(curve.values))
+        return simulated(self.draw(statistic, SimulatedChoices(rng)))
 
 
-def refuse_small_rate(rate: Fraction, epsilon: Fraction) -> None:
-    """Raise if geometric noise of this rate would not fit 64 bits."""
-    if rate < Fraction(1, 1 << 44):
-        raise InputError(
-            f"epsilon={float(epsilon):g} is too small for this setting: its noise would not fit 64-bit integers. "
-            "Take a larger epsilon, or fewer contributions."
-        )
+def simulated(fit: Any) -> Any:
+    """The same fit, with values that no release accepts."""
+    return replace(fit, values=Simulated.wrap(fit.values)) if isinstance(fit, Curve) else Simulated.wrap(fit)
+
+
+@dataclass(frozen=True)
+class CurveMechanism(RegressionMechanism[Curve]):
+    """A mechanism on a chain; ``points`` is the size of the public grid of ``x``."""
+
+    points: int

@@ -10,8 +10,8 @@ from isotone.curves.chain.tree import Runs
 from isotone.curves.choices import Choices
 from isotone.curves.grids import FINE
 from isotone.curves.prefix_losses import add_linear_losses
-from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
+from isotone.curves.setting import CurveSetting
 
 __all__ = ["AUTO_SHARE", "choose_direction"]
 
@@ -19,7 +19,7 @@ AUTO_SHARE = Fraction(5, 100)
 """The share of epsilon that finding the direction costs."""
 
 
-def choose_direction(records: Records, points: int, setting: Setting, choices: Choices) -> bool:
+def choose_direction(records: Records, points: int, setting: CurveSetting, choices: Choices) -> bool:
     """Whether the curve rises, by the exponential mechanism.
 
     The score of a direction is the least absolute loss of a curve in that direction. One record raises it by something

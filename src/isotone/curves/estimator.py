@@ -1,77 +1,43 @@
-"""What the private estimators share: scikit-learn's conventions, the ledger, the size of the data.
-
-With scikit-learn installed they are its estimators; without it a small base does the same for parameters.
-"""
+"""What the private estimators share. That is scikit-learn's conventions, the ledger and the flow of a fit."""
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from copy import deepcopy
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.curves.choices import Choices
-from isotone.curves.privacy import Setting
+from isotone.curves.choices import Choices, ExactChoices
+from isotone.curves.estimator_base import EstimatorBase
+from isotone.curves.grids import FINE, Grid
+from isotone.curves.records import RawRecords, Records
+from isotone.curves.setting import CurveSetting
 from isotone.errors import InputError, LedgerError
-from isotone.privacy.guarantee import Guarantee, positive
+from isotone.privacy.checks import Number, positive, whole_number
+from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.unit import Neighbours, Unit
 
-__all__ = ["COUNTING_SHARE", "PrivacyWarning", "PrivateEstimator", "not_fitted", "plain_integer"]
+__all__ = ["COUNTING_SHARE", "ComparisonWarning", "PrivacyWarning", "PrivateEstimator", "Public"]
 
 COUNTING_SHARE = Fraction(2, 100)
 """The share of epsilon that a noisy number of records costs, when ``public_n`` is not given."""
+
+
+WEIGHT_STEPS = 64
+WHY_RANGE = "The noise that hides one record depends on how far its y can lie from the others."
 
 
 class PrivacyWarning(UserWarning):
     """Something was computed that must not be published."""
 
 
-class PlainBase:
-    """Parameters as scikit-learn keeps them, for installations without it."""
-
-    @classmethod
-    def _names(cls) -> list[str]:
-        return sorted(name for name in inspect.signature(cls.__init__).parameters if name != "self")
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {name: getattr(self, name) for name in self._names()}
-
-    def set_params(self, **params: Any) -> Any:
-        """Change constructor arguments."""
-        unknown = sorted(set(params) - set(self._names()))
-        if unknown:
-            raise InputError(
-                f"{type(self).__name__} has no parameter {unknown[0]!r}; it has {self._names()}."
-            )
-        for name, value in params.items():
-            setattr(self, name, value)
-        return self
-
-    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
-        """Fit, then transform the same points."""
-        return self.fit(X, y, **fit_params).transform(X)  # pyright: ignore[reportAttributeAccessIssue] - subclasses
-
-    def __repr__(self) -> str:
-        defaults = inspect.signature(type(self).__init__).parameters
-        shown = [f"{k}={v!r}" for k, v in self.get_params().items() if v is not defaults[k].default]
-        return f"{type(self).__name__}({', '.join(shown)})"
-
-
-if TYPE_CHECKING:
-    _Base = PlainBase
-else:
-    try:
-        from sklearn.base import BaseEstimator, RegressorMixin, TransformerMixin
-    except ImportError:
-        _Base = PlainBase
-    else:
-
-        class _Base(RegressorMixin, TransformerMixin, BaseEstimator):
-            """A regressor and transformer of scikit-learn."""
+class ComparisonWarning(UserWarning):
+    """A published method is used that is kept for comparison."""
 
 
 class LeftBehind:
@@ -88,14 +54,48 @@ class LeftBehind:
         return "<a ledger, left behind by a pickle>"
 
 
-class PrivateEstimator(_Base):
-    """A private regressor: charges its ledger before it reads data, and keeps none."""
+Problem = TypeVar("Problem")
 
-    epsilon: Any
-    ledger: Any
-    public_n: Any
+
+@dataclass(frozen=True)
+class Public(Generic[Problem]):
+    """The constructor's arguments, checked: what may be known before the budget is charged."""
+
+    problem: Problem
+    whole: CurveSetting
+    rest: Fraction
+    max_weight: float
+    public_n: int | None
+
+    @property
+    def setting(self) -> CurveSetting:
+        """What the fit itself may spend."""
+        return replace(self.whole, epsilon=self.whole.epsilon * self.rest)
+
+
+class PrivateEstimator(EstimatorBase, Generic[Problem]):
+    """A private regressor, which charges its ledger before it reads data and keeps none."""
+
+    description: ClassVar[str]
+
+    epsilon: Number
+    y_range: Any
+    increasing: Any
+    loss: Any
+    method: str
+    levels: int | None
+    value_levels: int | None
+    neighbours: Neighbours
+    public_n: int | None
+    max_weight: Number | None
     contributions: Any
-    max_weight: Any
+    unit: str
+    ledger: Any
+
+    def _store(self, parameters: dict[str, Any]) -> None:
+        """Keep the constructor's arguments as they are, as scikit-learn asks for: ``fit`` checks them."""
+        own = {name: value for name, value in parameters.items() if name not in ("self", "__class__")}
+        self.__dict__.update(own)
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)
@@ -108,26 +108,60 @@ class PrivateEstimator(_Base):
         params = self.get_params(deep=False)
         return type(self)(**{k: v if k == "ledger" else deepcopy(v) for k, v in params.items()})
 
-    def _charge(self, guarantee: Guarantee, description: str) -> Any:
-        """Spend the budget; what comes back may be marked as finished once the release exists."""
-        if self.ledger is None:
-            return None
-        if not hasattr(self.ledger, "charge"):
-            raise InputError(
-                f"ledger must have a method charge(guarantee, description), not {self.ledger!r}."
-            )
-        return self.ledger.charge(guarantee, description)
+    def _fit(self, x: Any, y: Any, weight: Any, groups: Any) -> None:
+        """Check what is public, charge, read, draw, and keep what was drawn."""
+        public = self._public(weighted=weight is not None, grouped=groups is not None)
+        raw = RawRecords.of(self._rows(x), x, y, weight, groups)
+        self._warn_of_published()
+        receipt = self._charge(public.whole.guarantee)
+        records = raw.read(
+            partial(self._locate, public.problem),
+            Grid(*self._y_range(public), FINE + 1),
+            public.whole.unit.contributions,
+            public.whole.weight_steps,
+            public.max_weight,
+        )
+        choices = ExactChoices()
+        self._release(public, records, self._size(records.cells.size, public, choices), choices)
+        self.guarantee_ = public.whole.guarantee
+        self.epsilon_spent_ = public.whole.epsilon
+        if hasattr(receipt, "finish"):
+            receipt.finish()
 
-    def _contributions(self, grouped: bool) -> int:
-        k = plain_integer(self.contributions)
-        if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-            raise InputError(f"contributions must be a whole number of at least 1, not {k!r}.")
-        if k > 1 and not grouped:
+    def _public(self, *, weighted: bool, grouped: bool) -> Public[Problem]:
+        """Check all parameters; the errors may name them, as they are public."""
+        raise NotImplementedError
+
+    def _y_range(self, public: Public[Problem]) -> tuple[Fraction, Fraction]:
+        """The public limits of ``y``."""
+        raise NotImplementedError
+
+    def _rows(self, x: Any) -> int:
+        """The number of rows of ``x``; a wrong shape is refused."""
+        raise NotImplementedError
+
+    def _locate(self, problem: Problem, x: Any) -> NDArray[np.int64]:
+        """The place of every ``x``, −1 where there is none."""
+        raise NotImplementedError
+
+    def _release(self, public: Public[Problem], records: Records, n: int, choices: Choices) -> None:
+        """Draw a fit for about ``n`` records, and store it."""
+        raise NotImplementedError
+
+    def _checked(
+        self, problem: Problem, *, weighted: bool, grouped: bool, spent: Fraction = Fraction(0)
+    ) -> Public[Problem]:
+        """The public arguments with the budget, of which ``spent`` is used otherwise."""
+        unit = Unit(self.contributions, self.neighbours, self.unit)
+        if unit.contributions > 1 and not grouped:
             raise InputError(
-                f"contributions={k} needs groups, the privacy unit of each record: fit(X, y, groups=...). Without "
-                "them nothing could keep a unit from having more."
+                f"contributions={unit.contributions} needs groups, the privacy unit of each record: "
+                "fit(X, y, groups=...). Without them nothing could keep a unit from having more."
             )
-        return k
+        whole = CurveSetting(positive(self.epsilon, "epsilon"), unit, WEIGHT_STEPS if weighted else 1)
+        size = None if self.public_n is None else whole_number(self.public_n, "public_n (or None)")
+        rest = 1 - spent - (COUNTING_SHARE if size is None else 0)
+        return Public(problem, whole, rest, self._max_weight(weighted), size)
 
     def _max_weight(self, weighted: bool) -> float:
         if not weighted:
@@ -139,28 +173,54 @@ class PrivateEstimator(_Base):
             )
         return float(positive(self.max_weight, "max_weight"))
 
+    def _warn_of_published(self) -> None:
+        if self.method in ("threshold", "coupling"):
+            warnings.warn(
+                f"method={self.method!r} is kept for comparison with the literature: 'additive' is more accurate.",
+                ComparisonWarning,
+                stacklevel=4,
+            )
+
+    def _charge(self, guarantee: Guarantee) -> Any:
+        """Spend the budget; what comes back may be marked as finished once the release exists."""
+        if self.ledger is None:
+            return None
+        if not hasattr(self.ledger, "charge"):
+            raise InputError(
+                f"ledger must have a method charge(guarantee, description), not {self.ledger!r}."
+            )
+        return self.ledger.charge(guarantee, f"{self.description}, {self.method}")
+
+    def _size(self, count: int, public: Public[Problem], choices: Choices) -> int:
+        """The public number of records, or a noisy one: the true one decides nothing."""
+        if public.public_n is not None:
+            return public.public_n
+        unweighted = replace(public.whole, weight_steps=1)
+        return max(1, int(choices.perturb(np.array([count]), unweighted.rate(COUNTING_SHARE, 1))[0]))
+
+    def _require_fit(self) -> None:
+        if hasattr(self, "guarantee_"):
+            return
+        message = f"This {type(self).__name__} is not fitted yet: call fit(X, y) first."
+        try:
+            from sklearn.exceptions import NotFittedError
+        except ImportError:
+            raise InputError(message) from None
+        raise NotFittedError(message)
+
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """One name, as scikit-learn gives it."""
-        if not hasattr(self, "guarantee_"):
-            raise not_fitted(self)
+        self._require_fit()
         return np.asarray([type(self).__name__.lower() + "0"], dtype=object)
 
-    def _counting_share(self) -> Fraction:
-        if self.public_n is None:
-            return Fraction(0) + COUNTING_SHARE
-        size = plain_integer(self.public_n)
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise InputError(
-                f"public_n must be a whole number of at least 1, or None, not {self.public_n!r}."
-            )
-        return Fraction(0)
-
-    def _size(self, count: int, whole: Setting, choices: Choices) -> int:
-        """The public number of records, or a noisy one: the true one decides nothing."""
-        if self.public_n is not None:
-            return int(self.public_n)
-        unweighted = Setting(whole.epsilon, whole.neighbours, whole.contributions)
-        return max(1, int(choices.perturb(np.array([count]), unweighted.rate(COUNTING_SHARE, 1))[0]))
+    def _tags(self, *, columns: bool) -> Any:
+        """Tags for scikit-learn: missing values allowed, random."""
+        tags = super().__sklearn_tags__()  # pyright: ignore[reportAttributeAccessIssue] - scikit-learn's base has it
+        tags.input_tags.one_d_array = not columns
+        tags.input_tags.two_d_array = columns
+        tags.input_tags.allow_nan = True
+        tags.non_deterministic = True
+        return tags
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The coefficient of determination of ``predict(X)`` — **not private** if ``X, y`` are not public.
@@ -188,17 +248,6 @@ class PrivateEstimator(_Base):
         """Predictions; see the subclass."""
         raise NotImplementedError
 
-
-def plain_integer(value: Any) -> Any:
-    """A whole number of numpy as Python's own; everything else as it is."""
-    return int(value) if isinstance(value, np.integer) else value
-
-
-def not_fitted(estimator: Any) -> Exception:
-    """The error of an estimator that is used before ``fit``."""
-    message = f"This {type(estimator).__name__} is not fitted yet: call fit(X, y) first."
-    try:
-        from sklearn.exceptions import NotFittedError
-    except ImportError:
-        return InputError(message)
-    return NotFittedError(message)
+    def transform(self, T: Any) -> Any:
+        """The same as ``predict``, for pipelines."""
+        return self.predict(T)

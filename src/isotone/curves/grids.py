@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
-from isotone.privacy.guarantee import Number, exact
+from isotone.privacy.checks import Number, exact
 
 __all__ = ["FINE", "LEVELS", "MOST_POINTS", "Grid", "GridSpec", "make_grid", "parse_interval"]
 

@@ -19,37 +19,27 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.curves.slopes import Slopes
 from isotone.errors import InputError
-from isotone.privacy.guarantee import exact
+from isotone.privacy.checks import exact, shown
 
-__all__ = ["Absolute", "Huber", "Logistic", "Loss", "Pinball", "Slopes", "Squared", "parse_loss"]
+__all__ = [
+    "ROWS",
+    "Absolute",
+    "Huber",
+    "Logistic",
+    "Loss",
+    "Pinball",
+    "Squared",
+    "largest_range",
+    "parse_loss",
+]
+
+ROWS = 1024
+"""Levels of ``y`` in loss tables."""
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Slopes:
-    """The derivative of a loss at value ``v`` for a record of level ``u``, as an integer.
-
-    ``clip(offset + scale·v − step·u, −cap, cap)``, times ``above`` where positive and ``below`` where negative.
-    """
-
-    offset: int
-    scale: int
-    step: int
-    cap: int
-    above: int = 1
-    below: int = 1
-
-    def at(self, value: int, levels: Ints) -> Ints:
-        """The derivatives at one value for records of the given levels."""
-        raw = np.clip(self.offset + self.scale * value - self.step * levels, -self.cap, self.cap)
-        return np.where(raw > 0, raw * self.above, raw * self.below)
-
-    def bound(self, value: int, top: int) -> int:
-        """The largest absolute derivative at ``value`` over all records of levels ``0, …, top``."""
-        return int(np.abs(self.at(value, np.array([0, top], dtype=np.int64))).max())
 
 
 class Loss(Protocol):
@@ -92,6 +82,11 @@ class Loss(Protocol):
     def evaluate(self, prediction: Floats, y: Floats) -> Floats:
         """The loss itself, for risks of public or simulated data."""
         ...
+
+
+def largest_range(table: Ints) -> int:
+    """How far apart one record can move the losses of two values."""
+    return int(np.ptp(table, axis=1).max())
 
 
 def _differences(levels: int, values: int) -> tuple[Ints, int]:
@@ -285,6 +280,8 @@ class Logistic:
 
     PARTS = 1024
     ROUNDING = 1 << 24
+    LARGEST = Fraction(503, 1024)
+    """Up to here every slope of every table is at least 1: at 504 some are rounded to 0, at 505 all of them."""
 
     @property
     def _share(self) -> int:
@@ -363,10 +360,11 @@ def parse_loss(spec: Any) -> Loss:
         return Huber(delta)
     if name == "logistic":
         margin = Fraction(1, 64) if argument is None else exact(argument, "the margin of the logistic loss")
-        if not Fraction(1, 1024) <= margin < Fraction(1, 2):
+        if not Fraction(1, Logistic.PARTS) <= margin <= Logistic.LARGEST:
             raise InputError(
-                f"The margin of the logistic loss must be at least 1/1024 and below 1/2, not {argument!r}: "
-                "predictions closer to 0 or 1 can cost without limit, so no noise would hide a record."
+                f"The margin of the logistic loss must be at least 1/1024 and at most 503/1024, not {shown(argument)}: "
+                "predictions closer to 0 or 1 can cost without limit, so no noise would hide a record, and between "
+                "margins closer to 1/2 all predictions are the same."
             )
         return Logistic(margin)
     raise InputError(

@@ -13,13 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.curves.choices import Choices
-from isotone.curves.curve import refuse_small_rate
 from isotone.curves.grids import FINE
-from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
+from isotone.curves.setting import CurveSetting
 from isotone.order.projection.chain import pool_adjacent_violators
 
-__all__ = ["equal_bins", "faint", "noisy_means", "pooled"]
+__all__ = ["equal_bins", "faint", "middles", "noisy_means", "pooled", "rescaled"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -40,15 +39,14 @@ def equal_bins(low: Ints, high: Ints, bins: int, by_width: float = 0.0) -> Ints:
 
 
 def noisy_means(
-    records: Records, starts: Ints, setting: Setting, share: Fraction, choices: Choices
+    records: Records, starts: Ints, setting: CurveSetting, share: Fraction, choices: Choices
 ) -> tuple[Floats, Floats]:
     """For every bin, a noisy mean and a noisy count, both from two noisy sums.
 
     A count below half the scale of the noise tells nothing: there the count is that, and the mean 1/2.
     """
-    rate = setting.rate(share, FINE)
-    refuse_small_rate(rate, setting.epsilon)
-    bins = np.searchsorted(starts, records.cells, side="right") - 1
+    rate = setting.noise_rate(share, FINE)
+    bins = records.bins(starts)
     sums = np.zeros((2, starts.size), dtype=np.int64)
     np.add.at(sums[0], bins, records.weights * records.levels)
     np.add.at(sums[1], bins, records.weights * (FINE - records.levels))
@@ -62,7 +60,7 @@ def noisy_means(
     return mean, count
 
 
-def faint(setting: Setting, share: Fraction) -> float:
+def faint(setting: CurveSetting, share: Fraction) -> float:
     """Half the scale of the noise of a sum, in records: smaller counts are not told from none."""
     return setting.factor / (2.0 * setting.weight_steps * float(share * setting.epsilon))
 
@@ -70,3 +68,20 @@ def faint(setting: Setting, share: Fraction) -> float:
 def pooled(values: Floats, weights: Floats) -> Floats:
     """The nondecreasing values closest to the given ones in weighted squares."""
     return pool_adjacent_violators(np.ascontiguousarray(values), np.ascontiguousarray(weights))
+
+
+def rescaled(values: Floats, ends: tuple[Fraction, Fraction]) -> Floats:
+    """Values as shares of the range between the lowest and the highest prediction, and inside it."""
+    low, high = float(ends[0]), float(ends[1])
+    return (np.clip(values, low, high) - low) / (high - low)
+
+
+def middles(floor: Ints, width: int) -> Floats:
+    """The middles of intervals of values; for the lowest and the highest interval the end of the range.
+
+    Data often are at the ends.
+    """
+    middle = (floor + width / 2) / FINE
+    middle[floor == 0] = 0.0
+    middle[floor + width == FINE] = 1.0
+    return middle

@@ -7,23 +7,23 @@ and over crowded designs, which are harder: a real curve may lie anywhere in it,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
 
 import numpy as np
 
-from isotone.curves.chain.blueprint import TREE_POINTS, Blueprint
+from isotone.curves.chain.choose import ChainProblem, usual_points
+from isotone.curves.chain.regression import PrivateIsotonicRegression
 from isotone.curves.curve import CurveMechanism
-from isotone.curves.estimator import plain_integer
 from isotone.curves.grids import Grid, parse_interval
 from isotone.curves.losses import Huber, Loss, Squared, parse_loss
-from isotone.curves.privacy import Setting
 from isotone.curves.reference import CROWDED, CURVES, DESIGNS, Reference, least_risk, risk
-from isotone.curves.shapes.shape import Shape
+from isotone.curves.setting import CurveSetting
 from isotone.errors import InputError
-from isotone.privacy.guarantee import Neighbours, Number, positive
+from isotone.privacy.checks import Number, positive, whole_number
+from isotone.privacy.unit import Neighbours, Unit
 
 __all__ = ["CurvePlan", "MethodPlan", "plan"]
 
@@ -63,11 +63,14 @@ class CurvePlan:
     epsilon: Fraction
     n: int
     rows: tuple[MethodPlan, ...]
+    template: PrivateIsotonicRegression = field(repr=False, compare=False)
 
     @property
-    def best(self) -> MethodPlan:
-        """The method with the least average excess."""
-        return self.rows[0]
+    def best(self) -> PrivateIsotonicRegression:
+        """The estimator with the least average excess, which lacks only its ``bounds``."""
+        best = type(self.template)(**self.template.get_params(deep=False))
+        best.method = self.rows[0].method
+        return best
 
     def __str__(self) -> str:
         head = f"epsilon = {self.epsilon}, {self.n} records: expected excess of the mean loss"
@@ -100,15 +103,14 @@ def plan(
     budget = positive(epsilon, "epsilon")
     chosen = parse_loss(loss)
     limits = parse_interval(y_range, "y_range", WHY)
-    count = _at_least_one(n, "the number of records")
-    units = _at_least_one(contributions, "contributions")
-    repeated = _at_least_one(repetitions, "repetitions")
+    count = whole_number(n, "n, the number of records,")
+    unit = Unit(contributions, neighbours)
+    repeated = whole_number(repetitions, "repetitions")
     wanted = [methods] if isinstance(methods, str) else list(methods)
     if not wanted:
         raise InputError("methods is empty: name at least one, such as 'additive'.")
     size = min(count, LARGEST_SIMULATION)
-    setting = Setting(budget * Fraction(count, size), neighbours, units)
-    _ = setting.guarantee  # refuses other neighbours
+    setting = CurveSetting(budget * Fraction(count, size), unit)
     simulation = _Simulation(
         _on_unit(chosen, limits),
         size,
@@ -118,14 +120,10 @@ def plan(
         _span(chosen, limits),
     )
     rows = [simulation.of(method) for method in wanted]
-    return CurvePlan(budget, count, tuple(sorted(rows, key=lambda row: row.excess)))
-
-
-def _at_least_one(value: Any, name: str) -> int:
-    number = plain_integer(value)
-    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-        raise InputError(f"A plan needs {name} as a whole number of at least 1, not {value!r}.")
-    return number
+    template = PrivateIsotonicRegression(
+        budget, None, limits, loss=chosen, neighbours=unit.neighbours, contributions=unit.contributions
+    )
+    return CurvePlan(budget, count, tuple(sorted(rows, key=lambda row: row.excess)), template)
 
 
 def _span(loss: Loss, y_range: tuple[Fraction, Fraction]) -> float:
@@ -148,15 +146,15 @@ class _Simulation:
 
     loss: Loss
     n: int
-    setting: Setting
+    setting: CurveSetting
     labels: bool | None
     repetitions: int
     span: float
 
     def of(self, method: str) -> MethodPlan:
         """What a method costs on the reference populations."""
-        points = Shape("any").points if method == "baseline" else TREE_POINTS
-        mechanism = Blueprint(self.loss, UNIT, Grid(*UNIT, points), method).mechanism(self.n, self.setting)
+        problem = ChainProblem(self.loss, UNIT, Grid(*UNIT, usual_points(method)), method)
+        mechanism = problem.mechanism(self.n, self.setting)
         usual, hard = (
             [self._excess(mechanism, population) for population in populations]
             for populations in self._populations()

@@ -89,9 +89,8 @@ def least_risk(records: Records, loss: Loss) -> float:
     grid = np.arange(OPTIMUM_VALUES + 1) / OPTIMUM_VALUES
     table = np.rint(loss.evaluate(grid[None, :], grid[:, None]) * OPTIMUM_UNIT).astype(np.int64)
     least = np.empty(OPTIMUM_VALUES + 1, dtype=np.int64)
-    coarse = FINE // OPTIMUM_VALUES
     add_table_losses(
-        (records.levels + coarse // 2) // coarse, records.weights, runs.start, 0, runs.point.size, 1, 0,
+        records.rows(table), records.weights, runs.start, 0, runs.point.size, 1, 0,
         OPTIMUM_VALUES, table, least, out,
     )  # fmt: skip
     return int(out[-1]) / OPTIMUM_UNIT / n

@@ -35,22 +35,24 @@ from tests.support.curve_outcomes import worst_ratio
 
 from isotone.curves.chain.additive import AdditiveScore
 from isotone.curves.chain.bins import QuantileBins
+from isotone.curves.chain.drawn_values import DrawnValues, DrawShares, StepFit
 from isotone.curves.chain.halving import HalvingScore
-from isotone.curves.chain.histogram_fit import HistogramFit, Shares
+from isotone.curves.chain.histogram_fit import HistogramFit, HistogramShares
 from isotone.curves.chain.imbalance import Imbalance
-from isotone.curves.chain.line_fit import LineFit, LineShares
+from isotone.curves.chain.line_fit import LineFit, RefinedLineFit
 from isotone.curves.chain.tree import Parts
 from isotone.curves.chain.tree_mechanisms import TreeMechanism
 from isotone.curves.curve import Curve, CurveMechanism
 from isotone.curves.grids import FINE
 from isotone.curves.losses import Absolute, Pinball, Squared
-from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
+from isotone.curves.setting import CurveSetting
+from isotone.privacy.unit import Unit
 from isotone.published.curves.shape_tree import ShapeTree
 
-ADD = Setting(Fraction(1))
-REPLACE = Setting(Fraction(1), "replace")
-HEAVY_UNITS = Setting(Fraction(1), contributions=2, weight_steps=3)
+ADD = CurveSetting(Fraction(1))
+REPLACE = CurveSetting(Fraction(1), Unit(neighbours="replace"))
+HEAVY_UNITS = CurveSetting(Fraction(1), Unit(2), 3)
 ROUNDING = 1e-9
 
 FLOOR = dict.fromkeys(MECHANISMS, 0.9)
@@ -84,7 +86,7 @@ def test_no_output_reveals_that_a_record_was_added(name: str) -> None:
 
 def histograms(halvings: int, *shares: int) -> HistogramFit:
     """One coarse bin and two fine ones with a cell at each end, so that all outputs can be walked through."""
-    parts = Shares(*(Fraction(share, 100) for share in shares))
+    parts = HistogramShares(*(Fraction(share, 100) for share in shares))
     return HistogramFit(ADD, 3, absolute_table(), 1, halvings, 1, 2, 0, 0, 0.1, parts)
 
 
@@ -135,7 +137,7 @@ def test_no_output_of_histograms_reveals_a_replaced_record_or_a_heavy_unit() -> 
 def test_a_draw_by_balance_is_used_up_where_many_values_are_the_best(loss: Any, counted: bool) -> None:
     """A high record spoils all of them but one, and helps the values above them."""
     score = Imbalance(slopes(loss), 64)
-    whole = LineShares(Fraction(0), Fraction(1))
+    whole = DrawShares(Fraction(0), Fraction(1))
     mechanism = (
         QuantileBins(ADD, 2, score, 1)
         if counted
@@ -156,14 +158,14 @@ def test_half_the_range_of_an_imbalance_is_caught(monkeypatch: pytest.MonkeyPatc
     assert largest_ratio(law, weighted_law(fine, (*background, ((0, FINE), 1)))) > 1.8
 
 
-def lines(*shares: int, levels: int = 0, bins: int = 2, values: int = 2) -> LineFit:
+def lines(*shares: int, levels: int = 0, bins: int = 2, values: int = 2, fit: Any = RefinedLineFit) -> Any:
     """Two bins of three points and three values: jumps are found, and values drawn again, in the same walk."""
     score, table = Imbalance(slopes(Absolute()), values), Absolute().table(COARSE, values, Fraction(1))
-    parts = LineShares(*(Fraction(share, 100) for share in shares))
-    return LineFit(ADD, 3, HalvingScore(), levels, bins, score, parts, table=table)
+    parts = DrawShares(*(Fraction(share, 100) for share in shares))
+    return fit(ADD, 3, HalvingScore(), levels, bins, score, parts, table=table)
 
 
-def ratio_of_lines(mechanism: LineFit, background: Weighted, added: list[tuple[int, int]]) -> float:
+def ratio_of_lines(mechanism: DrawnValues, background: Weighted, added: list[tuple[int, int]]) -> float:
     law = weighted_law(mechanism, background)
     return max(largest_ratio(law, weighted_law(mechanism, (*background, (record, 1)))) for record in added)
 
@@ -176,13 +178,13 @@ JUMP: Weighted = (((0, 0), 200), ((1, 0), 200), ((2, FINE), 200))
     [
         (lines(0, 97, 3, bins=1, values=16), balanced(Absolute(), 0), [(0, FINE)]),
         (lines(0, 3, 97), JUMP, [(1, FINE)]),
-        (replace(lines(0, 3, 97), steps=True), JUMP, [(1, FINE)]),
+        (lines(0, 3, 97, fit=StepFit), JUMP, [(1, FINE)]),
         (lines(94, 3, 3, levels=1), UNEVEN, [(0, 0), (2, FINE)]),
     ],
     ids=["mostly values", "mostly the second look", "mostly boundaries", "mostly halving"],
 )
 def test_no_output_of_draws_and_jumps_reveals_a_record(
-    mechanism: LineFit, background: Weighted, added: list[tuple[int, int]]
+    mechanism: DrawnValues, background: Weighted, added: list[tuple[int, int]]
 ) -> None:
     assert 0.95 <= ratio_of_lines(mechanism, background, added) <= 1 + ROUNDING
 
@@ -201,9 +203,9 @@ def test_a_second_look_at_the_records_of_a_jump_is_caught(
 
     The second values are told here, which the release does not do: even so the honest draw keeps its promise.
     """
-    honest, seen = LineFit._values, [np.zeros(0, np.int64)]
+    honest, seen = DrawnValues._values, [np.zeros(0, np.int64)]
 
-    def told(self: LineFit, costs: Any, share: Fraction, choices: Any) -> Any:
+    def told(self: DrawnValues, costs: Any, share: Fraction, choices: Any) -> Any:
         if share != self.shares.last:
             seen[0] = costs
             return honest(self, costs, share, choices)
@@ -211,7 +213,7 @@ def test_a_second_look_at_the_records_of_a_jump_is_caught(
         choices.noisy.append(tuple(values.tolist()))
         return values
 
-    monkeypatch.setattr(LineFit, "_values", told)
+    monkeypatch.setattr(DrawnValues, "_values", told)
     worst = ratio_of_lines(lines(0, 4, 96), JUMP, [(1, FINE)])
     assert worst > 1.2 if careless else worst <= 1 + ROUNDING
 

@@ -33,17 +33,19 @@ from tests.support.curve_cases import (
 from tests.support.curve_outcomes import worst_ratio
 
 from isotone.curves.chain.additive import AdditiveScore
+from isotone.curves.chain.drawn_values import DrawShares
 from isotone.curves.chain.imbalance import Imbalance
-from isotone.curves.chain.line_fit import LineFit, LineShares
+from isotone.curves.chain.line_fit import LineFit
 from isotone.curves.chain.tree import Parts
 from isotone.curves.chain.tree_mechanisms import TreeMechanism
 from isotone.curves.grids import FINE
 from isotone.curves.losses import Absolute, Logistic, Pinball, Squared
-from isotone.curves.privacy import Setting
+from isotone.curves.setting import CurveSetting
+from isotone.privacy.unit import Unit
 from isotone.published.curves.threshold import SquaredScore
 
-REPLACE = Setting(Fraction(1), "replace")
-HEAVY_UNITS = Setting(Fraction(1), contributions=2, weight_steps=3)
+REPLACE = CurveSetting(Fraction(1), Unit(neighbours="replace"))
+HEAVY_UNITS = CurveSetting(Fraction(1), Unit(2), 3)
 ROUNDING = 1e-9
 
 
@@ -95,7 +97,7 @@ def test_no_value_drawn_by_balance_reveals_that_a_record_was_replaced(name: str)
 def test_a_replaced_record_uses_up_a_draw_of_all_values(loss: Any) -> None:
     """Many values are balanced in one bin, and in the other would be with one more high record: it spoils and mends."""
     background = (*balanced(loss, 0, 1, 12), *balanced(loss, 2, 16, 31, off=1))
-    score, whole = Imbalance(slopes(loss), 32), LineShares(Fraction(0), Fraction(1))
+    score, whole = Imbalance(slopes(loss), 32), DrawShares(Fraction(0), Fraction(1))
     mechanism = LineFit(REPLACE, 3, AdditiveScore(slopes(loss)), 0, 2, score, whole)
     one, other = (weighted_law(mechanism, (*background, ((point, FINE), 1))) for point in (0, 2))
     assert 0.9 <= largest_ratio(one, other) <= 1 + ROUNDING
@@ -140,7 +142,7 @@ FLOOR = {"threshold squared, two levels": 0.7} | dict.fromkeys(BY_BALANCE, 0.5)
 
 @pytest.mark.parametrize("loss", [Absolute(), Pinball(Fraction(3, 4))], ids=["medians", "quantiles"])
 def test_a_unit_of_several_heavy_records_uses_up_a_draw_by_balance(loss: Any) -> None:
-    score, whole = Imbalance(slopes(loss), 64), LineShares(Fraction(0), Fraction(1))
+    score, whole = Imbalance(slopes(loss), 64), DrawShares(Fraction(0), Fraction(1))
     mechanism = LineFit(HEAVY_UNITS, 2, AdditiveScore(slopes(loss)), 0, 1, score, whole)
     background = balanced(loss, 0, weight=6 * HEAVY)
     law = weighted_law(mechanism, background)

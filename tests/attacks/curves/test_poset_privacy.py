@@ -23,20 +23,21 @@ from tests.support.poset_outcomes import law
 from isotone.curves.grids import FINE
 from isotone.curves.losses import parse_loss
 from isotone.curves.poset.arrangement import Arrangement
+from isotone.curves.poset.choose import METHODS, OrderProblem
 from isotone.curves.poset.composition import Composition, Part
 from isotone.curves.poset.grid import GridRegion
-from isotone.curves.poset.poset_blueprint import METHODS, PosetBlueprint
-from isotone.curves.poset.poset_mechanisms import OrderMechanism
 from isotone.curves.poset.product import ProductOrder
-from isotone.curves.privacy import Setting
+from isotone.curves.poset.tree import OrderMechanism
+from isotone.curves.setting import CurveSetting
 from isotone.order import Poset
+from isotone.privacy.unit import Unit
 
 EPSILON = Fraction(1)
 ROUNDING = 1e-9
 FLOOR = 0.99
 ONE = (Fraction(0), Fraction(1))
 HEAVY = 40
-Factory = Callable[[Setting], OrderMechanism]
+Factory = Callable[[CurveSetting], OrderMechanism]
 
 WEDGE = Poset("abc", [("a", "c"), ("b", "c")])
 UPWARD = Poset("abc", [("a", "b"), ("a", "c")])
@@ -50,7 +51,7 @@ SQUARE_AND_POINT = Poset(range(5), SQUARE.cover_pairs().tolist())
 def made(
     order: Any, loss: Any, method: str = "additive", levels: int = 1, values: int | None = None
 ) -> Factory:
-    plan = PosetBlueprint(order, parse_loss(loss), ONE, method, levels, values)
+    plan = OrderProblem(order, parse_loss(loss), ONE, method, levels, values)
     return lambda setting: plan.mechanism(10, setting)
 
 
@@ -74,7 +75,7 @@ def coupled(order: Poset, loss: str, levels: int = 1) -> Factory:
     """Coupling from the past, with the law of each cut solved instead of drawn."""
     factory = made(order, loss, "coupling", levels)
 
-    def make(setting: Setting) -> OrderMechanism:
+    def make(setting: CurveSetting) -> OrderMechanism:
         mechanism = factory(setting)
         whole = mechanism.arrangement
         region = SolvedRegion(order.linear_order, order.cover_pairs)
@@ -156,7 +157,7 @@ def heavy_ratio(mechanism: OrderMechanism, weight: int = HEAVY, unit: int = 1, r
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_no_output_tells_whether_a_record_is_there(name: str) -> None:
-    mechanism = MECHANISMS[name](Setting(EPSILON))
+    mechanism = MECHANISMS[name](CurveSetting(EPSILON))
     small = worst_ratio(lambda rows: law_of(mechanism, rows), kinds(name, mechanism.arrangement.size), 2)
     worst = max(small, heavy_ratio(mechanism))
     assert worst <= float(EPSILON) + ROUNDING
@@ -165,7 +166,7 @@ def test_no_output_tells_whether_a_record_is_there(name: str) -> None:
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_replacing_a_record_is_hidden_as_well(name: str) -> None:
-    mechanism, worst = MECHANISMS[name](Setting(EPSILON, "replace")), 0.0
+    mechanism, worst = MECHANISMS[name](CurveSetting(EPSILON, Unit(neighbours="replace"))), 0.0
     size = mechanism.arrangement.size
     for background in backgrounds(size, 2 * HEAVY):
         laws = [weighted_law(mechanism, (*background, (record, 1))) for record in ends(size)]
@@ -175,7 +176,7 @@ def test_replacing_a_record_is_hidden_as_well(name: str) -> None:
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_a_unit_of_several_heavy_records_is_hidden(name: str) -> None:
-    mechanism = MECHANISMS[name](Setting(EPSILON, contributions=2, weight_steps=3))
+    mechanism = MECHANISMS[name](CurveSetting(EPSILON, Unit(2), 3))
     worst = heavy_ratio(mechanism, 6 * HEAVY, unit=3, records=2)
     assert FLOOR * float(EPSILON) <= worst <= float(EPSILON) + ROUNDING
 
@@ -187,14 +188,14 @@ def test_every_method_is_walked_through() -> None:
 
 
 def test_the_check_notices_a_rate_that_is_too_high() -> None:
-    mechanism = MECHANISMS["forest, absolute"](Setting(EPSILON))
+    mechanism = MECHANISMS["forest, absolute"](CurveSetting(EPSILON))
     loud = replace(mechanism, setting=replace(mechanism.setting, epsilon=EPSILON * Fraction(11, 10)))
     assert heavy_ratio(loud) > float(EPSILON)
 
 
 def test_the_sum_of_both_slopes_is_too_small_for_unrelated_elements() -> None:
     """On a chain a replaced record moves scores of one level by the sum of both slopes; here by twice the larger."""
-    mechanism = MECHANISMS["prime, pinball"](Setting(EPSILON, "replace"))
+    mechanism = MECHANISMS["prime, pinball"](CurveSetting(EPSILON, Unit(neighbours="replace")))
     background: Weighted = tuple(((x, FINE if x == 1 else 0), 2 * HEAVY) for x in range(4))
     old, new = (weighted_law(mechanism, (*background, ((x, FINE), 1))) for x in (0, 1))
     assert largest_ratio(old, new) > 0.99 > 2 / 3
@@ -203,7 +204,7 @@ def test_the_sum_of_both_slopes_is_too_small_for_unrelated_elements() -> None:
 def test_an_element_without_records_is_cut_like_any_other() -> None:
     """Without any records every sequence of cuts is possible, and all ideals are equally likely."""
     factory = MECHANISMS["forest, two levels"]
-    shares = law_of(factory(Setting(EPSILON)), ())
-    assert len(shares) == len(law_of(factory(Setting(EPSILON)), ((0, 0), (1, FINE), (2, 0))))
-    one = MECHANISMS["forest, absolute"](Setting(EPSILON))
+    shares = law_of(factory(CurveSetting(EPSILON)), ())
+    assert len(shares) == len(law_of(factory(CurveSetting(EPSILON)), ((0, 0), (1, FINE), (2, 0))))
+    one = MECHANISMS["forest, absolute"](CurveSetting(EPSILON))
     assert list(law_of(one, ()).values()) == pytest.approx([1 / 5] * 5)

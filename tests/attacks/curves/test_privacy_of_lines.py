@@ -8,7 +8,7 @@ Draws are looked at one after the other, given the same earlier outputs; what ea
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -19,12 +19,14 @@ from tests.support.curve_outcomes import records_of
 
 from isotone.curves.chain import line_fit
 from isotone.curves.chain.additive import AdditiveScore
+from isotone.curves.chain.drawn_values import DrawnValues, DrawShares, StepFit
 from isotone.curves.chain.imbalance import Imbalance
-from isotone.curves.chain.line_fit import LineFit, LineShares
+from isotone.curves.chain.line_fit import RefinedLineFit
 from isotone.curves.circuits.circuit import Circuit, CircuitTables
 from isotone.curves.grids import FINE
 from isotone.curves.losses import Absolute, Huber, Pinball
-from isotone.curves.privacy import Setting
+from isotone.curves.setting import CurveSetting
+from isotone.privacy.unit import Unit
 
 ROUNDING = 1e-9
 LOSSES = [
@@ -36,7 +38,7 @@ LOSSES = [
     Huber(Fraction(5)),
 ]
 SETTINGS = [
-    Setting(Fraction(1), neighbours, contributions, weight)
+    CurveSetting(Fraction(1), Unit(contributions, neighbours), weight)
     for neighbours in ("add-remove", "replace")
     for contributions, weight in ((1, 1), (2, 3))
 ]
@@ -74,7 +76,7 @@ class Fixed:
         return 2 * (np.arange(self.values.size) * (VALUES + 1) + self.values)
 
 
-def asked(mechanism: LineFit, values: Any, rows: Weighted) -> Asked:
+def asked(mechanism: DrawnValues, values: Any, rows: Weighted) -> Asked:
     choices = Fixed(values)
     mechanism.draw(records_of([row for row, _ in rows], [weight for _, weight in rows]), choices)
     return choices.asked
@@ -104,7 +106,7 @@ def loss_of_places(one: Any, other: Any) -> float:
     return float(np.abs(logs[0] - logs[1]).max())
 
 
-def losses(mechanism: LineFit, values: Any, one: Weighted, other: Weighted) -> tuple[float, float]:
+def losses(mechanism: DrawnValues, values: Any, one: Weighted, other: Weighted) -> tuple[float, float]:
     """What the first draw loses, and what all draws after it lose together."""
     a, b = asked(mechanism, values, one), asked(mechanism, values, other)
     paths = [loss_of_paths(p, q) for p, q in zip(a.paths, b.paths, strict=True)]
@@ -112,11 +114,11 @@ def losses(mechanism: LineFit, values: Any, one: Weighted, other: Weighted) -> t
     return paths[0], sum(paths[1:]) + sum(places)
 
 
-def lines(setting: Setting, loss: Any, points: int, bins: int) -> LineFit:
+def lines(setting: CurveSetting, loss: Any, points: int, bins: int, fit: Any = RefinedLineFit) -> Any:
     """Half of epsilon for values, half for the second look; no cuts, so bins are equal."""
     half, score = Fraction(1, 2), Imbalance(slopes(loss), VALUES)
     cuts, table = AdditiveScore(slopes(loss)), loss.table(64, VALUES, Fraction(1))
-    return LineFit(setting, points, cuts, 0, bins, score, LineShares(Fraction(0), half, half), table=table)
+    return fit(setting, points, cuts, 0, bins, score, DrawShares(Fraction(0), half, half), table=table)
 
 
 def some_row(rng: np.random.Generator, points: int) -> tuple[int, int]:
@@ -144,13 +146,13 @@ def test_no_draw_loses_more_than_its_share(loss: Any) -> None:
         heavy = [1, 3, 40][turn % 3]
         rows = tuple((some_row(rng, points), int(rng.integers(heavy + 1))) for _ in range(rng.integers(0, 9)))
         units = [
-            tuple((some_row(rng, points), setting.weight_steps) for _ in range(setting.contributions))
+            tuple((some_row(rng, points), setting.weight_steps) for _ in range(setting.unit.contributions))
             for _ in range(2)
         ]
-        if setting.neighbours == "add-remove":
+        if setting.unit.neighbours == "add-remove":
             units[0] = ()
         # every second curve has steps, and all its boundaries are drawn again
-        mechanism = replace(lines(setting, loss, points, bins), steps=turn % 2 > 0)
+        mechanism = lines(setting, loss, points, bins, StepFit if turn % 2 else RefinedLineFit)
         found = losses(mechanism, some_values(rng, bins), (*rows, *units[0]), (*rows, *units[1]))
         worst = [max(pair) for pair in zip(worst, found, strict=True)]
     assert max(worst) <= 0.5 + ROUNDING
@@ -163,7 +165,7 @@ DIVIDED: Weighted = (((8, FINE // 4), 900), ((8, 3 * FINE // 4), 900))
 
 def test_a_unit_in_two_jumps_and_beside_them_loses_the_last_share_once() -> None:
     """Three records in three disjoint places lose a third of the share each; the share is used up."""
-    setting = Setting(Fraction(1), contributions=3)
+    setting = CurveSetting(Fraction(1), Unit(3))
     mechanism = lines(setting, Absolute(), 10, 5)
     values = np.array(
         [0, 10, 11, 22, 23]
@@ -182,7 +184,7 @@ def test_a_boundary_that_may_leave_its_bins_is_caught(monkeypatch: pytest.Monkey
         return honest(records, low, high + 4, *rest)
 
     monkeypatch.setattr(line_fit, "draw_boundaries", wider)
-    mechanism = lines(Setting(Fraction(1)), Absolute(), 10, 5)
+    mechanism = lines(CurveSetting(Fraction(1)), Absolute(), 10, 5)
     rows: Weighted = (((0, 0), 900), *DIVIDED)
     _, last = losses(mechanism, np.array([0, 0, 29, 30, 31]), rows, (*rows, ((8, 0), 1)))
     assert last > 0.6

@@ -20,7 +20,7 @@ from tests.support.curve_outcomes import curve_key, distribution, records_of
 
 from isotone import noise
 from isotone.curves.chain.additive import AdditiveScore
-from isotone.curves.chain.blueprint import Blueprint
+from isotone.curves.chain.choose import ChainProblem
 from isotone.curves.chain.tree_mechanisms import TreeMechanism
 from isotone.curves.choices import SimulatedChoices
 from isotone.curves.circuits import circuit as circuits
@@ -28,8 +28,8 @@ from isotone.curves.circuits.circuit import CircuitTables, descend
 from isotone.curves.curve import CurveMechanism
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses import Absolute
-from isotone.curves.privacy import Setting
-from isotone.curves.shapes.graphs import monotone_graph
+from isotone.curves.setting import CurveSetting
+from isotone.curves.shapes.monotone import monotone_graph
 
 Law = dict[Any, float]
 ROWS = (*tuple((x, FINE * x // 5) for x in range(6)), (0, FINE), (5, 0))
@@ -39,13 +39,13 @@ EPSILON_AND_DRAWS = {"additive": (Fraction(3), 8000), "baseline": (Fraction(12),
 
 def additive(epsilon: Fraction) -> CurveMechanism:
     score = AdditiveScore(Absolute().slopes(FINE, Fraction(1)))
-    return TreeMechanism(Setting(epsilon), 6, score, 2)
+    return TreeMechanism(CurveSetting(epsilon), 6, score, 2)
 
 
 def baseline(epsilon: Fraction) -> CurveMechanism:
     grid = Grid(Fraction(0), Fraction(5), 6)
-    plan = Blueprint(Absolute(), (Fraction(0), Fraction(1)), grid, "baseline", value_levels=4)
-    return plan.mechanism(10, Setting(epsilon))
+    plan = ChainProblem(Absolute(), (Fraction(0), Fraction(1)), grid, "baseline", value_levels=4)
+    return plan.mechanism(10, CurveSetting(epsilon))
 
 
 def law(mechanism: CurveMechanism) -> Law:

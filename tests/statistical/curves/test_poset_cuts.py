@@ -19,10 +19,10 @@ from isotone.curves.losses import Absolute
 from isotone.curves.poset.arrangement import arrange
 from isotone.curves.poset.baseline import PosetBaseline, branches
 from isotone.curves.poset.grid import GridRegion
-from isotone.curves.poset.poset_mechanisms import PosetTree
 from isotone.curves.poset.product import ProductOrder
 from isotone.curves.poset.regions import Region
-from isotone.curves.privacy import Setting
+from isotone.curves.poset.tree import PosetTree
+from isotone.curves.setting import CurveSetting
 from isotone.order import Poset
 from isotone.published.curves.poset_coupling import CoupledRegion
 
@@ -109,7 +109,7 @@ def test_whole_trees_have_their_enumerated_law() -> None:
     poset = Poset("abc", [("a", "c"), ("b", "c")])
 
     def mechanism(epsilon: Fraction) -> PosetTree:
-        return PosetTree(Setting(epsilon), arrange(poset), Absolute().slopes(FINE, Fraction(1)), 2)
+        return PosetTree(CurveSetting(epsilon), arrange(poset), Absolute().slopes(FINE, Fraction(1)), 2)
 
     def key(values: np.ndarray) -> tuple[float, ...]:
         return tuple(values.tolist())
@@ -135,7 +135,7 @@ def test_the_baseline_has_its_enumerated_law() -> None:
         return tuple(np.rint(values * 4).astype(int).tolist())
 
     def mechanism(epsilon: Fraction) -> PosetBaseline:
-        return PosetBaseline(Setting(epsilon), whole, forest, table)
+        return PosetBaseline(CurveSetting(epsilon), whole, forest, table)
 
     def enumerated(epsilon: Fraction) -> dict[object, float]:
         run = mechanism(epsilon)

@@ -12,15 +12,15 @@ from tests.support.curve_outcomes import Outcomes, records_of
 
 from isotone.curves.chain.boundaries import BoundaryScore, merged, move_boundaries
 from isotone.curves.chain.halving import HalvingScore
-from isotone.curves.chain.histogram_fit import HistogramFit, Shares
+from isotone.curves.chain.histogram_fit import HistogramFit, HistogramShares
 from isotone.curves.chain.histograms import Windows, best_steps, noisy_losses
 from isotone.curves.chain.tree import Parts, Runs
 from isotone.curves.grids import FINE
 from isotone.curves.losses import Absolute, Huber, Loss, Pinball
-from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
+from isotone.curves.setting import CurveSetting
 
-ONCE = Setting(Fraction(1))
+ONCE = CurveSetting(Fraction(1))
 ROWS = 16
 
 
@@ -166,15 +166,15 @@ def test_equal_steps_are_one_and_a_single_step_needs_no_boundary() -> None:
 
 def fit(points: int, **more: Any) -> HistogramFit:
     table = Absolute().table(64, 64, Fraction(1))
-    return HistogramFit(Setting(Fraction(2)), points, table, 1, 1, 4, 8, **more)
+    return HistogramFit(CurveSetting(Fraction(2)), points, table, 1, 1, 4, 8, **more)
 
 
 def test_the_four_steps_share_epsilon() -> None:
-    assert sum(vars(Shares()).values()) == 1
+    assert sum(vars(HistogramShares()).values()) == 1
     quiet = Quiet()
     records = records_of([(x, FINE if x >= 20 else 0) for x in range(32) for _ in range(5)])
     curve = fit(32).draw(records, quiet)
-    share = Shares()
+    share = HistogramShares()
     steps = [2 * share.halving / 2, 2 * share.coarse, 2 * share.fine, 2 * share.boundaries / 64]
     assert quiet.rates == steps
     np.testing.assert_array_equal(curve.at(np.arange(32)), (np.arange(32) >= 20) * 1.0)

@@ -14,21 +14,23 @@ from hypothesis import strategies as st
 from tests.support.curve_outcomes import Outcomes, distribution, records_of
 
 from isotone.curves import PrivateIsotonicRegression
-from isotone.curves.chain import line_fit
+from isotone.curves.chain import drawn_values, line_fit
 from isotone.curves.chain.additive import AdditiveScore
-from isotone.curves.chain.blueprint import Blueprint
+from isotone.curves.chain.choose import ChainProblem
+from isotone.curves.chain.drawn_values import DrawnValues, DrawShares, StepFit
 from isotone.curves.chain.halving import HalvingScore
 from isotone.curves.chain.histogram_fit import HistogramFit
 from isotone.curves.chain.imbalance import Imbalance
-from isotone.curves.chain.line_fit import FAR, LineFit, LineShares
+from isotone.curves.chain.line_fit import FAR, LineFit, RefinedLineFit
 from isotone.curves.chain.lines import FACTOR, LEAST, find_jumps, sloped
 from isotone.curves.chain.tree import Parts
 from isotone.curves.curve import Curve
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses import Absolute, Huber, Loss, Pinball
-from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
+from isotone.curves.setting import CurveSetting
 from isotone.curves.shapes.curve_draws import BinnedDraw, CurveDraw
+from isotone.privacy.unit import Unit
 
 ONE = (Fraction(0), Fraction(1))
 HALF = Fraction(1, 2)
@@ -207,11 +209,11 @@ def test_points_of_their_own_have_one_corner() -> None:
     np.testing.assert_allclose(curve.values, [0.1, 0.2, 0.3])
 
 
-def evened(points: int, *, bins: int = 8, values: int = 64) -> LineFit:
+def evened(points: int, *, bins: int = 8, values: int = 64, fit: Any = RefinedLineFit) -> Any:
     loss = Absolute()
-    shares = LineShares(Fraction(1, 10), Fraction(1, 2), Fraction(4, 10))
+    shares = DrawShares(Fraction(1, 10), Fraction(1, 2), Fraction(4, 10))
     score, table = Imbalance(loss.slopes(FINE, Fraction(1)), values), loss.table(64, values, Fraction(1))
-    return LineFit(Setting(Fraction(4)), points, HalvingScore(), 1, bins, score, shares, table=table)
+    return fit(CurveSetting(Fraction(4)), points, HalvingScore(), 1, bins, score, shares, table=table)
 
 
 def test_the_steps_share_epsilon_and_a_jump_is_found_where_it_is() -> None:
@@ -243,7 +245,8 @@ def test_every_point_has_a_second_look_at_its_value_or_at_a_boundary(
     rng = np.random.default_rng(seed)
     points = int(rng.integers(1, 60))
     looks, bins, draws = np.zeros(points, np.int64), [np.zeros(0, np.int64)], [np.zeros((0, 0), np.int64)]
-    honest_bins, honest_draw, honest_values = line_fit.equal_bins, line_fit.draw_boundaries, LineFit._values
+    honest_bins, honest_draw = drawn_values.equal_bins, line_fit.draw_boundaries
+    honest_values = DrawnValues._values
 
     def told_bins(*args: Any) -> Any:
         bins[0] = honest_bins(*args)
@@ -254,13 +257,13 @@ def test_every_point_has_a_second_look_at_its_value_or_at_a_boundary(
             looks[a:b] += 1
         return honest_draw(records, low, high, *rest)
 
-    def told_values(self: LineFit, costs: Any, *rest: Any) -> Any:
+    def told_values(self: DrawnValues, costs: Any, *rest: Any) -> Any:
         draws[0] = costs
         return honest_values(self, costs, *rest)
 
-    monkeypatch.setattr(line_fit, "equal_bins", told_bins)
+    monkeypatch.setattr(drawn_values, "equal_bins", told_bins)
     monkeypatch.setattr(line_fit, "draw_boundaries", told_draw)
-    monkeypatch.setattr(LineFit, "_values", told_values)
+    monkeypatch.setattr(DrawnValues, "_values", told_values)
     heights = np.sort(rng.integers(0, FINE + 1, 4))
     rows = [(x, int(heights[4 * x // points])) for x in range(points)]
     evened(points, bins=int(rng.integers(1, 20))).simulate(records_of(rows, [9] * points), rng)
@@ -271,8 +274,8 @@ def test_every_point_has_a_second_look_at_its_value_or_at_a_boundary(
 
 def test_windows_at_the_least_epsilon_and_the_largest_data_stay_within_64_bits() -> None:
     slopes = Huber(Fraction(1)).slopes(FINE, Fraction(1))
-    setting = Setting(Fraction(1, 10**12), "replace", 4, 64)
-    score, shares = Imbalance(slopes, 8), LineShares(HALF, HALF)
+    setting = CurveSetting(Fraction(1, 10**12), Unit(4, "replace"), 64)
+    score, shares = Imbalance(slopes, 8), DrawShares(HALF, HALF)
     fit = LineFit(setting, 3, AdditiveScore(slopes), 2, 3, score, shares, Fraction(0))
     rows = [(x, level) for x in range(3) for level in (0, FINE)]
     best = Best()
@@ -293,8 +296,8 @@ def test_without_jumps_the_lines_are_close_to_a_smooth_curve() -> None:
 
 def test_values_outside_the_window_of_their_part_are_never_drawn() -> None:
     slopes = Absolute().slopes(FINE, Fraction(1))
-    score, shares = Imbalance(slopes, 8), LineShares(HALF, HALF)
-    fit = LineFit(Setting(Fraction(1)), 2, AdditiveScore(slopes), 1, 2, score, shares, Fraction(1, 4))
+    score, shares = Imbalance(slopes, 8), DrawShares(HALF, HALF)
+    fit = LineFit(CurveSetting(Fraction(1)), 2, AdditiveScore(slopes), 1, 2, score, shares, Fraction(1, 4))
     none = np.zeros(2, np.int64)
     parts = Parts(np.array([0, 1]), np.array([1, 2]), np.array([0, FINE // 2]), FINE // 2, none, none)
     outside = fit._outside(parts, np.array([0, 1]))
@@ -314,25 +317,25 @@ def test_few_records_are_fitted_like_many(rows: list[tuple[int, int]]) -> None:
 
 def test_its_error_is_an_estimate_and_steps_cost_their_width() -> None:
     lines = evened(32)
-    steps = replace(lines, steps=True).error()
+    steps = evened(32, fit=StepFit).error()
     assert not lines.error().proved
     assert not steps.proved
     assert (lines.error().per_record, steps.per_record) == (1 / 64, 1 / 8)
     assert replace(lines, levels=0).error().noise < lines.error().noise
 
 
-def plan(loss: Loss, points: int = 4096) -> Blueprint:
-    return Blueprint(loss, ONE, Grid(*ONE, points), "additive")
+def plan(loss: Loss, points: int = 4096) -> ChainProblem:
+    return ChainProblem(loss, ONE, Grid(*ONE, points), "additive")
 
 
 @pytest.mark.parametrize("loss", [Absolute(), Huber(Fraction(1, 10)), Pinball(Fraction(9, 10))])
 def test_small_budgets_for_many_records_are_fitted_by_lines(loss: Loss) -> None:
-    fit = plan(loss).mechanism(100_000, Setting(Fraction(1, 10)))
-    assert isinstance(fit, LineFit)
+    fit = plan(loss).mechanism(100_000, CurveSetting(Fraction(1, 10)))
+    assert isinstance(fit, RefinedLineFit)
     assert isinstance(fit.cuts, HalvingScore)
     assert sum(vars(fit.shares).values()) == 1
     assert not fit.error().proved
-    faint = plan(loss).mechanism(1_000, Setting(Fraction(1, 10)))
+    faint = plan(loss).mechanism(1_000, CurveSetting(Fraction(1, 10)))
     assert isinstance(faint, LineFit)
     assert isinstance(faint.cuts, AdditiveScore)
     assert sum(vars(faint.shares).values()) == 1
@@ -340,19 +343,17 @@ def test_small_budgets_for_many_records_are_fitted_by_lines(loss: Loss) -> None:
 
 def test_a_quantile_far_from_the_median_counts_as_fewer_records() -> None:
     for quantile in (Fraction(9, 10), Fraction(1, 10), Fraction(1, 2)):
-        fit = plan(Pinball(quantile)).mechanism(10_000, Setting(Fraction(1)))
-        assert isinstance(fit, LineFit)
-        assert fit.steps == (quantile == Fraction(1, 2))
-        ample = plan(Pinball(quantile)).mechanism(10_000, Setting(Fraction(5)))
+        fit = plan(Pinball(quantile)).mechanism(10_000, CurveSetting(Fraction(1)))
+        assert isinstance(fit, StepFit if quantile == Fraction(1, 2) else RefinedLineFit)
+        ample = plan(Pinball(quantile)).mechanism(10_000, CurveSetting(Fraction(5)))
         assert isinstance(ample, HistogramFit)
 
 
 def test_a_budget_at_which_noise_is_followed_means_steps_with_boundaries_drawn_again() -> None:
-    fit = plan(Absolute()).mechanism(10_000, Setting(Fraction(1)))
-    assert isinstance(fit, LineFit)
-    assert fit.steps
+    fit = plan(Absolute()).mechanism(10_000, CurveSetting(Fraction(1)))
+    assert isinstance(fit, StepFit)
     assert sum(vars(fit.shares).values()) == 1
-    small = replace(evened(32), steps=True)
+    small = evened(32, fit=StepFit)
     records = records_of([(x, FINE // 4 * (3 if x >= 21 else 1)) for x in range(32) for _ in range(5)])
     best = Best()
     curve = small.draw(records, best)
@@ -363,22 +364,22 @@ def test_a_budget_at_which_noise_is_followed_means_steps_with_boundaries_drawn_a
 
 
 def test_almost_no_budget_means_a_draw_from_a_few_bins() -> None:
-    fit = plan(Absolute()).mechanism(100, Setting(Fraction(1, 10)))
+    fit = plan(Absolute()).mechanism(100, CurveSetting(Fraction(1, 10)))
     assert isinstance(fit, BinnedDraw)
     assert fit.inner.points == 6
     assert fit.inner.guarantee == fit.guarantee
     assert not fit.error().proved
-    skewed = plan(Pinball(Fraction(9, 10))).mechanism(100, Setting(Fraction(1, 10)))
+    skewed = plan(Pinball(Fraction(9, 10))).mechanism(100, CurveSetting(Fraction(1, 10)))
     assert isinstance(skewed, BinnedDraw)
     assert skewed.inner.points == 4
-    tiny = plan(Absolute(), 2).mechanism(100, Setting(Fraction(1, 10)))
+    tiny = plan(Absolute(), 2).mechanism(100, CurveSetting(Fraction(1, 10)))
     assert isinstance(tiny, BinnedDraw)
     assert tiny.inner.points == 2
 
 
 def test_a_draw_from_bins_is_the_draw_from_curves_on_them() -> None:
-    inner = Blueprint(Absolute(), ONE, Grid(*ONE, 2), "baseline", value_levels=4).mechanism(
-        9, Setting(Fraction(1))
+    inner = ChainProblem(Absolute(), ONE, Grid(*ONE, 2), "baseline", value_levels=4).mechanism(
+        9, CurveSetting(Fraction(1))
     )
     assert isinstance(inner, CurveDraw)
     whole = BinnedDraw(inner.setting, 7, inner)

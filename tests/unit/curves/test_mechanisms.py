@@ -12,7 +12,7 @@ from tests.support.curve_outcomes import Outcomes, distribution, records_of
 
 from isotone.curves.chain.additive import AdditiveScore
 from isotone.curves.chain.bins import COUNTING, QuantileBins
-from isotone.curves.chain.blueprint import METHODS, Blueprint
+from isotone.curves.chain.choose import METHODS, ChainProblem
 from isotone.curves.chain.histogram_fit import HistogramFit
 from isotone.curves.chain.imbalance import Imbalance
 from isotone.curves.chain.tree_mechanisms import MeasuredTree, TreeMechanism
@@ -21,18 +21,21 @@ from isotone.curves.direction import AUTO_SHARE, choose_direction, least_absolut
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses import Absolute, Loss, Squared, parse_loss
 from isotone.curves.measure import equal_bins, faint, noisy_means
-from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
-from isotone.curves.shapes.shape import parse_shape
+from isotone.curves.setting import CurveSetting
+from isotone.curves.shapes.parse import parse_shape
 from isotone.errors import InputError
 from isotone.mechanism import Mechanism
 from isotone.noise import Simulated
+from isotone.privacy.unit import Unit
 
 ONE = (Fraction(0), Fraction(1))
 
 
-def blueprint(method: str = "additive", loss: Loss | None = None, points: int = 64, **more: Any) -> Blueprint:
-    return Blueprint(loss or Squared(), ONE, Grid(Fraction(0), Fraction(1), points), method, **more)
+def blueprint(
+    method: str = "additive", loss: Loss | None = None, points: int = 64, **more: Any
+) -> ChainProblem:
+    return ChainProblem(loss or Squared(), ONE, Grid(Fraction(0), Fraction(1), points), method, **more)
 
 
 class Recorder(Outcomes):
@@ -52,8 +55,8 @@ class Recorder(Outcomes):
 
 
 def test_a_unit_of_many_heavy_records_slows_every_rate() -> None:
-    assert Setting(Fraction(1)).factor == 1
-    setting = Setting(Fraction(3), "replace", contributions=5, weight_steps=7)
+    assert CurveSetting(Fraction(1)).factor == 1
+    setting = CurveSetting(Fraction(3), Unit(5, "replace"), 7)
     assert setting.factor == 70
     assert setting.rate(Fraction(1, 2), 3) == Fraction(3, 2) / 210
     assert setting.guarantee.neighbours == "replace"
@@ -62,27 +65,29 @@ def test_a_unit_of_many_heavy_records_slows_every_rate() -> None:
 def test_the_levels_of_a_tree_share_epsilon() -> None:
     recorder = Recorder()
     score = AdditiveScore(Absolute().slopes(FINE, Fraction(1)))
-    TreeMechanism(Setting(Fraction(3)), 8, score, 3).draw(records_of([(2, 0), (5, FINE)]), recorder)
+    TreeMechanism(CurveSetting(Fraction(3)), 8, score, 3).draw(records_of([(2, 0), (5, FINE)]), recorder)
     assert set(recorder.rates) == {Fraction(1)}
 
 
 def test_cuts_and_means_share_epsilon() -> None:
     recorder = Recorder()
     score = AdditiveScore(Squared().slopes(FINE, Fraction(1)))
-    MeasuredTree(Setting(Fraction(10)), 8, score, 1, Fraction(1, 5), 4).draw(records_of([(2, 0)]), recorder)
+    MeasuredTree(CurveSetting(Fraction(10)), 8, score, 1, Fraction(1, 5), 4).draw(
+        records_of([(2, 0)]), recorder
+    )
     assert recorder.rates == [Fraction(2, FINE // 2), Fraction(8, FINE)]
 
 
 def test_values_and_counts_of_bins_share_epsilon() -> None:
     recorder = Recorder()
     score = Imbalance(Absolute().slopes(FINE, Fraction(1)), 4)
-    QuantileBins(Setting(Fraction(1)), 8, score, 1).draw(records_of([(2, 0)]), recorder)
+    QuantileBins(CurveSetting(Fraction(1)), 8, score, 1).draw(records_of([(2, 0)]), recorder)
     assert recorder.rates == [(1 - COUNTING) / 2, COUNTING]
 
 
 def test_noisy_means_without_noise_are_the_means() -> None:
     records = records_of([(0, 0), (0, FINE), (3, FINE // 4), (3, FINE // 4), (3, FINE // 4)], [2, 6, 3, 3, 2])
-    setting = Setting(Fraction(1), weight_steps=2)
+    setting = CurveSetting(Fraction(1), weight_steps=2)
     means, counts = noisy_means(records, np.array([0, 2]), setting, Fraction(1), Recorder())
     assert means.tolist() == [0.75, 0.25]
     assert counts.tolist() == [4.0, 4.0]
@@ -90,7 +95,7 @@ def test_noisy_means_without_noise_are_the_means() -> None:
 
 def test_a_count_below_half_the_noise_tells_nothing() -> None:
     records = records_of([(0, FINE), (1, FINE), (1, FINE)])
-    setting = Setting(Fraction(1, 3))
+    setting = CurveSetting(Fraction(1, 3))
     assert faint(setting, Fraction(1)) == 1.5
     means, counts = noisy_means(records, np.array([0, 1]), setting, Fraction(1), Recorder())
     assert means.tolist() == [0.5, 1.0]
@@ -111,7 +116,7 @@ def test_some_bins_may_go_to_parts_by_their_width() -> None:
 
 def test_the_direction_has_its_law() -> None:
     records = records_of(((0, 0), (0, FINE // 4), (3, FINE), (3, FINE // 2)))
-    setting = Setting(Fraction(20))
+    setting = CurveSetting(Fraction(20))
     gap = least_absolute_loss(records.mirrored(4)) - least_absolute_loss(records)
     assert gap == FINE // 2  # falling, at best each x gets the middle of its records nearest to the other
     law = distribution(lambda outcomes: choose_direction(records, 4, setting, outcomes), bool)
@@ -121,7 +126,7 @@ def test_the_direction_has_its_law() -> None:
 
 def test_an_empty_part_is_cut_uniformly() -> None:
     score = AdditiveScore(Absolute().slopes(FINE, Fraction(1)))
-    mechanism = TreeMechanism(Setting(Fraction(1)), 3, score, 1)
+    mechanism = TreeMechanism(CurveSetting(Fraction(1)), 3, score, 1)
     law = distribution(
         lambda outcomes: mechanism.draw(records_of([]), outcomes), lambda curve: tuple(curve.knots.tolist())
     )
@@ -135,7 +140,7 @@ def test_an_empty_part_is_cut_uniformly() -> None:
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("loss", ["squared", "absolute", "huber", "pinball(0.75)", "logistic"])
 def test_every_mechanism_has_the_one_shape(method: str, loss: str) -> None:
-    mechanism = blueprint(method, parse_loss(loss), points=32).mechanism(500, Setting(Fraction(2)))
+    mechanism = blueprint(method, parse_loss(loss), points=32).mechanism(500, CurveSetting(Fraction(2)))
     assert isinstance(mechanism, Mechanism)
     assert mechanism.guarantee.epsilon == 2
     bound = mechanism.error()
@@ -159,7 +164,7 @@ def test_the_bound_on_the_excess_loss_holds_on_average() -> None:
     records = Records(cells, levels, np.ones(400, np.int64)).sorted()
     best = least_absolute_loss(records) / FINE
     for method in ("additive", "threshold", "baseline"):
-        mechanism = blueprint(method, Absolute(), points=16).mechanism(400, Setting(Fraction(1)))
+        mechanism = blueprint(method, Absolute(), points=16).mechanism(400, CurveSetting(Fraction(1)))
         losses = []
         for _ in range(20):
             values = np.asarray(mechanism.simulate(records, rng).at(records.cells))
@@ -168,10 +173,10 @@ def test_the_bound_on_the_excess_loss_holds_on_average() -> None:
 
 
 def test_auto_is_decided_by_public_numbers() -> None:
-    once = Setting(Fraction(1))
+    once = CurveSetting(Fraction(1))
     assert blueprint("auto").method_used(1000, once) == "additive"
     assert blueprint("auto").method_used(20, once) == "bins"
-    assert blueprint("auto").method_used(200, Setting(Fraction(1), contributions=10)) == "bins"
+    assert blueprint("auto").method_used(200, CurveSetting(Fraction(1), Unit(10))) == "bins"
     assert blueprint("auto", levels=2).method_used(20, once) == "additive"
     assert blueprint("auto", Absolute()).method_used(20, once) == "additive"
     assert blueprint("auto", shape=parse_shape("convex")).method_used(1000, once) == "baseline"
@@ -179,21 +184,21 @@ def test_auto_is_decided_by_public_numbers() -> None:
 
 
 def test_losses_without_means_are_fitted_by_histograms_once_there_are_many_records() -> None:
-    plan, setting = blueprint("additive", Absolute(), points=4096), Setting(Fraction(1))
-    assert isinstance(plan.mechanism(400, Setting(Fraction(5))), TreeMechanism)
-    assert isinstance(plan.mechanism(2_000, Setting(Fraction(5))), HistogramFit)
+    plan, setting = blueprint("additive", Absolute(), points=4096), CurveSetting(Fraction(1))
+    assert isinstance(plan.mechanism(400, CurveSetting(Fraction(5))), TreeMechanism)
+    assert isinstance(plan.mechanism(2_000, CurveSetting(Fraction(5))), HistogramFit)
     assert isinstance(blueprint("additive", Absolute(), levels=3).mechanism(6_000, setting), TreeMechanism)
     assert isinstance(blueprint("additive", Squared()).mechanism(6_000, setting), MeasuredTree)
 
 
 def test_later_levels_spend_more_where_that_was_asked_for() -> None:
     score = AdditiveScore(Absolute().slopes(FINE, Fraction(1)))
-    tree = TreeMechanism(Setting(Fraction(7)), 4, score, 3, growth=Fraction(2))
+    tree = TreeMechanism(CurveSetting(Fraction(7)), 4, score, 3, growth=Fraction(2))
     assert tree.shares == [Fraction(1, 7), Fraction(2, 7), Fraction(4, 7)]
     recorder = Recorder()
     tree.draw(records_of([(2, 0)]), recorder)
     assert sorted(set(recorder.rates)) == [1, 2, 4]
-    even = TreeMechanism(Setting(Fraction(7)), 4, score, 3)
+    even = TreeMechanism(CurveSetting(Fraction(7)), 4, score, 3)
     assert even.error().noise < tree.error().noise
 
 
@@ -210,6 +215,6 @@ def test_curves_turn_around() -> None:
 
 
 def test_an_epsilon_too_small_for_the_noise_is_refused() -> None:
-    mechanism = blueprint("bins").mechanism(100, Setting(Fraction(1, 10**12)))
+    mechanism = blueprint("bins").mechanism(100, CurveSetting(Fraction(1, 10**12)))
     with pytest.raises(InputError, match="too small"):
         mechanism.release(records_of([]))

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from isotone.curves import plan
-from isotone.curves.chain.blueprint import Blueprint
+from isotone.curves.chain.choose import ChainProblem
 from isotone.curves.curve import Curve
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses import Absolute, Huber, Pinball, Squared, parse_loss
-from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
 from isotone.curves.reference import CURVES, DESIGNS, Reference, least_risk, risk
+from isotone.curves.setting import CurveSetting
 from isotone.errors import InputError
 
 ONE = (Fraction(0), Fraction(1))
@@ -23,7 +23,9 @@ ONE = (Fraction(0), Fraction(1))
 
 def test_a_plan_ranks_methods_and_needs_no_data() -> None:
     found = plan(1, 2000, methods=["additive", "bins"], repetitions=1)
-    assert found.best.excess == min(row.excess for row in found.rows)
+    assert found.rows[0].excess == min(row.excess for row in found.rows)
+    assert found.best.method == found.rows[0].method
+    assert found.best.set_params(bounds=(0, 1)).check().guarantee.epsilon == found.epsilon
     for row in found.rows:
         assert row.least <= row.excess <= row.most <= row.bound
     assert "epsilon = 1, 2000 records" in str(found)
@@ -31,15 +33,15 @@ def test_a_plan_ranks_methods_and_needs_no_data() -> None:
 
 
 def test_more_budget_and_a_smaller_range_of_y_cost_less() -> None:
-    little, much = (plan(epsilon, 500, methods=["bins"], repetitions=1).best.excess for epsilon in (1, 10))
+    little, much = (plan(epsilon, 500, methods=["bins"], repetitions=1).rows[0].excess for epsilon in (1, 10))
     assert much < little
-    wide = plan(1, 500, methods=["bins"], y_range=(0, 10), repetitions=1).best.excess
+    wide = plan(1, 500, methods=["bins"], y_range=(0, 10), repetitions=1).rows[0].excess
     assert wide == pytest.approx(100 * little)
 
 
 def test_large_data_are_simulated_by_smaller_ones_of_the_same_strength() -> None:
-    large = plan("1/10", 1_000_000, methods=["bins"]).best.excess
-    assert large == pytest.approx(plan(1, 100_000, methods=["bins"]).best.excess)
+    large = plan("1/10", 1_000_000, methods=["bins"]).rows[0].excess
+    assert large == pytest.approx(plan(1, 100_000, methods=["bins"]).rows[0].excess)
 
 
 def test_a_plan_says_where_no_bound_is_proved() -> None:
@@ -53,9 +55,9 @@ def test_a_plan_says_where_no_bound_is_proved() -> None:
 def test_a_plan_predicts_what_is_then_measured() -> None:
     """Against other records of the reference populations; a plan off by a factor of two would fail."""
     for loss, n in (("squared", 2_000), ("absolute", 20_000)):
-        predicted = plan(1, n, loss=loss, methods=["additive"]).best.excess
-        built = Blueprint(parse_loss(loss), ONE, Grid(*ONE, 4096), "additive").mechanism(
-            n, Setting(Fraction(1))
+        predicted = plan(1, n, loss=loss, methods=["additive"]).rows[0].excess
+        built = ChainProblem(parse_loss(loss), ONE, Grid(*ONE, 4096), "additive").mechanism(
+            n, CurveSetting(Fraction(1))
         )
         found: list[float] = []
         for seed, (curve, design) in enumerate(itertools.product(CURVES, DESIGNS)):
@@ -76,20 +78,20 @@ def test_the_range_of_a_plan_has_room_for_real_scores_that_crowd_at_both_ends(ep
     records = Records(
         Grid(*ONE, 4096).snap(x), Grid(*ONE, FINE + 1).snap(y), np.ones(x.size, np.int64)
     ).sorted()
-    built = Blueprint(Squared(), ONE, Grid(*ONE, 4096), "additive").mechanism(
-        x.size, Setting(Fraction(epsilon))
+    built = ChainProblem(Squared(), ONE, Grid(*ONE, 4096), "additive").mechanism(
+        x.size, CurveSetting(Fraction(epsilon))
     )
     rng = np.random.default_rng(1)
     drawn = [risk(built.simulate(records, rng), records, Squared()) for _ in range(40)]
     measured = float(np.mean(drawn)) - least_risk(records, Squared())
     for labels in (True, None):
-        found = plan(epsilon, x.size, labels=labels, methods="additive").best
+        found = plan(epsilon, x.size, labels=labels, methods="additive").rows[0]
         assert found.least < measured < 4 / 3 * found.most
 
 
 def test_labels_that_are_not_known_widen_the_range_and_leave_the_average() -> None:
     values, unknown, known = (
-        plan(1, 500, labels=labels, methods=["additive"]).best for labels in (False, None, True)
+        plan(1, 500, labels=labels, methods=["additive"]).rows[0] for labels in (False, None, True)
     )
     assert unknown.excess == values.excess < known.excess
     assert unknown.least <= values.least <= values.most <= unknown.most
@@ -97,8 +99,8 @@ def test_labels_that_are_not_known_widen_the_range_and_leave_the_average() -> No
 
 
 def test_the_width_of_a_huber_loss_is_in_the_units_of_y() -> None:
-    wide = plan(1, 500, loss=("huber", 2), y_range=(0, 10), methods=["additive"], repetitions=1).best
-    unit = plan(1, 500, loss=("huber", "1/5"), methods=["additive"], repetitions=1).best
+    wide = plan(1, 500, loss=("huber", 2), y_range=(0, 10), methods=["additive"], repetitions=1).rows[0]
+    unit = plan(1, 500, loss=("huber", "1/5"), methods=["additive"], repetitions=1).rows[0]
     assert (wide.excess, wide.most, wide.bound) == pytest.approx(
         (10 * unit.excess, 10 * unit.most, 10 * unit.bound)
     )

@@ -13,10 +13,10 @@ from tests.support.curve_outcomes import records_of
 from isotone.curves.grids import FINE
 from isotone.curves.losses import parse_loss
 from isotone.curves.measure import noisy_means
-from isotone.curves.poset.poset_blueprint import PosetBlueprint
-from isotone.curves.poset.poset_mechanisms import OrderMechanism, PosetTree
+from isotone.curves.poset.choose import OrderProblem
 from isotone.curves.poset.product import ProductOrder
-from isotone.curves.privacy import Setting
+from isotone.curves.poset.tree import OrderMechanism, PosetTree
+from isotone.curves.setting import CurveSetting
 from isotone.mechanism import Mechanism
 from isotone.noise import Simulated
 from isotone.order import Poset
@@ -26,8 +26,8 @@ ROWS = [(0, 0), (1, FINE // 4), (2, FINE // 2), (3, FINE)] * 20
 
 
 def made(method: str, loss: Any = "absolute", epsilon: int = 1, order: Any = FOREST) -> OrderMechanism:
-    plan = PosetBlueprint(order, parse_loss(loss), (Fraction(0), Fraction(1)), method, 3)
-    return plan.mechanism(80, Setting(Fraction(epsilon)))
+    plan = OrderProblem(order, parse_loss(loss), (Fraction(0), Fraction(1)), method, 3)
+    return plan.mechanism(80, CurveSetting(Fraction(epsilon)))
 
 
 EVERY = [
@@ -79,7 +79,7 @@ def test_the_measured_excess_stays_below_the_bound() -> None:
 
 def test_noise_in_the_sums_of_a_part_costs_what_is_stated() -> None:
     """Excess of at most 2S + r/2 for noises of total size S, whatever they are; here in records, with budget 1/2."""
-    rng, setting, share = np.random.default_rng(9), Setting(Fraction(1)), Fraction(1, 2)
+    rng, setting, share = np.random.default_rng(9), CurveSetting(Fraction(1)), Fraction(1, 2)
     faintest = 1.0  # half the scale of the noise
     closest = 0.0
     for _ in range(3000):

@@ -17,10 +17,10 @@ from isotone.curves.grids import FINE
 from isotone.curves.losses import Absolute, Squared
 from isotone.curves.poset.arrangement import arrange
 from isotone.curves.poset.baseline import PosetBaseline, branches
+from isotone.curves.poset.choose import OrderProblem
 from isotone.curves.poset.ideals import list_ideals
-from isotone.curves.poset.poset_blueprint import PosetBlueprint
 from isotone.curves.poset.product import ProductOrder
-from isotone.curves.privacy import Setting
+from isotone.curves.setting import CurveSetting
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.published.curves.poset_threshold import ideal_losses
@@ -138,8 +138,8 @@ def test_long_orders_of_small_width_are_listed() -> None:
 
 
 def test_an_order_with_too_many_ideals_is_refused_with_the_limits() -> None:
-    def plan(order: Any) -> PosetBlueprint:
-        return PosetBlueprint(order, Absolute(), (Fraction(0), Fraction(1)), "threshold")
+    def plan(order: Any) -> OrderProblem:
+        return OrderProblem(order, Absolute(), (Fraction(0), Fraction(1)), "threshold")
 
     for order in (Poset.antichain(range(20)), ProductOrder((30, 30)), ProductOrder((8, 8, 8))):
         with pytest.raises(InputError, match=r"up to 1,000,000 of them and 128 MB .* method='additive'"):
@@ -158,7 +158,7 @@ FORESTS = [
 @pytest.mark.parametrize("poset", FORESTS)
 def test_the_baseline_draws_every_monotone_function_by_its_loss(poset: Poset) -> None:
     table = Squared().table(1024, 4, Fraction(1))
-    setting = Setting(Fraction(3))
+    setting = CurveSetting(Fraction(3))
     whole = arrange(poset)
     mechanism = PosetBaseline(setting, whole, branches(whole.size, whole.covers, whole.bottom_up), table)
     rows = [(0, FINE), (1, FINE // 3), (len(poset) - 1, 0), (len(poset) - 1, FINE // 2)]
@@ -190,4 +190,4 @@ def test_the_baseline_refuses_sizes_out_of_reach() -> None:
     whole = arrange(Poset.chain(range(20_000)))
     forest = branches(whole.size, whole.covers, whole.bottom_up)
     with pytest.raises(InputError, match="too large"):
-        PosetBaseline(Setting(Fraction(1)), whole, forest, Absolute().table(1024, 512, Fraction(1)))
+        PosetBaseline(CurveSetting(Fraction(1)), whole, forest, Absolute().table(1024, 512, Fraction(1)))

@@ -10,8 +10,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from isotone.curves.arrays import numbers_of, only_column, shape_of
 from isotone.curves.grids import FINE, Grid
-from isotone.curves.records import Records, check_shapes
+from isotone.curves.records import RawRecords, Records
 from isotone.errors import InputError
 from isotone.noise import Simulated
 
@@ -19,9 +20,16 @@ X = Grid(Fraction(0), Fraction(10), 11)
 Y = Grid(Fraction(0), Fraction(1), FINE + 1)
 
 
-def prepared(x: Any, y: Any, weight: Any = None, groups: Any = None, contributions: int = 1) -> Records:
-    columns = check_shapes(x, y, weight, groups).read(contributions)
-    return columns.records(X, Y, 1 if weight is None else 4, 2.0)
+def located(x: Any) -> Any:
+    numbers = numbers_of(only_column(x, "X"))
+    return np.where(np.isnan(numbers), -1, X.snap(np.nan_to_num(numbers)))
+
+
+def prepared(
+    x: Any, y: Any, weight: Any = None, groups: Any = None, contributions: int = 1, most: float = 2.0
+) -> Records:
+    raw = RawRecords.of(shape_of(x, "X")[0], x, y, weight, groups)
+    return raw.read(located, Y, contributions, 1 if weight is None else 4, most)
 
 
 def test_missing_and_unreadable_values_drop_their_record_silently() -> None:
@@ -31,9 +39,17 @@ def test_missing_and_unreadable_values_drop_their_record_silently() -> None:
 
 
 def test_values_outside_are_moved_to_the_ends() -> None:
-    records = prepared([-5.0, np.inf, -np.inf, 1e300], [7.0, -np.inf, 0.5, np.inf])
+    records = prepared([-5.0, 1e300, -1e300, 10.5], [7.0, -9.0, 0.5, 1e300])
     assert records.cells.tolist() == [0, 0, 10, 10]
     assert records.levels.tolist() == [FINE, FINE // 2, FINE, 0]
+
+
+def test_infinite_values_are_missing_as_in_a_release() -> None:
+    for beyond in (np.inf, -np.inf, 1e308):
+        for column in ([beyond, 3.0], np.array([beyond, 3.0]), ["inf", 3], pd.Series([beyond, 3.0])):
+            assert prepared(column, [1.0, 1.0]).cells.tolist() == [3]
+            assert prepared([1.0, 3.0], column).cells.tolist() == [3]
+            assert prepared([1.0, 3.0], [1.0, 1.0], weight=column).cells.tolist() == [3]
 
 
 def test_records_are_sorted_by_x_and_then_by_falling_y() -> None:
@@ -63,12 +79,10 @@ def test_weights_are_cut_off_and_rounded_to_the_public_grid() -> None:
 def test_numbers_of_any_size_are_read_without_a_word() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        columns = check_shapes(
-            np.array(["1e4000", "-1e4000", "2"], dtype=np.longdouble), [1, 1, 1], [1e300, -1e300, 1], None
-        )
-        records = columns.read(1).records(X, Y, 4, 1e-20)
-    assert records.cells.tolist() == [0, 2, 10]
-    assert records.weights.tolist() == [0, 4, 4]
+        long = np.array(["1e4000", "-1e4000", "2", "3"], dtype=np.longdouble)
+        records = prepared(long, [1, 1, 1, 1], [1e300, -1e300, 1, -1e300], most=1e-20)
+    assert records.cells.tolist() == [2, 3]
+    assert records.weights.tolist() == [4, 0]
 
 
 def test_the_first_records_of_every_unit_count() -> None:
@@ -89,8 +103,13 @@ def test_a_unit_is_cut_without_regard_to_other_units() -> None:
 
 def test_units_may_have_any_name() -> None:
     ids = np.empty(5, dtype=object)
-    ids[:] = [1, "1", 1, float("nan"), [2, 3]]
-    assert prepared(range(5), [0] * 5, groups=ids).cells.tolist() == [0, 1]
+    ids[:] = [1, "1", 2.5, float("nan"), [2, 3]]
+    assert prepared(range(5), [0] * 5, groups=ids).cells.tolist() == [0, 2]  # 1 and "1" are one unit
+
+
+def test_true_and_one_are_two_units() -> None:
+    for ids in ([True, 1], np.array([True, 1], dtype=object), ["true", 1.0]):
+        assert prepared([1, 2], [0, 0], groups=ids).cells.tolist() == [1, 2]
 
 
 def test_records_that_are_missing_use_up_no_contribution() -> None:
@@ -114,14 +133,24 @@ def test_empty_data_are_records_like_any_other() -> None:
         ([1, 2], [1], None, None),
         ([1, 2], [1, 2], [1], None),
         ([1, 2], [1, 2], None, ["a"]),
-        ([[1, 2], [3, 4]], [1, 2], None, None),
-        (np.zeros((2, 1, 1)), [1, 2], None, None),
+        ([1, 2], np.zeros((2, 2)), None, None),
+        ([1, 2], pd.DataFrame({"a": [1, 2], "b": [1, 2]}), None, None),
+        (np.zeros(2), np.zeros((2, 1, 1)), None, None),
         (3.0, [1], None, None),
+        ([1, 2], 3.0, None, None),
+        ([1, 2], "ab", None, None),
+        ([1], None, None, None),
     ],
 )
 def test_wrong_shapes_are_refused(x: Any, y: Any, weight: Any, groups: Any) -> None:
     with pytest.raises(InputError):
-        check_shapes(x, y, weight, groups)
+        prepared(x, y, weight, groups)
+
+
+@pytest.mark.parametrize("rows", [[[1, 2], [3, 4]], [[1, 2], [3]], [[1, 2], 3], [(1, 2), [3, 4, [5]]]])
+def test_the_lengths_of_rows_in_a_list_are_contents(rows: Any) -> None:
+    """Whether rows are of equal length depends on each of them, so it must not decide about an error."""
+    assert prepared(rows, [1, 1]).cells.tolist() == [3] * (rows[1] in (3, [3]))
 
 
 def test_a_list_in_place_of_a_number_is_missing_and_a_row_of_one_is_its_value() -> None:
@@ -155,21 +184,23 @@ def test_one_record_never_changes_how_another_is_read(intruder: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for column in (flags, plain, rows):
-            alone = check_shapes(column, column, column, None).read(1)
+            alone = prepared(column, column, column)
             joined: Any = [*column, intruder]
-            beside = check_shapes(joined, joined, joined, None).read(1)
-            assert alone.kept.all()
-            for name in ("x", "y", "weight", "kept"):
-                assert getattr(beside, name)[:3].tolist() == getattr(alone, name).tolist()
-        for column in (large, ["1", 1, "a"], [["a"], ["b"], ["c"]]):
-            assert check_shapes([*plain, 1], [*plain, 1], None, [*column, intruder]).read(1).kept[:3].all()
+            beside = prepared(joined, joined, joined)
+            assert alone.cells.size == 3
+            rest = list(
+                zip(beside.cells.tolist(), beside.levels.tolist(), beside.weights.tolist(), strict=True)
+            )
+            for row in zip(alone.cells.tolist(), alone.levels.tolist(), alone.weights.tolist(), strict=True):
+                rest.remove(row)
+            assert len(rest) <= 1
+        for column in (large, ["1", 2, "a"], [["a"], ["b"], ["c"]]):
+            assert {1, 2, 3} <= set(prepared([*plain, 9], [0] * 4, None, [*column, intruder]).cells.tolist())
 
 
 def test_the_words_of_booleans_are_the_numbers_that_booleans_are() -> None:
-    alone = check_shapes(np.array([True, False]), [0, 0], None, None).read(1)
-    beside = check_shapes(np.array([True, False, "?"]), [0, 0, 0], None, None).read(1)
-    assert alone.x.tolist() == beside.x[:2].tolist() == [1.0, 0.0]
-    assert beside.kept.tolist() == [True, True, False]
+    for column in (np.array([True, False]), np.array([True, False, "?"]), ["true", "FALSE", None]):
+        assert prepared(column, [0] * len(column)).cells.tolist() == [0, 1]
 
 
 def test_missing_values_of_every_table_are_missing() -> None:
@@ -192,15 +223,14 @@ def test_a_missing_unit_does_not_make_two_large_ones_the_same() -> None:
         assert prepared([1, 2, 3], [0, 0, 0], groups=column).cells.tolist() == [1, 2]
 
 
-def test_too_many_rows_and_simulated_arrays_are_refused() -> None:
-    with pytest.raises(InputError, match="At most 3 rows"):
-        check_shapes(range(4), range(4), None, None, 3)
-    with pytest.raises(InputError, match="simulate"):
-        check_shapes(Simulated.wrap([1.0]), [1.0], None, None)
+def test_simulated_arrays_are_refused() -> None:
+    for columns in ((Simulated.wrap([1.0]), [1.0]), ([1.0], Simulated.wrap([1.0]))):
+        with pytest.raises(InputError, match="simulate"):
+            prepared(*columns)
 
 
 def test_records_do_not_show_what_they_hold() -> None:
-    columns = check_shapes([7.25], [0.5], None, None).read(1)
-    for held in (columns, columns.records(X, Y, 1, 1.0)):
+    raw = RawRecords.of(1, [7.25], [0.5], None, None)
+    for held in (raw, raw.read(located, Y, 1, 1, 1.0)):
         assert "7.25" not in repr(held)
         assert "[" not in repr(held)

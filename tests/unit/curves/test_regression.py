@@ -12,6 +12,7 @@ import pytest
 
 from isotone.curves import PrivacyWarning, PrivateIsotonicRegression
 from isotone.curves.choices import ExactChoices
+from isotone.curves.estimator import ComparisonWarning
 from isotone.errors import BudgetError, InputError, LedgerError
 from isotone.ledger.ledger import Ledger
 from isotone.privacy.guarantee import Guarantee
@@ -95,6 +96,7 @@ def test_odd_data_are_fitted_like_any_other(changes: dict[str, Any]) -> None:
     for x, y in ODD_DATA:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
+            warnings.simplefilter("ignore", ComparisonWarning)
             values = regression(**changes).fit(x, y).predict(np.linspace(0, 10, 21))
         assert np.all((values >= 0) & (values <= 1))
 
@@ -214,7 +216,7 @@ def test_predictions_beyond_the_bounds() -> None:
         model.set_params(out_of_bounds="explode").predict([5])
 
 
-@pytest.mark.parametrize("points", [None, 3, [[1, 2], [3, 4]], "5"])
+@pytest.mark.parametrize("points", [None, 3, np.array([[1, 2], [3, 4]]), "5"])
 def test_points_that_are_no_column_are_refused_by_their_shape(points: Any) -> None:
     model = regression().fit(*line(50))
     with pytest.raises(InputError, match="X must have one dimension"):
@@ -245,11 +247,11 @@ def test_thresholds_are_the_corners_of_the_curve() -> None:
 def test_the_true_number_of_records_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a public n, the mechanism is the same whatever the data; without, it sees a noisy one."""
     seen: list[Any] = []
-    from isotone.curves.chain.blueprint import Blueprint
+    from isotone.curves.chain.choose import ChainProblem
 
-    build = Blueprint.mechanism
+    build = ChainProblem.mechanism
     monkeypatch.setattr(
-        Blueprint, "mechanism", lambda self, n, setting: seen.append(n) or build(self, n, setting)
+        ChainProblem, "mechanism", lambda self, n, setting: seen.append(n) or build(self, n, setting)
     )
     for size in (10, 5000):
         regression(public_n=700).fit(*line(size))
@@ -262,12 +264,12 @@ def test_the_true_number_of_records_decides_nothing(monkeypatch: pytest.MonkeyPa
 def test_a_noisy_number_of_records_and_the_direction_cost_their_shares(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from isotone.curves.chain.blueprint import Blueprint
+    from isotone.curves.chain.choose import ChainProblem
 
     spent: list[Fraction] = []
-    build = Blueprint.mechanism
+    build = ChainProblem.mechanism
     monkeypatch.setattr(
-        Blueprint,
+        ChainProblem,
         "mechanism",
         lambda self, n, setting: spent.append(setting.epsilon) or build(self, n, setting),
     )

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 from tests.support.isotonic_brute import monotone
 
-from isotone.curves.chain.blueprint import Blueprint
+from isotone.curves.chain.choose import ChainProblem
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses import Absolute, Pinball, Squared
-from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
+from isotone.curves.setting import CurveSetting
 from isotone.curves.shapes.curve_draws import PieceDraw
-from isotone.curves.shapes.linear_graph import spread_knots
-from isotone.curves.shapes.shape import Shape, parse_shape
+from isotone.curves.shapes.linear import LinearPieces, spread_knots
+from isotone.curves.shapes.parse import parse_shape
 from isotone.errors import InputError
 from isotone.published.curves.constant_splits import ConstantSplitter
 from isotone.published.curves.convex_splits import ConvexSplitter
@@ -192,14 +192,14 @@ def test_everything_released_has_the_shape(shape: Any, points: int, method: str,
     for loss in (Squared(), Absolute(), Pinball(Fraction(3, 4))):
         for increasing in (True, False):
             grid = Grid(Fraction(0), Fraction(points - 1), points)
-            plan = Blueprint(loss, (Fraction(0), Fraction(1)), grid, method, parsed, None, 8, increasing)
-            mechanism = plan.mechanism(60, Setting(Fraction(epsilon)))
+            plan = ChainProblem(loss, (Fraction(0), Fraction(1)), grid, method, parsed, None, 8, increasing)
+            mechanism = plan.mechanism(60, CurveSetting(Fraction(epsilon)))
             for size in (0, 60):
                 curve = mechanism.release(random_records(rng, points, size))
                 values = curve.at(np.arange(points))
-                limit = parsed.pieces or float(parsed.slope)
+                limit = getattr(parsed, "pieces", 0) or float(getattr(parsed, "slope", 0))
                 turned = values if increasing else values[::-1]
-                check_shape(parsed.kind, limit, turned)
+                check_shape(parsed.name, limit, turned)
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_unusable_shapes_are_refused(spec: Any) -> None:
 
 
 def test_a_slope_too_small_for_the_grid_says_which_grid_would_do() -> None:
-    plan = Blueprint(
+    plan = ChainProblem(
         Squared(),
         (Fraction(0), Fraction(1)),
         Grid(Fraction(0), Fraction(1), 65),
@@ -220,34 +220,36 @@ def test_a_slope_too_small_for_the_grid_says_which_grid_would_do() -> None:
         parse_shape(("lipschitz", "0.1")),
     )
     with pytest.raises(InputError, match="at least 1024 steps"):
-        plan.mechanism(100, Setting(Fraction(1)))
+        plan.mechanism(100, CurveSetting(Fraction(1)))
 
 
 @pytest.mark.parametrize("method", ["auto", "threshold"])
 def test_a_slope_may_be_as_large_as_one_likes(method: str) -> None:
     grid = Grid(-(Fraction(10) ** 200), Fraction(10) ** 200, 5)
-    plan = Blueprint(
+    plan = ChainProblem(
         Squared(), (Fraction(0), Fraction(1)), grid, method, parse_shape(("lipschitz", 1)), None, 8
     )
-    curve = plan.mechanism(60, Setting(Fraction(20))).release(random_records(np.random.default_rng(0), 5))
+    curve = plan.mechanism(60, CurveSetting(Fraction(20))).release(
+        random_records(np.random.default_rng(0), 5)
+    )
     check_shape("any", 0, curve.at(np.arange(5)))
 
 
 def test_shapes_need_even_grids_and_have_no_bins() -> None:
     listed = Grid(Fraction(0), Fraction(1), 2, (0.0, 1.0))
     with pytest.raises(InputError, match="evenly spaced"):
-        Blueprint(Squared(), (Fraction(0), Fraction(1)), listed, "auto", parse_shape("convex"))
+        ChainProblem(Squared(), (Fraction(0), Fraction(1)), listed, "auto", parse_shape("convex"))
     even = Grid(Fraction(0), Fraction(1), 9)
     with pytest.raises(InputError, match="no shape but rising"):
-        Blueprint(Squared(), (Fraction(0), Fraction(1)), even, "bins", parse_shape("convex"))
+        ChainProblem(Squared(), (Fraction(0), Fraction(1)), even, "bins", parse_shape("convex"))
 
 
 def test_linear_pieces_end_at_as_many_knots_as_asked_for() -> None:
-    assert parse_shape(("linear", 3)) == Shape("linear", 3, knots=17)
-    assert parse_shape(["linear", 3, 5]) == Shape("linear", 3, knots=5)
+    assert parse_shape(("linear", 3)) == LinearPieces(3, 17)
+    assert parse_shape(["linear", 3, 5]) == LinearPieces(3, 5)
     grid = Grid(Fraction(0), Fraction(1), 41)
-    drawn = Blueprint(Absolute(), ONE, grid, "auto", parse_shape(("linear", 3, 5))).mechanism(
-        99, Setting(Fraction(1))
+    drawn = ChainProblem(Absolute(), ONE, grid, "auto", parse_shape(("linear", 3, 5))).mechanism(
+        99, CurveSetting(Fraction(1))
     )
     assert isinstance(drawn, PieceDraw)
     assert drawn.knots.tolist() == [0, 10, 20, 30, 40]
@@ -269,11 +271,11 @@ def test_linear_pieces_end_at_as_many_knots_as_asked_for() -> None:
 def test_a_slope_too_small_for_the_grids_is_refused_with_what_would_do(
     slope: str, points: int, advice: str
 ) -> None:
-    def plan(points: int) -> Blueprint:
+    def plan(points: int) -> ChainProblem:
         grid = Grid(Fraction(0), Fraction(1), points)
-        return Blueprint(Absolute(), ONE, grid, "auto", parse_shape(("lipschitz", slope)))
+        return ChainProblem(Absolute(), ONE, grid, "auto", parse_shape(("lipschitz", slope)))
 
     with pytest.raises(InputError, match=re.escape(advice)):
-        plan(points).mechanism(100, Setting(Fraction(1)))
+        plan(points).mechanism(100, CurveSetting(Fraction(1)))
     if found := re.search(r"at most (\d+) points", advice):
-        plan(int(found[1])).mechanism(100, Setting(Fraction(1)))
+        plan(int(found[1])).mechanism(100, CurveSetting(Fraction(1)))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from isotone.curves.chain.tree import Parts, Runs
 from isotone.curves.grids import FINE
-from isotone.curves.losses import Slopes
+from isotone.curves.slopes import Slopes, derivative
 from isotone.kernels import kernel
 
 __all__ = ["AdditiveScore"]
@@ -38,9 +38,9 @@ class AdditiveScore:
             runs.start,
             parts.first,
             parts.last,
-            rule.offset + rule.scale * parts.middle,
+            rule.places(parts.middle),
             offsets,
-            np.array([rule.step, rule.cap, rule.above, rule.below]),
+            rule.rule,
         )
 
     def ranges(self, parts: Parts) -> list[int]:
@@ -56,7 +56,6 @@ class AdditiveScore:
 def _scores(
     levels: Ints, weights: Ints, start: Ints, first: Ints, last: Ints, middle: Ints, offsets: Ints, rule: Ints
 ) -> Ints:
-    step, cap, above, below = rule
     scores = np.empty(offsets[-1], np.int64)
     for part in range(first.size):
         place = offsets[part]
@@ -64,8 +63,7 @@ def _scores(
         scores[place] = 0
         for run in range(first[part], last[part]):
             for record in range(start[run], start[run + 1]):
-                slope = min(max(middle[part] - step * levels[record], -cap), cap)
-                score -= weights[record] * slope * (above if slope > 0 else below)
+                score -= weights[record] * derivative(middle[part], levels[record], rule)
             place += 1
             scores[place] = score
     return scores

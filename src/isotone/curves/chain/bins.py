@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.curves.chain.case import ChainCase
 from isotone.curves.chain.imbalance import Imbalance
 from isotone.curves.choices import Choices
-from isotone.curves.curve import Curve, CurveMechanism, RiskBound, refuse_small_rate
+from isotone.curves.curve import Curve, CurveMechanism, RiskBound
 from isotone.curves.measure import equal_bins, pooled
 from isotone.curves.records import Records
 
@@ -37,6 +39,12 @@ class QuantileBins(CurveMechanism):
     bins: int
     steepest: float = 1.0
 
+    @classmethod
+    def of(cls, case: ChainCase) -> QuantileBins:
+        """The mechanism with sizes for a case."""
+        score = Imbalance(case.slopes)
+        return cls(case.setting, case.points, score, case.bins(0.6 * math.sqrt(case.strength)), case.steepest)
+
     def draw(self, records: Records, choices: Choices) -> Curve:
         """A step curve with at most one step for each bin."""
         starts = equal_bins(np.zeros(1, np.int64), np.full(1, self.points, np.int64), self.bins)
@@ -48,10 +56,10 @@ class QuantileBins(CurveMechanism):
         return Curve(starts, pooled(chosen / self.score.values, counts), self.points)
 
     def _counts(self, records: Records, starts: Ints, choices: Choices) -> NDArray[np.float64]:
-        rate = self.setting.rate(COUNTING, 1)
-        refuse_small_rate(rate, self.setting.epsilon)
-        which = np.searchsorted(starts, records.cells, side="right") - 1
-        exact = np.bincount(which, weights=records.weights, minlength=starts.size).astype(np.int64)
+        rate = self.setting.noise_rate(COUNTING, 1)
+        exact = np.bincount(records.bins(starts), weights=records.weights, minlength=starts.size).astype(
+            np.int64
+        )
         return np.maximum(choices.perturb(exact, rate) / self.setting.weight_steps, 1.0)
 
     def error(self) -> RiskBound:

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from isotone.curves.chain.tree import Parts, Runs, draw_cuts
 from isotone.curves.choices import Choices
-from isotone.curves.grids import FINE
-from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
+from isotone.curves.setting import CurveSetting
 from isotone.kernels import kernel
 
 __all__ = ["BoundaryScore", "draw_boundaries", "merged", "move_boundaries"]
@@ -33,7 +32,7 @@ def move_boundaries(
     values: Ints,
     points: int,
     table: Ints,
-    setting: Setting,
+    setting: CurveSetting,
     share: Fraction,
     choices: Choices,
 ) -> tuple[Ints, Ints]:
@@ -57,7 +56,7 @@ def draw_boundaries(
     low: Ints,
     high: Ints,
     score: BoundaryScore,
-    setting: Setting,
+    setting: CurveSetting,
     share: Fraction,
     choices: Choices,
 ) -> Ints:
@@ -95,9 +94,8 @@ class BoundaryScore:
 
     def scores(self, runs: Runs, parts: Parts, offsets: Ints) -> Ints:
         """What the records below the cut lose by having the lower value, up to a constant of the window."""
-        coarse = FINE // (self.table.shape[0] - 1)
         return _losses(
-            (runs.records.levels + coarse // 2) // coarse,
+            runs.records.rows(self.table),
             runs.records.weights,
             runs.start,
             parts.first,

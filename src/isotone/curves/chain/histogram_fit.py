@@ -10,27 +10,49 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.curves.chain.boundaries import move_boundaries
+from isotone.curves.chain.case import ChainCase
 from isotone.curves.chain.halving import HalvingScore
 from isotone.curves.chain.histograms import Windows, best_steps, noisy_losses
 from isotone.curves.chain.tree import Parts, grow
 from isotone.curves.choices import Choices
 from isotone.curves.curve import Curve, CurveMechanism, RiskBound
+from isotone.curves.losses import ROWS, largest_range
 from isotone.curves.measure import equal_bins
 from isotone.curves.records import Records
 
-__all__ = ["HistogramFit", "Shares"]
+__all__ = ["HistogramFit", "HistogramShares"]
 
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Shares:
+class HistogramShares:
     """What each of the four steps may spend of epsilon; together at most 1."""
 
     halving: Fraction = Fraction(4, 100)
     coarse: Fraction = Fraction(10, 100)
     fine: Fraction = Fraction(38, 100)
     boundaries: Fraction = Fraction(48, 100)
+
+
+@dataclass(frozen=True)
+class HistogramSize:
+    """Sizes while epsilon times the number of records is ``below`` a limit; ``bins`` is for its root."""
+
+    below: float
+    values: int
+    halvings: int
+    bins: float
+    coarse_cells: int
+    fine_cells: int
+    margin: float
+
+
+SIZES = (
+    HistogramSize(30_000, 256, 3, 1.0, 12, 4, 0.05),
+    HistogramSize(200_000, 512, 4, 1.2, 16, 5, 0.03),
+    HistogramSize(math.inf, 1024, 5, 1.2, 24, 8, 0.02),
+)
 
 
 @dataclass(frozen=True)
@@ -58,8 +80,27 @@ class HistogramFit(CurveMechanism):
     coarse_cells: int = 12
     fine_cells: int = 4
     margin: float = 0.05
-    shares: Shares = Shares()
+    shares: HistogramShares = HistogramShares()
     unit: float = 1.0
+
+    @classmethod
+    def of(cls, case: ChainCase) -> HistogramFit:
+        """The mechanism with sizes for a case."""
+        root = math.sqrt(case.strength)
+        size = next(size for size in SIZES if case.strength < size.below)
+        return cls(
+            case.setting,
+            case.points,
+            case.table(size.values),
+            reach=case.loss.slopes(ROWS, case.span).cap,
+            halvings=size.halvings,
+            coarse_bins=case.bins(0.3 * root),
+            fine_bins=case.bins(size.bins * root),
+            coarse_cells=size.coarse_cells,
+            fine_cells=size.fine_cells,
+            margin=size.margin,
+            unit=case.unit(size.values),
+        )
 
     @property
     def _values(self) -> int:
@@ -106,7 +147,7 @@ class HistogramFit(CurveMechanism):
     def error(self) -> RiskBound:
         """An estimate: the bound of the boundaries (section 11), and what noise and width of the fine bins cost together."""
         epsilon = float(self.setting.epsilon) / self.setting.factor
-        scale = self.unit * int(np.ptp(self.table, axis=1).max())
+        scale = self.unit * largest_range(self.table)
         drawn = scale * math.log(self.points + 1) / (epsilon * float(self.shares.boundaries))
         cells = self.fine_cells + 2
         noise = scale * math.sqrt(2.0 * cells * self.fine_bins) / (epsilon * float(self.shares.fine))

@@ -14,10 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.curves.choices import Choices
-from isotone.curves.curve import refuse_small_rate
-from isotone.curves.grids import FINE
-from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
+from isotone.curves.setting import CurveSetting
 from isotone.kernels import kernel
 
 __all__ = ["Windows", "best_steps", "noisy_losses"]
@@ -43,7 +41,7 @@ class Windows:
 
     def counts(self, records: Records, rows: Ints) -> Ints:
         """How much weight is in each cell: private."""
-        bins = np.searchsorted(self.starts, records.cells, side="right") - 1
+        bins = records.bins(self.starts)
         low, high = self.bottom[bins], self.top[bins]
         inner = 1 + (rows - low) * self.cells // (high - low)
         cell = np.where(rows <= low, 0, np.where(rows >= high, self.cells + 1, inner))
@@ -63,13 +61,11 @@ class Windows:
 
 
 def noisy_losses(
-    records: Records, windows: Windows, table: Ints, setting: Setting, share: Fraction, choices: Choices
+    records: Records, windows: Windows, table: Ints, setting: CurveSetting, share: Fraction, choices: Choices
 ) -> Floats:
     """Estimated losses of all values in all bins, for ``share`` of epsilon."""
-    rate = setting.rate(share, 1)
-    refuse_small_rate(rate, setting.epsilon)
-    coarse = FINE // (table.shape[0] - 1)
-    counts = windows.counts(records, (records.levels + coarse // 2) // coarse)
+    rate = setting.noise_rate(share, 1)
+    counts = windows.counts(records, records.rows(table))
     return windows.losses(choices.perturb(counts, rate) / setting.weight_steps, table)
 
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.curves.grids import FINE
-from isotone.curves.losses import Slopes
 from isotone.curves.records import Records
+from isotone.curves.slopes import Slopes
 from isotone.kernels import kernel
 
 __all__ = ["Imbalance"]
@@ -46,14 +46,13 @@ class Imbalance:
 
     def of(self, records: Records, starts: Ints) -> Ints:
         """The scores by bin and value; bins begin at ``starts``."""
-        rule = self.slopes
         sums = _derivatives(
-            np.searchsorted(starts, records.cells, side="right") - 1,
+            records.bins(starts),
             records.levels,
             records.weights,
             starts.size,
-            rule.offset + rule.scale * self._between,
-            np.array([rule.step, rule.cap, rule.above, rule.below]),
+            self.slopes.places(self._between),
+            self.slopes.rule,
         )
         return np.maximum(0, np.maximum(sums[:, :-1], -sums[:, 1:]))
 

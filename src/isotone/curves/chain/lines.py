@@ -10,9 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.curves.chain.boundaries import merged
 from isotone.curves.curve import Curve
 
-__all__ = ["find_jumps", "sloped"]
+__all__ = ["find_jumps", "lines_through", "sloped"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -68,3 +69,12 @@ def sloped(starts: Ints, values: Floats, points: int) -> Curve:
     alone = np.r_[True, knots[1:] != knots[:-1]]
     rising = np.maximum.accumulate(np.clip(corners, 0.0, 1.0))
     return Curve(knots[alone], rising[alone], points, interpolated=True)
+
+
+def lines_through(starts: Ints, values: Floats, points: int, *, even: bool) -> Curve:
+    """Lines through the steps, but for jumps; with a corner at every point, if points are not ``even``."""
+    curve = sloped(*merged(starts, values), points)
+    if even:
+        return curve
+    every = np.arange(points)
+    return Curve(every, curve.at(every), points, interpolated=True)

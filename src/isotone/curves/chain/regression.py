@@ -9,52 +9,40 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.curves.chain.blueprint import TREE_POINTS, Blueprint
-from isotone.curves.choices import Choices, ExactChoices
-from isotone.curves.curve import Curve, refuse_small_rate
+from isotone.curves.arrays import numbers_of, only_column, shape_of
+from isotone.curves.chain.choose import ChainProblem, usual_points
+from isotone.curves.choices import Choices
+from isotone.curves.curve import Curve
 from isotone.curves.direction import AUTO_SHARE, choose_direction
-from isotone.curves.estimator import COUNTING_SHARE, PrivateEstimator, not_fitted, plain_integer
+from isotone.curves.estimator import COUNTING_SHARE, WHY_RANGE, PrivateEstimator, Public
 from isotone.curves.grids import FINE, Grid, GridSpec, make_grid, parse_interval
 from isotone.curves.losses import parse_loss
-from isotone.curves.privacy import Setting
-from isotone.curves.records import MOST_ROWS, check_shapes
-from isotone.curves.shapes.shape import Shape, parse_shape
+from isotone.curves.records import Records
+from isotone.curves.shapes.parse import parse_shape
 from isotone.errors import InputError
-from isotone.privacy.guarantee import Guarantee, Neighbours, Number, positive
+from isotone.privacy.checks import Number, one_of, shown, truth
+from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.unit import Neighbours
 
 __all__ = ["PrivateIsotonicRegression", "Setup"]
 
-WEIGHT_STEPS = 64
 WHY_BOUNDS = "x is placed on a public grid over bounds, and values outside are moved to its ends."
-WHY_RANGE = "The noise that hides one record depends on how far its y can lie from the others."
+MOST_RECORDS = 1 << 30
+"""Sums of scores are 64-bit integers, which so many records cannot overflow."""
+MOST_LISTED = 4096
+"""The corners of a curve over integers are all its points, up to so many."""
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What is known of a fit before any data: the public grid of ``x``, the range of ``y``, and the promise."""
+    """What is known of a fit before any data: the public grid of ``x``, the range of ``y``, and the guarantee."""
 
     grid: Grid
     y_range: tuple[Fraction, Fraction]
     guarantee: Guarantee
 
 
-@dataclass(frozen=True)
-class _Public:
-    """The constructor's arguments, checked: what may be known before the budget is charged."""
-
-    blueprint: Blueprint
-    whole: Setting
-    rest: Fraction
-    choosing: Fraction
-    max_weight: float
-
-    @property
-    def setting(self) -> Setting:
-        """What the curve itself may spend."""
-        return replace(self.whole, epsilon=self.whole.epsilon * self.rest)
-
-
-class PrivateIsotonicRegression(PrivateEstimator):
+class PrivateIsotonicRegression(PrivateEstimator[ChainProblem]):
     """Isotonic regression with differential privacy.
 
     Fits a monotone curve to records ``(x, y)`` so that the released curve hardly depends on any one privacy unit.
@@ -68,17 +56,17 @@ class PrivateIsotonicRegression(PrivateEstimator):
         The privacy loss of one ``fit``.
     bounds, y_range : (low, high)
         Public limits of ``x`` and ``y``. They must not come from the data. Values outside are moved to the ends,
-        missing values drop their record, and nothing is said about either.
+        missing, infinite and unreadable values drop their record, and nothing is said about either.
     increasing : True, False or "auto"
         "auto" spends 5 % of epsilon on finding the direction.
     loss : "squared", "absolute", ("huber", delta), ("pinball", q), "logistic" or ("logistic", margin)
-        Logistic predictions lie in ``[margin, 1 − margin]`` (default 1/64).
+        Logistic predictions lie in ``[margin, 1 − margin]``, with a margin from 1/1024 to 503/1024 (default 1/64).
     method : "additive", "threshold", "baseline", "bins" or "auto"
         "additive": cuts by the additive score, and for squared and logistic loss noisy means between them. For other
         losses, by how much epsilon and records allow (docs/theory/curves.md, section 10): a draw on a few bins; one draw of
         all values, with lines through them or with all boundaries drawn again; a tree of cuts; or noisy histograms and
         private boundaries.
-        "threshold": the algorithm of Ghazi, Kamath, Kumar and Manurangsi 2022. "baseline": the exponential mechanism over
+        "threshold": the algorithm of Ghazi, Kamath, Kumar and Manurangsi 2022, for comparison. "baseline": the exponential mechanism over
         all monotone curves on a grid. "bins": equal bins and pooling. "auto": by a public rule.
     shape : None, ("constant", pieces), ("linear", pieces[, knots]), ("lipschitz", slope), "convex" or "concave"
         With a shape, "threshold" is the published tree for it, and every other method (but "bins") is one exact draw
@@ -109,7 +97,7 @@ class PrivateIsotonicRegression(PrivateEstimator):
     Attributes
     ----------
     X_thresholds_, y_thresholds_ : arrays
-        The corners of the released curve.
+        The corners of the released curve; with ``x_grid="integers"`` all of its points, up to 4096.
     X_min_, X_max_ : float
         The public bounds.
     increasing_ : bool
@@ -135,6 +123,13 @@ class PrivateIsotonicRegression(PrivateEstimator):
     Fraction(1, 1)
     """
 
+    description = "isotonic regression"
+
+    bounds: Any
+    shape: Any
+    x_grid: GridSpec | None
+    out_of_bounds: str
+
     def __init__(
         self,
         epsilon: Number = 1,
@@ -156,62 +151,34 @@ class PrivateIsotonicRegression(PrivateEstimator):
         out_of_bounds: str = "clip",
         ledger: Any = None,
     ) -> None:
-        self.epsilon = epsilon
-        self.bounds = bounds
-        self.y_range = y_range
-        self.increasing = increasing
-        self.loss = loss
-        self.method = method
-        self.shape = shape
-        self.levels = levels
-        self.x_grid = x_grid
-        self.value_levels = value_levels
-        self.neighbours: Neighbours = neighbours
-        self.public_n = public_n
-        self.max_weight = max_weight
-        self.contributions = contributions
-        self.unit = unit
-        self.out_of_bounds = out_of_bounds
-        self.ledger = ledger
+        self._store(locals())
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> PrivateIsotonicRegression:
         """Fit a private curve to ``X`` (one dimension or one column) and ``y``.
 
         ``groups`` names the privacy unit of each record; of every unit the first ``contributions`` records count.
         """
-        public = self._public(weighted=sample_weight is not None, grouped=groups is not None)
-        raw = check_shapes(X, y, sample_weight, groups, MOST_ROWS // public.whole.weight_steps)
-        receipt = self._charge(public.whole.guarantee, f"isotonic regression, {public.blueprint.method}")
-        choices = ExactChoices()
-        columns = raw.read(public.whole.contributions)
-        y_grid = Grid(*public.blueprint.y_range, FINE + 1)
-        records = columns.records(public.blueprint.grid, y_grid, public.whole.weight_steps, public.max_weight)
-        n = self._size(records.cells.size, public.whole, choices)
-        blueprint = self._directed(public, records, choices)
-        self._keep(blueprint.mechanism(n, public.setting).draw(records, choices), blueprint, public)
-        self.method_ = blueprint.method_used(n, public.setting)
-        if hasattr(receipt, "finish"):
-            receipt.finish()
+        self._fit(X, y, sample_weight, groups)
         return self
 
     def check(self) -> Setup:
         """Check every parameter, without data and without spending anything; refuse what ``fit`` would refuse."""
         public = self._public(weighted=False, grouped=True)
-        return Setup(public.blueprint.grid, public.blueprint.y_range, public.whole.guarantee)
+        return Setup(public.problem.grid, public.problem.y_range, public.whole.guarantee)
 
     def predict(self, T: Any) -> NDArray[np.float64]:
         """The curve at ``T`` (one dimension or one column); missing stays missing."""
-        if not hasattr(self, "curve_"):
-            raise not_fitted(self)
-        self._check_out_of_bounds()
-        x = check_shapes(T, np.zeros(0) if T is None else T, None, None).read(1).x
+        self._require_fit()
+        beyond_is = self._out_of_bounds()
+        self._rows(T)
+        x = numbers_of(only_column(T, "X"), public=True)
         curve, grid = self.curve_, self.grid_
         beyond = (x < float(grid.low)) | (x > float(grid.high))
-        if self.out_of_bounds == "raise" and beyond.any():
+        if beyond_is == "raise" and beyond.any():
             raise InputError(
                 f"Some points lie outside bounds=({grid.low}, {grid.high}). Use out_of_bounds='clip' or 'nan'."
             )
-        missing = np.isnan(x) | (beyond if self.out_of_bounds == "nan" else False)
+        missing = np.isnan(x) | (beyond if beyond_is == "nan" else False)
         inside = np.where(np.isnan(x), float(grid.low), x)
         if curve.interpolated:
             values = np.interp(inside, grid.positions(curve.knots), curve.values)
@@ -220,84 +187,81 @@ class PrivateIsotonicRegression(PrivateEstimator):
         low, high = self._predictions
         return np.where(missing, np.nan, low + (high - low) * values)
 
-    def transform(self, T: Any) -> NDArray[np.float64]:
-        """The same as ``predict``, for pipelines."""
-        return self.predict(T)
-
     def __sklearn_tags__(self) -> Any:
         """Tags for scikit-learn: one-dimensional input, missing values allowed, random."""
-        tags = super().__sklearn_tags__()  # pyright: ignore[reportAttributeAccessIssue] - scikit-learn's base has it
-        tags.input_tags.one_d_array = True
-        tags.input_tags.two_d_array = False
-        tags.input_tags.allow_nan = True
-        tags.non_deterministic = True
-        return tags
+        return self._tags(columns=False)
 
-    def _public(self, *, weighted: bool, grouped: bool) -> _Public:
+    def _public(self, *, weighted: bool, grouped: bool) -> Public[ChainProblem]:
         """Check all parameters; the errors may name them, as they are public."""
-        y_range = parse_interval(self.y_range, "y_range", WHY_RANGE)
         bounds = parse_interval(self.bounds, "bounds", WHY_BOUNDS)
-        shape = parse_shape(self.shape)
-        if not isinstance(self.increasing, (bool, np.bool_)) and str(self.increasing) != "auto":
-            raise InputError(f"increasing must be True, False or 'auto', not {self.increasing!r}.")
-        self._check_out_of_bounds()
-        blueprint = Blueprint(
+        shape, method = parse_shape(self.shape), self.method
+        found = isinstance(self.increasing, str) and self.increasing == "auto"
+        self._out_of_bounds()
+        problem = ChainProblem(
             parse_loss(self.loss),
-            y_range,
-            make_grid(bounds, self.x_grid, self._usual_points(shape)),
-            self.method,
+            parse_interval(self.y_range, "y_range", WHY_RANGE),
+            make_grid(bounds, self.x_grid, usual_points(method, shape)),
+            method,
             shape,
-            plain_integer(self.levels),
-            plain_integer(self.value_levels),
+            self.levels,
+            self.value_levels,
+            found or self._rises(),
         )
-        whole = Setting(
-            positive(self.epsilon, "epsilon"),
-            self.neighbours,
-            self._contributions(grouped),
-            WEIGHT_STEPS if weighted else 1,
-            self.unit,
-        )
-        _ = whole.guarantee  # refuses other neighbours
-        refuse_small_rate(whole.rate(COUNTING_SHARE, FINE), whole.epsilon)
-        choosing = AUTO_SHARE if self.increasing == "auto" else Fraction(0)
-        rest = 1 - choosing - self._counting_share()
-        public = _Public(blueprint, whole, rest, choosing, self._max_weight(weighted))
-        self._refuse_large(public)
+        spent = AUTO_SHARE if found else Fraction(0)
+        public = self._checked(problem, weighted=weighted, grouped=grouped, spent=spent)
+        public.whole.noise_rate(COUNTING_SHARE, FINE)
+        if shape is not None or method == "baseline":
+            # a grid that is too large for its shape fails before the charge; a noisy number of records may be any
+            problem.mechanism(public.public_n or MOST_RECORDS, public.setting)
         return public
 
-    def _refuse_large(self, public: _Public) -> None:
-        """Refuse a grid that is too large for its shape before anything is charged; a noisy number may be any."""
-        if public.blueprint.shape is not None or public.blueprint.method == "baseline":
-            most = MOST_ROWS if self.public_n is None else int(self.public_n)
-            public.blueprint.mechanism(most, public.setting)
+    def _rises(self) -> bool:
+        if isinstance(self.increasing, str):
+            raise InputError(f"increasing must be True, False or 'auto', not {shown(self.increasing)}.")
+        return truth(self.increasing, "increasing (or 'auto')")
 
-    def _check_out_of_bounds(self) -> None:
-        if self.out_of_bounds not in ("clip", "nan", "raise"):
-            raise InputError(f"out_of_bounds must be 'clip', 'nan' or 'raise', not {self.out_of_bounds!r}.")
+    def _out_of_bounds(self) -> str:
+        return one_of(self.out_of_bounds, "out_of_bounds", ("clip", "nan", "raise"))
 
-    def _usual_points(self, shape: Shape | None) -> int:
-        if shape is not None:
-            return shape.points
-        return Shape("any").points if self.method == "baseline" else TREE_POINTS
+    def _y_range(self, public: Public[ChainProblem]) -> tuple[Fraction, Fraction]:
+        return public.problem.y_range
 
-    def _directed(self, public: _Public, records: Any, choices: Choices) -> Blueprint:
-        """The blueprint with its direction, found privately if that was asked for."""
-        if self.increasing == "auto":
-            up = choose_direction(records, public.blueprint.grid.points, public.whole, choices)
-        else:
-            up = bool(self.increasing)
-        return replace(public.blueprint, increasing=up)
+    def _rows(self, x: Any) -> int:
+        shape = shape_of(x, "X")
+        if len(shape) != 1 and not (len(shape) == 2 and shape[1] == 1):
+            raise InputError(
+                f"X must have one dimension, or two with one column, not shape {shape}. Reshape your data; for "
+                "several features, see PrivatePosetRegression.from_features."
+            )
+        return shape[0]
 
-    def _keep(self, curve: Curve, blueprint: Blueprint, public: _Public) -> None:
+    def _locate(self, problem: ChainProblem, x: Any) -> NDArray[np.int64]:
+        numbers = numbers_of(only_column(x, "X"))
+        places = problem.grid.snap(np.nan_to_num(numbers))
+        return np.where(np.isnan(numbers), -1, places)
+
+    def _release(self, public: Public[ChainProblem], records: Records, n: int, choices: Choices) -> None:
+        problem = public.problem
+        if isinstance(self.increasing, str):
+            up = choose_direction(records, problem.grid.points, public.whole, choices)
+            problem = replace(problem, increasing=up)
+        curve = problem.mechanism(n, public.setting).draw(records, choices)
+        self._keep(curve, problem)
+        self.method_ = problem.method_used(n, public.setting)
+
+    def _keep(self, curve: Curve, problem: ChainProblem) -> None:
         """Store what was released, and public numbers."""
-        low, high = (float(end) for end in blueprint.predictions)
+        grid = problem.grid
+        low, high = (float(end) for end in problem.loss.values(problem.y_range))
         self.curve_ = curve
-        self.grid_ = blueprint.grid
+        self.grid_ = grid
         self._predictions = (low, high)
-        points, values = curve.corners()
-        self.X_thresholds_ = blueprint.grid.positions(points)
+        if isinstance(self.x_grid, str) and grid.points <= MOST_LISTED:
+            points = np.arange(grid.points)
+            values = curve.at(points)
+        else:
+            points, values = curve.corners()
+        self.X_thresholds_ = grid.positions(points)
         self.y_thresholds_ = low + (high - low) * values
-        self.X_min_, self.X_max_ = float(blueprint.grid.low), float(blueprint.grid.high)
-        self.increasing_ = blueprint.increasing
-        self.guarantee_ = public.whole.guarantee
-        self.epsilon_spent_ = public.whole.epsilon
+        self.X_min_, self.X_max_ = float(grid.low), float(grid.high)
+        self.increasing_ = problem.increasing

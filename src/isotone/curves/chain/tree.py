@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from isotone.curves.choices import Choices
 from isotone.curves.grids import FINE
-from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
+from isotone.curves.setting import CurveSetting
 
 __all__ = ["Parts", "Runs", "Score", "draw_cuts", "grow"]
 
@@ -82,7 +82,7 @@ def grow(
     points: int,
     shares: Sequence[Fraction],
     score: Score,
-    setting: Setting,
+    setting: CurveSetting,
     choices: Choices,
 ) -> Parts:
     """The partition after ``len(shares)`` levels, of which level ``t`` spends ``shares[t]`` of epsilon."""

@@ -6,24 +6,33 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-
-from isotone.curves.chain.tree import Parts, Score, grow
+from isotone.curves.chain.additive import AdditiveScore
+from isotone.curves.chain.case import ChainCase
+from isotone.curves.chain.tree import Score, grow
 from isotone.curves.choices import Choices
 from isotone.curves.curve import Curve, CurveMechanism, RiskBound
-from isotone.curves.grids import FINE
-from isotone.curves.measure import equal_bins, noisy_means, pooled
+from isotone.curves.grids import LEVELS
+from isotone.curves.losses import Squared
+from isotone.curves.measure import equal_bins, middles, noisy_means, pooled, rescaled
 from isotone.curves.records import Records
 
-__all__ = ["MeasuredTree", "TreeMechanism"]
+__all__ = ["MANY", "MeasuredTree", "TreeMechanism"]
+
+CUTTING = Fraction(1, 10)
+"""The share of epsilon for cuts, when the values are measured as means."""
+GROWTH = Fraction(23, 20)
+"""How much more a level of the additive tree spends than the one before."""
+MOST_BINS = 1 << 20
+"""A limit of memory, which only an epsilon without meaning can reach."""
+MANY = 5_000
+"""From this product of epsilon and records on, a tree of cuts finds less than other mechanisms do."""
 
 
 @dataclass(frozen=True)
 class TreeMechanism(CurveMechanism):
     """A tree of cuts; each leaf has the middle of its interval of values.
 
-    The lowest and the highest leaf have the end of the range instead, where data often are. Each level spends
-    ``growth`` times as much as the one before.
+    Each level spends ``growth`` times as much as the one before.
 
     Guarantee: epsilon-DP for one privacy unit (docs/theory/curves.md, section 4).
     Error: ``error()`` bounds the excess loss; ``steepest`` is the largest slope of the loss over the range.
@@ -35,6 +44,13 @@ class TreeMechanism(CurveMechanism):
     steepest: float = 1.0
     growth: Fraction = Fraction(1)
 
+    @classmethod
+    def of(cls, case: ChainCase) -> TreeMechanism:
+        """The mechanism with the additive score and a depth for a case."""
+        levels = case.levels or max(2, round(math.log2(case.strength) / 2))
+        score = AdditiveScore(case.slopes)
+        return cls(case.setting, case.points, score, min(levels, LEVELS), case.steepest, growth=GROWTH)
+
     @property
     def shares(self) -> list[Fraction]:
         """What each level spends of epsilon."""
@@ -44,23 +60,11 @@ class TreeMechanism(CurveMechanism):
     def draw(self, records: Records, choices: Choices) -> Curve:
         """A step curve with at most ``2**levels`` steps."""
         parts = grow(records, self.points, self.shares, self.score, self.setting, choices)
-        return Curve(parts.low, self._values(parts), self.points)
-
-    @staticmethod
-    def _values(parts: Parts) -> np.ndarray:
-        middle = (parts.floor + parts.width / 2) / FINE
-        middle[parts.floor == 0] = 0.0
-        middle[parts.floor + parts.width == FINE] = 1.0
-        return middle
+        return Curve(parts.low, middles(parts.floor, parts.width), self.points)
 
     def error(self) -> RiskBound:
-        """Section 4: ``L·ln N/(2ε_t)`` for the cuts of level ``t``, and the last width for the values."""
-        cuts = (
-            float(sum(1 / share for share in self.shares)) * math.log(self.points + 1) * self.setting.factor
-        )
-        return RiskBound(
-            self.steepest * cuts / (2 * float(self.setting.epsilon)), self.steepest * 2.0**-self.levels
-        )
+        """Section 4, with as many cuts as there are places for one."""
+        return RiskBound.of_cuts(self.setting, self.shares, math.log(self.points + 1), self.steepest)
 
 
 @dataclass(frozen=True)
@@ -69,8 +73,7 @@ class MeasuredTree(CurveMechanism):
 
     For losses that are fitted by means. The cuts find where the curve rises, whatever the distribution of ``x``; the
     means, which take most of the budget, find the values. Without levels this is plain binning. Parts have equally many
-    bins, but for the share ``by_width`` of them. ``lowest`` and ``highest`` are the ends of the predictions, as shares of
-    ``y_range``.
+    bins, but for the share ``by_width`` of them. ``ends`` are those of the predictions, as shares of ``y_range``.
 
     Guarantee: epsilon-DP for one privacy unit (docs/theory/curves.md, sections 4 and 8).
     Error: ``error()`` is proved for the squared loss and an estimate for others.
@@ -80,10 +83,35 @@ class MeasuredTree(CurveMechanism):
     levels: int
     share: Fraction
     bins: int
-    lowest: Fraction = Fraction(0)
-    highest: Fraction = Fraction(1)
+    ends: tuple[Fraction, Fraction] = (Fraction(0), Fraction(1))
     by_width: float = 0.0
     squared: bool = True
+
+    @classmethod
+    def of(cls, case: ChainCase) -> MeasuredTree:
+        """The mechanism with sizes for a case."""
+        strength = case.strength
+        levels = case.levels or (1 if strength < 2_000 else 2 if strength < 50_000 else 3)
+        return cls._with(case, levels, CUTTING)
+
+    @classmethod
+    def without_cuts(cls, case: ChainCase) -> MeasuredTree:
+        """Equal bins alone, with sizes for a case."""
+        return cls._with(case, 0, Fraction(0))
+
+    @classmethod
+    def _with(cls, case: ChainCase, levels: int, share: Fraction) -> MeasuredTree:
+        return cls(
+            case.setting,
+            case.points,
+            AdditiveScore(case.slopes),
+            levels,
+            share,
+            case.bins(1.4 * math.sqrt(float(1 - share) * case.strength), MOST_BINS),
+            case.ends,
+            by_width=0.5 if case.strength < MANY else 0.0,
+            squared=isinstance(case.loss, Squared),
+        )
 
     def draw(self, records: Records, choices: Choices) -> Curve:
         """A step curve with at most one step for each bin."""
@@ -91,9 +119,7 @@ class MeasuredTree(CurveMechanism):
         parts = grow(records, self.points, shares, self.score, self.setting, choices)
         starts = equal_bins(parts.low, parts.high, self.bins, self.by_width)
         mean, count = noisy_means(records, starts, self.setting, 1 - sum(shares, Fraction(0)), choices)
-        low, high = float(self.lowest), float(self.highest)
-        values = (np.clip(pooled(mean, count), low, high) - low) / (high - low)
-        return Curve(starts, values, self.points)
+        return Curve(starts, rescaled(pooled(mean, count), self.ends), self.points)
 
     def error(self) -> RiskBound:
         """Section 8, for the squared loss: three times the noise of a sum for each bin, and a quarter a record."""

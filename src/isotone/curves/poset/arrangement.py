@@ -25,7 +25,7 @@ from isotone.kernels import kernel
 from isotone.order import Parallel, Poset
 from isotone.order.projection.least_squares import project_bottom_up
 
-__all__ = ["Arrangement", "Order", "arrange", "few_ideals", "listed"]
+__all__ = ["Arrangement", "Order", "arrange", "few_ideals", "listed", "whole"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -46,6 +46,10 @@ class Arrangement:
     bottom_up: Ints = field(repr=False)
     way: str
     relaxed: bool = False
+
+    def log_ideals(self) -> float:
+        """The logarithm of the number of ideals, for all regions together."""
+        return sum(region.log_ideals() for region in self.regions)
 
     def monotone(self, values: Floats) -> Floats:
         """Values that respect the whole order: those given, if nothing was left out."""
@@ -127,6 +131,14 @@ def listed(order: Order) -> ListedRegion:
     if isinstance(order, ProductOrder):
         return ListedRegion(np.arange(len(order)), order.cover_pairs())
     return ListedRegion(order.linear_order, order.cover_pairs)
+
+
+def whole(order: Order, region: Region, way: str) -> Arrangement:
+    """The whole order in one region."""
+    if isinstance(order, ProductOrder):
+        # numbered with the last column fastest, every cell comes after those below it
+        return Arrangement(len(order), (region,), order.cover_pairs(), np.arange(len(order)), way)
+    return Arrangement(len(order), (region,), order.cover_pairs, order.linear_order, way)
 
 
 def few_ideals(order: Order) -> bool:

@@ -15,12 +15,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.curves.case import Case
 from isotone.curves.choices import Choices
-from isotone.curves.circuits.circuit import Circuit, CircuitTables
+from isotone.curves.circuits.circuit import Circuit
 from isotone.curves.curve import RiskBound
-from isotone.curves.poset.poset_mechanisms import OrderMechanism
+from isotone.curves.losses import largest_range
+from isotone.curves.poset.arrangement import Arrangement
+from isotone.curves.poset.tree import OrderMechanism
 from isotone.curves.records import Records
-from isotone.curves.shapes.curve_draws import point_costs
+from isotone.curves.shapes.curve_draws import draw_bound, point_costs
 from isotone.errors import InputError
 
 __all__ = ["MOST_NODES", "Branches", "PosetBaseline", "branches"]
@@ -76,6 +79,15 @@ class PosetBaseline(OrderMechanism):
                 "method='additive', or fewer values (value_levels)."
             )
 
+    @classmethod
+    def of(cls, case: Case, arrangement: Arrangement) -> PosetBaseline:
+        """The mechanism with a grid of values for a case."""
+        size = math.sqrt(case.strength / math.log(arrangement.size + 1))
+        values = case.value_levels or 1 << min(7, max(1, round(math.log2(max(2.0, size)))))
+        forest = branches(arrangement.size, arrangement.covers, arrangement.bottom_up)
+        table, unit = case.table(values), case.unit(values)
+        return cls(case.setting, arrangement, forest, table, unit, case.steepest)
+
     def draw(self, records: Records, choices: Choices) -> Floats:
         """A monotone function."""
         size, values = self.arrangement.size, self.table.shape[1]
@@ -92,7 +104,7 @@ class PosetBaseline(OrderMechanism):
         return (values - 1 - level if self.forest.downward else level) / (values - 1)
 
     def _rate(self) -> Fraction:
-        return self.setting.rate(Fraction(1), int(np.ptp(self.table, axis=1).max()))
+        return self.setting.rate(Fraction(1), largest_range(self.table))
 
     @cached_property
     def _circuit(self) -> Circuit:
@@ -120,11 +132,6 @@ class PosetBaseline(OrderMechanism):
         return Circuit(summed, first.astype(np.int64), np.concatenate(child).astype(np.int64))
 
     def error(self) -> RiskBound:
-        """``R·ln(number of functions)/ε`` and half a step of the values' grid."""
-        circuit = self._circuit
-        count = CircuitTables(circuit, np.zeros(circuit.nodes, np.int64), Fraction(1)).log_total()
-        scale = self.unit * int(np.ptp(self.table, axis=1).max()) * self.setting.factor
-        return RiskBound(
-            scale * max(count, math.log(2)) / float(self.setting.epsilon),
-            self.steepest / (2 * (self.table.shape[1] - 1)),
-        )
+        """Section 9, for all monotone functions."""
+        step = self.steepest / (self.table.shape[1] - 1)
+        return draw_bound(self, self._circuit, self.unit * largest_range(self.table), step)

@@ -1,4 +1,4 @@
-"""Products of chains: the order of several binned columns, without listing its relations.
+"""Products of chains, without listing their relations: the order of several binned columns.
 
 A cell is below another if it is at most as high in every column. An order of 1,000 × 1,000 cells has 10¹² pairs to
 compare; as a product it is described by two numbers.
@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.curves.arrays import columns_of, numbers_of, shape_of
 from isotone.curves.grids import parse_interval
 from isotone.errors import InputError
+from isotone.privacy.checks import shown, truth, whole_number
 
 __all__ = ["FeatureOrder", "ProductOrder"]
 
 Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 MOST_CELLS = 1 << 24
 WHY_BOUNDS = "Columns are cut into bins between public limits, and values outside are moved to the ends."
@@ -39,15 +40,38 @@ class ProductOrder:
     shape: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        sizes: list[Any] = list(self.shape)
-        if not sizes or any(isinstance(k, bool) or not isinstance(k, int) or k < 1 for k in sizes):
+        given: Any = self.shape
+        if not isinstance(given, Iterable) or isinstance(given, (str, bytes)) or not (entries := list(given)):
             raise InputError(
-                f"A product of chains needs whole numbers of at least 1 as lengths (bins), not {self.shape!r}."
+                f"A product of chains needs the length of each chain, such as (20, 20), not {shown(given)}. "
+                "For columns with bounds, use PrivatePosetRegression.from_features."
             )
+        sizes = tuple(
+            whole_number(k, "the length of each chain (use from_features for columns with bounds)")
+            for k in entries
+        )
+        object.__setattr__(self, "shape", sizes)
         if math.prod(sizes) > MOST_CELLS:
             raise InputError(
                 f"A product of {' × '.join(map(str, sizes))} cells is too large: {MOST_CELLS:,} is the limit. Take fewer bins."
             )
+
+    def rows(self, table: Any) -> int:
+        """The number of rows of a table with a column for each chain; other shapes are refused."""
+        shape = shape_of(table, "X")
+        if len(shape) > 2 or (len(shape) == 2 and shape[1] != len(self.shape)):
+            raise InputError(f"X must have two dimensions and {len(self.shape)} columns, not shape {shape}.")
+        return len(table)
+
+    def locate(self, table: Any) -> Ints:
+        """The number of each row's element, −1 where it has none."""
+        numbers, known = np.zeros(len(table), np.int64), True
+        for column, size in zip(columns_of(table, "X", len(self.shape)), self.shape, strict=True):
+            values = numbers_of(column)
+            inside = (values >= 0) & (values < size) & (values == np.floor(values))
+            known &= inside
+            numbers = numbers * size + np.where(inside, values, 0).astype(np.int64)
+        return np.where(known, numbers, -1)
 
     def __len__(self) -> int:
         return math.prod(self.shape)
@@ -126,41 +150,22 @@ class FeatureOrder(ProductOrder):
             raise InputError("from_features needs bounds=[(low, high), …], one pair for each column.")
         sizes = _one_each(bins, len(limits), "bins")
         rising = _one_each(directions, len(limits), "directions")
-        if not all(isinstance(up, bool) for up in rising):
-            raise InputError(f"directions must be True or False for every column, not {directions!r}.")
-        return cls(sizes, limits, tuple(not up for up in rising))
+        return cls(sizes, limits, tuple(not truth(up, "each of directions") for up in rising))
 
-    def locate(self, features: Any) -> Floats:
-        """The number of each row's cell; NaN where a value is missing. Values outside are moved to the ends."""
-        columns = self.matrix(features)
-        numbers = np.zeros(columns.shape[0], np.int64)
-        for place, ((low, high), bins) in enumerate(zip(self.bounds, self.shape, strict=True)):
-            share = (np.nan_to_num(columns[:, place], nan=float(low)) - float(low)) / float(high - low)
-            cell = np.floor(np.clip(share, 0.0, 1.0) * bins).astype(np.int64)
-            cell = np.minimum(cell, bins - 1)
-            numbers = numbers * bins + (bins - 1 - cell if self.falling[place] else cell)
-        return np.where(np.isnan(columns).any(axis=1), np.nan, numbers.astype(np.float64))
-
-    def matrix(self, features: Any) -> Floats:
-        """The features as floats; what cannot be read is missing. The shape is public and checked."""
-        if hasattr(features, "to_numpy"):
-            features = features.to_numpy()
-        array = np.asarray(features, dtype=None if hasattr(features, "dtype") else object)
-        if array.ndim != 2 or array.shape[1] != len(self.shape):
-            raise InputError(
-                f"X must have two dimensions and {len(self.shape)} columns, as bounds has; not shape {array.shape}."
-            )
-        if array.dtype.kind in "fiub":
-            return array.astype(np.float64)
-        flat = [_number(value) for value in array.ravel().tolist()]
-        return np.array(flat, dtype=np.float64).reshape(array.shape)
-
-
-def _number(value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        return math.nan
+    def locate(self, table: Any) -> Ints:
+        """The number of each row's cell, −1 where a value is missing. Values outside are moved to the ends."""
+        numbers, missing = np.zeros(len(table), np.int64), False
+        columns = columns_of(table, "X", len(self.shape))
+        for column, (low, high), bins, falls in zip(
+            columns, self.bounds, self.shape, self.falling, strict=True
+        ):
+            values = numbers_of(column)
+            missing |= np.isnan(values)
+            # first into the interval, then divided: no value is too large then
+            inside = np.clip(np.nan_to_num(values), float(low), float(high)) - float(low)
+            cell = np.minimum(np.floor(inside / float(high - low) * bins).astype(np.int64), bins - 1)
+            numbers = numbers * bins + (bins - 1 - cell if falls else cell)
+        return np.where(missing, -1, numbers)
 
 
 def _one_each(value: Any, count: int, name: str) -> tuple[Any, ...]:

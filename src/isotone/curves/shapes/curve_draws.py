@@ -1,38 +1,46 @@
 """One exact draw from the exponential mechanism over a whole class of curves.
 
-The method of the sources' Appendix A for increasing curves (the baseline), and of every shape constraint: the
+The method of the sources' Appendix A for increasing curves (the baseline), and of every shape constraint. The
 score of a curve is its loss, one record moves it by the range of its own loss, and the draw is exact
 (docs/theory/curves.md, section 7).
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.curves.chain.case import ChainCase
 from isotone.curves.choices import Choices
-from isotone.curves.circuits.circuit import CircuitTables
-from isotone.curves.curve import Curve, CurveMechanism, RiskBound
-from isotone.curves.grids import FINE
+from isotone.curves.circuits.circuit import Circuit, CircuitTables
+from isotone.curves.curve import Curve, CurveMechanism, RegressionMechanism, RiskBound
+from isotone.curves.grids import Grid
+from isotone.curves.losses import ROWS, largest_range
 from isotone.curves.measure import equal_bins
 from isotone.curves.records import Records
 from isotone.curves.shapes.graphs import CurveGraph
-from isotone.curves.shapes.linear_graph import LinearGraph, piece_costs
+from isotone.curves.shapes.linear import LinearGraph, LinearPieces, linear_graph, piece_costs
+from isotone.curves.shapes.monotone import Monotone
+from isotone.curves.shapes.shape import CurveShape
 from isotone.kernels import kernel
 
-__all__ = ["BinnedDraw", "CurveDraw", "PieceDraw", "point_costs"]
+__all__ = ["BinnedDraw", "CurveDraw", "PieceDraw", "draw_bound", "point_costs"]
 
 Ints = NDArray[np.int64]
+
+FEW_VALUES = 4
+"""Steps of the values of a draw on a few bins."""
 
 
 def point_costs(records: Records, points: int, table: Ints) -> Ints:
     """The loss of all records at each point, for each value of the table, less the least at that point."""
-    coarse = FINE // (table.shape[0] - 1)
-    costs = _add_rows((records.levels + coarse // 2) // coarse, records.cells, records.weights, points, table)
+    costs = _add_rows(records.rows(table), records.cells, records.weights, points, table)
     return costs - costs.min(axis=1, keepdims=True)
 
 
@@ -44,6 +52,13 @@ def _add_rows(levels: Ints, cells: Ints, weights: Ints, points: int, table: Ints
         for value in range(table.shape[1]):
             row[value] += weights[record] * table[levels[record], value]
     return costs
+
+
+def draw_bound(mechanism: RegressionMechanism[Any], circuit: Circuit, scale: float, step: float) -> RiskBound:
+    """``R·ln(number of functions)/ε`` for a range ``R`` of losses, and half a step of the values' grid."""
+    count = CircuitTables(circuit, np.zeros(circuit.nodes, np.int64), Fraction(1)).log_total()
+    setting = mechanism.setting
+    return RiskBound(scale * max(count, math.log(2)) * setting.factor / float(setting.epsilon), step / 2)
 
 
 @dataclass(frozen=True)
@@ -61,9 +76,29 @@ class CurveDraw(CurveMechanism):
     steepest: float = 1.0
     interpolated: bool = False
 
+    @classmethod
+    def of(cls, case: ChainCase) -> CurveDraw:
+        """The mechanism with sizes for a case."""
+        shape = case.shape or Monotone()
+        return cls.on(case, case.grid, shape, shape.steps(case))
+
+    @classmethod
+    def on(cls, case: ChainCase, grid: Grid, shape: CurveShape, values: int) -> CurveDraw:
+        """The mechanism on a grid of its own."""
+        graph = shape.graph(grid, values, case.height)
+        return cls(
+            case.setting,
+            grid.points,
+            graph,
+            case.table(values),
+            case.unit(values),
+            case.steepest,
+            shape.interpolated,
+        )
+
     @cached_property
     def _range(self) -> int:
-        return int(np.ptp(self.table, axis=1).max())
+        return largest_range(self.table)
 
     def draw(self, records: Records, choices: Choices) -> Curve:
         """A curve of the class."""
@@ -76,11 +111,9 @@ class CurveDraw(CurveMechanism):
         return Curve(starts, values[starts], self.points)
 
     def error(self) -> RiskBound:
-        """Section 7: ``R·ln(number of curves)/ε`` and half a step of the values' grid."""
-        graph = self.curves.graph
-        count = CircuitTables(graph, np.zeros(graph.nodes, np.int64), Fraction(1)).log_total()
-        noise = self.unit * self._range * count * self.setting.factor / float(self.setting.epsilon)
-        return RiskBound(noise, self.steepest / (2 * (self.table.shape[1] - 1)))
+        """Section 7, for all curves of the graph."""
+        step = self.steepest / (self.table.shape[1] - 1)
+        return draw_bound(self, self.curves.graph, self.unit * self._range, step)
 
 
 @dataclass(frozen=True)
@@ -95,12 +128,19 @@ class BinnedDraw(CurveMechanism):
 
     inner: CurveDraw
 
+    @classmethod
+    def of(cls, case: ChainCase) -> BinnedDraw:
+        """The mechanism with sizes for a case."""
+        bins = min(case.points, round(3 + 3 * case.evenness))
+        inner = CurveDraw.on(case, Grid(*case.y_range, bins), Monotone(), FEW_VALUES)
+        return cls(case.setting, case.points, inner)
+
     def draw(self, records: Records, choices: Choices) -> Curve:
         """A step curve with at most one step for each bin."""
         whole = np.zeros(1, np.int64), np.full(1, self.points, np.int64)
         starts = equal_bins(*whole, self.inner.points)
-        bins = np.searchsorted(starts, records.cells, side="right") - 1
-        curve = self.inner.draw(Records(bins, records.levels, records.weights), choices)
+        binned = Records(records.bins(starts), records.levels, records.weights)
+        curve = self.inner.draw(binned, choices)
         return Curve(starts[curve.knots], curve.values, self.points)
 
     def error(self) -> RiskBound:
@@ -124,17 +164,25 @@ class PieceDraw(CurveMechanism):
     unit: float = 1.0
     steepest: float = 1.0
 
+    @classmethod
+    def of(cls, case: ChainCase) -> PieceDraw:
+        """The mechanism with sizes for a case, whose shape has linear pieces."""
+        shape, setting = case.shape, case.setting
+        assert isinstance(shape, LinearPieces)
+        knots, values = shape.places(case.points), shape.steps(case) + 1
+        pieces = linear_graph(knots.size, values, shape.pieces)
+        table, unit = case.table(ROWS), case.unit(ROWS)
+        return cls(setting, case.points, pieces, knots, values, table, unit, case.steepest)
+
     def draw(self, records: Records, choices: Choices) -> Curve:
         """A continuous curve with at most the given number of linear pieces."""
         losses = point_costs(records, self.points, self.table)
         costs = self.pieces.costs(piece_costs(losses, self.knots, self.pieces.ends, self.values))
-        rate = self.setting.rate(Fraction(1), int(np.ptp(self.table, axis=1).max()))
+        rate = self.setting.rate(Fraction(1), largest_range(self.table))
         knots, values = self.pieces.curve(choices.select(self.pieces.graph, costs, rate))
         return Curve(self.knots[knots], values / (self.values - 1), self.points, interpolated=True)
 
     def error(self) -> RiskBound:
         """Section 7: as for all draws, with half a step of the values at the knots."""
-        graph = self.pieces.graph
-        count = CircuitTables(graph, np.zeros(graph.nodes, np.int64), Fraction(1)).log_total()
-        scale = self.unit * int(np.ptp(self.table, axis=1).max()) * self.setting.factor
-        return RiskBound(scale * count / float(self.setting.epsilon), self.steepest / (2 * (self.values - 1)))
+        step = self.steepest / (self.values - 1)
+        return draw_bound(self, self.pieces.graph, self.unit * largest_range(self.table), step)

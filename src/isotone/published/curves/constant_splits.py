@@ -16,7 +16,7 @@ __all__ = ["ConstantSplitter"]
 Ints = NDArray[np.int64]
 
 
-class Node(NamedTuple):
+class ConstantNode(NamedTuple):
     """Points ``first, …, last``, values ``low, …, high``, at most ``pieces`` pieces."""
 
     first: int
@@ -37,15 +37,15 @@ class ConstantSplitter:
     def __post_init__(self) -> None:
         refuse_large(self.points * self.values * self.pieces, self.points, self.values)
 
-    def root(self) -> Node:
+    def root(self) -> ConstantNode:
         """All curves."""
-        return Node(0, self.points - 1, 0, self.values - 1, self.pieces)
+        return ConstantNode(0, self.points - 1, 0, self.values - 1, self.pieces)
 
-    def interval(self, node: Node) -> tuple[int, int]:
+    def interval(self, node: ConstantNode) -> tuple[int, int]:
         """The lowest and the highest value."""
         return node.low, node.high
 
-    def settled(self, node: Node) -> bool:
+    def settled(self, node: ConstantNode) -> bool:
         """Whether one value is left."""
         return node.low == node.high
 
@@ -53,7 +53,7 @@ class ConstantSplitter:
         """The losses themselves."""
         return table
 
-    def splits(self, node: Node, losses: Ints) -> Splits:
+    def splits(self, node: ConstantNode, losses: Ints) -> Splits:
         """Rows ``(points below, pieces below)``; a side has pieces exactly if it has points."""
         size = node.last - node.first + 1
         mid, start = _halves(node)
@@ -66,27 +66,27 @@ class ConstantSplitter:
         fits = ((count == 0) == (used == 0)) & ((count == size) == (rest == 0))
         return Splits(np.where(fits, scores, IMPOSSIBLE), np.stack([count, used], axis=1))
 
-    def children(self, node: Node, row: Ints) -> list[Node]:
+    def children(self, node: ConstantNode, row: Ints) -> list[ConstantNode]:
         """The two sides that have points."""
         count, used = int(row[0]), int(row[1])
         mid, start = _halves(node)
         cut = node.first + count
         sides = [
-            Node(node.first, cut - 1, node.low, mid, used),
-            Node(cut, node.last, start, node.high, node.pieces - used),
+            ConstantNode(node.first, cut - 1, node.low, mid, used),
+            ConstantNode(cut, node.last, start, node.high, node.pieces - used),
         ]
         return [side for side in sides if side.first <= side.last]
 
-    def fixed(self, node: Node, row: Ints) -> list[tuple[int, int]]:
+    def fixed(self, node: ConstantNode, row: Ints) -> list[tuple[int, int]]:
         """Nothing."""
         return []
 
-    def fill(self, node: Node) -> list[tuple[int, int]]:
+    def fill(self, node: ConstantNode) -> list[tuple[int, int]]:
         """One piece in the middle of the interval."""
         return [(point, (node.low + node.high) // 2) for point in range(node.first, node.last + 1)]
 
 
-def _halves(node: Node) -> tuple[int, int]:
+def _halves(node: ConstantNode) -> tuple[int, int]:
     """The highest value of the lower half, and the lowest of the upper: the same, unless only two are left."""
     mid = (node.low + node.high) // 2
     return mid, mid if node.high - node.low > 1 else node.high

@@ -16,7 +16,7 @@ __all__ = ["ConvexSplitter"]
 Ints = NDArray[np.int64]
 
 
-class Node(NamedTuple):
+class ConvexNode(NamedTuple):
     """Points, values and forced ends as for bounded slopes; and slopes between ``least`` and ``most``."""
 
     first: int
@@ -41,16 +41,16 @@ class ConvexSplitter:
         slopes = min(self.steepest, self.values - 1) + 1
         refuse_large(self.points * self.values * slopes, self.points, self.values)
 
-    def root(self) -> Node:
+    def root(self) -> ConvexNode:
         """All curves."""
         top = self.values - 1
-        return Node(0, self.points - 1, 0, top, 0, min(self.steepest, top), starts=False, ends=False)
+        return ConvexNode(0, self.points - 1, 0, top, 0, min(self.steepest, top), starts=False, ends=False)
 
-    def interval(self, node: Node) -> tuple[int, int]:
+    def interval(self, node: ConvexNode) -> tuple[int, int]:
         """The lowest and the highest value."""
         return node.low, node.high
 
-    def settled(self, node: Node) -> bool:
+    def settled(self, node: ConvexNode) -> bool:
         """Whether one curve is left."""
         return node.low == node.high or node.last - node.first < node.starts + node.ends
 
@@ -58,7 +58,7 @@ class ConvexSplitter:
         """The losses themselves."""
         return table
 
-    def splits(self, node: Node, losses: Ints) -> Splits:
+    def splits(self, node: ConvexNode, losses: Ints) -> Splits:
         """Rows ``(points up to the middle, the last value up to it, the first value beyond)``."""
         size = node.last - node.first + 1
         mid = (node.low + node.high) // 2
@@ -79,7 +79,7 @@ class ConvexSplitter:
         forbidden = ((count == 0) & node.starts) | ((count == size) & node.ends)
         return Splits(np.where(forbidden, IMPOSSIBLE, np.minimum(scores, IMPOSSIBLE)), rows)
 
-    def children(self, node: Node, row: Ints) -> list[Node]:
+    def children(self, node: ConvexNode, row: Ints) -> list[ConvexNode]:
         """The two sides that have points; the slope of the crossing separates their slopes."""
         count, last, first = (int(number) for number in row)
         cut = node.first + count
@@ -88,11 +88,11 @@ class ConvexSplitter:
         above = node._replace(first=cut, low=first, least=first - last if inner else node.least, starts=True)
         return [side for side in (below, above) if side.first <= side.last]
 
-    def fixed(self, node: Node, row: Ints) -> list[tuple[int, int]]:
+    def fixed(self, node: ConvexNode, row: Ints) -> list[tuple[int, int]]:
         """Nothing: the children start and end there."""
         return []
 
-    def fill(self, node: Node) -> list[tuple[int, int]]:
+    def fill(self, node: ConvexNode) -> list[tuple[int, int]]:
         """Of all curves that the node allows, one that stays near the middle of the interval."""
         size = node.last - node.first + 1
         away = np.abs(np.arange(node.low, node.high + 1) - (node.low + node.high) // 2)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.curves.shapes.linear_graph import all_pieces, piece_costs
+from isotone.curves.shapes.linear import all_pieces, piece_costs
 from isotone.kernels import kernel
 from isotone.published.curves.shape_tree import IMPOSSIBLE, Splits, refuse_large
 
@@ -18,7 +18,7 @@ Ints = NDArray[np.int64]
 BELOW, ABOVE, PIECE = 0, 1, 2
 
 
-class Node(NamedTuple):
+class LinearNode(NamedTuple):
     """Knots ``first, …, last`` (indices), values, at most ``pieces`` pieces, forced ends."""
 
     first: int
@@ -44,15 +44,15 @@ class LinearSplitter:
         ways = (self.knots.size - 1) ** 2 * lower * (self.values - lower) * self.pieces
         refuse_large(ways, self.points, self.values)
 
-    def root(self) -> Node:
+    def root(self) -> LinearNode:
         """All curves."""
-        return Node(0, self.knots.size - 1, 0, self.values - 1, self.pieces, starts=False, ends=False)
+        return LinearNode(0, self.knots.size - 1, 0, self.values - 1, self.pieces, starts=False, ends=False)
 
-    def interval(self, node: Node) -> tuple[int, int]:
+    def interval(self, node: LinearNode) -> tuple[int, int]:
         """The lowest and the highest value."""
         return node.low, node.high
 
-    def settled(self, node: Node) -> bool:
+    def settled(self, node: LinearNode) -> bool:
         """Whether one curve is left."""
         return node.low == node.high or (node.pieces == 1 and node.starts and node.ends)
 
@@ -63,7 +63,7 @@ class LinearSplitter:
         costs[tuple(ends.T)] = piece_costs(table, self.knots, ends, self.values)
         return costs
 
-    def splits(self, node: Node, losses: Ints) -> Splits:
+    def splits(self, node: LinearNode, losses: Ints) -> Splits:
         """Rows ``(kind, s, e, u, v, pieces before s, pieces after e)``: a piece across the middle, or none."""
         below, above = _from_left(losses, node), _from_right(losses, node)
         mid = (node.low + node.high) // 2
@@ -81,7 +81,7 @@ class LinearSplitter:
         )
 
     @staticmethod
-    def _pieces(node: Node, mid: int) -> Ints:
+    def _pieces(node: LinearNode, mid: int) -> Ints:
         """All pieces across the middle, with all ways to share the other pieces between the two sides."""
         grid = np.meshgrid(
             np.arange(node.first, node.last),
@@ -99,7 +99,7 @@ class LinearSplitter:
         rows = np.stack([np.full_like(s, PIECE), s, e, u, v, left, right], axis=1)
         return rows[fits].astype(np.int64)
 
-    def children(self, node: Node, row: Ints) -> list[Node]:
+    def children(self, node: LinearNode, row: Ints) -> list[LinearNode]:
         """The stretches beside the piece; or the same knots with half of the values."""
         kind, s, e, u, v, left, right = (int(number) for number in row)
         mid = (node.low + node.high) // 2
@@ -108,17 +108,17 @@ class LinearSplitter:
         if kind == ABOVE:
             return [node._replace(low=mid + 1)]
         sides = [
-            Node(node.first, s, node.low, u, left, node.starts, ends=True),
-            Node(e, node.last, v, node.high, right, starts=True, ends=node.ends),
+            LinearNode(node.first, s, node.low, u, left, node.starts, ends=True),
+            LinearNode(e, node.last, v, node.high, right, starts=True, ends=node.ends),
         ]
         return [side for side in sides if side.first < side.last]
 
-    def fixed(self, node: Node, row: Ints) -> list[tuple[int, int]]:
+    def fixed(self, node: LinearNode, row: Ints) -> list[tuple[int, int]]:
         """The two ends of the piece."""
         kind, s, e, u, v, *_ = (int(number) for number in row)
         return [(int(self.knots[s]), u), (int(self.knots[e]), v)] if kind == PIECE else []
 
-    def fill(self, node: Node) -> list[tuple[int, int]]:
+    def fill(self, node: LinearNode) -> list[tuple[int, int]]:
         """One piece between the forced ends, or the middle where an end is free."""
         mid = (node.low + node.high) // 2
         return [
@@ -127,11 +127,11 @@ class LinearSplitter:
         ]
 
 
-def _from_left(losses: Ints, node: Node) -> Ints:
+def _from_left(losses: Ints, node: LinearNode) -> Ints:
     return _least(losses, node.first, node.last, node.low, node.high, node.pieces, node.starts)
 
 
-def _from_right(losses: Ints, node: Node) -> Ints:
+def _from_right(losses: Ints, node: LinearNode) -> Ints:
     """The same from the other end: knots and values reversed."""
     knots, values = losses.shape[0] - 1, losses.shape[2] - 1
     turned = np.ascontiguousarray(losses.transpose(1, 0, 3, 2)[::-1, ::-1, ::-1, ::-1])

@@ -16,7 +16,7 @@ __all__ = ["LipschitzSplitter"]
 Ints = NDArray[np.int64]
 
 
-class Node(NamedTuple):
+class LipschitzNode(NamedTuple):
     """Points ``first, …, last``, values ``low, …, high``; ``starts``: at ``low``; ``ends``: at ``high``."""
 
     first: int
@@ -41,15 +41,15 @@ class LipschitzSplitter:
         ways = min(self.steps, self.values // 2 + 1) ** 2
         refuse_large(self.points * max(self.values, ways), self.points, self.values)
 
-    def root(self) -> Node:
+    def root(self) -> LipschitzNode:
         """All curves."""
-        return Node(0, self.points - 1, 0, self.values - 1, starts=False, ends=False)
+        return LipschitzNode(0, self.points - 1, 0, self.values - 1, starts=False, ends=False)
 
-    def interval(self, node: Node) -> tuple[int, int]:
+    def interval(self, node: LipschitzNode) -> tuple[int, int]:
         """The lowest and the highest value."""
         return node.low, node.high
 
-    def settled(self, node: Node) -> bool:
+    def settled(self, node: LipschitzNode) -> bool:
         """Whether one curve is left."""
         return node.low == node.high or node.last - node.first < node.starts + node.ends
 
@@ -57,7 +57,7 @@ class LipschitzSplitter:
         """The losses themselves."""
         return table
 
-    def splits(self, node: Node, losses: Ints) -> Splits:
+    def splits(self, node: LipschitzNode, losses: Ints) -> Splits:
         """One for every way to pass the middle."""
         size = node.last - node.first + 1
         mid = (node.low + node.high) // 2
@@ -71,21 +71,21 @@ class LipschitzSplitter:
         forbidden = ((count == 0) & node.starts) | ((count == size) & node.ends)
         return Splits(np.where(forbidden, IMPOSSIBLE, np.minimum(lower + upper, IMPOSSIBLE)), rows)
 
-    def children(self, node: Node, row: Ints) -> list[Node]:
+    def children(self, node: LipschitzNode, row: Ints) -> list[LipschitzNode]:
         """The two sides that have points."""
         count, last, following = (int(number) for number in row)
         cut = node.first + count
         sides = [
-            Node(node.first, cut - 1, node.low, last, node.starts, ends=True),
-            Node(cut, node.last, following, node.high, starts=True, ends=node.ends),
+            LipschitzNode(node.first, cut - 1, node.low, last, node.starts, ends=True),
+            LipschitzNode(cut, node.last, following, node.high, starts=True, ends=node.ends),
         ]
         return [side for side in sides if side.first <= side.last]
 
-    def fixed(self, node: Node, row: Ints) -> list[tuple[int, int]]:
+    def fixed(self, node: LipschitzNode, row: Ints) -> list[tuple[int, int]]:
         """Nothing: the children start and end there."""
         return []
 
-    def fill(self, node: Node) -> list[tuple[int, int]]:
+    def fill(self, node: LipschitzNode) -> list[tuple[int, int]]:
         """A straight rise between forced ends; otherwise as near to the middle as the slope allows."""
         size, rise = node.last - node.first, node.high - node.low
         mid = (node.low + node.high) // 2

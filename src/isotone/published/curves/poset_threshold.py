@@ -9,17 +9,20 @@ is as good in theory, better in practice, and needs no list.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.curves.case import Case
 from isotone.curves.choices import Choices
 from isotone.curves.curve import RiskBound
 from isotone.curves.grids import FINE
-from isotone.curves.poset.poset_mechanisms import CutRule, OrderMechanism, grow
+from isotone.curves.poset.arrangement import Arrangement
 from isotone.curves.poset.regions import Cut, ListedRegion, Region
+from isotone.curves.poset.tree import CutRule, OrderMechanism, equal_shares, grow_regions
 from isotone.curves.records import Records
 from isotone.curves.shapes.curve_draws import point_costs
 from isotone.kernels import kernel
@@ -44,6 +47,13 @@ class PosetThresholdTree(OrderMechanism):
     table: Ints = field(repr=False)
     steepest: float = 1.0
 
+    @classmethod
+    def of(cls, case: Case, arrangement: Arrangement, most: int) -> PosetThresholdTree:
+        """The mechanism with a depth for a case."""
+        levels = case.levels or min(most, max(1, math.ceil(math.log2(max(2.0, case.strength)))))
+        table = case.table(1 << max(levels, 4))
+        return cls(case.setting, arrangement, levels, table, case.steepest)
+
     def draw(self, records: Records, choices: Choices) -> Floats:
         """Step values, at most ``2**levels`` of them."""
         costs = point_costs(records, self.arrangement.size, self.table)
@@ -60,7 +70,7 @@ class PosetThresholdTree(OrderMechanism):
 
             return cut
 
-        return grow(self.arrangement, [Fraction(1, self.levels)] * self.levels, level).middles()
+        return grow_regions(self.arrangement, equal_shares(self.levels), level).middles()
 
     def _range(self, window: slice) -> int:
         """The largest range of a row of the table over a half of the interval."""
@@ -72,10 +82,8 @@ class PosetThresholdTree(OrderMechanism):
 
     def error(self) -> RiskBound:
         """Section 1, as for the additive score; ``steepest`` is the largest slope of the loss over the range."""
-        ideals = sum(region.log_ideals() for region in self.arrangement.regions)
-        cuts = self.levels**2 * ideals * self.setting.factor
-        return RiskBound(
-            self.steepest * cuts / (2 * float(self.setting.epsilon)), self.steepest * 2.0**-self.levels
+        return RiskBound.of_cuts(
+            self.setting, equal_shares(self.levels), self.arrangement.log_ideals(), self.steepest
         )
 
 

@@ -7,6 +7,7 @@ and in the upper half above it. One record moves the scores of two cuts apart by
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -14,13 +15,16 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.curves.chain.case import ChainCase
 from isotone.curves.chain.tree import Parts, Runs, Score
+from isotone.curves.chain.tree_mechanisms import TreeMechanism
 from isotone.curves.grids import FINE, LEVELS
 from isotone.curves.losses import Absolute, Loss, Pinball, Squared
-from isotone.curves.prefix_losses import FRACTION, add_linear_losses, add_squared_losses, add_table_losses
+from isotone.curves.prefix_losses import add_linear_losses, add_table_losses
 from isotone.kernels import kernel
+from isotone.published.curves.squared_losses import FRACTION, add_squared_losses
 
-__all__ = ["LinearScore", "SquaredScore", "TableScore", "threshold_score"]
+__all__ = ["LinearScore", "SquaredScore", "TableScore", "threshold_score", "threshold_tree"]
 
 Ints = NDArray[np.int64]
 
@@ -29,9 +33,20 @@ ROUNDING = 4
 """Rounding the squared score up to a whole number, twice, can move two cuts apart by less than this."""
 
 
-def threshold_score(loss: Loss, span: Fraction) -> tuple[Score, int]:
-    """The score for a loss, and the most levels of cuts that its grid of values allows."""
-    if isinstance(loss, Squared):
+def threshold_tree(case: ChainCase) -> TreeMechanism:
+    """The tree of cuts by this score, with a depth for a case."""
+    score, deepest = threshold_score(case.loss, case.span, case.setting.weight_steps)
+    levels = case.levels or max(1, math.ceil(math.log2(max(2.0, case.strength))))
+    return TreeMechanism(case.setting, case.points, score, min(levels, deepest), case.steepest)
+
+
+def threshold_score(loss: Loss, span: Fraction, weight_steps: int = 1) -> tuple[Score, int]:
+    """The score for a loss, and the most levels of cuts that its grid of values allows.
+
+    With weights the squared loss goes by its table: sums of squares on the fine grid would not fit 64 bits, however many
+    records there are, and the number of records is private.
+    """
+    if isinstance(loss, Squared) and weight_steps == 1:
         return SquaredScore(), LEVELS
     if isinstance(loss, (Absolute, Pinball)):
         rule = loss.slopes(FINE, span)
@@ -104,7 +119,7 @@ class TableScore:
         """The least loss below the cut plus the least loss above it."""
         coarse = FINE // (self.table.shape[0] - 1)
         return _table_scores(
-            (runs.records.levels + coarse // 2) // coarse,
+            runs.records.rows(self.table),
             runs.records.weights,
             runs.start,
             parts.first,

@@ -2,47 +2,36 @@
 
 from __future__ import annotations
 
-import math
+import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.curves.chain.regression import WEIGHT_STEPS, WHY_RANGE
-from isotone.curves.choices import ExactChoices
-from isotone.curves.curve import refuse_small_rate
-from isotone.curves.estimator import PrivateEstimator, not_fitted
-from isotone.curves.grids import FINE, Grid, parse_interval
+from isotone.curves.arrays import check_length, only_column, shape_of
+from isotone.curves.choices import Choices
+from isotone.curves.estimator import WHY_RANGE, PrivacyWarning, PrivateEstimator, Public
+from isotone.curves.grids import FINE, parse_interval
 from isotone.curves.losses import parse_loss
 from isotone.curves.poset.arrangement import Order
-from isotone.curves.poset.poset_blueprint import PosetBlueprint
+from isotone.curves.poset.choose import OrderProblem
+from isotone.curves.poset.elements import Elements
 from isotone.curves.poset.product import FeatureOrder, ProductOrder
-from isotone.curves.privacy import Setting
-from isotone.curves.records import MOST_ROWS, Records, check_shapes
+from isotone.curves.records import Records
 from isotone.errors import InputError
-from isotone.noise import refuse_simulated
 from isotone.order import Poset
-from isotone.privacy.guarantee import Neighbours, Number, positive
+from isotone.privacy.checks import Number, shown, truth
+from isotone.privacy.unit import Neighbours
+from isotone.reading.values import values_of
 
 __all__ = ["PrivatePosetRegression"]
 
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class _Public:
-    """The constructor's arguments, checked: what may be known before the budget is charged."""
-
-    blueprint: PosetBlueprint
-    whole: Setting
-    rest: Fraction
-    max_weight: float
-
-
-class PrivatePosetRegression(PrivateEstimator):
+class PrivatePosetRegression(PrivateEstimator[OrderProblem]):
     """Isotonic regression on a partial order, with differential privacy.
 
     Fits values ``f`` with ``f(a) <= f(b)`` whenever ``a <= b`` to records ``(element, y)``, so that the released values
@@ -58,8 +47,9 @@ class PrivatePosetRegression(PrivateEstimator):
     epsilon : number
         The privacy loss of one ``fit``.
     y_range : (low, high)
-        Public limits of ``y``, which must not come from the data. Values outside are moved to the ends; records with a
-        missing value or an unknown element are dropped; nothing is said about either.
+        Public limits of ``y``, which must not come from the data. Values outside are moved to the ends. Records with a
+        missing, infinite or unreadable value or an unknown element are dropped, and nothing is said about it:
+        :meth:`unknown` lists such elements.
     increasing : bool
         Whether predictions rise or fall along the order.
     loss : "squared", "absolute", ("huber", delta), ("pinball", q), "logistic" or ("logistic", margin)
@@ -110,6 +100,10 @@ class PrivatePosetRegression(PrivateEstimator):
     True
     """
 
+    description = "poset regression"
+
+    P: Order
+
     def __init__(
         self,
         P: Order,
@@ -128,20 +122,7 @@ class PrivatePosetRegression(PrivateEstimator):
         unit: str = "record",
         ledger: Any = None,
     ) -> None:
-        self.P = P
-        self.epsilon = epsilon
-        self.y_range = y_range
-        self.increasing = increasing
-        self.loss = loss
-        self.method = method
-        self.levels = levels
-        self.value_levels = value_levels
-        self.neighbours: Neighbours = neighbours
-        self.public_n = public_n
-        self.max_weight = max_weight
-        self.contributions = contributions
-        self.unit = unit
-        self.ledger = ledger
+        self._store(locals())
 
     @classmethod
     def from_features(
@@ -171,129 +152,92 @@ class PrivatePosetRegression(PrivateEstimator):
 
         ``groups`` names the privacy unit of each record; of every unit the first ``contributions`` records count.
         """
-        public = self._public(weighted=sample_weight is not None, grouped=groups is not None)
-        refuse_simulated(elements)
-        names = _rows(self.P, elements)
-        raw = check_shapes(
-            np.zeros(len(names)), y, sample_weight, groups, MOST_ROWS // public.whole.weight_steps
-        )
-        receipt = self._charge(public.whole.guarantee, f"poset regression, {public.blueprint.method_used()}")
-        columns = replace(raw, x=_numbers(self.P, names)).read(self.contributions)
-        places = Grid(Fraction(0), Fraction(max(1, len(self.P) - 1)), max(2, len(self.P)))
-        y_grid = Grid(*public.blueprint.y_range, FINE + 1)
-        records = columns.records(places, y_grid, public.whole.weight_steps, public.max_weight)
-        self._keep(self._draw(public, records), public)
-        if hasattr(receipt, "finish"):
-            receipt.finish()
+        self._fit(elements, y, sample_weight, groups)
         return self
-
-    def _draw(self, public: _Public, records: Records) -> Floats:
-        choices = ExactChoices()
-        n = self._size(records.cells.size, public.whole, choices)
-        rest = replace(public.whole, epsilon=public.whole.epsilon * public.rest)
-        mechanism = public.blueprint.mechanism(n, rest)
-        if self.increasing:
-            return mechanism.draw(records, choices)
-        return 1.0 - mechanism.draw(records.upside_down(FINE), choices)
 
     def check(self) -> None:
         """Check every parameter, without data and without spending anything; refuse what ``fit`` would refuse."""
         self._public(weighted=False, grouped=True)
 
+    def unknown(self, elements: Any) -> list[Any]:
+        """The different values that name no element, which ``fit`` drops. This is **not private**.
+
+        For the person who holds the data, before anything is released: a fit of nothing looks like any other.
+        """
+        warnings.warn("unknown() shows values of the data: it is not private.", PrivacyWarning, stacklevel=2)
+        self._rows(elements)
+        missing = np.flatnonzero(_places(self.P, elements) < 0)
+        rows = values_of(elements)
+        return list({repr(rows[row]): rows[row] for row in missing.tolist()}.values())
+
     def predict(self, T: Any) -> Floats:
         """The released values of elements; with features, of the rows of a matrix (missing stays missing)."""
-        if not hasattr(self, "values_"):
-            raise not_fitted(self)
-        names = _rows(self.P, T)
-        places = _numbers(self.P, names)
-        unknown = np.isnan(places)
-        if isinstance(self.P, FeatureOrder):
-            return np.where(unknown, np.nan, self.values_[np.where(unknown, 0, places).astype(np.int64)])
-        if unknown.any():
-            raise InputError(f"There is no element {names[int(np.argmax(unknown))]!r} in the order.")
-        return self.values_[places.astype(np.int64)]
-
-    def transform(self, T: Any) -> Floats:
-        """The same as ``predict``, for pipelines."""
-        return self.predict(T)
+        self._require_fit()
+        self._rows(T)
+        places = _places(self.P, T)
+        if not isinstance(self.P, FeatureOrder) and (places < 0).any():
+            name = values_of(T)[int(np.argmax(places < 0))]
+            raise InputError(f"There is no element {shown(name)} in the order.")
+        return np.where(places < 0, np.nan, self.values_[np.maximum(places, 0)])
 
     def __sklearn_tags__(self) -> Any:
-        """Tags for scikit-learn: missing values allowed, random."""
-        tags = super().__sklearn_tags__()  # pyright: ignore[reportAttributeAccessIssue] - scikit-learn's base has it
-        tags.input_tags.one_d_array = not isinstance(self.P, FeatureOrder)
-        tags.input_tags.two_d_array = isinstance(self.P, FeatureOrder)
-        tags.input_tags.allow_nan = True
+        """Tags for scikit-learn: missing values and names allowed, random."""
+        tags = self._tags(columns=isinstance(self.P, ProductOrder))
         tags.input_tags.string = True
-        tags.non_deterministic = True
         return tags
 
-    def _public(self, *, weighted: bool, grouped: bool) -> _Public:
+    def _public(self, *, weighted: bool, grouped: bool) -> Public[OrderProblem]:
         """Check all parameters; the errors may name them, as they are public."""
         if not isinstance(self.P, (Poset, ProductOrder)) or not len(self.P):  # pyright: ignore[reportUnnecessaryIsInstance] - what users pass
             raise InputError(
                 f"P must be a Poset or a ProductOrder with at least one element, not {self.P!r}."
             )
-        if self.increasing == "auto":
+        if isinstance(self.increasing, str) and self.increasing == "auto":
             raise InputError(
                 "increasing='auto' is for curves on a line. To compare both directions on a partial order, the least losses of "
                 "both would be needed, which on many orders cannot be computed in reasonable time. Say True or False: what the "
                 "order means is public."
             )
-        if not isinstance(self.increasing, bool):
-            raise InputError(f"increasing must be True or False, not {self.increasing!r}.")
         loss = parse_loss(self.loss)
-        blueprint = PosetBlueprint(
+        problem = OrderProblem(
             self.P,
-            loss if self.increasing else loss.flipped(),
+            loss if truth(self.increasing, "increasing") else loss.flipped(),
             parse_interval(self.y_range, "y_range", WHY_RANGE),
             self.method,
             self.levels,
             self.value_levels,
         )
-        whole = Setting(
-            positive(self.epsilon, "epsilon"),
-            self.neighbours,
-            self._contributions(grouped),
-            WEIGHT_STEPS if weighted else 1,
-            self.unit,
-        )
-        _ = whole.guarantee  # refuses other neighbours
-        rest = 1 - self._counting_share()
-        refuse_small_rate(whole.rate(rest / 2, FINE), whole.epsilon)
-        return _Public(blueprint, whole, rest, self._max_weight(weighted))
+        public = self._checked(problem, weighted=weighted, grouped=grouped)
+        public.whole.noise_rate(public.rest / 2, FINE)
+        return public
 
-    def _keep(self, values: Floats, public: _Public) -> None:
-        """Store what was released, and public numbers."""
-        low, high = (float(end) for end in public.blueprint.predictions)
+    def _y_range(self, public: Public[OrderProblem]) -> tuple[Fraction, Fraction]:
+        return public.problem.y_range
+
+    def _rows(self, x: Any) -> int:
+        if isinstance(self.P, ProductOrder):
+            return self.P.rows(x)
+        rows = shape_of(x, "elements")[0]
+        check_length(x, "elements", rows)
+        return rows
+
+    def _locate(self, problem: OrderProblem, x: Any) -> NDArray[np.int64]:
+        return _places(problem.order, x)
+
+    def _release(self, public: Public[OrderProblem], records: Records, n: int, choices: Choices) -> None:
+        problem, mechanism = public.problem, public.problem.mechanism(n, public.setting)
+        if self.increasing:
+            values = mechanism.draw(records, choices)
+        else:
+            values = 1.0 - mechanism.draw(records.upside_down(FINE), choices)
+        low, high = (float(end) for end in problem.loss.values(problem.y_range))
         self.values_ = low + (high - low) * values
-        self.arrangement_ = public.blueprint.arrangement().way
-        self.method_ = public.blueprint.method_used()
-        self.guarantee_ = public.whole.guarantee
-        self.epsilon_spent_ = public.whole.epsilon
+        self.arrangement_ = problem.arrangement().way
+        self.method_ = problem.method_used()
 
 
-def _rows(order: Order, elements: Any) -> Any:
-    """The rows of what was passed: a matrix for features, names otherwise. Only the shape is looked at."""
-    if isinstance(order, FeatureOrder):
-        return order.matrix(elements)
-    if isinstance(elements, (str, bytes)) or not hasattr(elements, "__iter__"):
-        raise InputError("elements must be a list with one element of the order for each record.")
-    if hasattr(elements, "to_numpy"):
-        elements = elements.to_numpy()
-    return elements.tolist() if isinstance(elements, np.ndarray) else list(elements)
-
-
-def _numbers(order: Order, names: Any) -> Floats:
-    """The number of each element; NaN where there is none, silently."""
-    if isinstance(order, FeatureOrder):
-        return order.locate(names)
-    return np.array([_number(order, name) for name in names], dtype=np.float64)
-
-
-def _number(order: Order, name: Any) -> float:
-    if isinstance(name, list):
-        name = tuple(name)
-    try:
-        return float(order.index(name)) if name in order else math.nan
-    except TypeError:  # nothing that could be an element: a matter of contents
-        return math.nan
+def _places(order: Order, x: Any) -> NDArray[np.int64]:
+    """The number of each row's element, −1 where it has none."""
+    if isinstance(order, ProductOrder):
+        return order.locate(x)
+    return Elements.of(order.elements).locate(only_column(x, "elements"))

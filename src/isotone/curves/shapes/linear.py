@@ -1,4 +1,4 @@
-"""Increasing curves with few linear pieces: a graph over pairs of knots.
+"""Increasing curves with few linear pieces.
 
 Knots are public points of the grid of ``x``. A curve is continuous, linear between the knots it uses, and has a value
 of a grid at each of them. The losses of a piece are looked up at its values rounded to the fine grid of the loss
@@ -7,24 +7,53 @@ table: a public change of the loss by less than one part in a thousand of its ra
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isotone.curves.circuits.circuit import MOST_EDGES, Circuit
+from isotone.curves.shapes.shape import CurveShape, whole
 from isotone.errors import InputError
 from isotone.kernels import kernel
 
-__all__ = ["LinearGraph", "Piece", "linear_graph", "piece_costs", "spread_knots"]
+__all__ = ["LinearGraph", "LinearPieces", "all_pieces", "linear_graph", "piece_costs", "spread_knots"]
 
 Ints = NDArray[np.int64]
-Piece = tuple[int, int, int, int]
-"""``(s, e, u, v)``: from value ``u`` at knot ``s`` to value ``v`` at knot ``e``."""
-
 
 MOST_POINTS = 1 << 14
 """Between two knots a curve is straight: more points than these make it no better, and tables of losses too large."""
+
+
+@dataclass(frozen=True)
+class LinearPieces(CurveShape):
+    """At most ``pieces`` linear pieces, which end at ``knots`` spread evenly over the points.
+
+    A curve that bends elsewhere is met up to a knot's distance.
+    """
+
+    pieces: int
+    knots: int = 17
+
+    name = "linear"
+    usage = "('linear', pieces) or ('linear', pieces, knots)"
+    points = 257
+    values = 32
+
+    @classmethod
+    def parse(cls, arguments: Sequence[Any]) -> LinearPieces | None:
+        """The shape from its number of pieces and, if given, of knots."""
+        if len(arguments) not in (1, 2):
+            return None
+        knots = [whole(number, "knots", 2, 1025) for number in arguments[1:]]
+        return cls(whole(arguments[0], "linear pieces", 1, 64), *knots)
+
+    def places(self, points: int) -> Ints:
+        """The points at which pieces may end."""
+        return spread_knots(points, min(self.knots, points) - 1)
 
 
 def spread_knots(points: int, intervals: int) -> Ints:
@@ -71,6 +100,7 @@ def all_pieces(knots: int, values: int) -> Ints:
     ).astype(np.int64)
 
 
+@lru_cache(maxsize=4)
 def linear_graph(knots: int, values: int, most: int) -> LinearGraph:
     """Increasing curves with at most ``most`` linear pieces."""
     count = knots * (knots - 1) // 2 * (values * (values + 1) // 2)

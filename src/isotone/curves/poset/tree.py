@@ -1,4 +1,4 @@
-"""Mechanisms on orders that cut the domain with a tree: values from the tree itself, or measured in its parts.
+"""Mechanisms that cut an order with a tree. Values come from the tree itself, or are measured in its parts.
 
 At every level the order is partitioned into convex parts, and each part has an interval of values. In each part an
 ideal is drawn by the exponential mechanism: it gets the lower half of the interval, the rest the upper half. Parts
@@ -8,6 +8,7 @@ without records are cut like any other; parts without elements are dropped, whic
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,53 +16,37 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.curves.choices import Choices, ExactChoices, SimulatedChoices
-from isotone.curves.curve import RiskBound
-from isotone.curves.grids import FINE
-from isotone.curves.losses import Slopes
-from isotone.curves.measure import noisy_means
+from isotone.curves.case import Case
+from isotone.curves.choices import Choices
+from isotone.curves.curve import RegressionMechanism, RiskBound
+from isotone.curves.grids import FINE, LEVELS
+from isotone.curves.measure import middles, noisy_means, rescaled
 from isotone.curves.poset.arrangement import Arrangement
 from isotone.curves.poset.regions import Cut, Region
-from isotone.curves.privacy import Setting
 from isotone.curves.records import Records
+from isotone.curves.slopes import Slopes, derivative
 from isotone.kernels import kernel
-from isotone.noise import Simulated
 from isotone.order.projection.least_squares import project_bottom_up
-from isotone.privacy.guarantee import Guarantee
 
-__all__ = ["Leaves", "MeasuredPosetTree", "OrderMechanism", "PosetTree", "grow"]
+__all__ = ["Leaves", "MeasuredPosetTree", "OrderMechanism", "PosetTree", "grow_regions"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+CUTTING_SHARE = Fraction(1, 2)
+"""Of epsilon, when means are measured. Depth and share were set by simulations on grids of 10 × 10 and 30 × 30."""
+
+
+def equal_shares(levels: int, whole: Fraction = Fraction(1)) -> list[Fraction]:
+    """The same share of epsilon for every level."""
+    return [whole / levels] * levels
+
 
 @dataclass(frozen=True)
-class OrderMechanism:
-    """What the mechanisms on an order share. Outputs are values between 0 and 1, one for each element."""
+class OrderMechanism(RegressionMechanism[Floats]):
+    """A mechanism on an order. Outputs are values between 0 and 1, one for each element."""
 
-    setting: Setting
     arrangement: Arrangement
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What a release promises."""
-        return self.setting.guarantee
-
-    def draw(self, records: Records, choices: Choices) -> Floats:
-        """Monotone values, with the choices given."""
-        raise NotImplementedError
-
-    def error(self) -> RiskBound:
-        """A bound on the excess loss, without data."""
-        raise NotImplementedError
-
-    def release(self, statistic: Records) -> Floats:
-        """An exact private draw, from cryptographic bits."""
-        return self.draw(statistic, ExactChoices())
-
-    def simulate(self, statistic: Records, rng: np.random.Generator) -> Floats:
-        """A float draw from a seeded generator, for planning only; its values are simulated."""
-        return Simulated.wrap(self.draw(statistic, SimulatedChoices(rng)))
 
 
 @dataclass(frozen=True)
@@ -74,18 +59,15 @@ class Leaves:
     width: int
 
     def middles(self) -> Floats:
-        """The middle of each element's interval; in the lowest and the highest interval the end of the range."""
-        middle = (self.floor + self.width / 2) / FINE
-        middle[self.floor == 0] = 0.0
-        middle[self.floor + self.width == FINE] = 1.0
-        return middle
+        """The value of each element, from its interval."""
+        return middles(self.floor, self.width)
 
 
 CutRule = Callable[[Region, int, int, Fraction], Cut]
 """``cut(region, floor, width, share)``."""
 
 
-def grow(
+def grow_regions(
     arrangement: Arrangement, shares: Sequence[Fraction], level: Callable[[Ints, int], CutRule]
 ) -> Leaves:
     """The partition after ``len(shares)`` levels, of which level ``t`` spends ``shares[t]`` of epsilon.
@@ -127,9 +109,15 @@ class PosetTree(OrderMechanism):
     levels: int
     steepest: float = 1.0
 
+    @classmethod
+    def of(cls, case: Case, arrangement: Arrangement) -> PosetTree:
+        """The mechanism with a depth for a case."""
+        levels = case.levels or min(LEVELS, max(2, round(math.log2(case.strength) / 2)))
+        return cls(case.setting, arrangement, case.slopes, levels, case.steepest)
+
     def draw(self, records: Records, choices: Choices) -> Floats:
         """Step values, at most ``2**levels`` of them in each region of the arrangement."""
-        shares = [Fraction(1, self.levels)] * self.levels
+        shares = equal_shares(self.levels)
         return self.arrangement.monotone(self.leaves(records, shares, choices).middles())
 
     def leaves(self, records: Records, shares: Sequence[Fraction], choices: Choices) -> Leaves:
@@ -144,35 +132,31 @@ class PosetTree(OrderMechanism):
 
             return cut
 
-        return grow(self.arrangement, shares, level)
+        return grow_regions(self.arrangement, shares, level)
 
     def _weights(self, records: Records, middle: Ints) -> Ints:
-        rule = self.slopes
         return _element_weights(
             records.cells,
             records.levels,
             records.weights,
-            rule.offset + rule.scale * middle,
-            np.array([rule.step, rule.cap, rule.above, rule.below]),
+            self.slopes.places(middle),
+            self.slopes.rule,
         )
 
     def error(self) -> RiskBound:
-        """``L·T²·ln N/(2ε)`` for the cuts, and half the last width (or all of it at the ends) for values."""
-        ideals = sum(region.log_ideals() for region in self.arrangement.regions)
-        cuts = self.levels**2 * ideals * self.setting.factor
-        return RiskBound(
-            self.steepest * cuts / (2 * float(self.setting.epsilon)), self.steepest * 2.0**-self.levels
+        """Section 1, with as many cuts as there are ideals."""
+        return RiskBound.of_cuts(
+            self.setting, equal_shares(self.levels), self.arrangement.log_ideals(), self.steepest
         )
 
 
 @kernel
 def _element_weights(cells: Ints, levels: Ints, weights: Ints, at: Ints, rule: Ints) -> Ints:
     """For every element, minus the sum of its records' derivatives."""
-    step, cap, above, below = rule
     sums = np.zeros(at.size, np.int64)
     for record in range(cells.size):
-        slope = min(max(at[cells[record]] - step * levels[record], -cap), cap)
-        sums[cells[record]] -= weights[record] * slope * (above if slope > 0 else below)
+        cell = cells[record]
+        sums[cell] -= weights[record] * derivative(at[cell], levels[record], rule)
     return sums
 
 
@@ -180,8 +164,8 @@ def _element_weights(cells: Ints, levels: Ints, weights: Ints, at: Ints, rule: I
 class MeasuredPosetTree(OrderMechanism):
     """A few levels of cuts, then the noisy mean of each part, made monotone.
 
-    For losses that are fitted by means. ``lowest`` and ``highest`` are the ends of the predictions, as shares of
-    ``y_range``; the cuts take ``share`` of epsilon.
+    For losses that are fitted by means. ``ends`` are those of the predictions, as shares of ``y_range``; the cuts take
+    ``share`` of epsilon.
 
     Guarantee: epsilon-DP for one privacy unit (docs/theory/curves-posets.md, sections 1 and 7).
     """
@@ -189,19 +173,23 @@ class MeasuredPosetTree(OrderMechanism):
     slopes: Slopes
     levels: int
     share: Fraction
-    lowest: Fraction = Fraction(0)
-    highest: Fraction = Fraction(1)
+    ends: tuple[Fraction, Fraction] = (Fraction(0), Fraction(1))
+
+    @classmethod
+    def of(cls, case: Case, arrangement: Arrangement) -> MeasuredPosetTree:
+        """The mechanism with sizes for a case."""
+        levels = case.levels or (4 if case.strength < 3000 else 5)
+        return cls(case.setting, arrangement, case.slopes, levels, CUTTING_SHARE, case.ends)
 
     def draw(self, records: Records, choices: Choices) -> Floats:
         """Values that are constant on each part."""
-        shares = [self.share / self.levels] * self.levels
+        shares = equal_shares(self.levels, self.share)
         tree = PosetTree(self.setting, self.arrangement, self.slopes, self.levels)
         leaves = tree.leaves(records, shares, choices)
         counted = Records(leaves.part[records.cells], records.levels, records.weights)
         starts = np.arange(len(leaves.regions))
         mean, count = noisy_means(counted, starts, self.setting, 1 - sum(shares, Fraction(0)), choices)
-        low, high = float(self.lowest), float(self.highest)
-        values = (np.clip(self._ordered(leaves, mean, count), low, high) - low) / (high - low)
+        values = rescaled(self._ordered(leaves, mean, count), self.ends)
         return self.arrangement.monotone(values[leaves.part])
 
     def _ordered(self, leaves: Leaves, mean: Floats, count: Floats) -> Floats:

@@ -1,0 +1,37 @@
+"""What is public about one fit on a chain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from isotone.curves.case import Case
+from isotone.curves.grids import Grid
+from isotone.curves.shapes.shape import CurveShape
+
+__all__ = ["ChainCase"]
+
+MOST_BINS = 4096
+"""A limit of memory for bins with many values each, which only an epsilon without meaning can reach."""
+
+
+@dataclass(frozen=True)
+class ChainCase(Case):
+    """A fit of an increasing curve on the points of ``grid``, of a ``shape`` if that is given."""
+
+    grid: Grid
+    shape: CurveShape | None = None
+
+    @property
+    def points(self) -> int:
+        """The number of points of ``x``."""
+        return self.grid.points
+
+    def bins(self, wanted: float, most: int = MOST_BINS) -> int:
+        """A number of bins near the one wanted: at least 2, and no more than there are points."""
+        return min(self.points, most, max(2, round(wanted)))
+
+    @property
+    def evenness(self) -> float:
+        """One for losses that treat both sides alike; a quantile far from the median has few records on one side."""
+        slopes = self.slopes
+        return 2 * min(slopes.above, slopes.below) / (slopes.above + slopes.below)

@@ -1,0 +1,151 @@
+"""Which mechanism fits a curve: a table of public conditions and classes.
+
+Nothing here has seen a record. The limits were chosen by the experiment in docs/reproduction/curves_quality, and no
+guarantee depends on them. A new mechanism is a class with ``of(case)``, and a row in the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, get_args
+
+from isotone.curves.case import check_sizes
+from isotone.curves.chain.bins import QuantileBins
+from isotone.curves.chain.case import ChainCase
+from isotone.curves.chain.drawn_values import StepFit
+from isotone.curves.chain.histogram_fit import HistogramFit
+from isotone.curves.chain.line_fit import LineFit, RefinedLineFit
+from isotone.curves.chain.tree_mechanisms import MANY, MeasuredTree, TreeMechanism
+from isotone.curves.chain.turned import Turned
+from isotone.curves.curve import CurveMechanism
+from isotone.curves.grids import LEVELS, Grid
+from isotone.curves.losses import Loss
+from isotone.curves.setting import CurveSetting
+from isotone.curves.shapes.curve_draws import BinnedDraw, CurveDraw, PieceDraw
+from isotone.curves.shapes.linear import LinearPieces
+from isotone.curves.shapes.monotone import Monotone
+from isotone.curves.shapes.shape import CurveShape
+from isotone.errors import InputError
+
+__all__ = ["METHODS", "TABLE", "ChainProblem", "Method", "usual_points"]
+
+Method = Literal["additive", "threshold", "baseline", "bins", "auto"]
+METHODS: tuple[str, ...] = get_args(Method)
+
+TREE_POINTS = 4096
+"""Points of ``x`` when the user gives no grid, but for the baseline and for shapes."""
+FEW = 30
+"""Below this product of epsilon and records a curve has a few bins: cuts that find nothing but noise do harm."""
+FAINT, FAINT_OF_MANY = 12, 7
+"""Epsilon times the records, over the records to the power 2/3: below this, the noise of the mechanism is larger than
+what a curve can gain by following the noise of the records, and losses without means are fitted by lines. The first
+holds against a tree, the second against what there is for many."""
+AMPLE = 2
+"""Epsilon times the records, over the records: from this on histograms find values better than one draw of them does, and
+earlier for quantiles far from the median."""
+CERTAIN = 500
+"""From this product of epsilon and records on, lines go through bins that hold equally many records."""
+
+
+def _faint(case: ChainCase) -> bool:
+    limit = FAINT if case.strength < MANY else FAINT_OF_MANY
+    return case.evenness * case.strength < limit * max(1, case.n) ** (2 / 3)
+
+
+def _published_tree(case: ChainCase) -> CurveMechanism:
+    from isotone.published.curves.threshold import threshold_tree
+
+    return threshold_tree(case)
+
+
+def _published_shape(case: ChainCase) -> CurveMechanism:
+    from isotone.published.curves.splitters import shape_tree
+
+    return shape_tree(case)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A mechanism, the method it stands for, and when: the first row that applies is taken."""
+
+    method: str
+    when: Callable[[ChainCase], bool]
+    build: Callable[[ChainCase], CurveMechanism]
+
+
+TABLE = (
+    Row("threshold", lambda case: case.shape is not None, _published_shape),
+    Row("threshold", lambda case: True, _published_tree),
+    Row("baseline", lambda case: isinstance(case.shape, LinearPieces), PieceDraw.of),
+    Row("baseline", lambda case: True, CurveDraw.of),
+    Row("bins", lambda case: case.loss.by_means, MeasuredTree.without_cuts),
+    Row("bins", lambda case: True, QuantileBins.of),
+    Row("additive", lambda case: case.loss.by_means, MeasuredTree.of),
+    Row("additive", lambda case: case.levels is not None, TreeMechanism.of),
+    Row("additive", lambda case: case.strength < FEW, BinnedDraw.of),
+    Row("additive", lambda case: _faint(case) and case.evenness * case.strength < CERTAIN, LineFit.of),
+    Row("additive", _faint, RefinedLineFit.of),
+    Row("additive", lambda case: case.strength < MANY, TreeMechanism.of),
+    Row("additive", lambda case: case.strength < AMPLE * case.evenness**2 * case.n, StepFit.of),
+    Row("additive", lambda case: True, HistogramFit.of),
+)
+
+
+def usual_points(method: str, shape: CurveShape | None = None) -> int:
+    """The number of points of ``x`` when the user gives none."""
+    if shape is not None:
+        return shape.points
+    return Monotone.points if method == "baseline" else TREE_POINTS
+
+
+@dataclass(frozen=True)
+class ChainProblem:
+    """Public parameters of a fit on a chain, checked. ``mechanism(n, setting)`` is what they ask for."""
+
+    loss: Loss
+    y_range: tuple[Fraction, Fraction]
+    grid: Grid
+    method: str = "additive"
+    shape: CurveShape | None = None
+    levels: int | None = None
+    value_levels: int | None = None
+    increasing: bool = True
+
+    def __post_init__(self) -> None:
+        check_sizes(self, METHODS, LEVELS)
+        if self.shape is not None and self.method == "bins":
+            raise InputError(
+                "Bins have no shape but rising. Use method='auto' for the draw from all curves of the shape, or "
+                "'threshold' for the published tree."
+            )
+        if self.shape is not None and not self.grid.even:
+            raise InputError("Shapes need evenly spaced points: give x_grid as a number, not as a list.")
+        self.loss.values(self.y_range)
+
+    def method_used(self, n: int, setting: CurveSetting) -> str:
+        """The method that ``auto`` stands for with about ``n`` records, and the one that a shape allows."""
+        if self.shape is not None:
+            return "threshold" if self.method == "threshold" else "baseline"
+        if self.method != "auto":
+            return self.method
+        few = self.loss.by_means and self.levels is None and self._case(n, setting).strength < FEW
+        return "bins" if few else "additive"
+
+    def mechanism(self, n: int, setting: CurveSetting) -> CurveMechanism:
+        """The mechanism for about ``n`` records."""
+        method, case = self.method_used(n, setting), self._case(n, setting)
+        inner = next(row for row in TABLE if row.method == method and row.when(case)).build(case)
+        upside_down = self.shape is not None and self.shape.upside_down
+        mirror = upside_down == self.increasing
+        if not mirror and not upside_down:
+            return inner
+        return Turned(setting, self.grid.points, inner, mirror, upside_down)
+
+    def _case(self, n: int, setting: CurveSetting) -> ChainCase:
+        """What the mechanism for increasing curves sees."""
+        loss = self.loss.flipped() if self.shape is not None and self.shape.upside_down else self.loss
+        return ChainCase(
+            loss, self.y_range, setting, n, self.levels, self.value_levels, self.grid, self.shape
+        )

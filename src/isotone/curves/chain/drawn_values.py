@@ -1,0 +1,120 @@
+"""One draw of the increasing values of all bins: what lines and steps have in common."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone.curves.chain.boundaries import move_boundaries
+from isotone.curves.chain.case import ChainCase
+from isotone.curves.chain.halving import HalvingScore
+from isotone.curves.chain.imbalance import Imbalance
+from isotone.curves.chain.tree import Parts, Score, grow
+from isotone.curves.choices import Choices
+from isotone.curves.curve import Curve, CurveMechanism, RiskBound
+from isotone.curves.measure import equal_bins
+from isotone.curves.records import Records
+from isotone.curves.shapes.monotone import monotone_graph
+
+__all__ = ["DrawShares", "DrawnValues", "StepFit"]
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class DrawShares:
+    """What cuts, values and a second look may spend of epsilon; together at most 1."""
+
+    cuts: Fraction
+    values: Fraction
+    last: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True)
+class DrawnValues(CurveMechanism):
+    """Cut the domain by a score, and draw increasing values of its bins at once.
+
+    1. ``levels`` levels of cuts by the score ``cuts``; every part has the same number of bins.
+    2. One draw from all increasing values of the bins, by how unbalanced the derivatives are.
+
+    What becomes of the values is the subclass's.
+    """
+
+    cuts: Score
+    levels: int
+    bins: int
+    score: Imbalance
+    shares: DrawShares
+    steepest: float = field(default=1.0, kw_only=True)
+
+    smoothness: ClassVar[int] = 2
+    """What the curve misses within a bin is this power of the bin's width, if the truth is smooth."""
+
+    def _cut(self, records: Records, choices: Choices) -> tuple[Parts, Ints]:
+        """The parts, and the first points of their bins."""
+        levels = [self.shares.cuts / max(1, self.levels)] * self.levels
+        parts = grow(records, self.points, levels, self.cuts, self.setting, choices)
+        return parts, equal_bins(parts.low, parts.high, self.bins)
+
+    def _values(self, costs: Ints, share: Fraction, choices: Choices) -> Ints:
+        """Increasing values of all bins, in one draw."""
+        graph = monotone_graph(*costs.shape)
+        return graph.curve(
+            choices.select(graph.graph, graph.costs(costs), self.setting.rate(share, self.score.range))
+        )
+
+    def error(self) -> RiskBound:
+        """An estimate: what finding the cuts, and the rank of the best value of every bin, costs if the curve is smooth."""
+        epsilon = float(self.setting.epsilon) / self.setting.factor
+        spread = self.bins * math.log(self.score.values + 1) / (epsilon * float(self.shares.values))
+        if self.levels:
+            cut = self.levels**2 * math.log(self.points + 1) / (2 * epsilon * float(self.shares.cuts))
+            spread += cut / self.bins
+        return RiskBound(self.steepest * spread, self.steepest / self.bins**self.smoothness, proved=False)
+
+
+@dataclass(frozen=True)
+class StepFit(DrawnValues):
+    """Steps with drawn values, whose boundaries are drawn again.
+
+    For losses without means where the noise of the records is worth following. ``table`` has the loss of every value
+    (column) for every ``y`` (row).
+
+    Guarantee: epsilon-DP for one privacy unit (docs/theory/curves.md, section 12).
+    Error: ``error()`` is an estimate for smooth curves, not a bound.
+    Cost: O(n·levels) after sorting, and O(bins·values).
+    """
+
+    table: Ints = field(repr=False, kw_only=True)
+
+    smoothness = 1
+
+    @classmethod
+    def of(cls, case: ChainCase) -> StepFit:
+        """The mechanism with sizes for a case."""
+        values = 256 if case.strength < 30_000 else 512
+        return cls(
+            case.setting,
+            case.points,
+            HalvingScore(),
+            3,
+            case.bins(math.sqrt(case.strength)),
+            Imbalance(case.slopes, values),
+            DrawShares(Fraction(3, 100), Fraction(40, 100), Fraction(57, 100)),
+            table=case.table(values),
+            steepest=case.steepest,
+        )
+
+    def draw(self, records: Records, choices: Choices) -> Curve:
+        """A step curve with at most one step for each bin."""
+        _, starts = self._cut(records, choices)
+        values = self._values(self.score.of(records, starts), self.shares.values, choices)
+        starts, values = move_boundaries(
+            records, starts, values, self.points, self.table, self.setting, self.shares.last, choices
+        )
+        return Curve(starts, values / self.score.values, self.points)
