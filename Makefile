@@ -9,7 +9,7 @@ export NUMBA_CACHE_DIR ?= $(CURDIR)/.cache/numba
 export MPLBACKEND ?= Agg
 WORKERS ?= 2
 
-.PHONY: run test lint test-services bench audit docs clean
+.PHONY: run test lint test-services bench audit mutants docs clean
 
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -39,6 +39,9 @@ bench: $(STAMP)
 
 audit: $(STAMP)
 	@$(BIN)/python -m tests.audit
+
+mutants: $(STAMP)
+	@$(BIN)/python -m tests.mutants --workers $(WORKERS) $(FAULTS)
 
 docs: $(STAMP)
 	@$(BIN)/python docs/build.py

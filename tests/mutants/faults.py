@@ -52,7 +52,8 @@ def read_faults(folder: Path = Path(__file__).parent) -> list[Fault]:
             name = f"{path.stem}-{number}"
             if not set(row) <= _KEYS:
                 raise ValueError(f"{name} has keys that mean nothing: {sorted(set(row) - _KEYS)}.")
-            faults.append(Fault(name, **{**row, "tests": tuple(row["tests"])}))
+            texts = (row["module"], row["old"], row["new"])
+            faults.append(Fault(name, *texts, tuple(row["tests"]), row.get("survives", "")))
     return faults
 
 

@@ -46,6 +46,15 @@ def test_random_words_are_fresh_every_time():
     assert np.unique(np.concatenate([first, second])).size == 2000  # false alarm: 2e6 / 2**64
 
 
+def test_salts_have_128_fresh_bits():
+    salts = [bits.random_salt() for _ in range(200)]
+    assert {len(salt) for salt in salts} == {16}
+    assert len(set(salts)) == 200
+    together = np.frombuffer(b"".join(salts), dtype=np.uint8).reshape(200, 16)
+    ones = np.unpackbits(together, axis=1).sum(axis=0)
+    assert ((ones > 0) & (ones < 200)).all()  # false alarm: 256 / 2**200
+
+
 @pytest.mark.parametrize(
     ("draw", "message"),
     [

@@ -80,6 +80,7 @@ def test_the_lowest_bit_is_the_sign_and_minus_zero_is_drawn_again(scripted):
     table = geometric_digits(Fraction(1))
     two = (int(table.thresholds[0, 1]) + 1) << 1
     assert scripted([two | 1, two, 1, 1, 0], table, 3, two_sided=True) == [-2, 2, 0]
+    assert scripted([1, 1, two], table, two_sided=True) == [2]  # a zero with the sign is no zero
     assert scripted([two | 1, 1], table, 2) == [2, 0]
 
 
