@@ -45,7 +45,9 @@ FAILED, PASSED, HUNG = 1, 0, -1
 
 def main() -> int:
     """Run the faults that the command line names and say what survives."""
-    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.mutants", description="Plant faults and print those that no test notices."
+    )
     parser.add_argument("names", nargs="*", help="tables (ledger) or faults (ledger-3); all if none is named")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument(
