@@ -3,21 +3,21 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
-EXTRAS := networkx,frames,sklearn,opendp,accounting,postgres,sign
+EXTRAS := networkx frames sklearn opendp accounting postgres sign
 # numba keeps its compiled kernels here, so that they survive between runs
 export NUMBA_CACHE_DIR ?= $(CURDIR)/.cache/numba
 export MPLBACKEND ?= Agg
 WORKERS ?= 2
 
-.PHONY: run test lint test-services bench audit mutants docs clean
+.PHONY: run test lint test-services bench audit mutants docs lock clean
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "isotone needs Python 3.11 or newer; run: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing isotone and its tools into $(VENV) (once; a few minutes)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --upgrade pip
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group dev --group docs -e '.[$(EXTRAS)]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@
 
 run: $(STAMP)
@@ -45,6 +45,12 @@ mutants: $(STAMP)
 
 docs: $(STAMP)
 	@$(BIN)/python docs/build.py
+
+# Writes the exact versions and hashes that every other target installs. Run it after a change of dependencies.
+lock:
+	@$(PYTHON) -m venv .cache/lock && .cache/lock/bin/python -m pip install --quiet --disable-pip-version-check uv
+	@.cache/lock/bin/uv pip compile --quiet --universal --python-version 3.11.5 --generate-hashes --no-emit-index-url \
+	  --no-annotate --no-header $(addprefix --extra ,$(EXTRAS)) --group dev --group docs pyproject.toml -o requirements.lock
 
 clean:
 	rm -rf $(VENV) .cache .ruff_cache .hypothesis site build dist

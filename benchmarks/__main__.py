@@ -1,7 +1,7 @@
 """Run benchmarks: ``python -m benchmarks [--quick] [--out DIR] [NAME ...]``; all of them by default.
 
-Each writes its report to ``docs/benchmarks/NAME.md``; ``--quick`` only prints, as its numbers are not for
-the record.
+Each writes its report to ``docs/benchmarks/NAME.md``, and adds its ratios to ``docs/benchmarks/history.csv``; ratios that
+became worse by more than a fifth since the last run are listed. ``--quick`` only prints, as its numbers are not for the record.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import platform
 import sys
 from pathlib import Path
 
+from benchmarks._history import ratios, record, slower
 from isotone.mechanism import Progress
 
 HERE = Path(__file__).resolve().parent
@@ -64,6 +65,10 @@ def main() -> None:
         if not arguments.quick:
             arguments.out.mkdir(parents=True, exist_ok=True)
             (arguments.out / f"{name}.md").write_text(report, encoding="utf-8")
+            found = ratios(report)
+            for line in slower(arguments.out / "history.csv", name, found):
+                print(line, file=sys.stderr)
+            record(arguments.out / "history.csv", name, machine(), found)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
 sys.path.insert(0, str(DOCS))
 
-from generated import benchmarks_page, gallery_page, write_pages  # noqa: E402
+from generated import benchmarks_page, changelog_page, gallery_page, write_pages  # noqa: E402
 from links import problems  # noqa: E402
 from notebooks import write_notebook_pages  # noqa: E402
 
@@ -22,6 +22,7 @@ def build(site: Path) -> int:
     write_notebook_pages()
     (DOCS / "benchmarks" / "index.md").write_text(benchmarks_page(), encoding="utf-8")
     (DOCS / "reproduction" / "gallery.md").write_text(gallery_page(), encoding="utf-8")
+    (DOCS / "changelog.md").write_text(changelog_page(), encoding="utf-8")
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(site)]
     quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(command, cwd=ROOT, check=False, env=quiet)

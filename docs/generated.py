@@ -38,6 +38,12 @@ def write_pages() -> list[Path]:
     return changed
 
 
+def changelog_page() -> str:
+    """The changelog of the repository, with links as the site has them."""
+    text = (DOCS.parent / "CHANGELOG.md").read_text(encoding="utf-8")
+    return text.replace("(docs/", "(")
+
+
 # ---------------------------------------------------------------------------- the spec
 
 
