@@ -16,7 +16,6 @@ import numpy as np
 import isotone.counts as counts
 from isotone.counts.choosing import count_mechanism, count_mechanisms
 from isotone.counts.sampling.relaxation import Relaxation
-from isotone.curves import PrivateIsotonicRegression
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.tables.two_stage import TwoStageMechanism
@@ -58,6 +57,8 @@ def rebuild_table_mechanism(recipe: Mapping[str, Any]) -> TwoStageMechanism:
 
 def rebuild_curve_mechanism(recipe: Mapping[str, Any]) -> Any:
     """The checked public parameters of a curve's estimator, with the promise they make."""
+    from isotone.curves import PrivateIsotonicRegression  # here: it brings scikit-learn
+
     if recipe.get("name") != PrivateIsotonicRegression.__name__:
         raise InputError(f"There is no mechanism {recipe.get('name')!r} for curves.")
     given: dict[str, Any] = {

@@ -13,8 +13,7 @@ import numpy as np
 from pydantic import model_validator
 from typing_extensions import TypedDict
 
-from isotone.curves import PrivateIsotonicRegression
-from isotone.curves import plan as plan_curves
+import isotone.curves as curves
 from isotone.errors import InputError
 from isotone.ledger.ledger import Ledger, require_ledger
 from isotone.mechanism import Progress, no_progress
@@ -38,6 +37,7 @@ from isotone.release.sections import Real, Section, Size, Text
 
 if TYPE_CHECKING:
     from isotone.audit.report import AuditReport
+    from isotone.curves import PrivateIsotonicRegression
     from isotone.reading.sources import Frame
     from isotone.release.spec import Spec
 
@@ -129,7 +129,7 @@ class CurveManifest(Manifest):
 
 
 @dataclass(frozen=True)
-class CurveQuery(Query[Points, PrivateIsotonicRegression]):
+class CurveQuery(Query[Points, "PrivateIsotonicRegression"]):
     """A release of a curve as asked for; :func:`curve_query` makes and checks one."""
 
     source: PointSource
@@ -146,7 +146,7 @@ class CurveQuery(Query[Points, PrivateIsotonicRegression]):
     @property
     def mechanism_name(self) -> str:
         """The class of the estimator."""
-        return PrivateIsotonicRegression.__name__
+        return CurveKind.classes[0]
 
     def parameters(self) -> dict[str, Any]:
         """Columns, settings of the estimator, guarantee and rules."""
@@ -172,7 +172,7 @@ class CurveQuery(Query[Points, PrivateIsotonicRegression]):
         low, high = map(float, self.source.y_range)
         xs = np.repeat(self.grid.positions(statistic.x), statistic.count)
         ys = np.repeat(low + (high - low) * statistic.y / _Y_STEPS, statistic.count)
-        estimator = PrivateIsotonicRegression(unit=self.guarantee.unit, **self.settings)
+        estimator = curves.PrivateIsotonicRegression(unit=self.guarantee.unit, **self.settings)
         # The engine has already bounded each unit; rows of their own keep the noise for `contributions` rows.
         return estimator.fit(xs, ys, groups=np.arange(len(xs)))
 
@@ -274,7 +274,7 @@ def curve_query(
     options: Mapping[str, Any],
 ) -> CurveQuery:
     """The query that :func:`release_curve` runs, with every public parameter checked."""
-    known = set(inspect.signature(PrivateIsotonicRegression).parameters) - {"unit", "ledger"}
+    known = set(inspect.signature(curves.PrivateIsotonicRegression).parameters) - {"unit", "ledger"}
     for name in options:
         if name not in known:
             near = did_you_mean(name, known) or f"; there are: {', '.join(sorted(known))}."
@@ -288,7 +288,7 @@ def curve_query(
         "contributions": units,
         **{key: _simple(value) for key, value in options.items()},
     }
-    public = PrivateIsotonicRegression(unit=promise.unit, **settings).check()
+    public = curves.PrivateIsotonicRegression(unit=promise.unit, **settings).check()
     grid = public.grid
     limits = (grid.low, grid.high), public.y_range
     source = PointSource(data, x, y, *limits, grid.points - 1, _Y_STEPS, unit, units, grid.listed)
@@ -319,7 +319,7 @@ class CurveKind(Kind):
     key: ClassVar[str] = "curve"
     section: ClassVar[type[Section]] = Curve
     manifest: ClassVar[type[Manifest]] = CurveManifest
-    classes: ClassVar[tuple[str, ...]] = (PrivateIsotonicRegression.__name__,)
+    classes: ClassVar[tuple[str, ...]] = ("PrivateIsotonicRegression",)
 
     def query(self, spec: Spec) -> CurveQuery:
         """The query of a spec with ``[curve]``."""
@@ -336,7 +336,9 @@ class CurveKind(Kind):
             "neighbours": promise.neighbours,
             "contributions": spec.data.contributions,
         }
-        PrivateIsotonicRegression(promise.epsilon, unit=promise.unit, **setting, **curve.options()).check()
+        curves.PrivateIsotonicRegression(
+            promise.epsilon, unit=promise.unit, **setting, **curve.options()
+        ).check()
         text = (
             f"A monotone curve of {curve.y} over {curve.x}: {curve.described()}, {promise}. No data was read "
             "and no budget was spent."
@@ -345,7 +347,7 @@ class CurveKind(Kind):
         if size is None:
             text += " About how many records are there? With --records the plan tells the expected error."
             return SpecPlan(text, {**spec.head(), "text": text})
-        expected = plan_curves(promise.epsilon, size, loss=curve.loss, y_range=curve.y_range, **setting)
+        expected = curves.plan(promise.epsilon, size, loss=curve.loss, y_range=curve.y_range, **setting)
         entries = ("method", "excess", "least", "most")
         rows = [{key: getattr(row, key) for key in entries} for row in expected.rows]
         if curve.shape is not None:
@@ -396,7 +398,7 @@ def _audited(
     from isotone.audit import audit
     from isotone.audit.report import AuditReport
 
-    estimator = PrivateIsotonicRegression(
+    estimator = curves.PrivateIsotonicRegression(
         promise.epsilon, neighbours=promise.neighbours, contributions=contributions, **options
     )
     setup = estimator.check()
