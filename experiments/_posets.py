@@ -29,7 +29,7 @@ def simulated_ratio(P: Poset, draws: int, rng: np.random.Generator) -> float:
 
 
 def survey_sections(sections: int) -> Poset:
-    """The first sections of the health survey as read from Joseph, Ribero and Yu: 4, 11 and 15 questions.
+    """The first sections of the health survey in the public code of Joseph, Ribero and Yu: 4, 11, 15 questions.
 
     Hypertension: a gate, a follow-up with a follow-up of its own, and medication. Cholesterol: a gate with six
     follow-ups. Asthma: a gate with three.

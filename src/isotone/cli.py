@@ -445,20 +445,50 @@ def reproduce(
         Path | None, typer.Option("--out", help="Where data and pictures go. Default: out/NAME.")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A small version that runs in seconds.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Compare what is stored with a quick run; write nothing.")
+    ] = False,
 ) -> None:
-    """Redo a figure or table of the papers isotone builds on, with the published values beside ours."""
+    """Redo a figure or table of the papers isotone builds on, with the published values beside ours.
+
+    ``all`` stands for every experiment.
+    """
     known = experiments()
     if name is None:
         for key, path in known.items():
             typer.echo(f"{key:28} {(load_experiment(path).__doc__ or '').splitlines()[0]}")
         return
     key = name.replace("_", "-")
-    if key not in known:
-        raise InputError(f"There is no experiment {name!r}. There are: {', '.join(known)}.")
-    where = folder or Path("out") / key
-    with progress_bar(key) as progress:
-        load_experiment(known[key]).run(where, quick, progress)
-    out.print(f"Data and pictures are in {where}.", markup=False)
+    if key not in known and key != "all":
+        raise InputError(f"There is no experiment {name!r}. There are: all, {', '.join(known)}.")
+    chosen = known if key == "all" else {key: known[key]}
+    if check:
+        check_experiments(chosen)
+        return
+    for each, path in chosen.items():
+        where = (folder / each if key == "all" else folder) if folder else Path("out") / each
+        with progress_bar(each) as progress:
+            load_experiment(path).run(where, quick, progress)
+        out.print(f"Data and pictures are in {where}.", markup=False)
+
+
+def check_experiments(chosen: dict[str, Path]) -> None:
+    """Hold quick runs against what is stored; exit code 1 if a number is off."""
+    checks = load_experiment(experiments_folder() / "_check.py")
+    off = 0
+    for name, path in chosen.items():
+        if name not in checks.RULES:
+            reason = checks.UNCOMPARED.get(name, "no rule says how")
+            out.print(f"{name:28} not compared: {reason}", markup=False)
+            continue
+        outcome = checks.compare(name, load_experiment(path))
+        verdict = f"{len(outcome.off)} of them off" if outcome.off else "as stored"
+        out.print(f"{name:28} {outcome.numbers} numbers, {verdict}", markup=False)
+        for words in outcome.off:
+            out.print(f"  {words}", markup=False)
+        off += len(outcome.off)
+    if off:
+        raise typer.Exit(1)
 
 
 def main() -> None:

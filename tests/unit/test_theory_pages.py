@@ -1,4 +1,4 @@
-"""The theory pages are honest: their examples run, and every test and file that they name exists."""
+"""Pages on theory and reproduction are honest: examples run, and every test and file that they name exists."""
 
 import doctest
 import re
@@ -8,6 +8,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "docs" / "theory").glob("*.md"))
+REPRODUCTION = sorted((ROOT / "docs" / "reproduction").glob("*.md"))
+EXPERIMENTS = {path.stem.replace("_", "-") for path in (ROOT / "experiments").glob("[a-z]*.py")}
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 EVERYWHERE = {
@@ -32,7 +34,7 @@ def test_every_erratum_is_shown_by_an_example_that_runs():
         assert ">>>" in section, f"no example: {section.splitlines()[0]}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES + REPRODUCTION, ids=lambda page: f"{page.parent.name}-{page.stem}")
 def test_every_test_and_file_that_a_page_names_exists(page):
     text = page.read_text(encoding="utf-8")
     for code in re.findall(r"`([^`\n]+)`", text):
@@ -49,6 +51,34 @@ def test_every_test_and_file_that_a_page_names_exists(page):
             assert code in EVERYWHERE, f"{page.name} names {code}, which does not exist"
 
 
+def test_every_experiment_that_the_list_of_statements_names_exists():
+    text = (ROOT / "docs" / "reproduction" / "statements.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([a-z]+(?:-[a-z]+)+)`", text))
+    assert named
+    assert named <= EXPERIMENTS, f"no experiments: {sorted(named - EXPERIMENTS)}"
+
+
+def test_every_statement_of_the_sources_has_its_standing():
+    text = (ROOT / "docs" / "reproduction" / "statements.md").read_text(encoding="utf-8")
+    words = ("works", "corrected", "replaced", "refuted", "open", "taken over")
+    rows = [
+        line for line in text.splitlines() if line.startswith("| ") and not line.startswith("| statement")
+    ]
+    assert len(rows) > 80
+    for row in rows:
+        standing = row.strip("|").split("|")[2]
+        assert any(word in standing for word in words), row
+
+
+def test_the_numbers_of_errata_that_the_list_of_statements_names_exist():
+    errata = (ROOT / "docs" / "theory" / "errata.md").read_text(encoding="utf-8")
+    parts = errata.split("## Part two")
+    numbers = [{int(n) for n in re.findall(r"^### (\d+)\.", part, flags=re.MULTILINE)} for part in parts]
+    text = (ROOT / "docs" / "reproduction" / "statements.md").read_text(encoding="utf-8")
+    assert {int(n) for n in re.findall(r"erratum (\d+)", text)} == numbers[0]
+    assert {int(n) for n in re.findall(r"(?:improvement|caution) (\d+)", text)} == numbers[1]
+
+
 @pytest.mark.parametrize(
     "page", [p for p in PAGES if p.stem not in ("index", "errata")], ids=lambda p: p.stem
 )
@@ -62,7 +92,8 @@ def test_every_theorem_is_marked_as_proved_or_checked(page):
         assert re.search(r"\[(proved|checked|source)|\*?Proof", following), f"{page.name}: {match[0]}"
 
 
-def test_links_between_theory_pages_lead_somewhere():
-    for page in PAGES:
+def test_links_between_the_pages_lead_somewhere():
+    for page in PAGES + REPRODUCTION:
         for target in re.findall(r"\]\(([^)#]+\.md)", page.read_text(encoding="utf-8")):
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+            generated = target == "gallery.md"
+            assert generated or (page.parent / target).exists(), f"{page.name} links to {target}"
