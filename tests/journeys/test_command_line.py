@@ -1,5 +1,7 @@
 """The command line as a steward uses it: plan, release, look, verify; and every kind of mistake."""
 
+import importlib
+import itertools
 import json
 import shutil
 import subprocess
@@ -230,6 +232,19 @@ def test_what_is_not_there_is_named(desk, isotone, arguments):
     code, out, err = isotone(*arguments)
     assert (code, out) == (1, "")
     assert arguments[-1].split(".")[0] in err
+
+
+def test_what_is_stored_of_an_experiment_is_checked(isotone, monkeypatch):
+    code, out, err = isotone("reproduce", "survey_table", "--check")
+    assert (code, err) == (0, "")
+    assert "as stored" in out
+    assert "not compared: times" in isotone("reproduce", "curves-speed", "--check")[1]
+    checks = importlib.import_module("_check")
+    numbers = itertools.count(1)
+    monkeypatch.setattr(checks, "_number", lambda text: next(numbers))  # no two numbers agree
+    code, out, _ = isotone("reproduce", "survey-table", "--check")
+    assert code == 1
+    assert "the code gives" in out
 
 
 def test_an_interrupted_run_leaves_the_charge_spent(desk, monkeypatch, isotone):
