@@ -8,7 +8,6 @@ is never adopted, and a release that stands in the place already is never overwr
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable
@@ -44,7 +43,7 @@ class Place:
 
     @property
     def _prefix(self) -> str:
-        mark = self.request.removeprefix("sha256:")[:16] or secrets.token_hex(8)
+        mark = self.request.removeprefix("sha256:")[:16] or "unnamed"
         return f".{self.folder.name}.{mark}."
 
     def require_free(self, look_again: Callable[[], None], *, again: bool) -> None:
