@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.order.projection.chain import pool_adjacent_violators
+
 if TYPE_CHECKING:
     from isotone.order.poset import Poset
 
@@ -256,8 +258,6 @@ def _straightened(diagram: Diagram, width: Floats, gap: float) -> Floats:
 
 def _centre(diagram: Diagram, across: Floats, width: Floats, gap: float) -> None:
     """Move elements towards the mean of their neighbours, where there is room, in place."""
-    from scipy.optimize import isotonic_regression
-
     below, above = _neighbours(diagram)
     elements = len(diagram.elements)
     heights = range(len(diagram.levels))
@@ -273,7 +273,7 @@ def _centre(diagram: Diagram, across: Floats, width: Floats, gap: float) -> None
                     weight[k] = 1e6
                 elif beside:
                     wish[k], weight[k] = across[beside].mean(), len(beside)
-            across[row] = isotonic_regression(wish - offset, weights=weight).x + offset
+            across[row] = pool_adjacent_violators(wish - offset, weight) + offset
 
 
 def pack(parts: Sequence[Placed], limit: float, gap: float) -> Placed:

@@ -1,0 +1,1 @@
+"""Small vector pictures as text, for pages that load nothing."""
