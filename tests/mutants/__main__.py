@@ -2,7 +2,7 @@
 
 Run by ``make mutants``. Each worker has a copy of the repository, in which it plants a fault, runs the tests that
 must catch it, and takes the fault out again. First the tests run without a fault: one that fails anyway catches
-nothing. A fault counts as caught when a test fails or when the tests never end. It is a development tool, not a
+nothing. A fault is caught when a test fails. It is a development tool, not a
 part of the tests: it takes the better part of an hour on two cores.
 
     python -m tests.mutants              all of them
@@ -39,7 +39,7 @@ PARTS = (
     "pyproject.toml",
     "README.md",
 )
-SECONDS = 120  # for one fault; a fault that makes a loop endless is caught by it
+SECONDS = 600  # for one fault: on a busy machine a slow test is no caught fault
 FAILED, PASSED, HUNG = 1, 0, -1
 
 
@@ -102,7 +102,11 @@ def _verdict(fault: Fault, copies: queue.Queue[Path]) -> str:
         path.write_text(text, encoding="utf-8")
         os.utime(path, (times.st_mtime, times.st_mtime))
         copies.put(copy)
-    words = {FAILED: "caught", HUNG: "caught (the tests never ended)", PASSED: "SURVIVED"}
+    words = {
+        FAILED: "caught",
+        HUNG: f"NO VERDICT: the tests did not end within {SECONDS} s",
+        PASSED: "SURVIVED",
+    }
     verdict = words.get(code, f"ERROR {code}: {said}")
     why = next((line for line in said.splitlines() if line.startswith("FAILED")), "")
     print(f"{fault.name:14} {time.monotonic() - began:5.0f} s  {verdict}  {why[:150]}", flush=True)

@@ -63,17 +63,13 @@ def test_laplace_noise_that_is_too_small_by_five_percent_is_caught():
     assert "BROKEN" in str(small)
 
 
-def test_kept_promises_are_called_broken_no_more_often_than_the_confidence_says():
-    """50 audits at confidence 0.8 of noise that loses exactly ε: 10 are expected at most (false alarm 1e-6)."""
+def test_so_few_draws_are_enough_to_see_twice_the_loss():
+    """How often a kept promise is called broken is tested in test_false_alarms.py."""
     rng = np.random.default_rng(6)
-    verdicts = [
-        audit(laplace(1.0, rng), 0, 1, 400, claimed=ONE, confidence=0.8, batch=True).broken for _ in range(50)
-    ]
-    assert sum(verdicts) <= int(binom.ppf(1 - 1e-6, 50, 0.2))
     weaker = [
         audit(laplace(0.4, rng), 0, 1, 400, claimed=ONE, confidence=0.8, batch=True).broken for _ in range(10)
     ]
-    assert sum(weaker) > 7  # so few draws are enough to see twice the loss
+    assert sum(weaker) > 7
 
 
 SURE = 1 - 1e-6  # for draws from cryptographic bits, which no seed repeats

@@ -65,6 +65,7 @@ def test_a_refused_charge_leaves_no_trace(place):
             Cost(Fraction(1), Fraction(6, 10**6)),
         ),
         ({"rho": 1}, Guarantee.pure(1), Cost(rho=Fraction(1, 2))),
+        ({"rho": 1}, Guarantee.pure("1/2"), Cost(rho=Fraction(7, 8))),
         ({"rho": 1}, Guarantee.zcdp("0.3"), Cost(rho=Fraction(7, 10))),
     ],
 )

@@ -1,5 +1,6 @@
 """What the databases themselves guarantee: rows that stay, commits that are durable, damage that is seen."""
 
+import os
 import sqlite3
 from contextlib import closing
 from fractions import Fraction
@@ -276,6 +277,22 @@ def test_a_link_to_a_ledger_has_the_same_lock(tmp_path):
     with ledger.attempt(ONE, request="r"):
         assert not (tmp_path / "link.ledger.lock").exists()
         assert (tmp_path / "a.ledger.lock").exists()
+
+
+def test_a_lock_file_that_was_removed_meanwhile_is_not_the_lock(tmp_path, monkeypatch):
+    """Who waited for a lock on a file that is gone would hold it beside somebody with the new file."""
+    path, taken, true = tmp_path / "a.lock", [], locks._lock
+
+    def lock(file, where, place, *, wait):
+        true(file, where, place, wait=wait)
+        taken.append(file)
+        if len(taken) == 1:
+            where.unlink()
+
+    monkeypatch.setattr(locks, "_lock", lock)
+    with locks.file_lock(path, "key", wait=True):
+        assert len(taken) == 2
+        assert os.path.samestat(os.fstat(taken[-1].descriptor), path.stat())
 
 
 def test_a_mistyped_path_starts_no_second_budget(tmp_path):

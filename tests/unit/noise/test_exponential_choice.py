@@ -119,10 +119,10 @@ def test_a_uniform_between_the_bounds_is_settled_by_further_bits(side, monkeypat
     assert next(words, None) is None
 
 
-@pytest.mark.parametrize("multiplicity", [None, [1, 5, 2, 0]])
-def test_an_undecided_segment_is_settled_and_the_others_go_on(multiplicity, monkeypatch):
-    """With bounds so loose that every uniform is undecided, the choice comes from the exact weights alone."""
-    undecided = []
+@pytest.fixture
+def undecided(monkeypatch):
+    """Bounds so loose that every uniform is undecided; the segments that were left open."""
+    found = []
 
     def doubtful(*arguments):
         state, pending, words, chosen = arguments[-1], arguments[-2], arguments[5], arguments[7]
@@ -133,13 +133,28 @@ def test_an_undecided_segment_is_settled_and_the_others_go_on(multiplicity, monk
         pending[:] = words[state[1]] >> np.uint64(64 - 2), words[state[1] + 1]
         state[1] += 2
         state[2] = 64
-        undecided.append(int(state[0]))
+        found.append(int(state[0]))
         return choice_kernel.UNDECIDED
 
     monkeypatch.setattr(exponential_choice, "choose_segments", doubtful)
+    return found
+
+
+@pytest.mark.parametrize("multiplicity", [None, [1, 5, 2, 0]])
+def test_an_undecided_segment_is_settled_and_the_others_go_on(multiplicity, undecided):
+    """The choice comes from the exact weights alone."""
     picks = choose_exponential_segments([0, 9, 0, 9], [0, 2, 4], Fraction(100), multiplicity)
     assert picks.tolist() == [0, 0]
     assert set(undecided) == {0, 1}
+
+
+def test_an_undecided_segment_is_settled_at_its_own_rate(undecided):
+    """At rate 0 both candidates would be drawn: that 40 choices at rate 100 miss it has probability 2**-40."""
+    rates = [Fraction(0), Fraction(100)] * 40
+    picks = choose_exponential_segments([0, 9] * 80, range(0, 161, 2), rates)
+    assert not picks[1::2].any()
+    assert picks[::2].any()
+    assert set(undecided) == set(range(80))
 
 
 def test_words_that_run_out_are_fetched_and_no_segment_is_lost(monkeypatch):
