@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from isotone.counts.consistency import consistent
     from isotone.counts.count_plan import Plan, plan
     from isotone.counts.mechanisms.bounded_poset import BoundedPosetMechanism
+    from isotone.counts.mechanisms.difference_body import DifferenceBodyMechanism
     from isotone.counts.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
     from isotone.counts.mechanisms.discrete_laplace import DiscreteLaplaceMechanism
     from isotone.counts.mechanisms.gaussian import GaussianMechanism
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BoundedPosetMechanism",
+    "DifferenceBodyMechanism",
     "DiscreteGaussianMechanism",
     "DiscreteLaplaceMechanism",
     "GaussianMechanism",
@@ -49,6 +51,7 @@ __all__ = [
 
 _HOMES = {
     "BoundedPosetMechanism": "isotone.counts.mechanisms.bounded_poset",
+    "DifferenceBodyMechanism": "isotone.counts.mechanisms.difference_body",
     "DiscreteGaussianMechanism": "isotone.counts.mechanisms.discrete_gaussian",
     "DiscreteLaplaceMechanism": "isotone.counts.mechanisms.discrete_laplace",
     "GaussianMechanism": "isotone.counts.mechanisms.gaussian",

@@ -20,7 +20,7 @@ from isotone.order.closure import ends_by_start
 if TYPE_CHECKING:
     from isotone.order import Poset
 
-__all__ = ["Cone", "as_rows", "bottom_up", "cone", "norms"]
+__all__ = ["Cone", "as_rows", "bottom_up", "cone", "difference_norms", "norms"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -54,9 +54,27 @@ def norms(P: Poset, y: ArrayLike) -> Floats:
     >>> norms(P, [[1, 0], [1, 1], [0, 1], [3, -4]])
     array([ 1.,  1.,  2., 11.])
     """
+    return _maxima_of(P, y).sum(axis=-1)
+
+
+def difference_norms(P: Poset, y: ArrayLike) -> Floats:
+    """The norm of each row whose unit ball is the hull of all differences of two records, in O(n + covers) each.
+
+    It is ``max(max p, max q)`` (docs/theory/difference.md, section 1).
+
+    >>> from isotone.order import Poset
+    >>> P = Poset(["hyp", "twice"], [("twice", "hyp")])
+    >>> difference_norms(P, [[1, 0], [1, 1], [0, 1], [3, -4]])
+    array([1., 1., 1., 7.])
+    """
+    return _maxima_of(P, y).max(axis=-1)
+
+
+def _maxima_of(P: Poset, y: ArrayLike) -> Floats:
+    """``max p`` and ``max q`` of each row."""
     rows = as_rows(P, y)
-    values = _norms(np.ascontiguousarray(rows.reshape(-1, len(P))), *bottom_up(P))
-    return values.reshape(rows.shape[:-1])
+    values = _maxima(np.ascontiguousarray(rows.reshape(-1, len(P))), *bottom_up(P))
+    return values.reshape(*rows.shape[:-1], 2)
 
 
 def cone(P: Poset, y: ArrayLike) -> Cone:
@@ -107,12 +125,12 @@ def _climb(y: Floats, order: Ints, starts: Ints, lowers: Ints, p: Floats, q: Flo
 
 
 @kernel(steps=lambda rows, order, starts, lowers: len(rows) * (order.size + lowers.size))
-def _norms(rows: Floats, order: Ints, starts: Ints, lowers: Ints) -> Floats:
+def _maxima(rows: Floats, order: Ints, starts: Ints, lowers: Ints) -> Floats:
     p, q = np.empty(order.size), np.empty(order.size)
-    result = np.empty(rows.shape[0])
+    result = np.empty((rows.shape[0], 2))
     for r in range(rows.shape[0]):
         _climb(rows[r], order, starts, lowers, p, q)
-        result[r] = p.max() + q.max()
+        result[r, 0], result[r, 1] = p.max(), q.max()
     return result
 
 

@@ -17,7 +17,7 @@ from isotone.errors import InputError
 from isotone.noise.bulk import SMALLEST_RATE, draw_digits
 from isotone.noise.digits import BASE_BITS, DigitTable, digits_below, geometric_digits
 
-__all__ = ["LazyExponentials", "first_places", "rounded_exponential_sums"]
+__all__ = ["LazyExponentials", "first_places", "rounded_exponential_spans", "rounded_exponential_sums"]
 
 LARGEST_MEAN = 2**56  # of the longest sum: results then fit 64 bits
 FURTHER_DIGITS = 4  # base-256 digits that are read at once
@@ -83,6 +83,42 @@ def rounded_exponential_sums(
         down.read_on()
         for x in still_open:
             rounded[x], high[x] = _round(up, down, int(plus[x]), int(minus[x]))
+        still_open = [x for x in still_open if rounded[x] != high[x]]
+    return rounded
+
+
+def rounded_exponential_spans(
+    rate: Fraction, upper: NDArray[np.int64], lower: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """``round(S_upper[x] - S_lower[x])`` for every ``x``, exactly and jointly, with ``S_t = E_1 + … + E_t``.
+
+    As :func:`rounded_exponential_sums`, but with one sequence of exponential variables for both terms.
+
+    >>> rounded_exponential_spans(Fraction(1), np.array([3, 0]), np.array([3, 0]))
+    array([0, 0])
+    """
+    upper, lower = _lengths(upper, "upper"), _lengths(lower, "lower")
+    if upper.shape != lower.shape:
+        raise InputError(f"upper and lower must have one entry per sum, not {upper.size} and {lower.size}.")
+    longest = int(max(upper.max(initial=0), lower.max(initial=0)))
+    places = first_places(rate, longest, upper.size)
+    steps = LazyExponentials(rate, longest, places)
+    sums = steps.first_partial_sums()
+    value, rise = sums[upper] - sums[lower], upper - lower
+    # the terms that both share cancel: in units of the last place read, only the others are in doubt
+    half = 1 << (places - 1)
+    rounded = (value + np.minimum(rise, 0) + half) >> places
+    high = (value + np.maximum(rise, 0) + half) >> places
+    still_open = [int(x) for x in np.flatnonzero(rounded != high)]
+    while still_open:
+        steps.read_on()
+        for x in still_open:
+            digits, half = (
+                steps.partial_sum(int(upper[x])) - steps.partial_sum(int(lower[x])),
+                1 << (steps.places - 1),
+            )
+            rounded[x] = (digits + min(int(rise[x]), 0) + half) >> steps.places
+            high[x] = (digits + max(int(rise[x]), 0) + half) >> steps.places
         still_open = [x for x in still_open if rounded[x] != high[x]]
     return rounded
 

@@ -133,9 +133,12 @@ class PosetMechanism(AdditiveMechanism):
         result = np.empty((size, n))
         for start in range(0, size, max(1, _CHUNK // n)):
             rows = result[start : start + max(1, _CHUNK // n)]
-            orders, sizes = self.sampler.simulate(len(rows), rng)
-            rows[:] = noise_rows(self.sampler.order, orders, sizes, rng.standard_exponential(rows.shape))
+            rows[:] = self._simulate_rows(len(rows), rng)
         return result
+
+    def _simulate_rows(self, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        orders, sizes = self.sampler.simulate(size, rng)
+        return noise_rows(self.sampler.order, orders, sizes, rng.standard_exponential(orders.shape))
 
     def _integer_noise(self) -> NDArray[np.int64]:
         plus, minus, _ = self._steps()

@@ -8,18 +8,18 @@ its place. Which of the three it is depends on the order alone, and :class:`Meth
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isotone import noise
 from isotone.counts.sampling.method import Method
+from isotone.counts.sampling.recent import Recent
 from isotone.counts.sampling.reinsertion import wander
 from isotone.counts.sampling.relaxation import Relaxation, relax
 from isotone.counts.sampling.simulation import places
@@ -27,15 +27,16 @@ from isotone.errors import InputError
 from isotone.mechanism import Error, Progress, no_progress
 from isotone.order.bipartitions.extended import Tables, draw, kept, tables, within_reach
 from isotone.order.bipartitions.moments import expected_squares
-from isotone.order.bipartitions.small import Part, draw_small, is_small, part_of
+from isotone.order.bipartitions.small import Part, is_small, part_of
 from isotone.order.bipartitions.small_rows import SmallRows
 
 if TYPE_CHECKING:
     from isotone.order import Poset
 
-__all__ = ["Sampler", "sample_extended_bipartition", "sampler"]
+__all__ = ["Sampler", "sample_extended_bipartition", "sampler", "settle_method"]
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Orders = NDArray[np.int32]
 
 TRIES = 1 << 16
@@ -70,7 +71,8 @@ class Sampler:
         A small order is drawn with Python's integers, any other by the compiled walk: the same law.
         """
         if self._part is not None:
-            one, two = draw_small(self._part, noise.choose_integer)
+            size = noise.choose_integer(self._size_weights(self._part))
+            one, two = self._part.draw(size, noise.choose_integer)
             return np.array(one + two, np.int32), len(one)
         orders, sizes = draw(self.tables, 1, noise.random_words, noise.bernoulli, self.dropped)
         return orders[0], int(sizes[0])
@@ -86,7 +88,29 @@ class Sampler:
         if self.method.acceptance >= RARE or size <= 1:
             return draw(self.tables, size, *_seeded(rng), self.dropped)
         orders, sizes = draw(self.tables, 1, *_seeded(rng), self.dropped)
-        return wander(self.order, orders[0], int(sizes[0]), size, 4, rng)
+        return self.wander(self.order, orders[0], int(sizes[0]), size, 4, rng)
+
+    @classmethod
+    def wander(
+        cls, P: Poset, order: Orders, a: int, rows: int, sweeps: int, rng: np.random.Generator
+    ) -> tuple[Orders, Ints]:
+        """A random walk that keeps the law of the draws for ``P``; see :func:`wander`."""
+        return wander(P, order, a, rows, sweeps, rng)
+
+    @classmethod
+    def given(cls, P: Poset, orders: Orders, sizes: Ints) -> Floats:
+        """The expected square of the noise on each element at rate 1, given the extended bipartition of a row."""
+        plus, minus = places(P, orders, sizes)
+        return ((plus - minus) ** 2 + plus + minus).astype(np.float64)
+
+    @classmethod
+    def weighed(cls, made: Tables) -> Tables:
+        """The tables to draw from, given those of an order."""
+        return made
+
+    def _size_weights(self, part: Part) -> list[int]:
+        """How likely each size of side A is, in a small order."""
+        return part.counts
 
     @cached_property
     def _part(self) -> Part | None:
@@ -95,7 +119,7 @@ class Sampler:
 
     @cached_property
     def _rows(self) -> SmallRows | None:
-        return None if self._part is None else SmallRows(self._part)
+        return None if self._part is None else SmallRows(self._part, self._size_weights(self._part))
 
     @property
     def log_count(self) -> float:
@@ -105,10 +129,14 @@ class Sampler:
     @cached_property
     def squares(self) -> Error:
         """The expected square of the noise on each element at rate 1."""
-        exact = None if len(self.dropped) else expected_squares(self.tables)
+        exact = None if len(self.dropped) else self._exact_squares()
         if exact is not None:
             return Error(exact)
-        return simulated_squares(self.order, *self.simulate(_rows(self.order), np.random.default_rng(0)))
+        rows = self.simulate(_rows(self.order), np.random.default_rng(0))
+        return _mean(self.given(self.order, *rows))
+
+    def _exact_squares(self) -> Floats | None:
+        return expected_squares(self.tables)
 
     @cached_property
     def total_square(self) -> float:
@@ -134,18 +162,19 @@ def _seeded(
     return words, settle
 
 
+S = TypeVar("S", bound=Sampler)
+
+
 def _rows(P: Poset) -> int:
     return max(4_000, min(100_000, 2_000_000 // len(P)))
 
 
-def simulated_squares(P: Poset, orders: Orders, sizes: Ints) -> Error:
-    """The mean square of the noise given each extended bipartition, with its standard error.
+def _mean(squares: Floats) -> Error:
+    """The mean of simulated rows, with its standard error.
 
     Rows may depend on rows near them, so the standard error is that of the means of 50 blocks.
     """
-    plus, minus = places(P, orders, sizes)
-    squares = ((plus - minus) ** 2 + plus + minus).astype(np.float64)
-    blocks = squares[: len(squares) // 50 * 50].reshape(50, -1, len(P)).mean(axis=1)
+    blocks = squares[: len(squares) // 50 * 50].reshape(50, -1, squares.shape[1]).mean(axis=1)
     return Error(squares.mean(axis=0), "simulated", blocks.std(axis=0, ddof=1) / math.sqrt(50))
 
 
@@ -163,16 +192,21 @@ def build_sampler(P: Poset, relaxation: Relaxation | None, progress: Progress) -
 
 def _relaxed_sampler(P: Poset, relaxation: Relaxation) -> Sampler:
     relaxed, dropped = relaxation.order(P), relaxation.dropped(P)
-    made = tables(relaxed)
+    return settle_method(Sampler, P, relaxed, tables(relaxed), dropped)
+
+
+def settle_method(kind: type[S], P: Poset, relaxed: Poset, made: Tables, dropped: Ints) -> S:
+    """Rejection where enough draws from the tables of the relaxed order are kept, the relaxed order elsewhere."""
+    made = kind.weighed(made)
     if not len(dropped):
-        return Sampler(P, made, Method("exact"))
+        return kind(P, made, Method("exact"))
     acceptance = _acceptance(made, dropped)
     names = tuple((P.elements[x], P.elements[y]) for x, y in dropped.tolist())
     if acceptance >= KEPT / TRIES:
-        return Sampler(P, made, Method("rejection", names, acceptance), dropped)
-    candidate = Sampler(relaxed, made, Method("relaxed", names))
+        return kind(P, made, Method("rejection", names, acceptance), dropped)
+    candidate = kind(relaxed, made, Method("relaxed", names))
     cost, error = _cost(P, candidate)
-    return Sampler(relaxed, made, Method("relaxed", names, cost=cost, cost_error=error))
+    return kind(relaxed, made, Method("relaxed", names, cost=cost, cost_error=error))
 
 
 def _acceptance(made: Tables, dropped: Ints) -> float:
@@ -189,24 +223,19 @@ def _cost(P: Poset, relaxed: Sampler) -> tuple[float, float]:
     """How many times larger the squared error of the relaxed order is, and the standard error of that."""
     rng = np.random.default_rng(0)
     burnt, sizes = wander(P, P.linear_order.astype(np.int32), len(P), 1, 500, rng)
-    own = simulated_squares(P, *wander(P, burnt[0], int(sizes[0]), 2_000, 2, rng))
+    own = _mean(relaxed.given(P, *relaxed.wander(P, burnt[0], int(sizes[0]), 2_000, 2, rng)))
     larger = relaxed.squares
     ratio = larger.total / own.total
     spread = [float(np.sum(e.standard_error)) / e.total for e in (own, larger) if e.standard_error.size]
     return ratio, ratio * math.hypot(*spread)
 
 
-_recent: OrderedDict[Hashable, Sampler] = OrderedDict()
+_recent: Recent[Sampler] = Recent(4)
 
 
 def sampler(P: Poset, relaxation: Relaxation | None = None, progress: Progress = no_progress) -> Sampler:
     """The sampler of ``P``; the last few are kept, because their tables take time."""
-    key = (P.elements, P.covers, relaxation)
-    found = _recent.pop(key, None) or build_sampler(P, relaxation, progress)
-    _recent[key] = found
-    while len(_recent) > 4:
-        _recent.popitem(last=False)
-    return found
+    return _recent.get((P.elements, P.covers, relaxation), lambda: build_sampler(P, relaxation, progress))
 
 
 def sample_extended_bipartition(P: Poset) -> tuple[tuple[Hashable, ...], tuple[Hashable, ...]]:

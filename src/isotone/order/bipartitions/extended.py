@@ -30,7 +30,7 @@ from isotone.order.bipartitions.stream import (
     STATUS,
     new_cursor,
 )
-from isotone.order.bipartitions.tables import REACH, Tables, tables, within_reach
+from isotone.order.bipartitions.tables import REACH, Tables, loosened, tables, within_reach
 from isotone.order.bipartitions.tree import CHAIN, LOOSEN, POINTS, PRIME, steps
 from isotone.order.bipartitions.upward import value
 from isotone.order.bipartitions.walk import kept, walks
@@ -39,7 +39,7 @@ from isotone.order.bipartitions.words import split_weight
 if TYPE_CHECKING:
     from isotone.order.poset import Poset
 
-__all__ = ["REACH", "Tables", "count", "draw", "kept", "tables", "within_reach"]
+__all__ = ["REACH", "Tables", "count", "draw", "kept", "loosened", "tables", "within_reach"]
 
 _NO_PAIRS = np.empty((0, 2), np.int64)
 _CHUNK = 1 << 18

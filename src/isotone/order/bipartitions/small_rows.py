@@ -28,8 +28,9 @@ CHUNK = 1 << 13
 class SmallRows:
     """Simulates extended bipartitions of one part; the float tables are made once."""
 
-    def __init__(self, part: Part) -> None:
-        self._sizes = _cumulative([part.counts])
+    def __init__(self, part: Part, weights: list[int] | None = None) -> None:
+        """``weights`` are those of the sizes of side A; without them all draws are equally likely."""
+        self._sizes = _cumulative([weights or part.counts])
         self._maker = _maker(part)
 
     def draw(self, size: int, rng: np.random.Generator) -> tuple[NDArray[np.int32], Ints]:

@@ -10,7 +10,7 @@ building is O(n²) for series-parallel orders, and O(states · modules) for each
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,17 @@ from numpy.typing import NDArray
 from isotone.errors import InputError
 from isotone.kernels import kernel
 from isotone.order.bipartitions import upward
-from isotone.order.bipartitions.tree import BESIDE, CHAIN, POINTS, PRIME, SHUFFLE, STACK, Steps, steps
+from isotone.order.bipartitions.tree import (
+    BESIDE,
+    CHAIN,
+    LOOSEN,
+    POINTS,
+    PRIME,
+    SHUFFLE,
+    STACK,
+    Steps,
+    steps,
+)
 from isotone.order.bipartitions.upward import (
     Int64,
     Numbers,
@@ -35,7 +45,7 @@ from isotone.order.bipartitions.words import Words, words_of_blocks
 if TYPE_CHECKING:
     from isotone.order.poset import Poset
 
-__all__ = ["REACH", "Tables", "tables", "within_reach"]
+__all__ = ["REACH", "Tables", "loosened", "tables", "within_reach"]
 
 Ints = NDArray[np.int64]
 
@@ -115,6 +125,23 @@ def tables(P: Poset, reach: int = REACH) -> Tables:
             _rescale(numbers, program.tree[left, 4], start, size, factors[kind == SHUFFLE])
     top, unit = _cumulate(numbers[program.tree[-1, 4] :])
     return Tables(program, numbers, words, top, int(unit))
+
+
+def loosened(made: Tables) -> Tables:
+    """The same tables with one more step, which takes out the orders of the places on both sides.
+
+    A draw then has an extended bipartition with ``a`` elements on side A with a probability in proportion to
+    ``1 / (a! (n - a)!)``, that is, to the number ``C(n, a)`` of interleavings of its sides. The total weight is
+    the volume of the difference body (docs/theory/difference.md, section 3).
+    """
+    n, last = made.steps.total, len(made.steps) - 1
+    start = int(made.steps.tree[last, 4])
+    numbers = np.append(made.numbers, np.empty(n + 1, np.int64))
+    _rescale(numbers, start, start + n + 1, n, upward.inverse_factorials(n))
+    row = np.array([[LOOSEN, n, last, -1, start + n + 1]], np.int64)
+    top, unit = _cumulate(numbers[start + n + 1 :])
+    program = replace(made.steps, tree=np.append(made.steps.tree, row, axis=0))
+    return Tables(program, numbers, made.words, top, int(unit))
 
 
 @kernel(steps=lambda numbers, left, right, out: int(left[1] + 1) * int(right[1] + 1))

@@ -1,0 +1,106 @@
+"""Noise shaped by the differences of two records, for when the number of records is public."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from isotone import noise
+from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
+from isotone.counts.norm import as_rows, difference_norms
+from isotone.counts.sampling.interleaved_sampler import InterleavedSampler, interleaved_sampler
+from isotone.counts.sampling.relaxation import Relaxation
+from isotone.counts.statistic import Counts
+from isotone.errors import InputError
+from isotone.mechanism import Progress, no_progress
+from isotone.privacy.adjacency import Neighbours
+from isotone.privacy.checks import Number
+from isotone.privacy.guarantee import Guarantee
+
+if TYPE_CHECKING:
+    from isotone.order import Poset
+
+__all__ = ["DifferenceBodyMechanism"]
+
+
+@dataclass(frozen=True, init=False)
+class DifferenceBodyMechanism(PosetMechanism):
+    """Counts over a poset with noise shaped by the hull of all differences of two records.
+
+    That hull is the difference body of the order polytope. It is smaller than twice the body of
+    :class:`PosetMechanism`, so the noise is smaller where a unit may be replaced. Releases ``counts + noise``
+    rounded to integers, where the noise has density proportional to ``exp(-rate · norm(noise))`` and ``rate`` is
+    epsilon over ``contributions``.
+
+    Guarantee: epsilon-DP for ``neighbours``, whether a unit is replaced or added or removed
+    (docs/theory/difference.md, section 2).
+    Error: ``error()`` needs no data, and is exact if the order is series-parallel, as forests are.
+    Cost: that of PosetMechanism, from the same tables.
+
+    The number of records is not read. Whoever publishes it states it as a public number.
+
+    >>> from isotone.order import Poset
+    >>> P = Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])
+    >>> m = DifferenceBodyMechanism(P, epsilon=1)
+    >>> m.release([120, 80, 33]).shape
+    (3,)
+    >>> m.norm([0, 1, -1])
+    array(1.)
+    """
+
+    sampler: InterleavedSampler = field(repr=False, compare=False)
+
+    def __init__(
+        self,
+        P: Poset,
+        epsilon: Number,
+        neighbours: Neighbours = "replace",
+        contributions: int = 1,
+        max_size: int | None = None,
+        *,
+        relaxation: Relaxation | None = None,
+        progress: Progress = no_progress,
+    ) -> None:
+        self._settle(P, Guarantee.pure(epsilon, neighbours=neighbours), contributions, max_size)
+        if max_size is not None:
+            raise InputError(
+                "DifferenceBodyMechanism covers records of every size and has no use for max_size. Use "
+                "LaplaceMechanism or BoundedPosetMechanism for short records."
+            )
+        self._set(sampler=interleaved_sampler(P.canonical.order, relaxation, progress))
+
+    @property
+    def rate(self) -> Fraction:
+        """The rate of the exponential steps: epsilon over the number of records of a unit."""
+        # the old records and the new ones of a unit have norm at most 1 together, one by one: section 2
+        return self.epsilon / self.sensitivity.records
+
+    def norm(self, y: ArrayLike) -> NDArray[np.float64]:
+        """The norm of ``y`` (of each row): 1 at most for a record, and for one in place of another.
+
+        That of the relaxed order if the method is ``relaxed``.
+        """
+        return difference_norms(self.sampler.order, self.P.canonical.forth(as_rows(self.P, y)))
+
+    def _simulate_rows(self, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        return self.sampler.simulate_noise(size, rng)
+
+    def _integer_noise(self) -> NDArray[np.int64]:
+        upper, lower = self.sampler.draw_spans()
+        return self.P.canonical.back(noise.rounded_exponential_spans(self.rate, upper, lower))
+
+    @property
+    def has_total(self) -> bool:
+        """The number of records is not covered: it is public, or an element above all others."""
+        return False
+
+    def release_with_total(self, counts: Counts, records: int) -> NoReturn:
+        """Refused: this noise does not cover the number of records."""
+        raise InputError(
+            "DifferenceBodyMechanism releases no total. Publish the number of records if it is public, or add "
+            "an element above all others to the order and count all records there."
+        )

@@ -1,0 +1,142 @@
+"""Extended bipartitions with an interleaving of their sides, for noise shaped by differences of records.
+
+All pairs of an extended bipartition and an interleaving of its two sides are equally likely. So the extended
+bipartition alone has a weight: the number ``C(n, |A|)`` of interleavings (docs/theory/difference.md, section 3).
+One more step of the tables carries that weight exactly. It depends on the size of side A only, so a draw from a
+relaxed order that fits has the right law too.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone import noise
+from isotone.counts.sampling.bipartition_sampler import Sampler, sampler, settle_method
+from isotone.counts.sampling.recent import Recent
+from isotone.counts.sampling.reinsertion import wander
+from isotone.counts.sampling.relaxation import Relaxation
+from isotone.counts.sampling.simulation import places
+from isotone.errors import InputError
+from isotone.mechanism import Progress, no_progress
+from isotone.order.bipartitions.extended import Tables, loosened
+from isotone.order.bipartitions.moments import expected_squares
+from isotone.order.bipartitions.small import Part
+from isotone.order.poset import Poset
+
+if TYPE_CHECKING:
+    from isotone.counts.sampling.simulation import Orders
+
+__all__ = ["InterleavedSampler", "interleaved_sampler"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+class InterleavedSampler(Sampler):
+    """Draws extended bipartitions, each as often as its sides have interleavings."""
+
+    @property
+    def log_count(self) -> float:
+        """The logarithm of the number of pairs; estimated if the method is ``rejection``."""
+        return super().log_count + math.lgamma(len(self.order) + 1)
+
+    def draw_spans(self) -> tuple[Ints, Ints]:
+        """One draw, from cryptographic bits: for each element the places of its two ends among all steps.
+
+        The noise on the element is the sum of the steps up to the first end, minus that up to the second.
+        """
+        order, a = self.draw()
+        on_a = np.array(noise.shuffle([True] * a + [False] * (len(order) - a)), np.bool_)
+        slots = np.concatenate((np.flatnonzero(on_a), np.flatnonzero(~on_a))) + 1
+        upper, lower = _spans(self.order, order[None, :], np.array([a]), slots[None, :])
+        return upper[0], lower[0]
+
+    def simulate_noise(self, size: int, rng: np.random.Generator) -> Floats:
+        """``size`` rows of noise at rate 1, for planning only."""
+        orders, sizes = self.simulate(size, rng)
+        n = len(self.order)
+        slots = np.argsort(rng.random((size, n)), axis=1) + 1
+        # the slots of each side in ascending order: those of side A first
+        side = np.where(np.arange(n) < sizes[:, None], 0, n + 1)
+        slots = np.sort(slots + side, axis=1) - side
+        sums = np.concatenate(
+            (np.zeros((size, 1)), np.cumsum(rng.standard_exponential((size, n)), axis=1)), 1
+        )
+        upper, lower = _spans(self.order, orders, sizes, slots)
+        return np.take_along_axis(sums, upper, axis=1) - np.take_along_axis(sums, lower, axis=1)
+
+    @classmethod
+    def wander(
+        cls, P: Poset, order: Orders, a: int, rows: int, sweeps: int, rng: np.random.Generator
+    ) -> tuple[Orders, Ints]:
+        """A uniform walk whose rows are kept in proportion to their interleavings."""
+        n, found, kept = len(P), 0, list[tuple[Orders, Ints]]()
+        logs = np.array([-math.lgamma(k + 1) - math.lgamma(n - k + 1) for k in range(n + 1)])
+        while found < rows:
+            orders, sizes = wander(P, order, a, max(rows, 16), sweeps, rng)
+            order, a = orders[-1], int(sizes[-1])
+            chosen = np.log(rng.random(sizes.size)) < logs[sizes] - logs[n // 2]
+            kept.append((orders[chosen], sizes[chosen]))
+            found += int(chosen.sum())
+        return np.concatenate([o for o, _ in kept])[:rows], np.concatenate([s for _, s in kept])[:rows]
+
+    @classmethod
+    def given(cls, P: Poset, orders: Orders, sizes: Ints) -> Floats:
+        """The expected square given an extended bipartition, over all interleavings of its sides."""
+        plus, minus = places(P, orders, sizes)
+        n, a = len(P), sizes[:, None].astype(np.float64)
+        b = n - a
+        both = plus * (plus + 1) / ((a + 1) * (a + 2)) + minus * (minus + 1) / ((b + 1) * (b + 2))
+        return (n + 1) * (n + 2) * (both - 2 * plus * minus / ((a + 1) * (b + 1)))
+
+    @classmethod
+    def weighed(cls, made: Tables) -> Tables:
+        """Tables with the weights of the interleavings."""
+        return loosened(made)
+
+    def _size_weights(self, part: Part) -> list[int]:
+        return [count * math.comb(part.size, a) for a, count in enumerate(part.counts)]
+
+    def _exact_squares(self) -> Floats | None:
+        # the last step of the tables divides by (a + 1)(a + 2) and its like
+        n, passed = len(self.order), expected_squares(self.tables)
+        return None if passed is None else (n + 1) * (n + 2) * passed
+
+    @cached_property
+    def total_square(self) -> float:
+        """Refused: this noise does not cover the number of records."""
+        raise InputError("This noise does not cover the number of records.")
+
+
+def _spans(P: Poset, orders: Orders, sizes: Ints, slots: Ints) -> tuple[Ints, Ints]:
+    """The two ends of each element's steps; a row of ``slots`` has those of side A first, ascending."""
+    plus, minus = places(P, orders, sizes)
+    starts = np.concatenate((np.zeros((len(slots), 1), np.int64), slots), axis=1)
+    upper = np.take_along_axis(starts, plus, axis=1)
+    lower = np.take_along_axis(starts, np.where(minus > 0, minus + sizes[:, None], 0), axis=1)
+    return upper, lower
+
+
+_recent: Recent[InterleavedSampler] = Recent(4)
+
+
+def interleaved_sampler(
+    P: Poset, relaxation: Relaxation | None = None, progress: Progress = no_progress
+) -> InterleavedSampler:
+    """The sampler of ``P``; the last few are kept. It shares tables and relaxation with :func:`sampler`."""
+    return _recent.get((P.elements, P.covers, relaxation), lambda: _build(P, relaxation, progress))
+
+
+def _build(P: Poset, relaxation: Relaxation | None, progress: Progress) -> InterleavedSampler:
+    plain = sampler(P, relaxation, progress)
+    places = {x: i for i, x in enumerate(P.elements)}
+    dropped = np.array([(places[x], places[y]) for x, y in plain.method.dropped], np.int64).reshape(-1, 2)
+    related = P.leq_matrix() & ~np.eye(len(P), dtype=np.bool_)
+    related[dropped[:, 0], dropped[:, 1]] = False
+    relaxed = Poset(P.elements, [(P.elements[x], P.elements[y]) for x, y in np.argwhere(related)])
+    return settle_method(InterleavedSampler, P, relaxed, plain.tables, dropped)

@@ -1,0 +1,33 @@
+"""The last few of what takes time to build."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+__all__ = ["Recent"]
+
+T = TypeVar("T")
+
+
+class Recent(Generic[T]):
+    """Keeps the ``size`` values that were asked for last.
+
+    >>> squares = Recent[int](1)
+    >>> squares.get(3, lambda: 9), squares.get(3, lambda: 0)
+    (9, 9)
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._kept: OrderedDict[Hashable, T] = OrderedDict()
+
+    def get(self, key: Hashable, build: Callable[[], T]) -> T:
+        """The value of the key, built if it is not kept."""
+        if key not in self._kept:
+            self._kept[key] = build()
+        self._kept.move_to_end(key)
+        while len(self._kept) > self._size:
+            self._kept.popitem(last=False)
+        return self._kept[key]
