@@ -26,6 +26,7 @@ Build = Callable[..., Any]
 
 PURE_COUNTS: dict[str, Build] = {
     "poset": lambda epsilon, **unit: counts.PosetMechanism(ANTICHAIN, epsilon, **unit),
+    "difference": lambda epsilon, **unit: counts.DifferenceBodyMechanism(ANTICHAIN, epsilon, **unit),
     "laplace": lambda epsilon, **unit: counts.LaplaceMechanism(ANTICHAIN, epsilon, **unit),
     "discrete laplace": lambda epsilon, **unit: counts.DiscreteLaplaceMechanism(ANTICHAIN, epsilon, **unit),
     "l infinity": lambda epsilon, **unit: counts.LInfinityMechanism(ANTICHAIN, epsilon, **unit),

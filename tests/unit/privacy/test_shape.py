@@ -19,6 +19,7 @@ P = Poset.chain("abc")
 COUNT_MECHANISMS: list[Mechanism[Any, NDArray[np.int64]]] = [
     counts.PosetMechanism(P, 1),
     counts.BoundedPosetMechanism(Poset.antichain("abc"), 1, max_size=2),
+    counts.DifferenceBodyMechanism(P, 1),
     counts.LaplaceMechanism(P, 1),
     counts.DiscreteLaplaceMechanism(P, 1),
     counts.LInfinityMechanism(P, 1),

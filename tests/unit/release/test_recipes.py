@@ -35,6 +35,7 @@ PROMISES = {
     "LInfinityMechanism": [PURE],
     "HierarchicalMechanism": [PURE],
     "BoundedPosetMechanism": [PURE],
+    "DifferenceBodyMechanism": [PURE],
     "GaussianMechanism": [APPROXIMATE, CONCENTRATED],
     "DiscreteGaussianMechanism": [APPROXIMATE, CONCENTRATED],
     "OrderGaussianMechanism": [APPROXIMATE, CONCENTRATED],
@@ -49,7 +50,7 @@ SETTINGS: list[dict[str, Any]] = [
     {"total": True},
 ]
 NEEDS_BOUND = {"BoundedPosetMechanism"}
-REFUSES_BOUND = {"PosetMechanism", "LInfinityMechanism", "HierarchicalMechanism"}
+REFUSES_BOUND = {"PosetMechanism", "DifferenceBodyMechanism", "LInfinityMechanism", "HierarchicalMechanism"}
 HAS_TOTAL = {"PosetMechanism", "OrderGaussianMechanism"}
 
 

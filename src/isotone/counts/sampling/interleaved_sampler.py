@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,13 +27,11 @@ from isotone.order.bipartitions.moments import expected_squares
 from isotone.order.bipartitions.small import Part
 from isotone.order.poset import Poset
 
-if TYPE_CHECKING:
-    from isotone.counts.sampling.simulation import Orders
-
 __all__ = ["InterleavedSampler", "interleaved_sampler"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Orders = NDArray[np.int32]
 
 
 class InterleavedSampler(Sampler):
