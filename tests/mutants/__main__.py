@@ -2,8 +2,7 @@
 
 Run by ``make mutants``. Each worker has a copy of the repository, in which it plants a fault, runs the tests that
 must catch it, and takes the fault out again. First the tests run without a fault: one that fails anyway catches
-nothing. A fault is caught when a test fails. It is a development tool, not a
-part of the tests: it takes the better part of an hour on two cores.
+nothing. A fault is caught when a test fails. It is a development tool, not a part of the tests.
 
     python -m tests.mutants              all of them
     python -m tests.mutants ledger noise-3   some tables, some faults
@@ -12,19 +11,21 @@ part of the tests: it takes the better part of an hour on two cores.
 from __future__ import annotations
 
 import argparse
+import importlib
+import multiprocessing
 import os
-import queue
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
+import traceback
 import zlib
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from subprocess import PIPE, STDOUT
+
+import pytest
 
 from tests.mutants.faults import ROOT, Fault, misplaced, read_faults
 
@@ -39,8 +40,9 @@ PARTS = (
     "pyproject.toml",
     "README.md",
 )
+LOADED_ONCE = ("hypothesis", "scipy.optimize", "scipy.stats")  # by all tests: forks have them
 SECONDS = 600  # for one fault: on a busy machine a slow test is no caught fault
-FAILED, PASSED, HUNG = 1, 0, -1
+FAILED, PASSED, HUNG, BROKEN = 1, 0, -1, 99
 
 
 def main() -> int:
@@ -60,36 +62,39 @@ def main() -> int:
     if wrong or not faults:
         print("\n".join(wrong) or "No fault has such a name.")
         return 2
+    for library in LOADED_ONCE:
+        importlib.import_module(library)
     with tempfile.TemporaryDirectory(prefix="isotone-mutants-") as folder:
-        copies: queue.Queue[Path] = queue.Queue()
-        for number in range(options.workers):
-            copies.put(_copy(Path(folder) / str(number)))
         if not options.no_baseline:
-            code, text = _run(
-                copies.queue[0], sorted({test for fault in faults for test in fault.tests}), 3600
-            )
+            _make_copy(folder)
+            code, text = _run(_copy, sorted({test for fault in faults for test in fault.tests}), 3600)
             if code != PASSED:
                 print(f"The tests must pass without a fault first:\n{text}")
                 return 2
-        with ThreadPoolExecutor(options.workers) as pool:
-            verdicts = list(pool.map(lambda fault: _verdict(fault, copies), faults))
+        forks = multiprocessing.get_context("fork")
+        with ProcessPoolExecutor(options.workers, forks, _make_copy, (folder,)) as pool:
+            verdicts = list(pool.map(_verdict, faults))
     return _report(faults, verdicts)
 
 
-def _copy(target: Path) -> Path:
+_copy = ROOT
+"""The copy of this worker."""
+
+
+def _make_copy(folder: str) -> None:
+    global _copy
+    _copy = Path(folder) / str(os.getpid())
     for part in PARTS:
         source = ROOT / part
         if source.is_dir():
-            shutil.copytree(source, target / part, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(source, _copy / part, ignore=shutil.ignore_patterns("__pycache__"))
         else:
-            shutil.copy(source, target / part)
-    return target
+            shutil.copy(source, _copy / part)
 
 
-def _verdict(fault: Fault, copies: queue.Queue[Path]) -> str:
-    """Plant the fault in a free copy and run its tests: caught, survived, or what went wrong."""
-    copy = copies.get()
-    path = copy / "src" / "isotone" / fault.module
+def _verdict(fault: Fault) -> str:
+    """Plant the fault in the copy and run its tests: caught, survived, or what went wrong."""
+    path = _copy / "src" / "isotone" / fault.module
     text, times = path.read_text(encoding="utf-8"), path.stat()
     began = time.monotonic()
     try:
@@ -97,11 +102,10 @@ def _verdict(fault: Fault, copies: queue.Queue[Path]) -> str:
         # kept bytecode is told from the text by size and time: every fault gets a time of its own
         moment = times.st_mtime + 1 + zlib.crc32(fault.name.encode()) % 10**6
         os.utime(path, (moment, moment))
-        code, said = _run(copy, fault.tests, SECONDS)
+        code, said = _run(_copy, fault.tests, SECONDS)
     finally:
         path.write_text(text, encoding="utf-8")
         os.utime(path, (times.st_mtime, times.st_mtime))
-        copies.put(copy)
     words = {
         FAILED: "caught",
         HUNG: f"NO VERDICT: the tests did not end within {SECONDS} s",
@@ -114,24 +118,49 @@ def _verdict(fault: Fault, copies: queue.Queue[Path]) -> str:
 
 
 def _run(copy: Path, tests: Iterable[str], seconds: float) -> tuple[int, str]:
-    """The exit code of the tests in a copy, and what they said last."""
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(copy / "src"),
-        "NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", str(ROOT / ".cache" / "numba")),
-        "MPLBACKEND": "Agg",
-    }
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not services", "-p", "no:xdist", *tests]
-    # in a group of its own: what the tests started ends with them
-    with subprocess.Popen(
-        command, cwd=copy, env=environment, stdout=PIPE, stderr=STDOUT, text=True, start_new_session=True
-    ) as process:
-        try:
-            said, _ = process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            return HUNG, ""
-    return process.returncode, "\n".join(said.splitlines()[-15:])
+    """The exit code of the tests in a copy, and what they said last.
+
+    They run in a fork, which has the libraries loaded already: loading takes longer than most of these tests.
+    """
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:
+        child = os.fork()
+        if child == 0:
+            os._exit(_in_copy(copy, list(tests), said.fileno()))
+        end = time.monotonic() + seconds
+        while not (ended := os.waitpid(child, os.WNOHANG))[0]:
+            if time.monotonic() > end:
+                os.killpg(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+                return HUNG, ""
+            time.sleep(0.05)
+        said.seek(0)
+        return os.waitstatus_to_exitcode(ended[1]), "\n".join(said.read().splitlines()[-15:])
+
+
+def _in_copy(copy: Path, tests: list[str], output: int) -> int:
+    """Run the tests, in a group of processes of its own: what they start ends with them."""
+    code = BROKEN
+    try:
+        os.setsid()
+        for stream in (1, 2):
+            os.dup2(output, stream)
+        os.chdir(copy)
+        os.environ |= {"PYTHONPATH": str(copy / "src"), "MPLBACKEND": "Agg"}
+        os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".cache" / "numba"))
+        sys.path[:] = [
+            str(copy),
+            str(copy / "src"),
+            *(p for p in sys.path if not p.startswith(str(ROOT / "src"))),
+        ]
+        for name in [name for name in sys.modules if name.partition(".")[0] in ("tests", "isotone")]:
+            del sys.modules[name]  # those of the copy are loaded
+        code = int(pytest.main(["-q", "-x", "-m", "not services", "-p", "no:xdist", *tests]))
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    return code
 
 
 def _report(faults: list[Fault], verdicts: list[str]) -> int:

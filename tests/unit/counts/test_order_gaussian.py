@@ -116,6 +116,13 @@ def test_densities_of_neighbours_differ_as_zcdp_allows() -> None:
         assert v @ precision @ v / 2 <= 0.25 * (1 + 1e-6)
 
 
+def test_a_count_that_short_records_cannot_have_is_released_as_zero() -> None:
+    """It has no noise, so that whatever is given must not be shown."""
+    m = OrderGaussianMechanism(Poset.chain("ab"), rho=1, max_size=1)
+    assert m.error().variance[0] == 0
+    assert [m.release([n, 9])[0] for n in (0, 5, 9)] == [0, 0, 0]
+
+
 def test_records_of_bounded_size_need_less_noise_and_unreachable_elements_none() -> None:
     m = OrderGaussianMechanism(SURVEY, rho="0.5", max_size=2)
     deep = [2]  # twice under two gates: three yeses at least
