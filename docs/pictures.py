@@ -91,7 +91,7 @@ def choosing_epsilon() -> Figure:
     figure, ax = plt.subplots(figsize=(7.2, 4), layout="constrained")
     kinds = [("Laplace", iso.counts.LaplaceMechanism, GREY), ("isotone", iso.counts.PosetMechanism, OURS)]
     for name, kind, colour in kinds:
-        width = kind(P, epsilon=1).simultaneous_half_width(0.95)
+        width = kind(P, epsilon=1).unrounded_simultaneous_half_width(0.95)
         ax.loglog(epsilons, width / epsilons, color=colour, lw=2.5, label=name)
         at = width / 50
         ax.plot([at, at], [1, 50], ":", color=colour)

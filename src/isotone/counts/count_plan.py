@@ -30,6 +30,9 @@ __all__ = ["Criterion", "Plan", "Row", "plan"]
 
 Criterion = Literal["total", "worst"]
 
+_HALF = 0.5 - 1e-9
+"""Noise below a half is rounded to 0, and exactly a half is not."""
+
 
 def plan(
     P: Poset,
@@ -171,9 +174,11 @@ class Plan:
         A noise with a density only changes its scale with the budget. One that lives on integers does so
         nearly: for it the answer is the start of a search.
         """
-        shrink = error / max(_width(row.mechanism, confidence, simultaneous), 0.5)
-        budget = self._scaled_budget(row.mechanism.guarantee, shrink)
-        if isinstance(row.mechanism, HasLogDensity):
+        mechanism = row.mechanism
+        noise = max(_unrounded_width(mechanism, confidence, simultaneous), 0.5)
+        shrink = (math.floor(error) + _HALF) / noise  # noise up to there is rounded to ``error`` at most
+        budget = self._scaled_budget(mechanism.guarantee, shrink)
+        if isinstance(mechanism, HasLogDensity):
             return _round_up(budget)
 
         def is_enough(budget: float) -> bool:
@@ -241,6 +246,12 @@ def _width(mechanism: AdditiveMechanism, confidence: float, simultaneous: bool) 
     if simultaneous:
         return mechanism.simultaneous_half_width(confidence)
     return float(np.max(mechanism.half_widths(confidence)))
+
+
+def _unrounded_width(mechanism: AdditiveMechanism, confidence: float, simultaneous: bool) -> float:
+    if simultaneous:
+        return mechanism.unrounded_simultaneous_half_width(confidence)
+    return float(np.max(mechanism.unrounded_half_widths(confidence)))
 
 
 def _round_up(budget: float) -> float:

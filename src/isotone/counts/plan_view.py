@@ -26,7 +26,7 @@ def _cells(plan: Plan) -> list[tuple[str, ...]]:
             row.name,
             f"{row.rmse:.4g}",
             f"{row.worst:.4g}",
-            f"± {row.half_width:.4g}",
+            f"± {row.half_width:,.0f}",
             f"× {(row.rmse / least) ** 2:.3g}" if least else "",
             row.note,
         )

@@ -166,8 +166,9 @@ def _draws(size: int) -> int:
 def _closed_form(mechanism: AdditiveMechanism) -> bool:
     """Whether no half-width of the mechanism is simulated."""
     own = type(mechanism)
-    together = own.simultaneous_half_width is not AdditiveMechanism.simultaneous_half_width
-    return own.half_widths is not AdditiveMechanism.half_widths and together
+    common = AdditiveMechanism
+    together = own.unrounded_simultaneous_half_width is not common.unrounded_simultaneous_half_width
+    return own.unrounded_half_widths is not common.unrounded_half_widths and together
 
 
 def table_faults(columns: Columns, manifest: Mapping[str, Any], mechanism: TwoStageMechanism) -> list[str]:

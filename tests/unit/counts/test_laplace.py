@@ -92,11 +92,11 @@ def test_quantiles_are_those_of_the_law(kind):
     low, middle, high = m.quantiles([0.025, 0.5, 0.975])
     assert middle.tolist() == [0, 0, 0]
     assert low == pytest.approx(-high)
-    assert high == pytest.approx(m.half_widths(0.95))
+    assert high == pytest.approx(m.unrounded_half_widths(0.95))
     draws = np.abs(np.asarray(m.simulate(200_000, np.random.default_rng(1))))
-    assert np.all(np.mean(draws <= m.half_widths(0.9), axis=0) > 0.897)
-    assert np.all(np.mean(draws < m.half_widths(0.9), axis=0) < 0.903)
-    width = m.simultaneous_half_width(0.9)
+    assert np.all(np.mean(draws <= m.unrounded_half_widths(0.9), axis=0) > 0.897)
+    assert np.all(np.mean(draws < m.unrounded_half_widths(0.9), axis=0) < 0.903)
+    width = m.unrounded_simultaneous_half_width(0.9)
     assert np.mean(np.all(draws <= width, axis=1)) > 0.897
     assert np.mean(np.all(draws < width, axis=1)) < 0.903
 

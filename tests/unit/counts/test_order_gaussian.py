@@ -166,10 +166,12 @@ def test_the_number_of_records_is_refused_where_it_has_no_noise() -> None:
 
 def test_quantiles_are_those_of_gaussian_noise() -> None:
     m = OrderGaussianMechanism(DIAMOND, rho=1)
-    np.testing.assert_allclose(m.half_widths(0.95), 1.959964 * m.error().sd, rtol=1e-6)
-    np.testing.assert_allclose(m.quantiles([0.975])[0], m.half_widths(0.95))
+    alone = m.unrounded_half_widths(0.95)
+    np.testing.assert_allclose(alone, 1.959964 * m.error().sd, rtol=1e-6)
+    np.testing.assert_allclose(m.quantiles([0.975])[0], alone)
     # between independence and perfect dependence
-    assert m.half_widths(0.95).max() < m.simultaneous_half_width(0.95) < 1.01 * m.half_widths(0.9875).max()
+    together = m.unrounded_simultaneous_half_width(0.95)
+    assert alone.max() < together < 1.01 * m.unrounded_half_widths(0.9885).max()
     with pytest.raises(InputError, match="Probabilities"):
         m.quantiles([0.0])
 

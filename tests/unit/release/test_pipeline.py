@@ -201,8 +201,8 @@ def test_published_errors_are_those_of_the_mechanism(ledger, options):
     mechanism = iso.counts.PosetMechanism(P, 1)
     assert made.manifest.mechanism["name"] == "PosetMechanism"
     repeat = len(options.get("groups", [0]))
-    alone = np.tile(np.floor(mechanism.half_widths(0.8) + 0.5), repeat)
-    together = np.floor(mechanism.simultaneous_half_width(0.8) + 0.5)
+    alone = np.tile(mechanism.half_widths(0.8), repeat)
+    together = mechanism.simultaneous_half_width(0.8)
     value = made.value
     expected = {
         "sd": np.tile(np.round(mechanism.error().sd, 4), repeat),

@@ -6,7 +6,9 @@ simultaneous intervals are properties of the mechanism.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -32,6 +34,9 @@ __all__ = ["AdditiveMechanism", "deviation"]
 
 _DRAWS = 1_000_000
 """Numbers drawn where a quantile has no closed form: more rows for short vectors."""
+
+_CHUNK = 1 << 22
+"""Numbers in memory at a time."""
 
 
 @dataclass(frozen=True, init=False)
@@ -95,19 +100,34 @@ class AdditiveMechanism(ABC):
         return check_counts(self.P, counts) + self._integer_noise()
 
     def quantiles(self, probabilities: ArrayLike) -> NDArray[np.float64]:
-        """Quantiles of the noise on each count, one row per probability."""
+        """Quantiles of the noise on each count before rounding, one row per probability."""
         p = np.atleast_1d(np.asarray(probabilities, dtype=float))
         if not np.all((p > 0) & (p < 1)):
             raise InputError("Probabilities must lie strictly between 0 and 1.")
-        return np.quantile(_sample(self), p, axis=0)
+        return np.quantile(np.concatenate(list(_sample(self))), p, axis=0)
 
     def half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
-        """For each count alone, the half-width that its noise stays within with the given probability."""
-        return np.quantile(np.abs(_sample(self)), confidence_level(confidence), axis=0)
+        """For each count alone, how far a release stays from the truth with at least the given probability.
+
+        About the released integers, so whole numbers.
+        """
+        return _whole(self.unrounded_half_widths(confidence))
 
     def simultaneous_half_width(self, confidence: float = 0.95) -> float:
-        """The half-width that *all* noise stays within, at once, with the given probability."""
-        return float(np.quantile(np.max(np.abs(_sample(self)), axis=1), confidence_level(confidence)))
+        """How far *all* released counts stay from the truth, at once, with at least the given probability."""
+        return float(_whole(self.unrounded_simultaneous_half_width(confidence)))
+
+    def unrounded_half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
+        """For each count alone, the half-width that its noise stays within, before rounding to integers."""
+        level = confidence_level(confidence)
+        return _quantile(np.concatenate([np.abs(part) for part in _sample(self)]), level)
+
+    def unrounded_simultaneous_half_width(self, confidence: float = 0.95) -> float:
+        """The half-width that *all* noise stays within, at once, before rounding to integers."""
+        level = confidence_level(confidence)
+        return float(
+            _quantile(np.concatenate([np.max(np.abs(part), axis=1) for part in _sample(self)]), level)
+        )
 
     def consistent(
         self, values: ArrayLike, upper: float | None = None, integers: bool = False
@@ -121,10 +141,28 @@ class AdditiveMechanism(ABC):
         return f"{type(self).__name__} over {len(self.P)} elements, {self.guarantee}"
 
 
-def _sample(mechanism: AdditiveMechanism) -> NDArray[np.float64]:
-    """Draws of a mechanism's noise for its quantiles: always the same ones, so that answers repeat."""
-    rows = min(50_000, max(2_000, _DRAWS // len(mechanism.P)))
-    return np.asarray(mechanism.simulate(rows, np.random.default_rng(0)))
+def _sample(mechanism: AdditiveMechanism) -> Iterator[NDArray[np.float64]]:
+    """Draws of a mechanism's noise for its quantiles, in parts: always the same ones, so that answers repeat."""
+    rng, size = np.random.default_rng(0), len(mechanism.P)
+    rows = min(50_000, max(2_000, _DRAWS // size))
+    step = max(1, _CHUNK // size)  # all draws of a large order would not fit into memory
+    for start in range(0, rows, step):
+        yield np.asarray(mechanism.simulate(min(step, rows - start), rng))
+
+
+def _quantile(drawn: NDArray[np.float64], level: float) -> NDArray[np.float64]:
+    """A number that at least the share ``level`` of the law is within, known from draws of it.
+
+    One of the draws, as noise on a lattice has no numbers between; three standard errors of the share higher, so that
+    chance in the draws does not make the statement false.
+    """
+    safe = level + 3 * math.sqrt(level * (1 - level) / len(drawn))
+    return np.quantile(drawn, min(safe, 1.0), axis=0, method="higher")
+
+
+def _whole(width: ArrayLike) -> NDArray[np.float64]:
+    """The half-width of released integers: noise within ``width`` is, once rounded, within the rounded width."""
+    return np.floor(np.asarray(width, dtype=float) + 0.5)
 
 
 def deviation(P: Poset, output: ArrayLike, counts: Counts | None) -> NDArray[np.float64]:

@@ -56,18 +56,18 @@ class IndependentMechanism(AdditiveMechanism):
         return Simulated.wrap(self._draw((size, len(self.P)), rng))
 
     def quantiles(self, probabilities: ArrayLike) -> NDArray[np.float64]:
-        """Quantiles of the noise on each count, one row per probability; exact."""
+        """Quantiles of the noise on each count before rounding, one row per probability; exact."""
         p = np.atleast_1d(np.asarray(probabilities, dtype=float))
         if not np.all((p > 0) & (p < 1)):
             raise InputError("Probabilities must lie strictly between 0 and 1.")
         values = [0.0 if q == 0.5 else math.copysign(self._upper_quantile(min(q, 1 - q)), q - 0.5) for q in p]
         return np.repeat(np.array(values)[:, None], len(self.P), axis=1)
 
-    def half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
-        """For each count alone, the half-width its noise stays within with the given probability; exact."""
+    def unrounded_half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
+        """For each count alone, the half-width that its noise stays within, before rounding; exact."""
         return np.full(len(self.P), self._upper_quantile((1 - confidence_level(confidence)) / 2))
 
-    def simultaneous_half_width(self, confidence: float = 0.95) -> float:
-        """The half-width that all noise stays within at once with the given probability; exact."""
+    def unrounded_simultaneous_half_width(self, confidence: float = 0.95) -> float:
+        """The half-width that all noise stays within at once, before rounding; exact."""
         outside = -math.expm1(math.log(confidence_level(confidence)) / len(self.P))
         return self._upper_quantile(outside / 2)

@@ -100,19 +100,19 @@ class LInfinityMechanism(AdditiveMechanism):
         return Simulated.wrap(rng.uniform(-1, 1, size=(size, n)) * half_sides)
 
     def quantiles(self, probabilities: ArrayLike) -> NDArray[np.float64]:
-        """Quantiles of the noise on each count, one row per probability; exact."""
+        """Quantiles of the noise on each count before rounding, one row per probability; exact."""
         p = np.atleast_1d(np.asarray(probabilities, dtype=float))
         if not np.all((p > 0) & (p < 1)):
             raise InputError("Probabilities must lie strictly between 0 and 1.")
         values = [math.copysign(self._half_width(2 * min(q, 1 - q)), q - 0.5) for q in p]
         return np.repeat(np.array(values)[:, None], len(self.P), axis=1)
 
-    def half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
-        """For each count alone, the half-width its noise stays within with the given probability; exact."""
+    def unrounded_half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
+        """For each count alone, the half-width that its noise stays within, before rounding; exact."""
         return np.full(len(self.P), self._half_width(1 - confidence_level(confidence)))
 
-    def simultaneous_half_width(self, confidence: float = 0.95) -> float:
-        """The half-width that all noise stays within at once: a Gamma(n) quantile; exact."""
+    def unrounded_simultaneous_half_width(self, confidence: float = 0.95) -> float:
+        """The half-width that all noise stays within at once, before rounding; exact."""
         from scipy.special import gammaincinv
 
         return float(gammaincinv(len(self.P), confidence_level(confidence))) / float(self.rate)

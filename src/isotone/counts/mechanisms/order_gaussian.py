@@ -165,7 +165,7 @@ class OrderGaussianMechanism(AdditiveMechanism):
         return result.reshape(np.shape(output)[:-1])
 
     def quantiles(self, probabilities: ArrayLike) -> NDArray[np.float64]:
-        """Quantiles of the noise on each count, one row per probability."""
+        """Quantiles of the noise on each count before rounding, one row per probability."""
         from scipy.special import ndtri
 
         p = np.atleast_1d(np.asarray(probabilities, dtype=float))
@@ -173,20 +173,11 @@ class OrderGaussianMechanism(AdditiveMechanism):
             raise InputError("Probabilities must lie strictly between 0 and 1.")
         return ndtri(p)[:, None] * self.error().sd
 
-    def half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
-        """For each count alone, the half-width that its noise stays within with the given probability."""
+    def unrounded_half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
+        """For each count alone, the half-width that its noise stays within, before rounding."""
         from scipy.special import ndtri
 
         return float(ndtri((1 + confidence_level(confidence)) / 2)) * self.error().sd
-
-    def simultaneous_half_width(self, confidence: float = 0.95) -> float:
-        """The half-width that *all* noise stays within, at once, with the given probability (simulated)."""
-        level, rng = confidence_level(confidence), np.random.default_rng(0)
-        rows = min(50_000, max(2_000, 1_000_000 // len(self.P)))
-        step = max(1, _CHUNK // len(self.P))  # all draws of a large order would not fit into memory
-        sizes = [min(step, rows - start) for start in range(0, rows, step)]
-        largest = [np.max(np.abs(np.asarray(self.simulate(size, rng))), axis=1) for size in sizes]
-        return float(np.quantile(np.concatenate(largest), level))
 
     def consistent_by_covariance(self, values: ArrayLike, upper: float | None = None) -> NDArray[np.float64]:
         """Released ``values`` made monotone and not negative in the norm of their covariance.

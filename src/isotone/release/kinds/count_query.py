@@ -183,15 +183,12 @@ class CountQuery(Query[CountStatistic, CountStatistic]):
 
 
 def count_columns(mechanism: Any, confidence: float) -> dict[str, NDArray[Any]]:
-    """What is known about each value before any data is read: standard deviation and half-widths.
-
-    A half-width is about noise before rounding; rounding moves a value by half at most, and values are whole.
-    """
+    """What is known about each value before any data is read: standard deviation and half-widths."""
     sd = mechanism.error().sd
     if not np.all(sd <= _WIDEST):
         raise InputError(_TOO_WIDE)
-    alone = np.floor(mechanism.half_widths(confidence) + 0.5).astype(np.int64)
-    together = math.floor(mechanism.simultaneous_half_width(confidence) + 0.5)
+    alone = mechanism.half_widths(confidence).astype(np.int64)
+    together = int(mechanism.simultaneous_half_width(confidence))
     return {
         "sd": np.round(sd, 4),
         "alone": alone,
