@@ -188,7 +188,7 @@ def keygen(
     owner: Annotated[str, typer.Option(help="Who the key belongs to, in one word.")] = "isotone",
 ) -> None:
     """Make a key to sign releases with. Keys made by ssh-keygen -t ed25519 serve as well."""
-    from isotone.release.signing import make_key
+    from isotone.release.verifying.signing import make_key
 
     key = make_key(path, owner)
     out.print(f"{path} is the private key: keep it. {path}.pub is public: {key.fingerprint}", markup=False)
@@ -202,7 +202,7 @@ def sign(
     key: Annotated[Path, typer.Option(metavar="KEY", help="The private key.")],
 ) -> None:
     """Sign the values and the manifest of a release, or an extract of a ledger."""
-    from isotone.release.sign import sign_file, sign_release
+    from isotone.release.verifying.sign import sign_file, sign_release
 
     where = sign_release(what, key) if what.is_dir() else sign_file(what, key)
     out.print(f"Signature: {where}", markup=False)

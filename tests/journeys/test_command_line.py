@@ -248,7 +248,7 @@ def test_what_is_stored_of_an_experiment_is_checked(isotone, monkeypatch):
 
 
 def test_an_interrupted_run_leaves_the_charge_spent(desk, monkeypatch, isotone):
-    from isotone.release.kinds import count_query
+    from isotone.release.kinds.counts import query as count_query
 
     count = count_query.count_records
 

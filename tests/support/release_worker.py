@@ -11,7 +11,7 @@ from typing import Any
 
 from isotone.ledger import Attempt, Ledger
 from isotone.release import load_spec, pipeline, release_spec
-from isotone.release.kinds.count_query import CountQuery
+from isotone.release.kinds.counts.query import CountQuery
 from isotone.release.result import Release
 from isotone.release.store import Place
 

@@ -4,17 +4,17 @@ from isotone.audit.report import AuditReport
 from isotone.ledger import Charge, Cost, Ledger
 from isotone.reading.answers import Answers
 from isotone.reading.sources import SourceError
-from isotone.release.check import DeskReport, check_spec
-from isotone.release.kinds.counts import release_counts
-from isotone.release.kinds.curve import release_curve
-from isotone.release.kinds.table import release_table
+from isotone.release.checking.desk import DeskReport, check_spec
+from isotone.release.kinds.counts.release import release_counts
+from isotone.release.kinds.curve.release import release_curve
+from isotone.release.kinds.table.release import release_table
 from isotone.release.manifest import Manifest
 from isotone.release.order_files import describe_order, load_order, read_order
 from isotone.release.planning import SpecPlan
 from isotone.release.result import Release, load_release
 from isotone.release.spec import Spec, load_spec
 from isotone.release.steward import audit_name, audit_spec, plan_spec, release_spec
-from isotone.release.verify import Verdict, verify
+from isotone.release.verifying.verify import Verdict, verify
 
 __all__ = [
     "Answers",

@@ -45,7 +45,7 @@ def load_order(path: str | Path, lower: str = "child", upper: str = "parent") ->
     """The order of a spec, or of an order file: a TOML file with an ``[order]`` section is a spec."""
     path = Path(path)
     if path.suffix.lower() == ".toml" and isinstance(_mapping(path).get("order"), dict):
-        from isotone.release.kinds.counts import Order
+        from isotone.release.kinds.counts.section import Order
         from isotone.release.spec import load_spec
 
         spec = load_spec(path)

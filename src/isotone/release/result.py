@@ -104,7 +104,7 @@ class Release:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the release: a Hasse diagram, a distribution, or a curve."""
-        from isotone.release.pictures import draw
+        from isotone.release.reporting.pictures import draw
 
         return draw(self, ax)
 
@@ -144,7 +144,7 @@ class Release:
 
     def save_report(self, folder: str | os.PathLike[str]) -> Path:
         """Draw ``report.html`` into the folder of this release, again if it is there."""
-        from isotone.release.report import report_html
+        from isotone.release.reporting.report import report_html
 
         try:
             write_file(Path(folder) / _REPORT, report_html(self))

@@ -10,10 +10,10 @@ import pytest
 
 import isotone as iso
 from isotone.errors import InputError
-from isotone.release.kinds.count_query import CountQuery
-from isotone.release.kinds.counts import count_query
-from isotone.release.kinds.curve import CurveQuery
-from isotone.release.kinds.table import TableQuery
+from isotone.release.kinds.counts.query import CountQuery
+from isotone.release.kinds.counts.release import count_query
+from isotone.release.kinds.curve.query import CurveQuery
+from isotone.release.kinds.table.query import TableQuery
 
 P = iso.Poset(["hyp", "twice"], [("twice", "hyp")])
 DATA = pd.DataFrame(

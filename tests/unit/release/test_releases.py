@@ -17,7 +17,7 @@ from isotone.counts import OrderGaussianMechanism, PosetMechanism
 from isotone.counts.choosing import choose_mechanism
 from isotone.errors import BudgetError, InputError, IsotoneError
 from isotone.release import SourceError, load_release, verify
-from isotone.release.kinds import count_query
+from isotone.release.kinds.counts import query as count_query
 from isotone.release.result import Release
 
 P = iso.Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])
@@ -303,7 +303,7 @@ def test_a_changed_release_is_noticed(ledger, tmp_path, name, change):
 
 def test_a_promise_the_mechanism_does_not_keep_is_noticed_even_when_sealed_anew(ledger):
     from isotone.release.result import seal
-    from isotone.release.verify import derived_guarantee
+    from isotone.release.verifying.verify import derived_guarantee
 
     release = counts(ledger)
     cheat = {**release.manifest, "guarantee": {**release.manifest["guarantee"], "epsilon": "1/2"}}

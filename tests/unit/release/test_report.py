@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import isotone as iso
-from isotone.release.report import report_html
+from isotone.release.reporting.report import report_html
 
 P = iso.Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])
 PEOPLE = pa.table({"person": range(30), "hyp": [1] * 30, "twice": [0] * 30, "meds": [0] * 30})

@@ -6,8 +6,8 @@ import pytest
 
 from isotone.errors import IsotoneError, OrderError, SpecError
 from isotone.release import load_order, load_spec, plan_spec
-from isotone.release.kinds.counts import Order
-from isotone.release.kinds.curve import Curve
+from isotone.release.kinds.counts.section import Order
+from isotone.release.kinds.curve.section import Curve
 from isotone.release.order_files import read_categories, read_order
 
 GOOD = """

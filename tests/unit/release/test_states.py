@@ -256,7 +256,7 @@ def test_data_in_memory_is_released_anew_unless_the_request_is_named(desk):
 
 
 def test_a_read_that_fails_stays_spent_and_is_not_resumed(desk, monkeypatch):
-    from isotone.release.kinds.count_query import CountQuery
+    from isotone.release.kinds.counts.query import CountQuery
 
     read = CountQuery.read
     fail = lambda self, frame: read(self, frame) if not charges(desk) else 1 / 0  # noqa: E731

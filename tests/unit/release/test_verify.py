@@ -17,8 +17,8 @@ import isotone as iso
 from isotone.errors import InputError
 from isotone.ledger.extract import extract_charge
 from isotone.release import load_release, verify
-from isotone.release.sign import sign_file, sign_release
-from isotone.release.signing import make_key
+from isotone.release.verifying.sign import sign_file, sign_release
+from isotone.release.verifying.signing import make_key
 
 N_ORDER = [("a", "c"), ("b", "c"), ("b", "d")]
 

@@ -1,15 +1,16 @@
-"""The kinds of release. Adding one is a new file here and one entry in the list below."""
+"""The kinds of release. Adding one is a new folder here and one entry in the list below."""
 
 from __future__ import annotations
 
 from isotone.errors import InputError
 from isotone.privacy.checks import did_you_mean
-from isotone.release.kinds.counts import CountsKind
-from isotone.release.kinds.curve import CurveKind
+from isotone.release.kinds.counts.kind import CountsKind
+from isotone.release.kinds.curve.kind import CurveKind
 from isotone.release.kinds.kind import Kind, Query, Stamp
-from isotone.release.kinds.table import TableKind
+from isotone.release.kinds.page import Page
+from isotone.release.kinds.table.kind import TableKind
 
-__all__ = ["KINDS", "Kind", "Query", "Stamp", "kind_named", "kind_of_mechanism"]
+__all__ = ["KINDS", "Kind", "Page", "Query", "Stamp", "kind_named", "kind_of_mechanism"]
 
 KINDS: tuple[Kind, ...] = (CountsKind(), TableKind(), CurveKind())
 

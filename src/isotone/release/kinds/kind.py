@@ -1,7 +1,7 @@
 """What a kind of release owes to the rest: a query that the pipeline runs, and all that is said about its result.
 
-A new kind is one new file in this folder with a :class:`Section` for the spec, a :class:`Manifest`, a
-:class:`Query` and a :class:`Kind`, and one line in ``__init__.py``. Nothing else asks which kind a release is.
+A new kind is one new folder beside this file, with files of the same names as those of the other kinds: ``section`` of
+the spec, ``query`` with its manifest, ``release``, ``report``, ``check``, ``faults`` and ``kind``; and one line in ``__init__.py``. Nothing else asks which kind a release is.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from isotone.errors import SpecError
 from isotone.mechanism import Progress
 from isotone.privacy.guarantee import Guarantee
+from isotone.release.kinds.page import Page
 from isotone.release.manifest import Manifest, versions
 from isotone.release.sections import Section
 
@@ -94,8 +95,12 @@ class Kind(ABC):
     """The section of a spec that asks for it."""
     section: ClassVar[type[Section]]
     manifest: ClassVar[type[Manifest]]
+    page: ClassVar[Page]
+    """What the report says and draws."""
     classes: ClassVar[tuple[str, ...]] = ()
     """The mechanisms that can be audited by their name."""
+    one_record: ClassVar[bool] = False
+    """Whether all rows of a unit make one record where contributions are 1."""
 
     @abstractmethod
     def query(self, spec: Spec) -> Query[Any, Any]:

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 
 from isotone.errors import IsotoneError
 from isotone.privacy.guarantee import Guarantee
-from isotone.release import signing
 from isotone.release.folder import has_file, read_file, read_text
 from isotone.release.kinds import kind_named
 from isotone.release.manifest import digest, guarantee_from
-from isotone.release.paid import charge_faults, paid_charge
 from isotone.release.result import Release, load_release
+from isotone.release.verifying import signing
+from isotone.release.verifying.paid import charge_faults, paid_charge
 
 __all__ = ["Check", "Verdict", "derived_guarantee", "verify"]
 
@@ -173,7 +173,7 @@ def _error(release: Release) -> Check:
 
 def _report(release: Release, folder: str | os.PathLike[str]) -> Check:
     """The report, drawn again: it is a function of the folder and of the versions that draw."""
-    from isotone.release.report import generator, report_html
+    from isotone.release.reporting.report import generator, report_html
 
     if not has_file(folder, "report.html"):
         return Check("report", True, "there is none")

@@ -9,7 +9,7 @@ from isotone.errors import InputError
 from isotone.release.folder import read_file
 from isotone.release.manifest import digest
 from isotone.release.result import load_release, write_file
-from isotone.release.signing import SIGNATURE, sign
+from isotone.release.verifying.signing import SIGNATURE, sign
 
 __all__ = ["sign_file", "sign_release"]
 

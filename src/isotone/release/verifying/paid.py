@@ -15,8 +15,8 @@ from isotone.errors import InputError
 from isotone.ledger import Cost, Ledger
 from isotone.ledger.extract import extract_charge, read_extract
 from isotone.privacy.guarantee import Guarantee, exact
-from isotone.release import signing
 from isotone.release.folder import has_file, read_file, read_text
+from isotone.release.verifying import signing
 
 __all__ = ["charge_faults", "paid_charge"]
 

@@ -14,8 +14,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from isotone.privacy.guarantee import Guarantee
-from isotone.release.compare import comparison
-from isotone.release.pictures import svg
+from isotone.release.kinds import Page, kind_named
+from isotone.release.reporting.pictures import svg
 
 if TYPE_CHECKING:
     from isotone.release.result import Release
@@ -70,8 +70,8 @@ def report_html(release: Release) -> str:
     parts = [
         f"<h1>{title}</h1>",
         f'<p class="lead">{_lead(release)}</p>',
-        _facts(release, level),
-        f"<figure>{svg(release)}<figcaption>{_caption(release, level)}</figcaption></figure>",
+        _facts(release),
+        f"<figure>{svg(release)}<figcaption>{_page(release).caption(level)}</figcaption></figure>",
         f"<h2>What is promised</h2>{_promise(release)}",
         f"<h2>How accurate it is</h2>{_accuracy(release, level)}",
         f"<h2>The numbers</h2>{_table(release)}",
@@ -135,16 +135,15 @@ def _short(number: Fraction) -> str:
     return f"{float(number):g}"
 
 
+def _page(release: Release) -> Page:
+    return kind_named(release.kind).page
+
+
 def _lead(release: Release) -> str:
-    what = {
-        "counts": "How many say yes to each question, or have each item.",
-        "table": "One count for each category, made so that the distribution of counts survives.",
-        "curve": "A monotone curve fitted to the data.",
-    }[release.kind]
-    return f"{what} Released with noise that protects every single {escape(release.guarantee.unit)}."
+    return f"{_page(release).lead} Released with noise that protects every single {escape(release.guarantee.unit)}."
 
 
-def _facts(release: Release, level: str) -> str:
+def _facts(release: Release) -> str:
     promise = release.guarantee
     facts = [
         (
@@ -156,8 +155,7 @@ def _facts(release: Release, level: str) -> str:
     if release.columns.get("sd"):
         squares = math.fsum(float(x) ** 2 for x in release.columns["sd"])
         typical = math.sqrt(squares / len(release.columns["sd"]))
-        words = "typical error of a value" + (", estimated" if release.kind == "table" else "")
-        facts.append((f"± {typical:.3g}", words))
+        facts.append((f"± {typical:.3g}", _page(release).typical_error))
     if release.total is not None and isinstance(release.total, int):
         facts.append(
             (f"{release.total:,} ± {release.manifest['total_sd']:.3g}", "records in all (noisy too)")
@@ -169,14 +167,6 @@ def _facts(release: Release, level: str) -> str:
     )
 
 
-def _caption(release: Release, level: str) -> str:
-    return {
-        "counts": f"Released values, in brackets the {level} intervals. An answer below implies the ones above it.",
-        "table": "How many categories have each count: the released table, and the private distribution it follows.",
-        "curve": "The released curve. It is monotone by construction.",
-    }[release.kind]
-
-
 def _promise(release: Release) -> str:
     return (
         f"<p>{escape(promise_in_words(release.guarantee))}</p><p>The promise is about what a reader can learn about "
@@ -186,29 +176,7 @@ def _promise(release: Release) -> str:
 
 
 def _accuracy(release: Release, level: str) -> str:
-    text = ""
-    if release.kind == "table":
-        text += (
-            f"<p>Given the noisy counts, the true count of a category lies in its interval with a probability of {level}, "
-            "on average over the categories and as far as the private distribution is right.</p>"
-        )
-    elif "low" in release.columns:
-        text += (
-            f"<p>Each interval contains the true value with a probability of {level}. The uncertainty shown is that "
-            "of the noise alone, whose law is public; errors in the data itself are not part of it.</p>"
-        )
-        if min(release.columns["value"], default=0) < 0:
-            text += (
-                "<p>Noise can make a released value negative. It is published as it was drawn, because changing it would "
-                "bias sums and averages. The true count is not negative, so intervals start at 0.</p>"
-            )
-    other = comparison(release)
-    if other is not None:
-        text += f"<p>{escape(other)}</p>"
-    return (
-        text
-        or "<p>The curve is the outcome of random choices that favour a good fit; its error depends on the data.</p>"
-    )
+    return "".join(f"<p>{escape(text)}</p>" for text in _page(release).accuracy(release, level))
 
 
 def _table(release: Release) -> str:
@@ -257,27 +225,7 @@ def rules_in_words(release: Release) -> list[str]:
         ]
     else:
         words = [f"At most {times} rows of one {unit} (column {rules['unit']}) count."]
-    if release.kind == "counts":
-        words.append(
-            f"Yes is: {', '.join(rules['yes'])}. An answer that is missing or cannot be read counts as {rules['missing']}."
-        )
-        broken = {"close": "is completed: a yes makes all that it implies a yes", "drop": "is left out"}
-        words.append(f"A record that breaks the order {broken[rules['on_violation']]}.")
-        if rules.get("max_size"):
-            words.append(
-                f"A record keeps at most {rules['max_size']} yeses, those nearest to the top of the order."
-            )
-    elif release.kind == "table":
-        words.append(
-            "Categories that are not in the published list are ignored; listed ones without a row count 0."
-        )
-        words.append(f"Counts above {rules['top code']} are published as {rules['top code']} at most.")
-    else:
-        low, high = rules["bounds"]
-        words.append(
-            f"Values of x below {low} or above {high} count as {low} or {high}; rows that lack x or y are left out."
-        )
-    return words
+    return words + _page(release).rules(release)
 
 
 def _plain(value: Any) -> str:

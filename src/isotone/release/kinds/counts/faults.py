@@ -9,31 +9,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isotone.counts.mechanisms.additive import AdditiveMechanism
-from isotone.privacy.guarantee import exact
-from isotone.tables.published_table import PublishedTable
-from isotone.tables.two_stage import TwoStageMechanism
+from isotone.release.kinds.recomputed import ROUNDING, Columns, Floats
 
-__all__ = ["count_faults", "curve_faults", "table_faults"]
+__all__ = ["count_faults"]
 
-Columns = Mapping[str, Sequence[Any]]
-Floats = NDArray[np.float64]
 Known = Callable[[Any, float], Mapping[str, NDArray[Any]]]
 
 SPREADS = 8.0
 """So many standard errors a simulated number may be off."""
-
-ROUNDING = 1e-4
-"""Published errors are rounded to four decimal places; the last may differ."""
-
-LARGEST_TABLE = 1_500
-"""Up to this count every possible noisy count is tried for each row of a table."""
 
 
 def count_faults(
@@ -169,90 +158,3 @@ def _closed_form(mechanism: AdditiveMechanism) -> bool:
     common = AdditiveMechanism
     together = own.unrounded_simultaneous_half_width is not common.unrounded_simultaneous_half_width
     return own.unrounded_half_widths is not common.unrounded_half_widths and together
-
-
-def table_faults(columns: Columns, manifest: Mapping[str, Any], mechanism: TwoStageMechanism) -> list[str]:
-    """Faults in the categories, bounds, distribution, errors and intervals of a table."""
-    if set(columns) != {"category", "value", "sd", "low", "high"}:
-        return ["the columns are not those of a table"]
-    upper, size = manifest["upper"], len(columns["value"])
-    faults: list[str] = []
-    if len(set(columns["category"])) < size:
-        faults.append("a category stands twice")
-    if not upper == mechanism.upper == manifest["rules"]["top code"]:
-        faults.append("the largest count is not the mechanism's and that of the rules")
-        return faults
-    share = np.array(manifest["distribution"], dtype=float)
-    if share.shape != (upper + 1,) or np.any(share < 0) or abs(share.sum() - 1) > 1e-8 * (upper + 2):
-        return [*faults, "the distribution is not one of counts from 0 to the largest"]
-    remap = mechanism.stages(size).remap
-    if manifest["method"] not in ("rows", "table") or remap not in ("auto", manifest["method"]):
-        faults.append("the method is not the mechanism's")
-    whole = [columns[name] for name in ("value", "low", "high")]
-    if not all(isinstance(x, int) and 0 <= x <= upper for column in whole for x in column):
-        return [*faults, "a value or an end of an interval is no count from 0 to the largest"]
-    level = float(manifest["confidence"])
-    if not 0 < level < 1:
-        return [*faults, "the confidence of the intervals is not between 0 and 1"]
-    if upper <= LARGEST_TABLE and size and not _posteriors_fit(columns, share, upper, level, mechanism):
-        faults.append("an error or an interval follows from no noisy count")
-    return faults
-
-
-def _posteriors_fit(
-    columns: Columns, share: Floats, upper: int, level: float, mechanism: TwoStageMechanism
-) -> bool:
-    """Whether each row has the error and the interval that some noisy count gives it.
-
-    The noisy counts are not published. But error and interval are functions of the noisy count, the value and the
-    distribution, so a row that no noisy count explains is forged.
-    """
-    size, counts = len(columns["value"]), np.arange(upper + 1)
-    step = float(mechanism.unit.per_step(mechanism.stages(size).counts))
-    nobody = np.zeros(size, np.int64)
-    table = PublishedTable(nobody, upper, "rows", "", share, nobody, nobody, step, mechanism.guarantee)
-    posterior = np.array([table.posterior(int(k)) for k in counts])
-    mean, square = posterior @ counts, posterior @ counts.astype(float) ** 2
-    # the distribution is published to eight places, so an end may fall on the other side of a boundary
-    shares = [end + loose for end in ((1 - level) / 2, (1 + level) / 2) for loose in (-1e-5, 1e-5)]
-    ends = np.array([np.searchsorted(row, shares) for row in np.cumsum(posterior, axis=1)])
-    low_from, low_to, high_from, high_to = np.minimum(ends, upper).T
-    for value, sd, low, high in {
-        *zip(*(columns[name] for name in ("value", "sd", "low", "high")), strict=True)
-    }:
-        known = np.sqrt(np.maximum(square - 2 * value * mean + value**2.0, 0.0))
-        fits = np.abs(known - sd) <= 2 * ROUNDING + 1e-3 * known
-        fits &= (low_from <= low) & (low <= low_to) & (high_from <= high) & (high <= high_to)
-        if not fits.any():
-            return False
-    return True
-
-
-def curve_faults(columns: Columns, manifest: Mapping[str, Any], public: Any) -> list[str]:
-    """Faults in the corners of a curve, given the checked public parameters of its estimator."""
-    if set(columns) != {"x", "value"}:
-        return ["the columns are not those of a curve"]
-    faults: list[str] = []
-    rules = manifest["rules"]
-    if [exact(end, "bounds") for end in rules["bounds"]] != [public.grid.low, public.grid.high]:
-        faults.append("the bounds of x are not the mechanism's")
-    y_range = [exact(end, "y_range") for end in manifest["y_range"]]
-    if y_range != [Fraction(end) for end in public.y_range]:
-        faults.append("the range of y is not the mechanism's")
-        return faults
-    asked = manifest["mechanism"].get("increasing", True)
-    if asked != "auto" and asked is not manifest["increasing"]:
-        faults.append("the direction is not the one asked for")
-    x, value = np.array(columns["x"], dtype=float), np.array(columns["value"], dtype=float)
-    low, high = float(public.grid.low), float(public.grid.high)
-    edge = 1e-9 * max(abs(low), abs(high), 1.0)
-    if not x.size or np.any(np.diff(x) < 0) or x[0] < low - edge or x[-1] > high + edge:
-        faults.append("x leaves its bounds or is not ascending")
-    bottom, top = map(float, y_range)
-    edge = 1e-9 * max(abs(bottom), abs(top), 1.0)
-    if np.any(value < bottom - edge) or np.any(value > top + edge):
-        faults.append("a value leaves the range of y")
-    steps = np.diff(value) if manifest["increasing"] else -np.diff(value)
-    if np.any(steps < -edge):
-        faults.append("the curve is not monotone in the direction stated")
-    return faults

@@ -1,0 +1,1 @@
+"""Looking at the contents of the data at the desk of the steward. Nothing here is private."""

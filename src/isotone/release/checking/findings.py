@@ -1,0 +1,84 @@
+"""Findings about the contents of columns, in words for the steward's desk. Nothing here is private."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+
+from isotone.reading.numbers import as_integer, as_real
+from isotone.reading.sources import Frame, collect, open_source
+from isotone.reading.texts import as_text, name_text
+
+if TYPE_CHECKING:
+    from isotone.reading.sources import Frame
+
+__all__ = ["SHOWN", "commonest", "numbers", "one", "unlisted"]
+
+SHOWN = 5
+
+
+def unlisted(source: Any, column: str, listed: Sequence[Any], what: str) -> list[str]:
+    """Rows whose text is none of the public list, with the commonest of them."""
+    frame = open_source(source, [column])
+    text = frame.select(as_text(column, frame.collect_schema()[column]).alias("value"))
+    known = nw.col("value").is_in([name_text(name) for name in listed]).fill_null(False)
+    odd, shown = commonest(text.filter(~known))
+    return [f"{column}: {odd:,} rows have {what} that is not in the list (ignored){shown}"]
+
+
+def numbers(source: Any, column: str, low: float, high: float, *, whole: bool) -> list[str]:
+    """The range of a column of numbers, values outside their public range, and values that are none."""
+    frame = open_source(source, [column])
+    dtype = frame.collect_schema()[column]
+    number = (as_integer if whole else as_real)(column, dtype).alias("number")
+    value = nw.col("number")
+    read = frame.select(number, as_text(column, dtype).alias("value"))
+    found = one(
+        read.select(
+            nw.len().alias("rows"),
+            (~value.is_null()).cast(nw.Int64).sum().alias("numbers"),
+            value.min().alias("least"),
+            value.max().alias("most"),
+            (value < low).fill_null(False).cast(nw.Int64).sum().alias("below"),
+            (value > high).fill_null(False).cast(nw.Int64).sum().alias("above"),
+        )
+    )
+    if not found["numbers"]:
+        lines = [
+            f"{column}: none of {found['rows']:,} values is a number: the release would be made from nothing"
+        ]
+    else:
+        lines = [f"{column}: numbers from {found['least']:g} to {found['most']:g}"]
+    outside = found["below"] + found["above"]
+    if outside:
+        lines.append(
+            f"{column}: {outside:,} values are outside {low:g} to {high:g} and are moved to its ends ({found['below']:,} below, "
+            f"{found['above']:,} above). Is the unit of measurement the declared one (percent, share)?"
+        )
+    texts = (nw.col("value").str.len_chars() > 0).fill_null(False)
+    odd, shown = commonest(read.filter(value.is_null() & texts).select("value"))
+    missing = found["rows"] - found["numbers"] - odd
+    if odd or missing:
+        effect = "count as 0" if whole else "their rows are dropped"
+        lines.append(
+            f"{column}: {odd:,} values are not numbers and {missing:,} are missing ({effect}){shown}"
+        )
+    return lines
+
+
+def commonest(values: Frame) -> tuple[int, str]:
+    """How many rows there are, and the commonest values in words."""
+    sizes = values.group_by("value").agg(nw.len().alias("rows"))
+    total = one(sizes.select(nw.col("rows").sum().alias("n")))["n"]
+    top = collect(
+        sizes.filter(~nw.col("value").is_null()).sort("rows", "value", descending=[True, False]).head(SHOWN)
+    )
+    shown = ", ".join(f"{value!r} ({rows:,})" for value, rows in zip(top["value"], top["rows"], strict=True))
+    return total, f": {shown}" if shown else ""
+
+
+def one(frame: Frame) -> dict[str, Any]:
+    """The single row of a query; sums of nothing are 0."""
+    return {name: values[0] or 0 for name, values in collect(frame).items()}

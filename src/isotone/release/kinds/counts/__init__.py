@@ -1,0 +1,1 @@
+"""Counts of yes answers over a partial order."""

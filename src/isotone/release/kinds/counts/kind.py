@@ -1,0 +1,136 @@
+"""What the project knows about counts over a partial order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from isotone.counts import plan as plan_counts
+from isotone.counts.choosing import choose_mechanism, count_mechanism, count_mechanisms
+from isotone.errors import InputError
+from isotone.mechanism import Progress
+from isotone.privacy.guarantee import Guarantee, Number
+from isotone.reading.answers import Answers
+from isotone.release.kinds.counts.query import CountManifest, CountQuery, count_columns
+from isotone.release.kinds.counts.release import count_query
+from isotone.release.kinds.counts.report import CountsPage
+from isotone.release.kinds.counts.section import Order
+from isotone.release.kinds.kind import Kind
+from isotone.release.kinds.page import Page
+from isotone.release.manifest import Manifest, guarantee_from, order_from
+from isotone.release.planning import SpecPlan
+from isotone.release.recipes import rebuild_count_mechanism
+from isotone.release.result import Release
+from isotone.release.sections import Section
+
+if TYPE_CHECKING:
+    from isotone.audit.report import AuditReport
+    from isotone.release.spec import Spec
+
+__all__ = ["CountsKind"]
+
+
+class CountsKind(Kind):
+    """Counts over a partial order."""
+
+    name: ClassVar[str] = CountManifest.name
+    key: ClassVar[str] = "order"
+    section: ClassVar[type[Section]] = Order
+    manifest: ClassVar[type[Manifest]] = CountManifest
+    page: ClassVar[Page] = CountsPage()
+    classes: ClassVar[tuple[str, ...]] = tuple(count_mechanisms())
+    one_record: ClassVar[bool] = True
+
+    def query(self, spec: Spec) -> CountQuery:
+        """The query of a spec with ``[order]``."""
+        data, order = spec.data, spec.said(Order)
+        words = {key: tuple(value) for key, value in (("yes", data.yes), ("no", data.no)) if value}
+        return count_query(
+            spec.source,
+            order.order(spec.resolve),
+            spec.privacy.guarantee(spec.unit),
+            unit=data.unit,
+            element=data.element,
+            columns={**data.columns},
+            answers=Answers(missing=data.missing, **words),
+            on_violation=data.on_violation,
+            contributions=data.contributions,
+            max_size=order.max_size,
+            by=data.by,
+            groups=data.groups,
+            mechanism=order.mechanism,
+            total=order.total,
+            confidence=spec.output.confidence,
+            title=spec.output.title,
+        )
+
+    def plan(self, spec: Spec, records: int | None, progress: Progress) -> SpecPlan:
+        """Every mechanism that keeps the guarantee, best first."""
+        promise, order = spec.privacy.guarantee(spec.unit), spec.said(Order)
+        concentrated = promise.kind == "zcdp"
+        made = plan_counts(
+            order.order(spec.resolve),
+            None if concentrated else promise.epsilon,
+            promise.delta,
+            rho=promise.rho if concentrated else None,
+            max_size=order.max_size,
+            neighbours=promise.neighbours,
+            contributions=spec.data.contributions,
+            progress=progress,
+        )
+        made = replace(made, guarantee=promise)  # the plan does not know the unit, the spec does
+        entries = ("rmse", "worst", "half_width", "note")
+        rows = [{"mechanism": r.name, **{key: getattr(r, key) for key in entries}} for r in made.rows]
+        return SpecPlan(made, {**spec.head(), "best": rows[0]["mechanism"], "rows": rows})
+
+    def audit(self, spec: Spec, trials: int, progress: Progress) -> AuditReport:
+        """The mechanism of the spec, by its density and by draws."""
+        from isotone.audit.count_audit import audit_count_mechanism
+
+        order = spec.said(Order)
+        options = (spec.data.contributions, order.max_size, order.mechanism)
+        promise, P = spec.privacy.guarantee(spec.unit), order.order(spec.resolve)
+        mechanism = choose_mechanism(P, promise, *options, grouped=spec.data.by is not None)
+        return audit_count_mechanism(mechanism, trials, progress)
+
+    def audit_named(self, name: str, epsilon: Number, trials: int, progress: Progress) -> AuditReport:
+        """A mechanism on a survey of three questions."""
+        from isotone.audit.count_audit import audit_count_mechanism, example_of
+
+        return audit_count_mechanism(example_of(count_mechanism(name), epsilon), trials, progress)
+
+    def check(self, spec: Spec, source: Any) -> list[str]:
+        """Records that break the order, and answers that are neither yes nor no."""
+        from isotone.release.kinds.counts.check import check_counts
+
+        return check_counts(spec, source)
+
+    def rebuild(self, manifest: Manifest) -> Any:
+        """The mechanism over the order of the manifest."""
+        return rebuild_count_mechanism(order_from(manifest["order"]), manifest.mechanism)
+
+    def derived_guarantee(self, release: Release) -> Guarantee:
+        """What the noise promises for records of the kind that the rules let through."""
+        manifest, mechanism = release.manifest, self.rebuild(release.manifest)
+        stated = guarantee_from(manifest.guarantee)
+        if release.total is not None and not getattr(mechanism, "has_total", False):
+            raise InputError(f"the noise of {type(mechanism).__name__} does not cover the number of records")
+        rules, most = manifest["rules"], mechanism.max_size
+        shorter = most is None or (rules["max_size"] is not None and rules["max_size"] <= most)
+        if mechanism.contributions < rules["contributions"] or not shorter:
+            raise InputError("the mechanism is for records of another kind than those that were counted")
+        promise = replace(mechanism.guarantee, unit=stated.unit)
+        if manifest["groups"] and stated.neighbours == "replace":
+            # one unit may leave a group and another enter a second one, which noise for replacing does not cover
+            if promise.neighbours == "replace":
+                raise InputError("the noise is for replacing within a group, and a unit may change groups")
+            promise = promise.replacing()
+        return promise
+
+    recomputed: ClassVar[str] = "elements, standard deviations and intervals are the mechanism's own"
+
+    def faults(self, release: Release) -> list[str]:
+        """Labels, errors and intervals that are not those of the mechanism."""
+        from isotone.release.kinds.counts.faults import count_faults
+
+        return count_faults(release.columns, release.manifest, self.rebuild(release.manifest), count_columns)

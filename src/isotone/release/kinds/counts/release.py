@@ -1,0 +1,222 @@
+"""Counts of yes answers over a partial order, one number for each element and for each public group."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from isotone.counts.choosing import choose_mechanism
+from isotone.counts.mechanisms.additive import AdditiveMechanism
+from isotone.errors import InputError
+from isotone.ledger.ledger import Ledger, require_ledger
+from isotone.mechanism import Progress, no_progress
+from isotone.order import Poset
+from isotone.privacy.checks import confidence_level, truth, whole_number
+from isotone.privacy.guarantee import Guarantee, Neighbours, Number
+from isotone.reading.answers import Answers
+from isotone.reading.records import Groups, RecordRules, RecordSource
+from isotone.release import pipeline
+from isotone.release.kinds.counts.query import CountQuery, count_columns
+from isotone.release.kinds.parameters import (
+    column_name,
+    contribution_bound,
+    public_names,
+    request_name,
+    require_writable,
+    title_text,
+    unit_in_words,
+)
+from isotone.release.result import Release
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = ["count_query", "release_counts"]
+
+
+def release_counts(
+    data: Any,
+    P: Poset,
+    *,
+    ledger: Ledger,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    unit: str | None = None,
+    element: str | None = None,
+    columns: Mapping[Any, str] | None = None,
+    answers: Answers | None = None,
+    on_violation: Literal["close", "drop"] = "close",
+    contributions: int = 1,
+    max_size: int | None = None,
+    neighbours: Neighbours = "add-remove",
+    by: str | None = None,
+    groups: Sequence[str | int | bool] | None = None,
+    mechanism: str | AdditiveMechanism | None = None,
+    total: bool = False,
+    confidence: float = 0.95,
+    weights: str | None = None,
+    unit_name: str | None = None,
+    title: str | None = None,
+    request: str | None = None,
+    again: bool = False,
+    folder: str | os.PathLike[str] | None = None,
+    progress: Progress = no_progress,
+) -> Release:
+    """Release how many units say yes to each element of ``P``.
+
+    Parameters
+    ----------
+    data
+        A path (CSV, Parquet, JSON lines, Arrow; globs) or a table (pandas, polars, Arrow, DuckDB, ibis, Spark).
+    P
+        The order: a yes to the lower element of a relation implies a yes to the upper one.
+    ledger
+        Pays for the release. The charge is durable before the data is read.
+    epsilon, delta, rho
+        The promise: pure ``epsilon``, ``epsilon`` with ``delta``, or ``rho``-zCDP.
+    unit
+        The column that says whose row it is; without it every row is one unit. Rows without a unit are dropped.
+    element
+        For long data: the column that names the element that the unit has.
+    columns
+        For wide data: the column of each element, where it is not called like the element.
+    answers
+        Which values mean yes, and what a missing answer means (default: no).
+    on_violation
+        What happens to a record that breaks the order: "close" it upward (default), or "drop" it.
+    contributions
+        How many records a unit may give; the noise grows with it. 1 combines a unit's rows into one record.
+    max_size
+        Records keep at most this many yeses (from the top of the order); the promise may then be cheaper.
+    by, groups
+        A column and the public list of its values: one release for each group.
+    mechanism
+        A name, a mechanism over ``P``, or None for the plan's best.
+    total
+        Also release the number of records, where the mechanism gives it for free.
+    weights
+        Survey weights are refused: the error says why.
+    title
+        The title of the report. It is presentation, and no part of the request.
+    request
+        A name for this request. A second call with the same name and parameters takes over a charge whose process
+        ended before anything was drawn, instead of paying again. Data in memory has no identity without it.
+    again
+        Draw and charge anew although the request was released before.
+    folder
+        Where the release is written before this returns; the same as what ``isotone release`` does with a spec. A
+        request that was released there before is read back, and nothing is charged.
+
+    Returns
+    -------
+    Release
+        Values with standard deviations and intervals; ``confidence`` is theirs.
+    """
+    if weights is not None:
+        raise InputError(
+            "Survey weights are refused: a weight multiplies what one person reveals, and weights are computed from the "
+            "data. Release unweighted counts, and weight them afterwards with public totals."
+        )
+    require_ledger(ledger)
+    query = count_query(
+        data,
+        P,
+        _promise(epsilon, delta, rho, neighbours, unit_in_words(unit, unit_name)),
+        unit=unit,
+        element=element,
+        columns=columns,
+        answers=answers,
+        on_violation=on_violation,
+        contributions=contributions,
+        max_size=max_size,
+        by=by,
+        groups=groups,
+        mechanism=mechanism,
+        total=total,
+        confidence=confidence,
+        title=title,
+    )
+    shown = pipeline.Presentation(folder)
+    done = pipeline.run(
+        query,
+        ledger=ledger,
+        identity=request_name(request),
+        again=truth(again, "again"),
+        presentation=shown,
+        progress=progress,
+    )
+    return done.release
+
+
+def count_query(
+    data: Any,
+    P: Poset,
+    promise: Guarantee,
+    *,
+    unit: str | None = None,
+    element: str | None = None,
+    columns: Mapping[Any, str] | None = None,
+    answers: Answers | None = None,
+    on_violation: Literal["close", "drop"] = "close",
+    contributions: int = 1,
+    max_size: int | None = None,
+    by: str | None = None,
+    groups: Sequence[str | int | bool] | None = None,
+    mechanism: str | AdditiveMechanism | None = None,
+    total: bool = False,
+    confidence: float = 0.95,
+    title: str | None = None,
+) -> CountQuery:
+    """The query that :func:`release_counts` runs, with every public parameter checked."""
+    if not isinstance(P, Poset):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
+        raise InputError(
+            f"P must be a Poset, not a {type(P).__name__}: Poset(elements, relations) makes one."
+        )
+    for x in P.elements:
+        require_writable(str(x), "the order")
+    if by is None and groups is not None:
+        raise InputError("groups needs by=: the column whose public values these are.")
+    named = {"unit": unit, "element": element, "by": by}
+    unit, element, by = (None if c is None else column_name(c, n) for n, c in named.items())
+    public = None if by is None else Groups(by, public_names(() if groups is None else groups, "groups"))
+    units = contribution_bound(contributions, unit)
+    size = None if max_size is None else whole_number(max_size, "max_size")
+    rules = RecordRules(unit, units, on_violation, size, answers or Answers())
+    source = RecordSource(data, element, {x: column_name(c, "columns") for x, c in (columns or {}).items()})
+    noise = choose_mechanism(P, promise, units, size, mechanism, grouped=public is not None)
+    if noise.neighbours == promise.neighbours:  # the mechanism may promise more: only that is charged
+        promise = replace(noise.guarantee, unit=promise.unit)
+    with_total = truth(total, "total")
+    if with_total and not getattr(noise, "has_total", False):
+        raise InputError(
+            f"{type(noise).__name__} does not give the number of records for free. Leave out total=True."
+        )
+    level = confidence_level(confidence)
+    return CountQuery(
+        source,
+        P,
+        rules,
+        public,
+        noise,
+        None if isinstance(mechanism, AdditiveMechanism) else mechanism or "best",
+        promise,
+        with_total,
+        level,
+        title_text(title, "Counts"),
+        count_columns(noise, level),
+    )
+
+
+def _promise(
+    epsilon: Number | None, delta: Number | None, rho: Number | None, neighbours: Neighbours, unit: str
+) -> Guarantee:
+    if rho is not None:
+        if epsilon is not None or delta is not None:
+            raise InputError("Give rho, or epsilon (with delta if you like): not both.")
+        return Guarantee.zcdp(rho, neighbours=neighbours, unit=unit)
+    if epsilon is None:
+        raise InputError("A release needs epsilon (with delta if you like) or rho.")
+    return Guarantee.approximate(epsilon, 0 if delta is None else delta, neighbours=neighbours, unit=unit)

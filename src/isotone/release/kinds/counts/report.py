@@ -1,0 +1,118 @@
+"""The report of counts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from isotone.counts import LaplaceMechanism
+from isotone.release.kinds.page import INK, SOFT, Page
+from isotone.release.manifest import order_from
+from isotone.release.recipes import rebuild_count_mechanism
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from isotone.release.result import Release
+
+__all__ = ["CountsPage"]
+
+_READABLE = 60  # more elements than this are drawn as bars: no diagram of them can be read
+
+
+class CountsPage(Page):
+    """Values on a Hasse diagram with their intervals."""
+
+    lead: ClassVar[str] = "How many say yes to each question, or have each item."
+
+    def caption(self, level: str) -> str:
+        """Values and intervals."""
+        return (
+            f"Released values, in brackets the {level} intervals. An answer below implies the ones above it."
+        )
+
+    def accuracy(self, release: Release, level: str) -> list[str]:
+        """Intervals, negative values, and Laplace noise to compare with."""
+        text = [
+            f"Each interval contains the true value with a probability of {level}. The uncertainty shown is that "
+            "of the noise alone, whose law is public; errors in the data itself are not part of it."
+        ]
+        if min(release.columns["value"], default=0) < 0:
+            text.append(
+                "Noise can make a released value negative. It is published as it was drawn, because changing it would "
+                "bias sums and averages. The true count is not negative, so intervals start at 0."
+            )
+        other = _comparison(release)
+        return text if other is None else [*text, other]
+
+    def rules(self, release: Release) -> list[str]:
+        """Answers, and records that break the order."""
+        rules = release.manifest["rules"]
+        broken = {"close": "is completed: a yes makes all that it implies a yes", "drop": "is left out"}
+        words = [
+            f"Yes is: {', '.join(rules['yes'])}. An answer that is missing or cannot be read counts as {rules['missing']}.",
+            f"A record that breaks the order {broken[rules['on_violation']]}.",
+        ]
+        if rules.get("max_size"):
+            words.append(
+                f"A record keeps at most {rules['max_size']} yeses, those nearest to the top of the order."
+            )
+        return words
+
+    def size(self, release: Release) -> tuple[float, float]:
+        """As large as the diagram needs."""
+        P = release.order
+        if "group" in release.columns or len(P) > _READABLE:
+            return super().size(release)
+        return max(6.0, 1.5 * P.width), 0.4 + 1.3 * P.height
+
+    def draw(self, release: Release, ax: Axes) -> None:
+        """A Hasse diagram, or bars where it could not be read."""
+        columns = release.columns
+        P = release.order
+        if "group" in columns or len(P) > _READABLE:
+            _bars(release, ax)
+            return
+        labels: dict[Any, str] = {
+            x: f"{str(x).replace('_', ' ')}\n{value:,}\n({low:,} to {high:,})"
+            for x, value, low, high in zip(
+                columns["element"], columns["value"], columns["low"], columns["high"], strict=True
+            )
+        }
+        P.plot(ax, labels=labels)
+
+
+def _bars(release: Release, ax: Axes) -> None:
+    """Largest first; too many for a diagram."""
+    value = np.array(release.columns["value"])
+    names = release.columns["element"]
+    if "group" in release.columns:
+        names = tuple(f"{group}: {name}" for group, name in zip(release.columns["group"], names, strict=True))
+    shown = np.argsort(-value, kind="stable")[:25]
+    place = np.arange(len(shown))[::-1]
+    half = np.array(release.columns["high"])[shown] - value[shown]
+    ax.barh(place, value[shown], color=SOFT, xerr=np.maximum(half, 0), ecolor=INK)
+    ax.set_yticks(place, [str(names[i]) for i in shown])
+    ax.set_xlabel("released count, with interval" + ("" if len(shown) == len(value) else " (the 25 largest)"))
+
+
+def _comparison(release: Release) -> str | None:
+    """What plain Laplace noise with the same promise would have given; None where it does not compare.
+
+    Only what is known without the data: the errors of two mechanisms whose noise does not depend on it.
+    """
+    P = order_from(release.manifest["order"])
+    ours = rebuild_count_mechanism(P, release.manifest["mechanism"])
+    promise = ours.guarantee
+    if promise.kind != "pure":
+        return None
+    if type(ours) is LaplaceMechanism:
+        return "This is Laplace noise."
+    setting = {"contributions": ours.contributions, "max_size": ours.max_size}
+    plain = LaplaceMechanism(P, promise.epsilon, neighbours=promise.neighbours, **setting)
+    ratio = plain.error().rmse / ours.error().rmse
+    if ratio < 1.005:
+        return None
+    how = ", by simulation" if ours.error().method == "simulated" else ""
+    return f"With the same budget, the typical error of Laplace noise would have been {ratio:.3g} times as large{how}."

@@ -1,0 +1,1 @@
+"""Curves, y as a monotone function of x."""

@@ -1,0 +1,44 @@
+"""What a published curve must keep, by the estimator of the manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from isotone.privacy.guarantee import exact
+from isotone.release.kinds.recomputed import Columns
+
+__all__ = ["curve_faults"]
+
+
+def curve_faults(columns: Columns, manifest: Mapping[str, Any], public: Any) -> list[str]:
+    """Faults in the corners of a curve, given the checked public parameters of its estimator."""
+    if set(columns) != {"x", "value"}:
+        return ["the columns are not those of a curve"]
+    faults: list[str] = []
+    rules = manifest["rules"]
+    if [exact(end, "bounds") for end in rules["bounds"]] != [public.grid.low, public.grid.high]:
+        faults.append("the bounds of x are not the mechanism's")
+    y_range = [exact(end, "y_range") for end in manifest["y_range"]]
+    if y_range != [Fraction(end) for end in public.y_range]:
+        faults.append("the range of y is not the mechanism's")
+        return faults
+    asked = manifest["mechanism"].get("increasing", True)
+    if asked != "auto" and asked is not manifest["increasing"]:
+        faults.append("the direction is not the one asked for")
+    x, value = np.array(columns["x"], dtype=float), np.array(columns["value"], dtype=float)
+    low, high = float(public.grid.low), float(public.grid.high)
+    edge = 1e-9 * max(abs(low), abs(high), 1.0)
+    if not x.size or np.any(np.diff(x) < 0) or x[0] < low - edge or x[-1] > high + edge:
+        faults.append("x leaves its bounds or is not ascending")
+    bottom, top = map(float, y_range)
+    edge = 1e-9 * max(abs(bottom), abs(top), 1.0)
+    if np.any(value < bottom - edge) or np.any(value > top + edge):
+        faults.append("a value leaves the range of y")
+    steps = np.diff(value) if manifest["increasing"] else -np.diff(value)
+    if np.any(steps < -edge):
+        faults.append("the curve is not monotone in the direction stated")
+    return faults

@@ -1,0 +1,112 @@
+"""What the project knows about curves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import isotone.curves as curves
+from isotone.errors import InputError
+from isotone.mechanism import Progress
+from isotone.privacy.guarantee import Guarantee, Number
+from isotone.release.kinds.curve.query import ESTIMATOR, CurveManifest, CurveQuery
+from isotone.release.kinds.curve.release import curve_query
+from isotone.release.kinds.curve.report import CurvePage
+from isotone.release.kinds.curve.section import Curve
+from isotone.release.kinds.kind import Kind, require_pure
+from isotone.release.kinds.page import Page
+from isotone.release.manifest import Manifest, guarantee_from
+from isotone.release.planning import SpecPlan
+from isotone.release.recipes import rebuild_curve_mechanism
+from isotone.release.result import Release
+from isotone.release.sections import Section
+
+if TYPE_CHECKING:
+    from isotone.audit.report import AuditReport
+    from isotone.release.spec import Spec
+
+__all__ = ["CurveKind"]
+
+
+class CurveKind(Kind):
+    """A monotone curve."""
+
+    name: ClassVar[str] = CurveManifest.name
+    key: ClassVar[str] = "curve"
+    section: ClassVar[type[Section]] = Curve
+    manifest: ClassVar[type[Manifest]] = CurveManifest
+    page: ClassVar[Page] = CurvePage()
+    classes: ClassVar[tuple[str, ...]] = (ESTIMATOR,)
+
+    def query(self, spec: Spec) -> CurveQuery:
+        """The query of a spec with ``[curve]``."""
+        curve, promise, data = spec.said(Curve), require_pure(spec), spec.data
+        options, title = curve.options(), spec.output.title
+        return curve_query(
+            spec.source, curve.x, curve.y, promise, data.unit, data.contributions, title, options
+        )
+
+    def plan(self, spec: Spec, records: int | None, progress: Progress) -> SpecPlan:
+        """What the methods are expected to lose on about ``records`` records."""
+        curve, promise = spec.said(Curve), require_pure(spec)
+        setting: dict[str, Any] = {
+            "neighbours": promise.neighbours,
+            "contributions": spec.data.contributions,
+        }
+        curves.PrivateIsotonicRegression(
+            promise.epsilon, unit=promise.unit, **setting, **curve.options()
+        ).check()
+        text = (
+            f"A monotone curve of {curve.y} over {curve.x}: {curve.described()}, {promise}. No data was read "
+            "and no budget was spent."
+        )
+        size = records or curve.public_n
+        if size is None:
+            text += " About how many records are there? With --records the plan tells the expected error."
+            return SpecPlan(text, {**spec.head(), "text": text})
+        expected = curves.plan(promise.epsilon, size, loss=curve.loss, y_range=curve.y_range, **setting)
+        entries = ("method", "excess", "least", "most")
+        rows = [{key: getattr(row, key) for key in entries} for row in expected.rows]
+        if curve.shape is not None:
+            text += " What follows is for curves without the shape: those of other methods, to compare with."
+        text += f"\n{expected}"
+        return SpecPlan(text, {**spec.head(), "text": text, "rows": rows})
+
+    def audit(self, spec: Spec, trials: int, progress: Progress) -> AuditReport:
+        """The estimator of the spec, by draws."""
+        options = spec.said(Curve).options()
+        from isotone.release.kinds.curve.audit import audit_curve
+
+        return audit_curve(options, spec.data.contributions, require_pure(spec), trials, progress)
+
+    def audit_named(self, name: str, epsilon: Number, trials: int, progress: Progress) -> AuditReport:
+        """The estimator on [0, 100] × [0, 1]."""
+        options = {"bounds": (0, 100), "y_range": (0, 1)}
+        from isotone.release.kinds.curve.audit import audit_curve
+
+        return audit_curve(options, 1, Guarantee.pure(epsilon), trials, progress)
+
+    def check(self, spec: Spec, source: Any) -> list[str]:
+        """Values of x and y that are missing or no numbers."""
+        from isotone.release.kinds.curve.check import check_curve
+
+        return check_curve(spec, source)
+
+    def rebuild(self, manifest: Manifest) -> Any:
+        """The checked parameters of the estimator, with its guarantee."""
+        return rebuild_curve_mechanism(manifest.mechanism)
+
+    def derived_guarantee(self, release: Release) -> Guarantee:
+        """What the estimator of the manifest promises."""
+        stated, setup = guarantee_from(release.manifest.guarantee), self.rebuild(release.manifest)
+        if release.manifest.mechanism.get("contributions", 1) < release.manifest["rules"]["contributions"]:
+            raise InputError("the noise is for fewer rows a unit than the rules let through")
+        return replace(setup.guarantee, unit=stated.unit)
+
+    recomputed: ClassVar[str] = "the curve keeps its bounds and its direction; no error is stated"
+
+    def faults(self, release: Release) -> list[str]:
+        """Bounds, ranges, directions and corners that the estimator cannot have given."""
+        from isotone.release.kinds.curve.faults import curve_faults
+
+        return curve_faults(release.columns, release.manifest, self.rebuild(release.manifest))

@@ -1,0 +1,140 @@
+"""The query of a curve, and what its manifest says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from typing_extensions import TypedDict
+
+import isotone.curves as curves
+from isotone.privacy.guarantee import Guarantee
+from isotone.reading.points import Points, PointSource, count_points
+from isotone.release.kinds.kind import Query, Stamp
+from isotone.release.manifest import Manifest, guarantee_to
+from isotone.release.result import Release, seal
+
+if TYPE_CHECKING:
+    from isotone.curves import PrivateIsotonicRegression
+    from isotone.reading.sources import Frame
+
+__all__ = ["ESTIMATOR", "Y_STEPS", "CurveManifest", "CurveQuery"]
+
+Y_STEPS = 1 << 16
+
+ESTIMATOR = "PrivateIsotonicRegression"
+"""The name of the class, which is not loaded for it: it brings scikit-learn."""
+
+
+class CurveRules(TypedDict):
+    """How rows became points."""
+
+    unit: str | None
+    contributions: int
+    bounds: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CurveManifest(Manifest):
+    """The manifest of a curve."""
+
+    name: ClassVar[str] = "curve"
+
+    meanings: ClassVar[dict[str, str]] = Manifest.meanings | {
+        "x": "The column of x.",
+        "y": "The column of y.",
+        "y_range": "The public range of y, as exact text.",
+        "increasing": "Whether the curve rises.",
+        "rules": "How rows became points: unit, contributions and the bounds of x.",
+    }
+
+    x: str
+    y: str
+    y_range: list[str]
+    increasing: bool
+    rules: CurveRules
+
+
+@dataclass(frozen=True)
+class CurveQuery(Query[Points, "PrivateIsotonicRegression"]):
+    """A release of a curve as asked for; :func:`curve_query` makes and checks one."""
+
+    source: PointSource
+    settings: Mapping[str, Any]
+    grid: Any
+    guarantee: Guarantee
+    title: str
+
+    @property
+    def description(self) -> str:
+        """The names of both columns."""
+        return f"curve of {self.source.y} over {self.source.x}"
+
+    @property
+    def mechanism_name(self) -> str:
+        """The class of the estimator."""
+        return ESTIMATOR
+
+    def parameters(self) -> dict[str, Any]:
+        """Columns, settings of the estimator, guarantee and rules."""
+        return {
+            "kind": CurveManifest.name,
+            "x": self.source.x,
+            "y": self.source.y,
+            "mechanism": self._recipe(),
+            "guarantee": guarantee_to(self.guarantee),
+            "rules": self._rules(),
+        }
+
+    def open(self) -> Frame:
+        """The columns of x, y and the unit."""
+        return self.source.open()
+
+    def read(self, frame: Frame) -> Points:
+        """How many records fall on each point of the grid."""
+        return count_points(self.source, frame)
+
+    def draw(self, statistic: Points) -> PrivateIsotonicRegression:
+        """The fitted curve."""
+        low, high = map(float, self.source.y_range)
+        xs = np.repeat(self.grid.positions(statistic.x), statistic.count)
+        ys = np.repeat(low + (high - low) * statistic.y / Y_STEPS, statistic.count)
+        estimator = curves.PrivateIsotonicRegression(unit=self.guarantee.unit, **self.settings)
+        # The engine has already bounded each unit; rows of their own keep the noise for `contributions` rows.
+        return estimator.fit(xs, ys, groups=np.arange(len(xs)))
+
+    def publish(self, drawn: PrivateIsotonicRegression, stamp: Stamp) -> Release:
+        """The corners of the curve."""
+        columns: dict[str, tuple[Any, ...]] = {
+            "x": tuple(np.round(drawn.X_thresholds_, 12).tolist()),
+            "value": tuple(np.round(drawn.y_thresholds_, 12).tolist()),
+        }
+        manifest = CurveManifest(
+            kind=CurveManifest.name,
+            title=self.title,
+            x=self.source.x,
+            y=self.source.y,
+            y_range=[str(end) for end in self.source.y_range],
+            increasing=bool(drawn.increasing_),
+            mechanism=self._recipe(),
+            guarantee=guarantee_to(self.guarantee),
+            rules=self._rules(),
+            **stamp.entries(),
+        )
+        return seal(columns, manifest)
+
+    def _recipe(self) -> dict[str, Any]:
+        given = {key: _plain(value) for key, value in self.settings.items() if value is not None}
+        return {"name": self.mechanism_name, **given}
+
+    def _rules(self) -> CurveRules:
+        bounds = [str(end) for end in self.source.bounds]
+        return {"unit": self.source.unit, "contributions": self.source.contributions, "bounds": bounds}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(part) for part in value]
+    return value if isinstance(value, (bool, int, str)) else str(value)

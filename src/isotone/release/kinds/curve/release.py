@@ -1,0 +1,135 @@
+"""A curve, y as a monotone function of x."""
+
+from __future__ import annotations
+
+import inspect
+import operator
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import isotone.curves as curves
+from isotone.errors import InputError
+from isotone.ledger.ledger import Ledger, require_ledger
+from isotone.mechanism import Progress, no_progress
+from isotone.privacy.checks import did_you_mean, truth
+from isotone.privacy.guarantee import Guarantee, Neighbours, Number
+from isotone.reading.points import PointSource
+from isotone.release import pipeline
+from isotone.release.kinds.curve.query import Y_STEPS, CurveQuery
+from isotone.release.kinds.parameters import (
+    column_name,
+    contribution_bound,
+    request_name,
+    title_text,
+    unit_in_words,
+)
+from isotone.release.result import Release
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = ["curve_query", "release_curve"]
+
+
+def release_curve(
+    data: Any,
+    *,
+    x: str,
+    y: str,
+    bounds: tuple[Number, Number],
+    y_range: tuple[Number, Number],
+    epsilon: Number,
+    ledger: Ledger,
+    unit: str | None = None,
+    contributions: int = 1,
+    neighbours: Neighbours = "add-remove",
+    unit_name: str | None = None,
+    title: str | None = None,
+    request: str | None = None,
+    again: bool = False,
+    folder: str | os.PathLike[str] | None = None,
+    progress: Progress = no_progress,
+    **options: Any,
+) -> Release:
+    """Release a monotone curve fitted to the columns ``x`` and ``y``.
+
+    Parameters
+    ----------
+    data
+        A path or a table, as for :func:`release_counts`.
+    x, y, bounds, y_range
+        The columns and their public ranges. Values outside go to the ends; rows where either is missing are
+        dropped. The ranges must not come from the data.
+    unit, contributions
+        The column of the privacy unit, and how many of its rows count.
+    title, request, again, folder
+        As for :func:`release_counts`.
+    options
+        Everything else that :class:`~isotone.curves.PrivateIsotonicRegression` takes: ``increasing``, ``loss``,
+        ``method``, ``shape``, ``levels``, ``public_n``, ``x_grid`` …
+
+    Returns
+    -------
+    Release
+        The corners of the curve: columns ``x`` and ``value``.
+    """
+    require_ledger(ledger)
+    promise = Guarantee.pure(epsilon, neighbours=neighbours, unit=unit_in_words(unit, unit_name))
+    options = {"bounds": bounds, "y_range": y_range, **options}
+    query = curve_query(data, x, y, promise, unit, contributions, title, options)
+    shown = pipeline.Presentation(folder)
+    done = pipeline.run(
+        query,
+        ledger=ledger,
+        identity=request_name(request),
+        again=truth(again, "again"),
+        presentation=shown,
+        progress=progress,
+    )
+    return done.release
+
+
+def curve_query(
+    data: Any,
+    x: str,
+    y: str,
+    promise: Guarantee,
+    unit: str | None,
+    contributions: int,
+    title: str | None,
+    options: Mapping[str, Any],
+) -> CurveQuery:
+    """The query that :func:`release_curve` runs, with every public parameter checked."""
+    known = set(inspect.signature(curves.PrivateIsotonicRegression).parameters) - {"unit", "ledger"}
+    for name in options:
+        if name not in known:
+            near = did_you_mean(name, known) or f"; there are: {', '.join(sorted(known))}."
+            raise InputError(f"A curve has no option {name!r}{near}")
+    x, y = column_name(x, "x"), column_name(y, "y")
+    unit = None if unit is None else column_name(unit, "unit")
+    units = contribution_bound(contributions, unit)
+    settings: dict[str, Any] = {
+        "epsilon": promise.epsilon,
+        "neighbours": promise.neighbours,
+        "contributions": units,
+        **{key: _simple(value) for key, value in options.items()},
+    }
+    public = curves.PrivateIsotonicRegression(unit=promise.unit, **settings).check()
+    grid = public.grid
+    limits = (grid.low, grid.high), public.y_range
+    source = PointSource(data, x, y, *limits, grid.points - 1, Y_STEPS, unit, units, grid.listed)
+    return CurveQuery(source, settings, grid, promise, title_text(title, f"{y} by {x}"))
+
+
+def _simple(value: Any) -> Any:
+    """An option without numpy's types, which JSON does not know."""
+    if isinstance(value, (tuple, list, np.ndarray)):
+        return tuple(_simple(part) for part in value)
+    if isinstance(value, (np.bool_, np.floating)):
+        return value.item()
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    return operator.index(value) if hasattr(value, "__index__") else value

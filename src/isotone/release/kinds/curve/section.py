@@ -1,0 +1,66 @@
+"""The section of a spec that asks for a curve."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import model_validator
+
+from isotone.release.sections import Real, Section, Size, Text
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = ["Curve"]
+
+
+class Curve(Section):
+    """``[curve]``: y as a monotone function of x."""
+
+    x: Text
+    """The column of x."""
+    y: Text
+    """The column of y."""
+    bounds: tuple[Real, Real]
+    """Public limits [low, high] of x; values outside are moved to the ends. Not chosen by the data."""
+    y_range: tuple[Real, Real]
+    """Public limits [low, high] of y, in the same way. The noise grows with their distance."""
+    increasing: bool | Literal["auto"] = True
+    """Whether y rises or falls with x; "auto" spends 5 % of ε on finding out."""
+    loss: str | tuple[str, Real] = "squared"
+    """What a fit minimises: "squared", "absolute", "logistic", ["huber", delta], ["pinball", q] or ["logistic", margin]."""
+    method: Text = "additive"
+    """The mechanism: "additive", "threshold", "baseline", "bins" or "auto"."""
+    shape: str | tuple[str, Real] | tuple[str, Real, Size] | None = None
+    """Beyond rising: ["constant", pieces], ["linear", pieces] or ["linear", pieces, knots], ["lipschitz", slope], "convex" or
+    "concave"."""
+    public_n: Size | None = None
+    """The number of records, if it is public. Otherwise a noisy one costs 2 % of ε."""
+    x_grid: Size | Literal["integers"] | list[Real] | None = None
+    """The public grid of x: so many even points, "integers" for every whole number of bounds, or a list of points."""
+    value_levels: Size | None = None
+    """Steps between the lowest and the highest value of a baseline or a shape: a power of two up to 1024."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _pairs(cls, given: Any) -> Any:
+        if isinstance(given, dict):
+            lists = {
+                key: value for key, value in given.items() if isinstance(value, list) and key != "x_grid"
+            }
+            pairs = {key: tuple(value) for key, value in lists.items()}
+            given = {**given, **pairs}
+        return given
+
+    def options(self) -> dict[str, Any]:
+        """The options of the estimator."""
+        return self.model_dump(exclude={"x", "y"}, exclude_none=True)
+
+    def described(self) -> str:
+        """Method, shape and loss in words."""
+        loss = self.loss if isinstance(self.loss, str) else f"{self.loss[0]}({self.loss[1]})"
+        if self.shape is None:
+            return f"{self.method} method, {loss} loss"
+        shape = self.shape if isinstance(self.shape, str) else f"{self.shape[0]}({self.shape[1]})"
+        way = "the published tree" if self.method == "threshold" else "one draw from all curves"
+        return f"{way} of shape {shape}, {loss} loss"

@@ -1,0 +1,44 @@
+"""What the report says about one kind of release and draws of it. Only published numbers enter."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from isotone.release.result import Release
+
+__all__ = ["INK", "SOFT", "Page"]
+
+INK, SOFT = "#1f4e79", "#9dbbd6"
+
+
+class Page(ABC):
+    """The words and the picture of a report; ``level`` is the confidence of the intervals in words."""
+
+    lead: ClassVar[str]
+    """What was released, in one sentence."""
+    typical_error: ClassVar[str] = "typical error of a value"
+    """What the mean of the published errors is called."""
+
+    @abstractmethod
+    def caption(self, level: str) -> str:
+        """What the picture shows."""
+
+    @abstractmethod
+    def accuracy(self, release: Release, level: str) -> list[str]:
+        """How accurate the release is, a paragraph each."""
+
+    @abstractmethod
+    def rules(self, release: Release) -> list[str]:
+        """The declared rules by which data was read beyond those about units, a sentence each."""
+
+    def size(self, release: Release) -> tuple[float, float]:
+        """Width and height of the picture."""
+        return 7.5, 4.5
+
+    @abstractmethod
+    def draw(self, release: Release, ax: Axes) -> None:
+        """Draw the release."""

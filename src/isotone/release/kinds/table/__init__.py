@@ -1,0 +1,1 @@
+"""Tables, one count for each category."""

@@ -1,0 +1,33 @@
+"""An attack on the mechanism of a table, by draws."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from isotone.audit import audit
+from isotone.audit.report import AuditReport
+from isotone.mechanism import Progress
+from isotone.tables.two_stage import TwoStageMechanism
+
+__all__ = ["audit_table"]
+
+
+def audit_table(mechanism: TwoStageMechanism, trials: int, progress: Progress) -> AuditReport:
+    """One unit more in the first of three categories, or (replace) moved from the first to the second.
+
+    Looked at are the published value of that category and the noisy numbers that it was made of.
+    """
+    units, replaced = mechanism.unit.contributions, mechanism.guarantee.neighbours == "replace"
+    low = min(2, max(mechanism.upper - units, 0))
+    other = min(3, mechanism.upper)
+    first = np.array([min(low + units, mechanism.upper), 0, other])
+    second = np.array([low, units if replaced else 0, other])
+
+    def release(table: Any) -> Any:
+        made = mechanism.release_in_full(table)
+        return made.values[0], made.noisy_counts[0], made.noisy_cumulative[low]
+
+    found = audit(release, first, second, trials, claimed=mechanism.guarantee, progress=progress)
+    return AuditReport((found,))

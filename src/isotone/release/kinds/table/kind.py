@@ -1,0 +1,113 @@
+"""What the project knows about tables."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from isotone import tables
+from isotone.errors import InputError
+from isotone.mechanism import Progress
+from isotone.privacy.guarantee import Guarantee, Number
+from isotone.release.kinds.kind import Kind, require_pure
+from isotone.release.kinds.page import Page
+from isotone.release.kinds.table.query import TableManifest, TableQuery
+from isotone.release.kinds.table.release import table_query
+from isotone.release.kinds.table.report import TablePage
+from isotone.release.kinds.table.section import Table
+from isotone.release.manifest import Manifest, guarantee_from
+from isotone.release.planning import SpecPlan
+from isotone.release.recipes import rebuild_table_mechanism
+from isotone.release.result import Release
+from isotone.release.sections import Section
+from isotone.tables.two_stage import TwoStageMechanism
+
+if TYPE_CHECKING:
+    from isotone.audit.report import AuditReport
+    from isotone.release.spec import Spec
+
+__all__ = ["TableKind"]
+
+
+class TableKind(Kind):
+    """A table of counts."""
+
+    name: ClassVar[str] = TableManifest.name
+    key: ClassVar[str] = "table"
+    section: ClassVar[type[Section]] = Table
+    manifest: ClassVar[type[Manifest]] = TableManifest
+    page: ClassVar[Page] = TablePage()
+    classes: ClassVar[tuple[str, ...]] = (TwoStageMechanism.__name__,)
+
+    def query(self, spec: Spec) -> TableQuery:
+        """The query of a spec with ``[table]``."""
+        table, promise = spec.said(Table), require_pure(spec)
+        return table_query(
+            spec.source,
+            table.category,
+            table.names(spec.resolve),
+            table.upper,
+            promise,
+            table.count,
+            spec.data.unit,
+            spec.data.contributions,
+            split=table.split,
+            remap=table.remap,
+            confidence=spec.output.confidence,
+            title=spec.output.title,
+        )
+
+    def plan(self, spec: Spec, records: int | None, progress: Progress) -> SpecPlan:
+        """Mechanisms compared on a table of the guessed shape."""
+        table, promise = spec.said(Table), require_pure(spec)
+        made = tables.plan(
+            table.shape,
+            upper=table.upper,
+            size=len(table.names(spec.resolve)),
+            epsilon=promise.epsilon,
+            contributions=spec.data.contributions,
+            neighbours=promise.neighbours,
+            progress=progress,
+        )
+        return SpecPlan(made, {**spec.head(), "text": str(made)})
+
+    def audit(self, spec: Spec, trials: int, progress: Progress) -> AuditReport:
+        """The mechanism of the spec, by draws."""
+        from isotone.release.kinds.table.audit import audit_table
+
+        return audit_table(self.query(spec).mechanism, trials, progress)
+
+    def audit_named(self, name: str, epsilon: Number, trials: int, progress: Progress) -> AuditReport:
+        """The mechanism for counts up to 20."""
+        from isotone.release.kinds.table.audit import audit_table
+
+        return audit_table(TwoStageMechanism(20, epsilon), trials, progress)
+
+    def check(self, spec: Spec, source: Any) -> list[str]:
+        """Categories outside the list, and counts that are no numbers."""
+        from isotone.release.kinds.table.check import check_table
+
+        return check_table(spec, source)
+
+    def rebuild(self, manifest: Manifest) -> TwoStageMechanism:
+        """The mechanism of the manifest."""
+        return rebuild_table_mechanism(manifest.mechanism)
+
+    def derived_guarantee(self, release: Release) -> Guarantee:
+        """What the mechanism of the manifest promises."""
+        stated, mechanism = guarantee_from(release.manifest.guarantee), self.rebuild(release.manifest)
+        if mechanism.unit.contributions < release.manifest["rules"]["contributions"]:
+            raise InputError("the noise is for fewer categories a unit than the rules let through")
+        return replace(mechanism.guarantee, unit=stated.unit)
+
+    recomputed: ClassVar[str] = (
+        "categories, largest count and distribution are possible, and each error and interval follows from some noisy "
+        "count; which one it was is not published"
+    )
+    errors_are_known: ClassVar[bool] = False
+
+    def faults(self, release: Release) -> list[str]:
+        """Categories, bounds, errors and intervals that the mechanism cannot have given."""
+        from isotone.release.kinds.table.faults import table_faults
+
+        return table_faults(release.columns, release.manifest, self.rebuild(release.manifest))

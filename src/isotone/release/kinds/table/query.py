@@ -1,0 +1,129 @@
+"""The query of a table, and what its manifest says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import TypedDict
+
+from isotone.privacy.guarantee import Guarantee
+from isotone.reading.categories import CategorySource, count_categories
+from isotone.release.kinds.kind import Query, Stamp
+from isotone.release.manifest import Manifest, guarantee_to
+from isotone.release.recipes import recipe_of
+from isotone.release.result import Release, seal
+from isotone.tables.published_table import PublishedTable
+from isotone.tables.two_stage import TwoStageMechanism
+
+if TYPE_CHECKING:
+    from isotone.reading.sources import Frame
+
+__all__ = ["TableManifest", "TableQuery"]
+
+TableRules = TypedDict("TableRules", {"unit": str | None, "contributions": int, "form": str, "top code": int})
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableManifest(Manifest):
+    """The manifest of a table; ``distribution`` is the private share of categories with each count."""
+
+    name: ClassVar[str] = "table"
+    texts: ClassVar[frozenset[str]] = frozenset({"category"})
+
+    meanings: ClassVar[dict[str, str]] = Manifest.meanings | {
+        "category": "The column of the categories.",
+        "upper": "The largest count that was told apart.",
+        "method": "How the table was estimated from the noisy measurements.",
+        "distribution": "The private share of categories with each count from 0 to upper.",
+        "rules": "How rows became counts: unit, contributions, the form of the rows and the top code.",
+        "confidence": "The confidence of the intervals.",
+    }
+
+    category: str
+    upper: int
+    method: str
+    distribution: list[float]
+    rules: TableRules
+    confidence: float
+
+
+@dataclass(frozen=True)
+class TableQuery(Query[NDArray[np.int64], PublishedTable]):
+    """A release of a table as asked for; :func:`table_query` makes and checks one."""
+
+    source: CategorySource
+    mechanism: TwoStageMechanism
+    guarantee: Guarantee
+    confidence: float
+    title: str
+
+    @property
+    def description(self) -> str:
+        """How many categories there are."""
+        return f"table of {len(self.source.categories)} categories"
+
+    @property
+    def mechanism_name(self) -> str:
+        """The class of the mechanism."""
+        return type(self.mechanism).__name__
+
+    def parameters(self) -> dict[str, Any]:
+        """Columns, categories, mechanism, guarantee and rules."""
+        return {
+            "kind": TableManifest.name,
+            "category": self.source.category,
+            "categories": list(self.source.categories),
+            "count": self.source.count,
+            "mechanism": recipe_of(self.mechanism),
+            "guarantee": guarantee_to(self.guarantee),
+            "rules": self._rules(),
+            "confidence": self.confidence,
+        }
+
+    def open(self) -> Frame:
+        """The columns of category, count and unit."""
+        return self.source.open()
+
+    def read(self, frame: Frame) -> NDArray[np.int64]:
+        """One count per category."""
+        return count_categories(self.source, frame)
+
+    def draw(self, statistic: NDArray[np.int64]) -> PublishedTable:
+        """Both noisy measurements, and the table that is estimated from them."""
+        return self.mechanism.release_in_full(statistic)
+
+    def publish(self, drawn: PublishedTable, stamp: Stamp) -> Release:
+        """Values with typical errors and intervals, and the private distribution."""
+        low, high = drawn.interval(self.confidence)
+        columns: dict[str, tuple[Any, ...]] = {
+            "category": self.source.categories,
+            "value": tuple(drawn.values.tolist()),
+            "sd": tuple(np.round(drawn.deviation(), 4).tolist()),
+            "low": tuple(low.tolist()),
+            "high": tuple(high.tolist()),
+        }
+        manifest = TableManifest(
+            kind=TableManifest.name,
+            title=self.title,
+            category=self.source.category,
+            upper=int(drawn.upper),
+            mechanism=recipe_of(self.mechanism),
+            method=drawn.method,
+            distribution=np.round(drawn.probabilities, 8).tolist(),
+            guarantee=guarantee_to(self.guarantee),
+            rules=self._rules(),
+            confidence=self.confidence,
+            **stamp.entries(),
+        )
+        return seal(columns, manifest)
+
+    def _rules(self) -> TableRules:
+        return {
+            "unit": self.source.unit,
+            "contributions": self.source.contributions,
+            "form": "one row for each unit" if self.source.count is None else "rows that are already counts",
+            "top code": self.source.upper,
+        }

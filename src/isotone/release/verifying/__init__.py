@@ -1,0 +1,1 @@
+"""What a stranger can check of a release, and signatures."""
