@@ -264,7 +264,7 @@ def benchmarks_page() -> str:
 
 def gallery_page() -> str:
     """Every experiment with its pictures and its data."""
-    from isotone.cli import experiments, load_experiment
+    from isotone.cli.reproduction import experiments, load_experiment
 
     lines = [
         "# All experiments",

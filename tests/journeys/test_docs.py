@@ -108,7 +108,7 @@ def test_every_public_name_has_its_place_in_the_reference(package):
 
 
 def test_every_experiment_is_shown_with_its_pictures(tools):
-    from isotone.cli import experiments
+    from isotone.cli.reproduction import experiments
 
     generated, _ = tools
     text = generated.gallery_page()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from isotone.cli import experiments, load_experiment
+from isotone.cli.reproduction import experiments, load_experiment
 from isotone.mechanism import no_progress
 
 

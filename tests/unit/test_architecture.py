@@ -130,3 +130,60 @@ def test_arrows_that_point_up_or_sideways_are_wrong() -> None:
     assert wrong("counts.plan", "published.tables.lp")
     assert not wrong("noise.simulate", "privacy.checks")
     assert not wrong("release.spec", "reading.sources")
+
+
+KINDS = {"counts", "table", "curve", "order"}
+"""What manifests and specs call the kinds of release."""
+
+
+def kind_switches(source: str) -> Iterator[int]:
+    """Lines that compare something with the name of a kind, match it, or look it up in a table of kinds."""
+    for node in ast.walk(ast.parse(source)):
+        asked: list[ast.AST | None] = []
+        if isinstance(node, ast.Compare):
+            for part in (node.left, *node.comparators):
+                asked += part.elts if isinstance(part, (ast.Tuple, ast.List, ast.Set)) else [part]
+        elif isinstance(node, ast.MatchValue):
+            asked = [node.value]
+        elif isinstance(node, ast.Dict) and sum(_names_kind(key) for key in node.keys) > 1:
+            asked = list(node.keys)
+        if any(map(_names_kind, asked)):
+            yield getattr(node, "lineno", 0)
+
+
+def _names_kind(node: ast.AST | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value in KINDS
+
+
+def test_only_the_kinds_know_which_kind_a_release_is() -> None:
+    above = ("reading", "ledger", "audit", "interop", "release", "cli")
+    files = [path for room in above for path in (SOURCE / room).rglob("*.py")]
+    assert len(files) > 60
+    kinds = SOURCE / "release" / "kinds"
+    found = [
+        f"{path.relative_to(SOURCE)}:{line}"
+        for path in files
+        if kinds not in path.parents
+        for line in kind_switches(path.read_text())
+    ]
+    assert found == []
+
+
+def test_switches_on_the_kind_are_seen() -> None:
+    seen = (
+        "a = release.kind == 'counts'",
+        "a = 'order' not in manifest",
+        "a = kind in ('table', 'curve')",
+        "a = {'counts': f, 'table': g}[release.kind]",
+        "match kind:\n    case 'curve':\n        pass",
+    )
+    assert all(list(kind_switches(source)) for source in seen)
+    assert not list(kind_switches("a = {'order': entries}\nb = promise.kind == 'pure'"))
+
+
+def test_folders_and_files_fit_on_a_screen() -> None:
+    for room in ("release", "cli"):
+        for folder in (SOURCE / room, *(path for path in (SOURCE / room).rglob("*") if path.is_dir())):
+            files = list(folder.glob("*.py"))
+            assert len(files) <= 16, folder
+            assert all(len(path.read_text().splitlines()) <= 300 for path in files), folder

@@ -10,7 +10,7 @@ import pytest
 
 import _check
 from common import write_table
-from isotone.cli import experiments
+from isotone.cli.reproduction import experiments
 
 TABLE = {"d": [2, 10], "exact": [0.75, 0.25], "error()": [0.75, 0.25], "hierarchical": [1.3, 0.36]}
 

@@ -51,9 +51,10 @@ class Release:
     @property
     def order(self) -> Poset:
         """The order of a release of counts."""
-        if "order" not in self.manifest:
+        written = self.manifest.get("order")
+        if written is None:
             raise InputError(f"A release of a {self.kind} has no partial order.")
-        return order_from(self.manifest["order"])
+        return order_from(written)
 
     @property
     def value(self) -> np.ndarray[Any, Any]:
@@ -93,14 +94,9 @@ class Release:
         Post-processing: the promise stays as it is. Intervals are kept as they are, because they are about the
         noise of the values as first released.
         """
-        if "order" not in self.manifest:
-            return self  # tables are made of possible counts, and curves are monotone, as they are released
-        from isotone.counts import consistent
+        from isotone.release.kinds import kind_named
 
-        P = self.order
-        values = np.array(self.columns["value"], dtype=float).reshape(-1, len(P))
-        fitted = np.concatenate([np.asarray(consistent(P, row, integers=integers)) for row in values])
-        return seal({**self.columns, "value": tuple(fitted.tolist())}, {**self.manifest, "consistent": True})
+        return kind_named(self.kind).consistent(self, integers=integers)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the release: a Hasse diagram, a distribution, or a curve."""

@@ -122,6 +122,10 @@ class Kind(ABC):
     def check(self, spec: Spec, source: Any) -> list[str]:
         """What the steward should know about the contents of the data. Not private."""
 
+    def consistent(self, release: Release, *, integers: bool) -> Release:
+        """A release of values that could be true; by default all that are released could."""
+        return release
+
     @abstractmethod
     def rebuild(self, manifest: Manifest) -> Any:
         """The mechanism that a manifest describes."""

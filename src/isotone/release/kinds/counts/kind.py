@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
+from isotone.counts import consistent
 from isotone.counts import plan as plan_counts
 from isotone.counts.choosing import choose_mechanism, count_mechanism, count_mechanisms
 from isotone.errors import InputError
@@ -20,7 +23,7 @@ from isotone.release.kinds.page import Page
 from isotone.release.manifest import Manifest, guarantee_from, order_from
 from isotone.release.planning import SpecPlan
 from isotone.release.recipes import rebuild_count_mechanism
-from isotone.release.result import Release
+from isotone.release.result import Release, seal
 from isotone.release.sections import Section
 
 if TYPE_CHECKING:
@@ -104,6 +107,14 @@ class CountsKind(Kind):
         from isotone.release.kinds.counts.check import check_counts
 
         return check_counts(spec, source)
+
+    def consistent(self, release: Release, *, integers: bool) -> Release:
+        """Values that are not negative and follow the order, in each group."""
+        P = release.order
+        values = np.array(release.columns["value"], dtype=float).reshape(-1, len(P))
+        fitted = np.concatenate([np.asarray(consistent(P, row, integers=integers)) for row in values])
+        columns = {**release.columns, "value": tuple(fitted.tolist())}
+        return seal(columns, {**release.manifest, "consistent": True})
 
     def rebuild(self, manifest: Manifest) -> Any:
         """The mechanism over the order of the manifest."""

@@ -1,0 +1,40 @@
+"""The command line: parse, call, print. Every command is a thin shell over a public function.
+
+On a terminal there are tables and progress bars; in a pipe, plain text. ``--json`` prints one JSON value.
+Exit codes: 0 done, 1 refused or failed with a sentence on stderr, 2 a mistake in the call itself.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from isotone.cli.console import errors
+from isotone.cli.ledgers import ledger_app
+from isotone.cli.orders import order_app
+from isotone.cli.releases import audit, check, plan, release, report, verify
+from isotone.cli.reproduction import reproduce
+from isotone.cli.signatures import keygen, sign
+from isotone.errors import IsotoneError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    help="Differentially private statistics of ordered data: plan, release, verify, audit.",
+    no_args_is_help=True,
+    add_completion=False,
+)
+for command in (plan, release, verify, report, keygen, sign, check, audit, reproduce):
+    app.command()(command)
+app.add_typer(ledger_app, name="ledger")
+app.add_typer(order_app, name="order")
+
+
+def main() -> None:
+    """Run the command line; an isotone error is a sentence on stderr and exit code 1, never a traceback."""
+    try:
+        app()
+    except IsotoneError as error:
+        errors.print(f"isotone: {error}", markup=False)
+        sys.exit(1)

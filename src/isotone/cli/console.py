@@ -1,0 +1,95 @@
+"""What all commands share: the terminal, progress, and values as text or JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from isotone.mechanism import no_progress
+
+__all__ = [
+    "AsJson",
+    "Quiet",
+    "ReleaseFolder",
+    "SpecPath",
+    "errors",
+    "json_text",
+    "out",
+    "printable",
+    "progress_bar",
+    "show",
+]
+
+out = Console(highlight=False, soft_wrap=True)
+
+errors = Console(stderr=True, highlight=False, soft_wrap=True)
+
+SpecPath = Annotated[Path, typer.Argument(metavar="SPEC", help="The specification, a TOML file.")]
+
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+
+ReleaseFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a release.")]
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]
+
+
+@contextmanager
+def progress_bar(title: str, *, quiet: bool = False) -> Generator[Callable[[float, str], None]]:
+    """A progress bar on a terminal, nothing in a pipe."""
+    if quiet or not errors.is_terminal:
+        yield no_progress
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[what]}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=errors, transient=True) as bar:
+        task = bar.add_task(title, total=1.0, what="")
+        yield lambda fraction, what: bar.update(task, completed=fraction, what=what)
+
+
+def json_text(value: Any) -> str:
+    """One JSON value, with escapes where the terminal cannot show a letter."""
+    unicode = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+    return json.dumps(value, indent=2, ensure_ascii=not unicode)
+
+
+def show(value: Any, *, as_json: bool, quiet: bool, plain: Any) -> None:
+    """Print ``plain`` for people, or ``value`` for programs."""
+    if as_json:
+        typer.echo(json_text(value))
+    elif quiet:
+        return
+    elif out.is_terminal and not isinstance(plain, str):
+        out.print(plain)
+    elif isinstance(plain, Table):
+        if plain.title:  # a title of its own is not wrapped to the width of the table
+            typer.echo(str(plain.title))
+        plain.title, plain.box = None, None
+        Console(width=240, highlight=False).print(plain)  # as wide as the text: nothing is cut in a pipe
+    else:
+        typer.echo(str(plain))
+
+
+def printable(text: str) -> str:
+    """``text`` as this terminal can show it: Greek letters by name on an ASCII one, no control codes."""
+    text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    encoding = sys.stdout.encoding or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        for letter, name in (("ε", "epsilon"), ("δ", "delta"), ("ρ", "rho")):
+            text = text.replace(letter, name)
+        text = text.encode(encoding, "backslashreplace").decode(encoding)
+    return text

@@ -1,0 +1,104 @@
+"""Commands about a ledger."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from isotone.cli.console import (
+    AsJson,
+    json_text,
+    out,
+    printable,
+    show,
+)
+from isotone.errors import InputError
+from isotone.privacy.guarantee import Neighbours
+
+__all__ = ["ledger_app"]
+
+ledger_app = typer.Typer(
+    help="A data set's privacy budget: create it, look at it, export it.", no_args_is_help=True
+)
+
+LedgerPath = Annotated[str, typer.Argument(metavar="LEDGER", help="The ledger's path or postgresql:// URL.")]
+
+Dataset = Annotated[str | None, typer.Option(help="The data set's name. Default: the file's stem.")]
+
+
+@ledger_app.command("create")
+def ledger_create(
+    path: LedgerPath,
+    epsilon: Annotated[str | None, typer.Option(help="The total ε.")] = None,
+    delta: Annotated[str | None, typer.Option(help="The total δ, for an (ε, δ) budget.")] = None,
+    rho: Annotated[str | None, typer.Option(help="The total ρ, for a zCDP budget.")] = None,
+    dataset: Dataset = None,
+    unit: Annotated[
+        str | None, typer.Option(help="What is protected, in words: person, household, …")
+    ] = None,
+    neighbours: Annotated[Neighbours, typer.Option(help="What one change of the data is.")] = "add-remove",
+) -> None:
+    """Create a ledger. Its total, unit and neighbours are fixed for good."""
+    from isotone.release import Ledger
+
+    if epsilon is None and rho is None:
+        raise InputError("A new ledger needs its total: --epsilon (with --delta if you like) or --rho.")
+    ledger = Ledger(
+        path, epsilon=epsilon, delta=delta, rho=rho, dataset=dataset, unit=unit, neighbours=neighbours
+    )
+    out.print(
+        printable(f"{ledger.address}: the budget of {ledger.dataset!r} is {ledger.remaining()}."),
+        markup=False,
+    )
+
+
+@ledger_app.command("show")
+def ledger_show(path: LedgerPath, dataset: Dataset = None, as_json: AsJson = False) -> None:
+    """Show what was spent, on what, and what is left."""
+    from isotone.release import Ledger
+
+    ledger = Ledger(path, dataset=dataset)
+    title = f"{ledger.dataset}: {ledger.remaining()} left of {ledger.total}"
+    table = Table(title=Text(printable(title)), title_justify="left")
+    for name in ("charge", "time", "cost", "mechanism", "what", "state"):
+        table.add_column(name)
+    for charge in ledger.charges():
+        number, cost = str(charge.number), str(charge.cost)
+        row = (number, charge.time, cost, charge.mechanism, charge.description, charge.meaning)
+        table.add_row(*(Text(printable(cell)) for cell in row))
+    show(ledger.export(), as_json=as_json, quiet=False, plain=table)
+
+
+@ledger_app.command("extract")
+def ledger_extract(
+    path: LedgerPath,
+    number: Annotated[int, typer.Argument(metavar="NUMBER", help="The charge's number, as 'show' lists it.")],
+    file: Annotated[
+        Path | None, typer.Option("--out", help="The file to write. Default: standard output.")
+    ] = None,
+    dataset: Dataset = None,
+) -> None:
+    """Write one charge as canonical JSON, for those who verify its release without seeing the ledger."""
+    from isotone.ledger import Ledger, extract_charge
+
+    content = extract_charge(Ledger(path, dataset=dataset), number)
+    if file is None:
+        sys.stdout.buffer.write(content)
+        return
+    try:
+        file.write_bytes(content)
+    except OSError as error:
+        raise InputError(f"The extract {str(file)!r} could not be written: {error.strerror}.") from None
+
+
+@ledger_app.command("export")
+def ledger_export(path: LedgerPath, dataset: Dataset = None) -> None:
+    """Print the whole ledger as JSON, with exact numbers."""
+    from isotone.release import Ledger
+
+    typer.echo(json_text(Ledger(path, dataset=dataset).export()))
