@@ -15,6 +15,7 @@ FLOORS: list[set[str]] = [
     {"errors", "mechanism", "kernels", "lazy", "svg", "privacy.checks"},  # checks of numbers know errors only
     {"noise", "order"},
     {"privacy"},
+    {"planning"},
     {"reading"},
     {"counts", "tables", "curves"},
     {"published"},

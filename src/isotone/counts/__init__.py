@@ -9,7 +9,7 @@ from isotone.lazy import lazy_names
 if TYPE_CHECKING:
     from isotone.counts.bounding import cut, cut_all
     from isotone.counts.consistency import consistent
-    from isotone.counts.count_plan import Plan, plan
+    from isotone.counts.count_plan import CountPlan, plan
     from isotone.counts.mechanisms.bounded_poset import BoundedPosetMechanism
     from isotone.counts.mechanisms.difference_body import DifferenceBodyMechanism
     from isotone.counts.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BoundedPosetMechanism",
+    "CountPlan",
     "DifferenceBodyMechanism",
     "DiscreteGaussianMechanism",
     "DiscreteLaplaceMechanism",
@@ -38,7 +39,6 @@ __all__ = [
     "LpMechanism",
     "Method",
     "OrderGaussianMechanism",
-    "Plan",
     "PosetMechanism",
     "Relaxation",
     "consistent",
@@ -50,6 +50,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "CountPlan": "isotone.counts.count_plan",
     "BoundedPosetMechanism": "isotone.counts.mechanisms.bounded_poset",
     "DifferenceBodyMechanism": "isotone.counts.mechanisms.difference_body",
     "DiscreteGaussianMechanism": "isotone.counts.mechanisms.discrete_gaussian",
@@ -62,7 +63,6 @@ _HOMES = {
     "LpMechanism": "isotone.published.counts.lp_ball",
     "Method": "isotone.counts.sampling.method",
     "OrderGaussianMechanism": "isotone.counts.mechanisms.order_gaussian",
-    "Plan": "isotone.counts.count_plan",
     "PosetMechanism": "isotone.counts.mechanisms.poset_mechanism",
     "Relaxation": "isotone.counts.sampling.relaxation",
     "consistent": "isotone.counts.consistency",

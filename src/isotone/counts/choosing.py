@@ -62,9 +62,9 @@ def choose_mechanism(
     if part.delta:
         budget["delta"] = part.delta
     if mechanism is None or mechanism == "best":
-        from isotone.counts.count_plan import plan
+        from isotone.counts.count_plan import best_mechanism
 
-        return plan(P, **budget, **setting).best
+        return best_mechanism(P, **budget, **setting)
     try:
         return count_mechanism(mechanism)(P, **budget, **setting)
     except TypeError:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from operator import attrgetter
+from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -14,7 +15,8 @@ from isotone.counts.candidates import Build, Setting, candidates
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError
-from isotone.mechanism import HasLogDensity, HasMethod, Progress, no_progress
+from isotone.mechanism import Error, HasLogDensity, HasMethod, Progress, no_progress
+from isotone.planning.plan import Column, Plan, Row
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.calibration import sigma_squared
 from isotone.privacy.checks import Number, confidence_level, exact, one_of, whole_number
@@ -22,11 +24,9 @@ from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from isotone.order import Poset
 
-__all__ = ["Criterion", "Plan", "Row", "plan"]
+__all__ = ["CountPlan", "CountRow", "Criterion", "best_mechanism", "plan"]
 
 Criterion = Literal["total", "worst"]
 
@@ -45,7 +45,7 @@ def plan(
     relaxation: Relaxation | None = None,
     by: Criterion = "total",
     progress: Progress = no_progress,
-) -> Plan:
+) -> CountPlan:
     """Compare every mechanism that keeps a promise for counts over ``P``.
 
     The promise is ``epsilon`` (pure), ``epsilon`` and ``delta``, or ``rho`` (zCDP; pure mechanisms then count
@@ -61,20 +61,57 @@ def plan(
     >>> type(p.best).__name__
     'HierarchicalMechanism'
     """
-    by = one_of(by, "by", get_args(Criterion))
+    order = _criterion(by)
     promise = _promise(epsilon, delta, rho, neighbours)
-    unit = Unit(contributions, neighbours)
+    setting = _setting(P, neighbours, contributions, max_size, relaxation)
+    rows = [CountRow.of(mechanism, build) for build, mechanism in _built(setting, promise, progress)]
+    progress(1.0, "done")
+    least = min(row.rmse for row in rows)
+    rows = [replace(row, ratio=(row.rmse / least) ** 2 if least else 0.0) for row in rows]
+    return CountPlan(tuple(sorted(rows, key=lambda row: order(row.mechanism.error()))), P, promise)
+
+
+def best_mechanism(
+    P: Poset,
+    epsilon: Number | None = None,
+    delta: Number = 0,
+    max_size: int | None = None,
+    rho: Number | None = None,
+    neighbours: Neighbours = "add-remove",
+    contributions: int = 1,
+    by: Criterion = "total",
+) -> AdditiveMechanism:
+    """The mechanism that :func:`plan` puts first, without the widths of all others, which are simulated."""
+    order = _criterion(by)
+    promise = _promise(epsilon, delta, rho, neighbours)
+    setting = _setting(P, neighbours, contributions, max_size, None)
+    return min((found for _, found in _built(setting, promise, no_progress)), key=lambda m: order(m.error()))
+
+
+def _criterion(by: Criterion) -> Callable[[Error], float]:
+    return attrgetter({"total": "rmse", "worst": "worst"}[one_of(by, "by", get_args(Criterion))])
+
+
+def _setting(
+    P: Poset,
+    neighbours: Neighbours,
+    contributions: int,
+    max_size: int | None,
+    relaxation: Relaxation | None,
+) -> Setting:
     largest = None if max_size is None else whole_number(max_size, "max_size")
-    setting = Setting(P, unit.contributions, largest, relaxation)
+    return Setting(P, Unit(contributions, neighbours).contributions, largest, relaxation)
+
+
+def _built(
+    setting: Setting, promise: Guarantee, progress: Progress
+) -> Iterator[tuple[Build, AdditiveMechanism]]:
+    """Every mechanism that applies, one after the other."""
     builds = candidates(setting, promise)
-    rows: list[Row] = []
     for done, build in enumerate(builds):
         mechanism = build(promise, _part(progress, done, len(builds)))
         progress((done + 1) / (len(builds) + 1), type(mechanism).__name__)
-        rows.append(Row.of(mechanism, build))
-    progress(1.0, "done")
-    rows.sort(key=lambda row: row.rmse if by == "total" else row.worst)
-    return Plan(P, promise, tuple(rows))
+        yield build, mechanism
 
 
 def _part(progress: Progress, done: int, parts: int) -> Progress:
@@ -89,60 +126,55 @@ def _promise(epsilon: Number | None, delta: Number, rho: Number | None, neighbou
 
 
 @dataclass(frozen=True)
-class Row:
-    """One mechanism of a plan: its root mean squared error, that of its worst element, and the half-width that
-    all its counts stay within at once with 95 % probability.
+class CountRow(Row):
+    """One mechanism for counts: its root mean squared error, that of its worst element, the half-width that all its counts
+    stay within at once with 95 % probability, and how many times the least squared error its own is.
     """
+
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("rmse", "rms error", marker="o"),
+        Column("worst", "worst element", marker="|"),
+        Column("half_width", "95 % all within", "± {:,.0f}".format, marker="D"),
+        Column("ratio", "squared error", lambda ratio: f"× {ratio:.3g}" if ratio else ""),
+    )
 
     mechanism: AdditiveMechanism
     rmse: float
     worst: float
     half_width: float
     build: Build = field(repr=False, compare=False)
+    ratio: float = 0.0
 
     @classmethod
-    def of(cls, mechanism: AdditiveMechanism, build: Build) -> Row:
+    def of(cls, mechanism: AdditiveMechanism, build: Build) -> CountRow:
         """The row of a mechanism."""
-        error = mechanism.error()
-        return cls(mechanism, error.rmse, error.worst, mechanism.simultaneous_half_width(0.95), build)
-
-    @property
-    def name(self) -> str:
-        """The mechanism's class."""
-        return type(self.mechanism).__name__
+        error, width = mechanism.error(), mechanism.simultaneous_half_width(0.95)
+        return cls(type(mechanism).__name__, mechanism, error.rmse, error.worst, width, build)
 
     @property
     def note(self) -> str:
-        """What else to know: how an order beyond exact reach is handled, and whether records must be cut."""
+        """How an order beyond exact reach is handled, and whether records must be cut."""
         method = str(self.mechanism.method) if isinstance(self.mechanism, HasMethod) else ""
         cut = f"records cut to {self.mechanism.max_size}" if self.mechanism.max_size is not None else ""
         return ", ".join(part for part in (method, cut) if part)
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Mechanisms for one order and one promise, best first.
-
-    ``best`` is ready to release. A plan prints as a table, in a terminal and in a notebook.
-    """
+class CountPlan(Plan[CountRow]):
+    """Mechanisms for one order and one promise, best first."""
 
     P: Poset
     guarantee: Guarantee
-    rows: tuple[Row, ...]
+
+    @property
+    def title(self) -> str:
+        """The number of counts and the promise."""
+        return f"{len(self.P)} counts, {self.guarantee}"
 
     @property
     def best(self) -> AdditiveMechanism:
         """The mechanism with the least error, by the plan's criterion."""
         return self.rows[0].mechanism
-
-    def __iter__(self) -> Iterator[Row]:
-        return iter(self.rows)
-
-    def __getitem__(self, name: str) -> Row:
-        for row in self.rows:
-            if row.name == name:
-                return row
-        raise InputError(f"The plan has no {name!r}. It has: {', '.join(row.name for row in self.rows)}.")
 
     def epsilon_for(self, error: float, confidence: float = 0.95, simultaneous: bool = True) -> float:
         """The smallest epsilon at which some mechanism keeps within ``error`` with the given confidence.
@@ -168,7 +200,7 @@ class Plan:
         confidence_level(confidence)
         return min(self._budget_of(row, float(error), confidence, simultaneous) for row in self.rows)
 
-    def _budget_of(self, row: Row, error: float, confidence: float, simultaneous: bool) -> float:
+    def _budget_of(self, row: CountRow, error: float, confidence: float, simultaneous: bool) -> float:
         """The budget at which one mechanism keeps within ``error``.
 
         A noise with a density only changes its scale with the budget. One that lives on integers does so
@@ -219,27 +251,6 @@ class Plan:
     def _with(self, budget: float) -> Guarantee:
         name = "rho" if self.guarantee.kind == "zcdp" else "epsilon"
         return replace(self.guarantee, **{name: exact(budget)})
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """A bar for each mechanism: root mean squared error, worst element and 95 % half-width."""
-        from isotone.counts.plan_view import draw
-
-        return draw(self, ax)
-
-    def __str__(self) -> str:
-        from isotone.counts.plan_view import text
-
-        return text(self)
-
-    def __rich__(self) -> Any:
-        from isotone.counts.plan_view import table
-
-        return table(self)
-
-    def _repr_html_(self) -> str:
-        from isotone.counts.plan_view import html
-
-        return html(self)
 
 
 def _width(mechanism: AdditiveMechanism, confidence: float, simultaneous: bool) -> float:

@@ -9,12 +9,13 @@ from isotone.lazy import lazy_names
 if TYPE_CHECKING:
     from isotone.curves.chain.regression import PrivateIsotonicRegression
     from isotone.curves.estimator import PrivacyWarning
-    from isotone.curves.planning import CurvePlan, plan
+    from isotone.curves.planning import CurvePlan, CurveRow, plan
     from isotone.curves.poset.product import ProductOrder
     from isotone.curves.poset.regression import PrivatePosetRegression
 
 __all__ = [
     "CurvePlan",
+    "CurveRow",
     "PrivacyWarning",
     "PrivateIsotonicRegression",
     "PrivatePosetRegression",
@@ -25,6 +26,7 @@ __all__ = [
 # Estimators bring scikit-learn with them where it is installed: load them when they are first asked for.
 _HOMES = {
     "CurvePlan": "isotone.curves.planning",
+    "CurveRow": "isotone.curves.planning",
     "PrivacyWarning": "isotone.curves.estimator",
     "PrivateIsotonicRegression": "isotone.curves.chain.regression",
     "PrivatePosetRegression": "isotone.curves.poset.regression",

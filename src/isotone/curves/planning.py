@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,10 +22,11 @@ from isotone.curves.losses import Huber, Loss, Squared, parse_loss
 from isotone.curves.reference import CROWDED, CURVES, DESIGNS, Reference, least_risk, risk
 from isotone.curves.setting import CurveSetting
 from isotone.errors import InputError
+from isotone.planning.plan import Column, Plan, Row
 from isotone.privacy.checks import Number, positive, whole_number
 from isotone.privacy.unit import Neighbours, Unit
 
-__all__ = ["CurvePlan", "MethodPlan", "plan"]
+__all__ = ["CurvePlan", "CurveRow", "plan"]
 
 UNIT = (Fraction(0), Fraction(1))
 LARGEST_SIMULATION = 100_000
@@ -35,7 +36,7 @@ WHY = "The excess is reported in the units of y."
 
 
 @dataclass(frozen=True)
-class MethodPlan:
+class CurveRow(Row):
     """One method: the expected excess of the mean loss over the best curve without privacy.
 
     ``excess`` is the average over the usual reference populations. ``least`` and ``most`` are the averages of the easiest
@@ -43,39 +44,42 @@ class MethodPlan:
     estimate where ``proved`` is False.
     """
 
-    method: str
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("excess", "average", "{:.3g}".format, marker="o"),
+        Column("least", "easy data", "{:.2g}".format, marker="<"),
+        Column("most", "hard data", "{:.2g}".format, marker=">"),
+    )
+
+    mechanism: PrivateIsotonicRegression = field(repr=False, compare=False)
     excess: float
     least: float
     most: float
     bound: float
     proved: bool = True
 
-    def __str__(self) -> str:
-        limit = f"at most {self.bound:.3g}" if self.proved else "no proved bound"
-        span = f"{self.least:.2g} to {self.most:.2g}"
-        return f"{self.method:<10} {self.excess:>10.3g}   {span:<20} {limit}"
+    @property
+    def note(self) -> str:
+        """What is proved."""
+        return f"at most {self.bound:.3g}, proved" if self.proved else "no proved bound"
 
 
 @dataclass(frozen=True)
-class CurvePlan:
-    """Methods, the one with the least average first; see :class:`MethodPlan`."""
+class CurvePlan(Plan[CurveRow]):
+    """Methods, the one with the least average first; see :class:`CurveRow`."""
 
     epsilon: Fraction
     n: int
-    rows: tuple[MethodPlan, ...]
-    template: PrivateIsotonicRegression = field(repr=False, compare=False)
+
+    @property
+    def title(self) -> str:
+        """The budget and the number of records."""
+        return f"epsilon = {self.epsilon}, {self.n} records: expected excess of the mean loss"
 
     @property
     def best(self) -> PrivateIsotonicRegression:
         """The estimator with the least average excess, which lacks only its ``bounds``."""
-        best = type(self.template)(**self.template.get_params(deep=False))
-        best.method = self.rows[0].method
-        return best
-
-    def __str__(self) -> str:
-        head = f"epsilon = {self.epsilon}, {self.n} records: expected excess of the mean loss"
-        columns = f"{'method':<10} {'average':>10}   {'easy to hard data':<20} proved"
-        return "\n".join([head, columns, *(str(row) for row in self.rows)])
+        found = self.rows[0].mechanism
+        return type(found)(**found.get_params(deep=False))  # a new one: estimators can be changed
 
 
 def plan(
@@ -119,11 +123,12 @@ def plan(
         1 if size > LARGE else repeated,
         _span(chosen, limits),
     )
-    rows = [simulation.of(method) for method in wanted]
-    template = PrivateIsotonicRegression(
-        budget, None, limits, loss=chosen, neighbours=unit.neighbours, contributions=unit.contributions
-    )
-    return CurvePlan(budget, count, tuple(sorted(rows, key=lambda row: row.excess)), template)
+    options: dict[str, Any] = {"neighbours": unit.neighbours, "contributions": unit.contributions}
+    rows = [
+        simulation.of(PrivateIsotonicRegression(budget, None, limits, loss=chosen, method=method, **options))
+        for method in wanted
+    ]
+    return CurvePlan(tuple(sorted(rows, key=lambda row: row.excess)), budget, count)
 
 
 def _span(loss: Loss, y_range: tuple[Fraction, Fraction]) -> float:
@@ -151,8 +156,9 @@ class _Simulation:
     repetitions: int
     span: float
 
-    def of(self, method: str) -> MethodPlan:
-        """What a method costs on the reference populations."""
+    def of(self, estimator: PrivateIsotonicRegression) -> CurveRow:
+        """What the method of an estimator costs on the reference populations."""
+        method = estimator.method
         problem = ChainProblem(self.loss, UNIT, Grid(*UNIT, usual_points(method)), method)
         mechanism = problem.mechanism(self.n, self.setting)
         usual, hard = (
@@ -160,8 +166,9 @@ class _Simulation:
             for populations in self._populations()
         )
         bound = mechanism.error()
-        return MethodPlan(
+        return CurveRow(
             method,
+            estimator,
             float(np.mean(usual)),
             min(usual + hard),
             max(usual + hard),

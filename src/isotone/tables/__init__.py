@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from isotone.tables.matrices.staircase import staircase
     from isotone.tables.matrices.unfixed import unfixed_optimum
     from isotone.tables.published_table import PublishedTable
-    from isotone.tables.table_plan import Planned, TablePlan, plan
+    from isotone.tables.table_plan import TablePlan, TableRow, plan
     from isotone.tables.two_stage import TwoStageMechanism
 
 __all__ = [
     "Certificate",
     "CountMechanism",
     "Distribution",
-    "Planned",
     "PublishedTable",
     "TablePlan",
+    "TableRow",
     "TwoStageMechanism",
     "certificate",
     "discrete_gaussian",
@@ -45,9 +45,9 @@ _HOMES = {
     "Certificate": "isotone.tables.matrices.certificate",
     "CountMechanism": "isotone.tables.matrices.count_mechanism",
     "Distribution": "isotone.tables.distribution.distribution",
-    "Planned": "isotone.tables.table_plan",
     "PublishedTable": "isotone.tables.published_table",
     "TablePlan": "isotone.tables.table_plan",
+    "TableRow": "isotone.tables.table_plan",
     "TwoStageMechanism": "isotone.tables.two_stage",
     "certificate": "isotone.tables.matrices.certificate",
     "discrete_gaussian": "isotone.tables.matrices.discrete_gaussian",

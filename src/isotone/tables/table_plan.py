@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
 from isotone.mechanism import Mechanism, Progress, no_progress
+from isotone.planning.plan import Column, Plan, Row
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, positive, whole_number
 from isotone.privacy.unit import Unit
@@ -25,21 +25,13 @@ from isotone.tables.two_stage import TwoStageMechanism
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Planned", "TablePlan", "TradeOff", "plan"]
+__all__ = ["TablePlan", "TableRow", "TradeOff", "plan"]
 
-_HEADERS = (
-    "mechanism",
-    "error of a count",
-    "95 % within",
-    "distance (W1)",
-    "distance (KS)",
-    "ε for the distribution",
-)
 _PRICES = (0.0, *(float(price) for price in np.geomspace(0.01, 2.0, 24)))
 
 
 @dataclass(frozen=True)
-class Planned:
+class TableRow(Row):
     """One mechanism and its expected errors.
 
     ``count_error``: mean distance of a published count from the true one. ``within``: 95 % of the published
@@ -47,7 +39,14 @@ class Planned:
     published distribution into the true one. ``kolmogorov``: the largest error of a cumulative share.
     """
 
-    name: str
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("count_error", "error of a count", "{:.3g}".format),
+        Column("within", "95 % within", "± {}".format),
+        Column("wasserstein", "distance (W1)", "{:.3g}".format),
+        Column("kolmogorov", "distance (KS)", "{:.2%}".format),
+        Column("share", "ε for the distribution", lambda share: f"{float(share):.0%}" if share else "none"),
+    )
+
     mechanism: Mechanism[Counts, NDArray[np.int64]]
     share: Fraction
     count_error: float
@@ -70,13 +69,12 @@ class TradeOff:
 
 
 @dataclass(frozen=True, eq=False)
-class TablePlan:
+class TablePlan(Plan[TableRow]):
     """Mechanisms for a table, best first: by the product of count error and distribution error.
 
     Printed it is a table, in a terminal as in a notebook; ``best`` is ready to release.
     """
 
-    rows: tuple[Planned, ...]
     trade_off: TradeOff
     size: int
     upper: int
@@ -84,52 +82,22 @@ class TablePlan:
     draws: int
 
     @property
+    def title(self) -> str:
+        """The shape of the table and the budget."""
+        return f"Table of {self.size} categories, counts 0..{self.upper}, ε = {float(self.epsilon):g}"
+
+    @property
     def best(self) -> Mechanism[Counts, NDArray[np.int64]]:
         """The mechanism of the first row."""
         return self.rows[0].mechanism
 
-    def __iter__(self) -> Any:
-        return iter(self.rows)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __str__(self) -> str:
-        cells = [_HEADERS, *self._cells()]
-        widths = [max(len(row[c]) for row in cells) for c in range(len(_HEADERS))]
-        lines = [
-            "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
-            for row in cells
-        ]
-        return "\n".join([self._title(), "", lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
-
-    def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in _HEADERS)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
-            for row in self._cells()
-        )
-        title = html.escape(self._title())
-        return f"<table><caption>{title}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-    def __rich__(self) -> Any:
-        """The plan as a table of the rich library."""
-        from rich.table import Table
-
-        table = Table(title=self._title())
-        for position, name in enumerate(_HEADERS):
-            table.add_column(name, justify="left" if position == 0 else "right")
-        for row in self._cells():
-            table.add_row(*row)
-        return table
-
-    def plot(self, axes: Axes | None = None) -> Axes:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """The trade-off curve and the planned mechanisms, count error against distribution error."""
         import matplotlib.pyplot as plt
 
-        axes = axes if axes is not None else plt.subplots(figsize=(7, 4.5))[1]
+        ax = ax if ax is not None else plt.subplots(figsize=(7, 4.5))[1]
         curve = self.trade_off
-        axes.plot(
+        ax.plot(
             curve.wasserstein, curve.count_error, ".-", color="0.5", label="trade-off, distribution known"
         )
         for at, words in (
@@ -137,32 +105,16 @@ class TablePlan:
             (len(curve.price) // 2, f"price {curve.price[len(curve.price) // 2]:.2g}"),
         ):
             where = (float(curve.wasserstein[at]), float(curve.count_error[at]))
-            axes.annotate(words, where, xytext=(4, 4), textcoords="offset points", fontsize=8)
+            ax.annotate(words, where, xytext=(4, 4), textcoords="offset points", fontsize=8)
         for row in self.rows:
-            axes.plot([row.wasserstein], [row.count_error], "o", label=row.name)
-        axes.set(
+            ax.plot([row.wasserstein], [row.count_error], "o", label=row.name)
+        ax.set(
             xlabel="distance of distributions (Wasserstein-1)",
             ylabel="mean error of a count",
-            title=self._title(),
+            title=self.title,
         )
-        axes.legend(fontsize=8)
-        return axes
-
-    def _title(self) -> str:
-        return f"Table of {self.size} categories, counts 0..{self.upper}, ε = {float(self.epsilon):g}"
-
-    def _cells(self) -> list[Sequence[str]]:
-        return [
-            (
-                row.name,
-                f"{row.count_error:.3g}",
-                f"±{row.within}",
-                f"{row.wasserstein:.3g}",
-                f"{row.kolmogorov:.2%}",
-                f"{float(row.share):.0%}" if row.share else "none",
-            )
-            for row in self.rows
-        ]
+        ax.legend(fontsize=8)
+        return ax
 
 
 def plan(
@@ -196,7 +148,7 @@ def plan(
     unit = Unit(contributions, neighbours)
     table = apportioned(z, number)
     candidates = _candidates(len(z) - 1, total, unit, number)
-    found: list[Planned] = []
+    found: list[TableRow] = []
     for position, (name, mechanism, share) in enumerate(candidates):
         progress(position / len(candidates), name)
         rng = np.random.default_rng(whole_number(seed, "seed", least=0))
@@ -233,7 +185,7 @@ def _simulated(
     n: int,
     draws: int,
     rng: np.random.Generator,
-) -> Planned:
+) -> TableRow:
     truth = np.cumsum(np.bincount(table, minlength=n)) / len(table)
     simulate: Callable[..., NDArray[np.int64]] = mechanism.simulate
     off = np.zeros(n, np.int64)
@@ -246,7 +198,7 @@ def _simulated(
     frequency = off / off.sum()
     within = int(np.searchsorted(np.cumsum(frequency), 0.95))
     mean, largest = gaps.mean(axis=0)
-    return Planned(
+    return TableRow(
         name, mechanism, share, float(frequency @ np.arange(n)), within, float(mean), float(largest)
     )
 

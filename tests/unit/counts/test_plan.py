@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from isotone.counts import Plan, Relaxation, plan
+from isotone.counts import CountPlan, Relaxation, plan
 from isotone.counts.candidates import largest_pure
 from isotone.errors import InputError
 from isotone.order import Poset
@@ -17,7 +17,7 @@ def survey() -> Poset:
     return Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])
 
 
-def names(p: Plan) -> list[str]:
+def names(p: CountPlan) -> list[str]:
     return [row.name for row in p]
 
 

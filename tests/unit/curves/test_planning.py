@@ -24,7 +24,7 @@ ONE = (Fraction(0), Fraction(1))
 def test_a_plan_ranks_methods_and_needs_no_data() -> None:
     found = plan(1, 2000, methods=["additive", "bins"], repetitions=1)
     assert found.rows[0].excess == min(row.excess for row in found.rows)
-    assert found.best.method == found.rows[0].method
+    assert found.best.method == found.rows[0].name
     assert found.best.set_params(bounds=(0, 1)).check().guarantee.epsilon == found.epsilon
     for row in found.rows:
         assert row.least <= row.excess <= row.most <= row.bound
@@ -108,8 +108,17 @@ def test_the_width_of_a_huber_loss_is_in_the_units_of_y() -> None:
 
 def test_a_plan_names_its_columns() -> None:
     lines = str(plan(1, 200, methods="bins", repetitions=1)).splitlines()
-    assert lines[1].split() == ["method", "average", "easy", "to", "hard", "data", "proved"]
-    assert lines[1].index("easy") == lines[2].index(lines[2].split()[2])
+    assert lines[1].split() == ["mechanism", "average", "easy", "data", "hard", "data"]
+    assert lines[1].index("easy data") + len("easy data") == lines[2].index(lines[2].split()[2]) + len(
+        lines[2].split()[2]
+    )
+
+
+def test_the_best_estimator_of_a_plan_is_a_new_one_each_time() -> None:
+    found = plan(1, 200, methods="bins", repetitions=1)
+    found.best.set_params(bounds=(0, 1), epsilon=5)
+    assert found.best.bounds is None
+    assert found.best.epsilon == 1
 
 
 @pytest.mark.parametrize(

@@ -82,9 +82,7 @@ class CountsKind(Kind):
             progress=progress,
         )
         made = replace(made, guarantee=promise)  # the plan does not know the unit, the spec does
-        entries = ("rmse", "worst", "half_width", "note")
-        rows = [{"mechanism": r.name, **{key: getattr(r, key) for key in entries}} for r in made.rows]
-        return SpecPlan(made, {**spec.head(), "best": rows[0]["mechanism"], "rows": rows})
+        return SpecPlan(made, {**spec.head(), **made.plain()})
 
     def audit(self, spec: Spec, trials: int, progress: Progress) -> AuditReport:
         """The mechanism of the spec, by its density and by draws."""

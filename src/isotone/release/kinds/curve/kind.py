@@ -65,12 +65,10 @@ class CurveKind(Kind):
             text += " About how many records are there? With --records the plan tells the expected error."
             return SpecPlan(text, {**spec.head(), "text": text})
         expected = curves.plan(promise.epsilon, size, loss=curve.loss, y_range=curve.y_range, **setting)
-        entries = ("method", "excess", "least", "most")
-        rows = [{key: getattr(row, key) for key in entries} for row in expected.rows]
         if curve.shape is not None:
             text += " What follows is for curves without the shape: those of other methods, to compare with."
         text += f"\n{expected}"
-        return SpecPlan(text, {**spec.head(), "text": text, "rows": rows})
+        return SpecPlan(text, {**spec.head(), "text": text, **expected.plain()})
 
     def audit(self, spec: Spec, trials: int, progress: Progress) -> AuditReport:
         """The estimator of the spec, by draws."""

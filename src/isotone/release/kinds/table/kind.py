@@ -69,7 +69,7 @@ class TableKind(Kind):
             neighbours=promise.neighbours,
             progress=progress,
         )
-        return SpecPlan(made, {**spec.head(), "text": str(made)})
+        return SpecPlan(made, {**spec.head(), "text": str(made), **made.plain()})
 
     def audit(self, spec: Spec, trials: int, progress: Progress) -> AuditReport:
         """The mechanism of the spec, by draws."""

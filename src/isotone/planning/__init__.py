@@ -1,0 +1,1 @@
+"""Plans: mechanisms compared without data, and how a comparison is shown."""
