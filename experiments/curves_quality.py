@@ -271,7 +271,7 @@ def calibration(quick: bool, out: Path) -> None:
         fine = Records(Grid(*UNIT, TREE_POINTS).snap(x), levels, weights).sorted()
         optimum = least_risk(fine, parse_loss(loss))
         planned = plan(Fraction(budget), x.size, loss=loss, labels=True, methods=guided, repetitions=1)
-        expected = {row.method: row.excess for row in planned.rows}
+        expected = {row.name: row.excess for row in planned.rows}
         for method in METHODS:
             grid = Grid(*UNIT, points_of(method))
             records = Records(grid.snap(x), levels, weights).sorted()

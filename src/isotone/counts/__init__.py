@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from isotone.counts.sampling.bipartition_sampler import sample_extended_bipartition
     from isotone.counts.sampling.method import Method
     from isotone.counts.sampling.relaxation import Relaxation, relax
+    from isotone.planning.plan import Plan
     from isotone.published.counts.lp_ball import L2Mechanism, LpMechanism
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "LpMechanism",
     "Method",
     "OrderGaussianMechanism",
+    "Plan",
     "PosetMechanism",
     "Relaxation",
     "consistent",
@@ -63,6 +65,7 @@ _HOMES = {
     "LpMechanism": "isotone.published.counts.lp_ball",
     "Method": "isotone.counts.sampling.method",
     "OrderGaussianMechanism": "isotone.counts.mechanisms.order_gaussian",
+    "Plan": "isotone.planning.plan",
     "PosetMechanism": "isotone.counts.mechanisms.poset_mechanism",
     "Relaxation": "isotone.counts.sampling.relaxation",
     "consistent": "isotone.counts.consistency",

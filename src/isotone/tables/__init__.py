@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from isotone.tables.matrices.staircase import staircase
     from isotone.tables.matrices.unfixed import unfixed_optimum
     from isotone.tables.published_table import PublishedTable
-    from isotone.tables.table_plan import TablePlan, TableRow, plan
+    from isotone.tables.table_plan import Planned, TablePlan, TableRow, plan
     from isotone.tables.two_stage import TwoStageMechanism
 
 __all__ = [
     "Certificate",
     "CountMechanism",
     "Distribution",
+    "Planned",
     "PublishedTable",
     "TablePlan",
     "TableRow",
@@ -45,6 +46,7 @@ _HOMES = {
     "Certificate": "isotone.tables.matrices.certificate",
     "CountMechanism": "isotone.tables.matrices.count_mechanism",
     "Distribution": "isotone.tables.distribution.distribution",
+    "Planned": "isotone.tables.table_plan",
     "PublishedTable": "isotone.tables.published_table",
     "TablePlan": "isotone.tables.table_plan",
     "TableRow": "isotone.tables.table_plan",

@@ -25,7 +25,7 @@ from isotone.tables.two_stage import TwoStageMechanism
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["TablePlan", "TableRow", "TradeOff", "plan"]
+__all__ = ["Planned", "TablePlan", "TableRow", "TradeOff", "plan"]
 
 _PRICES = (0.0, *(float(price) for price in np.geomspace(0.01, 2.0, 24)))
 
@@ -53,6 +53,10 @@ class TableRow(Row):
     within: int
     wasserstein: float
     kolmogorov: float
+
+
+Planned = TableRow
+"""The name of a row before plans of all kinds became one."""
 
 
 @dataclass(frozen=True, eq=False)
