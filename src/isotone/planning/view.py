@@ -82,7 +82,8 @@ def draw(plan: Plan[Any], ax: Axes | None = None) -> Axes:
         ax.set_xlim(left=0)
     ax.set_xlabel("error")
     ax.set_title(plan.title, loc="left", fontsize="medium")
+    below = -0.45 / (0.2 + 0.45 * len(plan.rows))  # under the label of the axis, however low the picture
     ax.legend(
-        loc="upper center", bbox_to_anchor=(0.5, -0.22), ncol=len(drawn), fontsize="small", frameon=False
+        loc="upper center", bbox_to_anchor=(0.5, below), ncol=len(drawn), fontsize="small", frameon=False
     )
     return ax
