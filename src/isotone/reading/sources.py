@@ -89,9 +89,9 @@ def open_source(data: Any, columns: Sequence[str]) -> Frame:
 def blank(frame: Frame) -> Frame:
     """The same columns with no rows, to rehearse a query before anything is charged.
 
-    Only what is public is left of the frame: the names of its columns and, where an engine of its own holds the data,
-    their logical types. A table in memory takes types from its contents, so there every column is text; there
-    are no categories, dictionaries, statistics or metadata anywhere.
+    Only what is public is left of the frame: the names of its columns and, where a database holds the data, their
+    logical types. A table in memory takes types from its contents, so there every column is text, and so in a lazy
+    frame of polars, which may stand on one; there are no categories, dictionaries, statistics or metadata anywhere.
     """
     import pyarrow as pa
 
@@ -101,7 +101,11 @@ def blank(frame: Frame) -> Frame:
     if frame.implementation.is_duckdb():
         empty = pa.schema([(name, TEXT) for name in schema]).empty_table()
         return nw.from_native(connect().from_arrow(empty))
-    return frame.head(0).select(*(_logical(name, dtype).alias(name) for name, dtype in schema.items()))
+    if frame.implementation.is_polars():
+        empty = frame.select(*(nw.lit(None).cast(nw.String).alias(name) for name in schema))
+    else:
+        empty = frame.select(*(_logical(name, dtype).alias(name) for name, dtype in schema.items()))
+    return empty.head(0)  # last, as polars makes one row of literals alone
 
 
 def _logical(name: str, dtype: Any) -> nw.Expr:

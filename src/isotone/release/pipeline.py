@@ -20,7 +20,7 @@ from isotone.reading.engine import watching
 from isotone.reading.sources import Frame, blank
 from isotone.release.kinds.kind import Query, Stamp
 from isotone.release.manifest import content_hash
-from isotone.release.result import Release
+from isotone.release.result import Release, load_release
 from isotone.release.store import Place
 
 __all__ = ["Outcome", "Presentation", "request_id", "run"]
@@ -140,6 +140,7 @@ def rehearse(query: Query[Any, Any], frame: Frame, presentation: Presentation) -
         nobody = query.publish(query.draw(query.read(blank(frame))), _REHEARSED)
         with tempfile.TemporaryDirectory(prefix="isotone-rehearsal-") as folder:
             nobody.save(folder, report=presentation.folder is not None and presentation.report)
+            _require_readable(folder)
     except IsotoneError:
         raise
     except RecursionError:
@@ -148,6 +149,18 @@ def rehearse(query: Query[Any, Any], frame: Frame, presentation: Presentation) -
         raise InputError(
             f"A release with these parameters would fail ({type(error).__name__}: {error}). Nothing was charged."
         ) from error
+
+
+def _require_readable(folder: str) -> None:
+    """Refuse what nobody could read again: texts and files beyond the limits of those who verify a release."""
+    try:
+        load_release(folder)
+    except InputError as error:
+        reason = str(error).rpartition("cannot be read: ")[2]
+        raise InputError(
+            f"A release with these parameters could not be read again: {reason} Use shorter names, or fewer of them. "
+            "Nothing was charged."
+        ) from None
 
 
 def _presented(release: Release, place: Place, presentation: Presentation) -> Release:

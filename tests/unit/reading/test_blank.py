@@ -72,12 +72,24 @@ def test_categories_are_contents_in_a_lazy_frame():
     assert len({seen(frame) for frame in (*frames, pl.LazyFrame({"a": ["x", "y"], "u": 1}))}) == 1
 
 
-def test_numbers_are_one_logical_type_in_a_lazy_frame():
-    assert (
-        len({seen(pl.LazyFrame({"a": values, "u": 1})) for values in ([1, 2], [1.0, 2.5], [1.0, None])}) == 1
-    )
-    frame = blank(open_source(pl.LazyFrame({"a": [1], "u": 1}), ["a"]))
-    assert frame.collect_schema()["a"] == nw.Float64
+def test_a_lazy_frame_shows_no_types_as_they_may_come_from_contents():
+    columns: list[list[Any]] = [
+        [1, 2],
+        [1.0, 2.5],
+        [1.0, None],
+        [None, None],
+        [True, None],
+        ["x", None],
+        [[1]],
+    ]
+    assert len({seen(pl.LazyFrame({"a": values, "u": 1})) for values in columns}) == 1
+    assert len({seen(pl.DataFrame({"a": values, "u": 1})) for values in columns}) == 1
+
+
+def test_numbers_are_one_logical_type_in_a_database():
+    tables = [pa.table({"a": values, "u": [1, 1]}) for values in ([1, 2], [1.0, 2.5], [1.0, None])]
+    assert len({seen(ibis.memtable(table)) for table in tables}) == 1
+    assert blank(open_source(ibis.memtable(tables[0]), ["a"])).collect_schema()["a"] == nw.Float64
 
 
 def test_files_show_names_only(tmp_path):
