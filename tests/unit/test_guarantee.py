@@ -101,7 +101,7 @@ def test_an_approximate_promise_is_not_added_to_a_concentrated_one():
 
 
 def test_deltas_that_add_up_to_one_promise_nothing():
-    with pytest.raises(InputError, match="promise nothing"):
+    with pytest.raises(InputError, match="guarantee nothing"):
         _ = Guarantee.approximate(1, "0.5") + Guarantee.approximate(1, "0.5")
 
 

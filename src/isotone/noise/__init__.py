@@ -1,4 +1,4 @@
-"""Exact randomness: the only package that draws random bits for releases.
+"""The only package that draws random bits for releases.
 
 Every sampler here has exactly the distribution it names, from the operating system's cryptographic bits and
 integer arithmetic; the proofs are in docs/theory/sampling.md. Parameters are rationals (``Fraction``).

@@ -33,7 +33,9 @@ def random_bits(count: int) -> int:
 
 
 def random_below(bound: int) -> int:
-    """A uniform integer in ``[0, bound)``, by rejection: fewer than two tries are expected.
+    """Draw a uniform integer in ``[0, bound)`` by rejection.
+
+    Fewer than two tries are expected.
 
     >>> random_below(1)
     0
@@ -55,7 +57,9 @@ def random_words(count: int) -> NDArray[np.uint64]:
 
 
 def random_salt() -> bytes:
-    """16 bytes that decide which rows of a unit count; drawn for each attempt, used once and stored nowhere.
+    """Draw the 16 bytes that decide which rows of a unit count.
+
+    They are drawn for each attempt, used once and stored nowhere.
 
     >>> len(random_salt())
     16

@@ -1,4 +1,6 @@
-"""Guaranteed integer brackets of exponentials: the only source of real numbers in exact sampling.
+"""Guaranteed integer brackets of exponentials.
+
+They are the only source of real numbers in exact sampling.
 
 A bracket at ``bits`` bits of a real number ``v`` is a pair of integers with ``lo <= 2**bits * v <= hi``.
 Everything here is integer arithmetic with the rounding errors counted (docs/theory/sampling.md, section 2).
@@ -33,7 +35,10 @@ def exp_negative(x: Fraction, bits: int) -> tuple[int, int]:
 
 
 def _series(x: Fraction, halvings: int, width: int) -> tuple[int, int]:
-    """A bracket of ``exp(-x / 2**halvings)`` at ``width`` bits; the argument is below ``2**-REDUCED``."""
+    """A bracket of ``exp(-x / 2**halvings)`` at ``width`` bits.
+
+    The argument is below ``2**-REDUCED``.
+    """
     y = (x.numerator << width) // (x.denominator << halvings)
     term = total = 1 << width
     order = 0

@@ -85,7 +85,10 @@ def draw_digits(table: DigitTable, size: int, *, two_sided: bool) -> NDArray[np.
 
 
 def _expected_words(table: DigitTable, size: int, two_sided: bool) -> int:
-    """Words that will probably do: too few cost a refill, too many cost bits."""
+    """The number of words that will probably do.
+
+    Too few cost a refill, too many cost bits.
+    """
     tries = (
         1.0 - 0.5 * expm1(-min(50.0, float(table.rates[0]))) if two_sided else 1.0
     )  # minus zero is redrawn
@@ -96,7 +99,10 @@ def _expected_words(table: DigitTable, size: int, two_sided: bool) -> int:
 def _place(
     values: Ints, two_sided: Flag, unbounded: Flag, rows: Int, state: Ints, digit: Int, sign: Int
 ) -> Flag:
-    """Add one digit to the value in hand; finish the cell if it was the last. False if it grew too large."""
+    """Add one digit to the value in hand.
+
+    Finishes the cell if it was the last digit. Returns False if the value grew too large.
+    """
     row = state[ROW]
     state[VALUE] += digit << (BASE_BITS * row)
     if row < rows - 1:
@@ -120,7 +126,10 @@ def _place(
 def _fill(
     values: Ints, two_sided: Flag, unbounded: Flag, thresholds: Words, guides: Ints, words: Words, state: Ints
 ) -> Int:
-    """Fill ``values`` from ``words``, from where ``state`` stands; say why it stopped."""
+    """Fill ``values`` from ``words``, starting at ``state``.
+
+    Returns why it stopped.
+    """
     while state[CELL] < values.size:
         if state[WORD] == words.size:
             return NEED_WORDS

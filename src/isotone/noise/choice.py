@@ -1,4 +1,7 @@
-"""Choices that need only integers: a uniform shuffle and a choice with integer weights."""
+"""Exact choices that need only integers.
+
+A uniform shuffle and a choice with integer weights.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,9 @@ T = TypeVar("T")
 
 
 def shuffle(items: Sequence[T]) -> list[T]:
-    """The items in a uniformly random order (a new list; Fisher and Yates).
+    """The items in a uniformly random order.
+
+    Returns a new list (Fisher and Yates).
 
     >>> sorted(shuffle([3, 1, 2]))
     [1, 2, 3]
@@ -29,7 +34,9 @@ def shuffle(items: Sequence[T]) -> list[T]:
 
 
 def choose_integer(weights: Sequence[int]) -> int:
-    """An index ``i`` with probability ``weights[i] / sum(weights)``; weights are integers of any size.
+    """Choose an index ``i`` with probability ``weights[i] / sum(weights)``.
+
+    The weights are integers of any size.
 
     >>> choose_integer([0, 10**50, 0])
     1

@@ -43,7 +43,10 @@ def bernoulli_exp(x: Fraction) -> bool:
 
 
 def _bernoulli_exp_below_one(p: int, q: int) -> bool:
-    """True with probability ``exp(-p/q)``, ``p <= q``: the first failure of coins p/(q·k) comes at an odd k."""
+    """True with probability ``exp(-p/q)``, for ``p <= q``.
+
+    The first failure among coins p/(q·k), k = 1, 2, …, comes at an odd k with this probability.
+    """
     k = 1
     while random_below(q * k) < p:
         k += 1

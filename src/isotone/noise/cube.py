@@ -1,4 +1,6 @@
-"""Exactly rounded noise with density proportional to ``exp(-rate · max|y|)``: the ℓ∞ mechanism's.
+"""Exactly rounded noise of the ℓ∞ mechanism.
+
+Its density is proportional to ``exp(-rate · max|y|)``.
 
 Such a vector of ``d`` numbers is uniform in the cube of half-side ``G``, for a ``G`` that is the sum of
 ``d + 1`` exponential variables. Given ``G``, the numbers are independent, and each rounds to an integer of
@@ -44,7 +46,9 @@ def rounded_cube(rate: Fraction, size: int) -> NDArray[np.int64]:
 
 
 class _HalfSide:
-    """The half-side ``G`` of a cube of ``size`` dimensions, a sum of ``size + 1`` exponentials, read on demand.
+    """The half-side ``G`` of a cube, read on demand.
+
+    For ``size`` dimensions it is a sum of ``size + 1`` exponentials.
 
     ``2**places · G`` is at or above ``floor`` and below ``floor + terms``.
     """
@@ -59,7 +63,10 @@ class _HalfSide:
         return self.digits.places
 
     def shifted(self) -> int:
-        """``floor + 2**(places - 1)``: the digits of ``G + 1/2`` that are known."""
+        """The known digits of ``G + 1/2``.
+
+        They are ``floor + 2**(places - 1)``.
+        """
         return self.digits.partial_sum(self.terms) + (1 << (self.places - 1))
 
     def rounded(self) -> int:
@@ -71,7 +78,10 @@ class _HalfSide:
             self.digits.read_on()
 
     def is_end_kept(self) -> bool:
-        """True with probability ``F``, the fractional part of ``G + 1/2``; call after :meth:`rounded`."""
+        """True with probability ``F``, the fractional part of ``G + 1/2``.
+
+        Call it after :meth:`rounded`.
+        """
         uniform, known = random_bits(self.places), self.places
         while True:
             fraction = self.shifted() & ((1 << self.places) - 1)

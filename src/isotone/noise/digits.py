@@ -43,7 +43,10 @@ class DigitTable:
     guides: NDArray[np.int64]
 
     def resolve(self, row: int, word: int) -> int:
-        """The digit of ``row`` for a 63-bit word that equals a threshold: draw on until it is decided."""
+        """The digit of ``row`` for a 63-bit word that equals a threshold.
+
+        Draws further bits until it is decided.
+        """
         bits = WORD_BITS
         while True:
             bits += 64
@@ -82,7 +85,9 @@ def _table(rates: tuple[Fraction, ...], *, unbounded: bool) -> DigitTable:
 
 
 def _floors(rate: Fraction, bits: int, leading: bool) -> tuple[int, ...]:
-    """``floor(2**bits · P(digit < d))`` for ``d = 1…255``; the leading digit is not cut to 0…255.
+    """``floor(2**bits · P(digit < d))`` for ``d = 1…255``.
+
+    The leading digit is not cut to 0…255.
 
     Brackets are narrowed until both ends have the same floor. They do in the end, because no
     ``P(digit < d)`` is rational (Lindemann 1882); for the same reason no bracket's end is attained, and

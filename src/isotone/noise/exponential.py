@@ -31,7 +31,10 @@ class LazyExponentials:
     """
 
     def __init__(self, rate: Fraction, count: int, places: int) -> None:
-        """Read the first ``places`` binary places; ``first_places`` says how many 64 bits can hold."""
+        """Read the first ``places`` binary places.
+
+        ``first_places`` says how many 64 bits can hold.
+        """
         self.rate = rate
         self.places = places
         self._sums = [_partial_sums(geometric_digits(rate / 2**places), count)]
@@ -124,13 +127,19 @@ def rounded_exponential_spans(
 
 
 def _round(up: LazyExponentials, down: LazyExponentials, plus: int, minus: int) -> tuple[int, int]:
-    """The least and the largest integer that the sum may round to, as far as its digits are known."""
+    """The least and the largest integer that the sum may round to.
+
+    They follow from the digits known so far.
+    """
     value, half = up.partial_sum(plus) - down.partial_sum(minus), 1 << (up.places - 1)
     return (value - minus + half) >> up.places, (value + plus + half) >> up.places
 
 
 def first_places(rate: Fraction, longest: int, cells: int) -> int:
-    """Binary places to read at first: so many that an open rounding is rare, if 64 bits hold the sums."""
+    """The number of binary places to read at first.
+
+    Enough to make an open rounding rare, as far as 64 bits hold the sums.
+    """
     finest = max(SMALLEST_RATE, Fraction(longest, 2 * LARGEST_MEAN))
     if rate < 2 * finest:
         raise InputError(

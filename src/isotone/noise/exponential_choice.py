@@ -1,4 +1,6 @@
-"""The choice of the exponential mechanism: weights ``multiplicity[i]·exp(-rate·score[i])``.
+"""The choice of the exponential mechanism.
+
+The weights are ``multiplicity[i]·exp(-rate·score[i])``.
 
 A lazily refined inverse CDF whose first step is compiled (``choice_kernel.py``). Only when a draw falls
 between the bounds of two neighbouring sums, about once in 2**50 / candidates draws, are weights computed
@@ -62,7 +64,9 @@ def choose_exponential_segments(
     rates: Fraction | Sequence[Fraction],
     multiplicity: Integers | None = None,
 ) -> NDArray[np.int64]:
-    """One independent choice in each segment, as :func:`choose_exponential` makes it.
+    """Choose independently in each segment.
+
+    Each choice has the distribution of :func:`choose_exponential`.
 
     Segment ``s`` holds the candidates ``offsets[s], …, offsets[s + 1] - 1``, at least one; ``rates`` is one
     rate for all segments, or one for each. The result counts from the start of the segment. Scores and
@@ -126,7 +130,10 @@ def _choose(
 
 
 def _settle(weights: Brackets, uniform: int, bits: int) -> int:
-    """The place of a uniform that the kernel's bounds left open: read on until it is decided."""
+    """The place of a uniform that the kernel's bounds left open.
+
+    Reads further bits until it is decided.
+    """
     place = OPEN
     while place == OPEN:
         bits += STEP
@@ -168,7 +175,10 @@ def _weights(scores: list[int], rate: Fraction, multiplicity: list[int] | None) 
 
 @lru_cache(maxsize=4096)
 def _in_octaves(numerator: int, denominator: int) -> tuple[int, int]:
-    """``(m, s)`` with ``m <= 2**s · rate / ln 2 < m + 2``; ``2**63 <= m < 2**64`` unless the rate is 0."""
+    """The rate in units of ``ln 2``, as an integer and an exponent.
+
+    ``(m, s)`` with ``m <= 2**s · rate / ln 2 < m + 2``, and ``2**63 <= m < 2**64`` unless the rate is 0.
+    """
     if numerator < 0:
         raise InputError(f"The rate of a choice must be at least 0, not {Fraction(numerator, denominator)}.")
     if numerator == 0:
@@ -183,7 +193,10 @@ def _in_octaves(numerator: int, denominator: int) -> tuple[int, int]:
 
 
 def _int64(values: Integers, name: str) -> NDArray[np.int64]:
-    """The integers as a 64-bit array; OverflowError if one does not fit."""
+    """The integers as a 64-bit array.
+
+    Raises OverflowError if one does not fit.
+    """
     array = np.asarray(values)
     if array.ndim != 1:
         raise InputError(f"{name} must be one-dimensional.")

@@ -65,7 +65,10 @@ def _check_variance(sigma2: Fraction) -> None:
 
 
 def _proposal_scale(sigma2: Fraction) -> int:
-    """The scale of the geometric proposals: the least integer above the standard deviation."""
+    """The scale of the geometric proposals.
+
+    It is the least integer above the standard deviation.
+    """
     return isqrt(int(sigma2)) + 1
 
 

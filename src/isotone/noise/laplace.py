@@ -34,7 +34,9 @@ def geometric(x: Fraction) -> int:
 
 
 def two_sided_geometric(epsilon: Fraction) -> int:
-    """A draw ``k`` with probability proportional to ``exp(-epsilon·|k|)``: the discrete Laplace distribution.
+    """Draw from the discrete Laplace distribution.
+
+    The probability of ``k`` is proportional to ``exp(-epsilon·|k|)``.
 
     A sign and a magnitude; minus zero is drawn again, so that zero is not counted twice.
     """

@@ -1,4 +1,6 @@
-"""Choices with real weights that are known to any precision: the lazily refined inverse CDF.
+"""Exact choices with real weights, by a lazily refined inverse CDF.
+
+The weights are known to any precision.
 
 A uniform real number is compared with cumulative weights, of which only brackets are known. When it falls
 into a bracket, it gets more bits and the weights more precision, until it does not. So the outcome has
@@ -47,7 +49,10 @@ def choose_lazily(brackets: Brackets) -> int:
 
 
 def _accurate(brackets: Brackets) -> tuple[int, Sequence[int], Sequence[int]]:
-    """The first brackets whose total is known within a factor of two: few uniforms are then rejected."""
+    """The first brackets whose total is known within a factor of two.
+
+    Few uniforms are then rejected.
+    """
     bits = STEP
     while True:
         lower, upper = brackets(bits)

@@ -34,12 +34,18 @@ def exponentials(rng: np.random.Generator, rate: Number, size: Size) -> Simulate
 
 
 def geometrics(rng: np.random.Generator, rate: Number, size: Size) -> Simulated:
-    """Integers ``k >= 0`` with probability proportional to ``exp(-rate·k)``: exponentials, rounded down."""
+    """Simulate geometric variables.
+
+    The probability of ``k >= 0`` is proportional to ``exp(-rate·k)``. They are exponentials, rounded down.
+    """
     return Simulated.wrap(np.floor(exponentials(rng, rate, size)).astype(np.int64))
 
 
 def two_sided_geometrics(rng: np.random.Generator, epsilon: Number, size: Size) -> Simulated:
-    """Integers with probability proportional to ``exp(-epsilon·|k|)``: the difference of two geometrics.
+    """Simulate two-sided geometric noise.
+
+    The probability of ``k`` is proportional to ``exp(-epsilon·|k|)``. Each is the difference of two
+    geometrics.
 
     >>> two_sided_geometrics(np.random.default_rng(0), 1, 3)
     Simulated([...])
@@ -72,7 +78,10 @@ def discrete_gaussians(rng: np.random.Generator, sigma2: Number, size: Size) -> 
 
 
 def exponential_sums(rng: np.random.Generator, rate: Number, plus: ArrayLike, minus: ArrayLike) -> Simulated:
-    """``E_1 + … + E_plus[x] - E'_1 - … - E'_minus[x]`` for every ``x``; the sums share their exponentials."""
+    """Simulate signed sums of shared exponentials.
+
+    ``E_1 + … + E_plus[x] - E'_1 - … - E'_minus[x]`` for every ``x``.
+    """
     up, down = (np.asarray(lengths, dtype=np.int64) for lengths in (plus, minus))
     if up.shape != down.shape or up.ndim != 1 or np.any(up < 0) or np.any(down < 0):
         raise InputError("plus and minus must be lists of term counts, 0 or above, of the same length.")
@@ -86,7 +95,7 @@ def exponential_sums(rng: np.random.Generator, rate: Number, plus: ArrayLike, mi
 def rounded_exponential_sums(
     rng: np.random.Generator, rate: Number, plus: ArrayLike, minus: ArrayLike
 ) -> Simulated:
-    """:func:`exponential_sums`, rounded to integers."""
+    """Simulate signed sums of shared exponentials, rounded to integers."""
     return Simulated.wrap(np.floor(exponential_sums(rng, rate, plus, minus) + 0.5).astype(np.int64))
 
 

@@ -20,7 +20,9 @@ __all__ = ["Simulated", "refuse_simulated"]
 
 
 class Simulated(np.ndarray):
-    """A numpy array that came out of a simulation; anything computed from it is simulated too.
+    """A numpy array that came out of a simulation.
+
+    Anything computed from it is simulated too.
 
     >>> noise = Simulated.wrap([0.5, -1.25])
     >>> type(noise + np.ones(2)).__name__, type(noise[0]).__name__, type(np.concatenate([noise, noise])).__name__

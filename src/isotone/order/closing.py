@@ -1,4 +1,7 @@
-"""Closing records upward in few stages: which answers are joined to which, computed from the order alone."""
+"""Stages that close records upward.
+
+Which answers are joined to which is computed from the order alone.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,9 @@ Stage = dict[int, list[int]]
 
 
 def closing_stages(P: Poset) -> list[Stage]:
-    """Stages that close any record upward: after them an element is a yes if one at or below it was.
+    """The stages that close any record upward.
+
+    After them an element is a yes if one at or below it was.
 
     Levels are cut into blocks. First all blocks are closed in themselves, level by level along the covers. Then neighbouring
     blocks are joined in pairs, again and again: an element of the upper one joins the answers of the greatest elements
@@ -38,12 +43,18 @@ def closing_stages(P: Poset) -> list[Stage]:
 
 
 def _cost(stages: list[Stage], columns: int) -> int:
-    """The number of terms, and what a stage costs beside them: every column goes through it."""
+    """The cost of the stages.
+
+    The number of terms, and the number of columns for each stage, since every column goes through it.
+    """
     return columns * len(stages) + sum(len(joined) for stage in stages for joined in stage.values())
 
 
 def _levels(P: Poset) -> NDArray[np.int64]:
-    """Levels from 0, as high as the elements above allow: so an element of a forest is just below its upper one."""
+    """Levels from 0, as high as the elements above allow.
+
+    An element of a forest is then just below its upper one.
+    """
     above = np.zeros(len(P), dtype=np.int64)
     place = np.empty(len(P), dtype=np.int64)
     place[P.linear_order] = np.arange(len(P))
@@ -53,7 +64,7 @@ def _levels(P: Poset) -> NDArray[np.int64]:
 
 
 def _within(lower: list[list[int]], level: NDArray[np.int64], size: int) -> list[Stage]:
-    """Close each block of ``size`` levels in itself: its second level, its third, and so on."""
+    """Close each block of ``size`` levels in itself, level by level."""
     stages: list[Stage] = [{} for _ in range(size - 1)]
     for x, below in enumerate(lower):
         joined = [w for w in below if level[w] // size == level[x] // size]
@@ -63,7 +74,10 @@ def _within(lower: list[list[int]], level: NDArray[np.int64], size: int) -> list
 
 
 def _across(P: Poset, lower: list[list[int]], level: NDArray[np.int64], size: int, most: int) -> Stage | None:
-    """Join pairs of closed blocks of ``size`` levels; nothing if that takes more than ``most`` terms."""
+    """Join pairs of closed blocks of ``size`` levels.
+
+    Returns None if that takes more than ``most`` terms.
+    """
     stage: Stage = {}
     terms = 0
     for x in P.linear_order.tolist():

@@ -48,7 +48,9 @@ def ends_by_start(n: int, start: Ints, end: Ints) -> tuple[Ints, Ints]:
 
 @kernel(steps=lambda starts, lowers: starts.size + lowers.size)
 def linear_order(starts: Ints, lowers: Ints) -> tuple[Ints, Ints]:
-    """A linear extension, bottom up, and a cycle: one of the two is empty.
+    """A linear extension, bottom up, or a cycle.
+
+    One of the two results is empty.
 
     Rows hold what lies below. The extension lists ``0, 1, 2, …`` but for elements pulled forward because a
     listed one is above them, so elements given in a linear order come back as given. The cycle goes down:
@@ -88,7 +90,10 @@ def linear_order(starts: Ints, lowers: Ints) -> tuple[Ints, Ints]:
 
 @kernel(steps=lambda order, starts, uppers: (order.size + uppers.size) * (1 + (order.size >> 6)))
 def closure(order: Ints, starts: Ints, uppers: Ints) -> Bits:
-    """The reflexive transitive closure; ``order`` is a linear extension, rows hold what lies above."""
+    """The reflexive transitive closure.
+
+    ``order`` is a linear extension, and the rows hold what lies above.
+    """
     n = order.size
     bits = np.zeros((n, (n + 63) >> 6), np.uint64)
     for x in order[::-1]:

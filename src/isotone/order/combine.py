@@ -1,4 +1,4 @@
-"""Posets put together: the names and relations of several side by side, or stacked."""
+"""Names and relations of several posets, side by side or stacked."""
 
 from __future__ import annotations
 

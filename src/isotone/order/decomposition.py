@@ -1,4 +1,4 @@
-"""The shape of an order: its modular (substitution) decomposition.
+"""The modular (substitution) decomposition of an order.
 
 A *module* is a set of elements that every other element sees alike: below all of it, above all of it, or
 unrelated to all of it. It is *strong* when it overlaps no other module without containing or being
@@ -33,7 +33,10 @@ __all__ = ["Leaf", "Node", "Parallel", "Prime", "Series", "decompose"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Module:
-    """What all nodes have. Nodes compare by identity: trees may be too deep to compare by recursion."""
+    """What all nodes have.
+
+    Nodes compare by identity, since trees may be too deep to compare by recursion.
+    """
 
     indices: Ints
     children: tuple[Node, ...]
@@ -44,7 +47,10 @@ class _Module:
         return self.indices.size
 
     def walk(self) -> Iterator[Node]:
-        """Every node of the tree, children before their parent: use it instead of recursion."""
+        """Every node of the tree, children before their parent.
+
+        Use it instead of recursion.
+        """
         found: list[Node] = []
         waiting: list[Node] = [self]  # pyright: ignore[reportAssignmentType]  (only the four kinds exist)
         while waiting:
@@ -79,7 +85,10 @@ class Series(_Module):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Prime(_Module):
-    """Children related as ``quotient`` says: a poset on ``0..k-1`` whose only modules are trivial."""
+    """A node whose children are related as ``quotient`` says.
+
+    The quotient is a poset on ``0..k-1`` whose only modules are trivial.
+    """
 
     quotient: Poset
 
@@ -132,7 +141,10 @@ class _Arrangement:
         self._poset = poset
 
     def split(self, first: int, stop: int) -> tuple[type[_Module], Ints, Poset | None]:
-        """Arrange the module in this interval by children: the kind of node, the children's sizes."""
+        """Arrange the module in this interval by children.
+
+        Returns the kind of node and the children's sizes.
+        """
         members = self.members[first:stop]
         if members.size == 1:
             return Leaf, np.empty(0, np.int64), None

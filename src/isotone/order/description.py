@@ -1,4 +1,6 @@
-"""Reading a description of an order: names, pairs of names, matrices, parents. All checks of input are here.
+"""Read and check the description of an order.
+
+Names, pairs of names, matrices or parents. All checks of input are here.
 
 Everything in a description is public, so messages quote it freely; each says how to repair it.
 """
@@ -130,7 +132,10 @@ def not_transitive(
 
 
 def read_mapping(parents: Mapping[Any, Any]) -> tuple[list[Hashable], list[tuple[Hashable, Hashable]]]:
-    """Elements and relations of ``child: parent | [parents] | None``; parents that are no keys come last."""
+    """Elements and relations of a mapping from children to parents.
+
+    ``child: parent | [parents] | None``. Parents that are no keys come last.
+    """
     elements = dict.fromkeys(parents)
     relations: list[tuple[Hashable, Hashable]] = []
     for child, above in parents.items():
@@ -149,7 +154,10 @@ def read_mapping(parents: Mapping[Any, Any]) -> tuple[list[Hashable], list[tuple
 
 
 def cycle_error(names: Sequence[Hashable]) -> OrderError:
-    """The error for relations that go round; each name lies below the next, the last below the first."""
+    """The error for relations that form a cycle.
+
+    Each name lies below the next, the last below the first.
+    """
     shown = [repr(name) for name in names]
     if len(shown) > 12:
         shown[6:-5] = [f"… {len(shown) - 11} more …"]

@@ -26,7 +26,10 @@ def _distances(
     to: NDArray[np.int64],
     room: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Arcs from the source to every node through arcs with room left; -1 where there is no way."""
+    """The number of arcs from the source to every node.
+
+    Only arcs with residual capacity count. -1 where there is no path.
+    """
     distance = np.full(first.size, -1, np.int64)
     queue = np.empty(first.size, np.int64)
     distance[source] = 0

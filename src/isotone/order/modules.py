@@ -1,4 +1,6 @@
-"""How one strong module splits: the three kernels behind :mod:`.decomposition`.
+"""The three kernels that split one strong module.
+
+They serve :mod:`.decomposition`.
 
 Each takes the members of a module and labels them by child, children numbered bottom to top (series) or by
 the first member met (parallel, prime). One label for all means: no split of this kind.
@@ -35,7 +37,9 @@ def series_labels(balance: Ints) -> Ints:
 def parallel_labels(
     members: Ints, place: Ints, first: int, upper_starts: Ints, uppers: Ints, lower_starts: Ints, lowers: Ints
 ) -> Ints:
-    """Connected components; member k is the element ``members[k]``, at ``place[element] == first + k``.
+    """Label the connected components of a module.
+
+    Member k is the element ``members[k]``, at ``place[element] == first + k``.
 
     The covers inside a module are covers of the whole order, because modules are convex.
     """
@@ -63,7 +67,10 @@ def parallel_labels(
 
 @kernel
 def _relation(up: Bits, down: Bits, x: Any, y: Any) -> Any:
-    """How x sees y: 1 where y is above, 2 where below, 0 where unrelated."""
+    """The relation of y to x.
+
+    1 where y is above, 2 where it is below, 0 where they are unrelated.
+    """
     shift = np.uint64(y & 63)
     return (up[x, y >> 6] >> shift & np.uint64(1)) + np.uint64(2) * (down[x, y >> 6] >> shift & np.uint64(1))
 
@@ -155,7 +162,10 @@ def _modules_without_first(up: Bits, down: Bits, members: Ints) -> Ints:
 def _divide(
     up: Bits, down: Bits, members: Ints, watcher: Any, seat: Ints, p: Any, stop: Any, sees: Bits, spare: Ints
 ) -> tuple[int, int]:
-    """Arrange the seats p..stop by how the watcher sees who is there: where the second and third group begin."""
+    """Partition positions p..stop by their relation to the pivot element.
+
+    Returns where the second and the third group begin.
+    """
     alike = True
     for q in range(p, stop):
         sees[q] = _relation(up, down, members[watcher], members[seat[q]])

@@ -20,7 +20,9 @@ _BLOCK = 1 << 20
 
 
 def default_steps(n: int) -> int:
-    """How long the chain runs unless told: 20 n² (1 + ln n) steps, from the empty digraph.
+    """The default number of steps, 20 n² (1 + ln n).
+
+    The chain starts from the empty digraph.
 
     Every pair is then picked about 20 (1 + ln n) times. Starting from no arcs at all, every labelling is
     equally likely at every step, so only the shape has to converge; measured against exact counts (all
@@ -49,7 +51,10 @@ def random_dag(n: int, rng: np.random.Generator, steps: int | None = None) -> In
 
 @kernel
 def _walk(arcs: Bits, pairs: Ints) -> None:
-    """One step of the chain for each pair, in place; bit j of row i is the arc i → j."""
+    """One step of the chain for each pair, in place.
+
+    Bit j of row i is the arc i → j.
+    """
     n, words = arcs.shape
     reached = np.empty(words, np.uint64)
     waiting = np.empty(n, np.int64)
@@ -64,7 +69,10 @@ def _walk(arcs: Bits, pairs: Ints) -> None:
 
 @kernel
 def _leads_to(arcs: Bits, start: int, goal: int, reached: Bits, waiting: Ints) -> bool:
-    """Whether a path leads from ``start`` to ``goal``; ``reached`` and ``waiting`` are scratch space."""
+    """Whether a path leads from ``start`` to ``goal``.
+
+    ``reached`` and ``waiting`` are scratch space.
+    """
     goal_word, goal_bit = goal >> 6, np.uint64(1) << np.uint64(goal & 63)
     reached[:] = np.uint64(0)
     waiting[0], count = start, 1

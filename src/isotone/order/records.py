@@ -1,4 +1,6 @@
-"""Records as subsets of an order: which are filters, and the smallest filter around each.
+"""Records as subsets of an order.
+
+Which are filters, and the smallest filter around each.
 
 A record says yes or no to every element. It is a *filter* (an up-set, closed upward) when a yes to ``a``
 comes with a yes to everything above ``a``. Records are private: no message here quotes one.
@@ -63,7 +65,10 @@ def _answers(values: Any) -> Answers:
 
 
 def like(record: Record, names: Sequence[Hashable], answers: Answers) -> Any:
-    """``answers`` in the form of ``record``: a dict, a frozenset of names, or an array."""
+    """``answers`` in the form of ``record``.
+
+    A dict, a frozenset of names, or an array.
+    """
     if isinstance(record, Mapping):
         return dict(zip(names, answers.tolist(), strict=True))
     if isinstance(record, Set):
@@ -82,7 +87,10 @@ def are_filters(covers: Ints, matrix: Answers) -> Answers:
 
 
 def close_all(covers: Ints, matrix: Answers) -> None:
-    """Close each row upward, in place; ``covers`` come in a linear order of their lower elements."""
+    """Close each row upward, in place.
+
+    ``covers`` come in a linear order of their lower elements.
+    """
     if len(covers) > FEW_COVERS:
         _close_all(covers, matrix)
         return
@@ -108,7 +116,10 @@ def _are_filters(covers: Ints, matrix: Answers) -> Answers:
 
 @kernel
 def _close_all(covers: Ints, matrix: Answers) -> None:
-    """Close each row upward, in place; ``covers`` come in a linear order of their lower elements."""
+    """Close each row upward, in place.
+
+    ``covers`` come in a linear order of their lower elements.
+    """
     for row in range(matrix.shape[0]):
         for k in range(covers.shape[0]):
             if matrix[row, covers[k, 0]]:

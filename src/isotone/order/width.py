@@ -1,4 +1,4 @@
-"""The width of an order: the size of its largest antichain.
+"""The width of an order, the size of its largest antichain.
 
 By Dilworth's theorem (1950) it is the least number of chains that cover the order, and by Fulkerson (1956)
 that number is n minus the size of a largest matching between elements and elements strictly above them.
@@ -71,7 +71,10 @@ def _largest_matching(bits: Bits) -> int:
 
 @kernel
 def _next_above(bits: Bits, x: int, fresh: Bits, w: int) -> tuple[int, int]:
-    """Take the first fresh element strictly above x from word w on: its word and number (or −1)."""
+    """Take the first fresh element strictly above x from word w on.
+
+    Returns its word and number, or −1.
+    """
     own = np.uint64(1) << np.uint64(x & 63)
     while w < fresh.size:
         found = bits[x, w] & fresh[w]

@@ -1,1 +1,1 @@
-"""What every mechanism shares about privacy: guarantees, units, calibration, checks and draws."""
+"""Guarantees, units, calibration, checks and draws shared by all mechanisms."""

@@ -1,4 +1,6 @@
-"""How much Gaussian noise a guarantee needs: exact for zCDP, and for (ε, δ) proved enough and nearly least.
+"""Calibration of Gaussian noise to a guarantee.
+
+Exact for zCDP. For (ε, δ) the noise is proved to be enough and nearly the least.
 
 Adding N(0, σ²) to a statistic that one unit moves by at most Δ in Euclidean norm is ρ-zCDP for ρ = Δ²/(2σ²),
 and (ε, δ)-DP exactly when ``δ ≥ Φ(Δ/2σ − εσ/Δ) − e^ε Φ(−Δ/2σ − εσ/Δ)`` (Balle and Wang 2018;
@@ -33,7 +35,7 @@ _FAR = 4  # Mills' ratio is quick from here on, and below it e^ε is small
 
 
 def sigma_squared_zcdp(rho: Number, sensitivity_squared: Number = 1) -> Fraction:
-    """The variance that makes Gaussian noise ρ-zCDP: Δ²/(2ρ), exactly.
+    """The variance Δ²/(2ρ) that makes Gaussian noise ρ-zCDP.
 
     >>> sigma_squared_zcdp("1/2", 7)
     Fraction(7, 1)
@@ -55,7 +57,9 @@ def sigma_squared(epsilon: Number, delta: Number, sensitivity_squared: Number = 
 
 
 def delta_bracket(epsilon: Number, ratio: Number, bits: int) -> tuple[Fraction, Fraction]:
-    """Bounds on the smallest δ for which noise with σ = ``ratio``·Δ is (ε, δ)-DP, some ``2**-bits`` apart.
+    """Bounds on the smallest δ for which noise with σ = ``ratio``·Δ is (ε, δ)-DP.
+
+    They are some ``2**-bits`` apart.
 
     The lower one may be negative.
     """
@@ -68,7 +72,10 @@ def delta_bracket(epsilon: Number, ratio: Number, bits: int) -> tuple[Fraction, 
 
 
 def _far_bracket(epsilon: Fraction, near: Fraction, far: Fraction, bits: int) -> tuple[int, int]:
-    """A bracket of ``e^ε Φ(−far)``; since far² − near² = 2ε it is φ(near) times Mills' ratio of ``far``."""
+    """A bracket of ``e^ε Φ(−far)``.
+
+    Since far² − near² = 2ε it is φ(near) times Mills' ratio of ``far``.
+    """
     if far > _FAR:
         ratio_low, ratio_high = mills_bracket(far, bits)
         density_low, density_high = normal_density_bracket(near, bits)
@@ -183,7 +190,10 @@ def _log_delta(rho: float, epsilon: float) -> float:
 
 
 def _best_order_above_one(rho: float, epsilon: float) -> float:
-    """α − 1 for the best α: the root of ``(2α − 1)ρ − ε + ln(1 − 1/α)``, which grows with α."""
+    """The best Rényi order α, minus one.
+
+    It is the root of ``(2α − 1)ρ − ε + ln(1 − 1/α)``, which grows with α.
+    """
     low, high = -700.0, 700.0  # logarithms of α − 1
     for _ in range(80):
         middle = (low + high) / 2

@@ -75,7 +75,9 @@ def whole_number(value: Any, name: str, least: int = 1, most: int | None = None)
 
 
 def exact(value: Any, name: str = "value") -> Fraction:
-    """The rational that ``value`` means, made of plain ints; a float means what it prints.
+    """The rational number that ``value`` stands for.
+
+    It is made of plain ints. A float stands for the decimal that it prints as.
 
     >>> exact(0.1), exact("1/3"), exact("0.25"), exact(np.float32(0.1))
     (Fraction(1, 10), Fraction(1, 3), Fraction(1, 4), Fraction(1, 10))
@@ -102,7 +104,10 @@ def exact(value: Any, name: str = "value") -> Fraction:
 
 
 def _too_long(text: str) -> bool:
-    """Whether a number takes minutes to read: ``1e999999999`` has a thousand million digits."""
+    """Whether a number would take minutes to read.
+
+    ``1e999999999`` has a thousand million digits.
+    """
     return len(text) > _LONGEST or re.search(r"[eE][-+]?[0-9_]{5,}", text) is not None
 
 
@@ -139,7 +144,10 @@ def confidence_level(value: Any, name: str = "confidence") -> float:
 
 
 def plain_text(value: Any, name: str, *, empty: bool = False) -> str:
-    """``value`` as a plain str; bytes and everything else that is no text is refused."""
+    """``value`` as a plain str.
+
+    Bytes and everything else that is not text raises an error.
+    """
     if not isinstance(value, str) or not (value or empty):
         reason = " (decode it first)" if isinstance(value, (bytes, bytearray)) else ""
         raise InputError(f"{name} must be {'' if empty else 'non-empty '}text, not {shown(value)}{reason}.")
@@ -147,14 +155,19 @@ def plain_text(value: Any, name: str, *, empty: bool = False) -> str:
 
 
 def truth(value: Any, name: str) -> bool:
-    """``value`` as a plain bool; only booleans are accepted, numpy's included."""
+    """``value`` as a plain bool.
+
+    Only booleans are accepted, numpy's included.
+    """
     if not isinstance(value, (bool, np.bool_)):
         raise InputError(f"{name} must be True or False, not {shown(value)}.")
     return bool(value)
 
 
 def one_of(value: Any, name: str, known: Iterable[Text]) -> Text:
-    """The entry of ``known`` that equals ``value``; others are refused with the nearest known name.
+    """The entry of ``known`` that equals ``value``.
+
+    Other values raise an error that suggests the nearest known name.
 
     >>> one_of("squard", "loss", ["absolute", "squared"])
     Traceback (most recent call last):
@@ -172,7 +185,9 @@ def one_of(value: Any, name: str, known: Iterable[Text]) -> Text:
 
 
 def did_you_mean(wrong: str, known: Iterable[str]) -> str:
-    """A tail for an error message: the nearest known name, or nothing.
+    """The end of an error message that suggests the nearest known name.
+
+    Empty if no name is near.
 
     >>> did_you_mean("hpy", ["hyp", "meds"])
     "; did you mean 'hyp'?"
@@ -182,7 +197,9 @@ def did_you_mean(wrong: str, known: Iterable[str]) -> str:
 
 
 def name_list(values: Any, name: str) -> tuple[str, ...]:
-    """``values`` as a tuple of different plain strs; one str alone is refused as a likely slip.
+    """``values`` as a tuple of distinct plain strs.
+
+    A single str raises an error, since it is a likely slip.
 
     >>> name_list(np.array(["north", "south"]), "groups")
     ('north', 'south')
@@ -197,7 +214,9 @@ def name_list(values: Any, name: str) -> tuple[str, ...]:
 
 
 def epsilon_or_rho(epsilon: Any, delta: Any, rho: Any) -> tuple[Kind, Fraction, Fraction, Fraction]:
-    """The measure asked for as (kind, epsilon, delta, rho): give ``rho``, or ``epsilon`` with or without ``delta``.
+    """The privacy parameters as (kind, epsilon, delta, rho).
+
+    Give ``rho``, or ``epsilon`` with or without ``delta``.
 
     >>> epsilon_or_rho("0.5", None, None)
     ('pure', Fraction(1, 2), Fraction(0, 1), Fraction(0, 1))

@@ -40,11 +40,17 @@ class Draws(Protocol):
         ...
 
     def perturb(self, values: Ints, rate: Fraction) -> Ints:
-        """The values plus two-sided geometric noise: ``k`` with weight ``exp(−rate·|k|)``."""
+        """The values plus two-sided geometric noise.
+
+        ``k`` has weight ``exp(−rate·|k|)``.
+        """
         ...
 
     def geometrics(self, rate: Fraction, size: int) -> Ints:
-        """Two-sided geometric noise: ``k`` with weight ``exp(−rate·|k|)``."""
+        """Two-sided geometric noise.
+
+        ``k`` has weight ``exp(−rate·|k|)``.
+        """
         ...
 
     def rounded_gaussians(self, variance: Fraction, size: int) -> Ints:
@@ -57,45 +63,51 @@ class Draws(Protocol):
 
 
 class ExactDraws:
-    """Cryptographic bits and exact probabilities: the only draws that make a release."""
+    """Draws from cryptographic bits with exact probabilities.
+
+    Only these can make a release.
+    """
 
     def choice(self, scores: Ints, rate: Fraction) -> int:
-        """See :class:`Draws`."""
+        """See ``Draws``."""
         return noise.choose_exponential(scores, rate)
 
     def segments(self, scores: Ints, offsets: Ints, rates: Sequence[Fraction], multiplicity: Ints) -> Ints:
-        """See :class:`Draws`."""
+        """See ``Draws``."""
         return noise.choose_exponential_segments(scores, offsets, rates, multiplicity)
 
     def below(self, sizes: Ints) -> Ints:
-        """See :class:`Draws`."""
+        """See ``Draws``."""
         return np.array([noise.random_below(size) for size in sizes.tolist()], dtype=np.int64)
 
     def perturb(self, values: Ints, rate: Fraction) -> Ints:
-        """See :class:`Draws`."""
+        """See ``Draws``."""
         return values + noise.two_sided_geometrics(rate, values.size).reshape(values.shape)
 
     def geometrics(self, rate: Fraction, size: int) -> Ints:
-        """See :class:`Draws`."""
+        """See ``Draws``."""
         return noise.two_sided_geometrics(rate, size)
 
     def rounded_gaussians(self, variance: Fraction, size: int) -> Ints:
-        """See :class:`Draws`."""
+        """See ``Draws``."""
         return noise.rounded_gaussians(variance, size)
 
     def words(self, size: int) -> NDArray[np.uint64]:
-        """See :class:`Draws`."""
+        """See ``Draws``."""
         return noise.random_words(size)
 
 
 class SeededDraws:
-    """Floats from a seeded generator: the same laws up to rounding, and not private."""
+    """Floating-point draws from a seeded generator.
+
+    The same laws up to rounding, and not private.
+    """
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
 
     def choice(self, scores: Ints, rate: Fraction) -> int:
-        """See :class:`Draws`."""
+        """See ``Draws``."""
         weights = np.exp(-float(rate) * (scores - np.min(scores)))
         return int(self.rng.choice(len(scores), p=weights / np.sum(weights)))
 
@@ -113,28 +125,31 @@ class SeededDraws:
         return top[first] - starts
 
     def below(self, sizes: Ints) -> Ints:
-        """See :class:`Draws`."""
+        """See ``Draws``."""
         return self.rng.integers(0, sizes)
 
     def perturb(self, values: Ints, rate: Fraction) -> Ints:
-        """See :class:`Draws`."""
+        """See ``Draws``."""
         return values + np.asarray(noise.simulate.two_sided_geometrics(self.rng, rate, values.shape))
 
     def geometrics(self, rate: Fraction, size: int) -> Ints:
-        """See :class:`Draws`."""
+        """See ``Draws``."""
         return np.asarray(noise.simulate.two_sided_geometrics(self.rng, rate, size))
 
     def rounded_gaussians(self, variance: Fraction, size: int) -> Ints:
-        """See :class:`Draws`."""
+        """See ``Draws``."""
         return np.asarray(noise.simulate.rounded_gaussians(self.rng, variance, size))
 
     def words(self, size: int) -> NDArray[np.uint64]:
-        """See :class:`Draws`."""
+        """See ``Draws``."""
         return self.rng.integers(0, 1 << 64, size, np.uint64)
 
 
 def require_exact(draws: Any) -> ExactDraws:
-    """``draws``, refused unless they are exact: what every public entry that releases asks first."""
+    """``draws`` if they are exact, otherwise an error.
+
+    Every public entry that releases calls this first.
+    """
     if not isinstance(draws, ExactDraws):
         raise InputError(
             f"A release takes ExactDraws only, not {type(draws).__name__}: other draws are not private. Use "

@@ -1,4 +1,4 @@
-"""What a release promises, and arithmetic on promises.
+"""Privacy guarantees and arithmetic on them.
 
 A :class:`Guarantee` is a value: a measure of privacy loss (pure ε, approximate (ε, δ) or ρ-zCDP), the
 neighbouring relation it holds for, and the privacy unit in words. All numbers are exact rationals.
@@ -22,16 +22,18 @@ _KINDS: tuple[Kind, ...] = ("pure", "approximate", "zcdp")
 def _exp_above(x: Fraction) -> Fraction:
     """A rational above ``exp(x)``, by less than one part in 2^39."""
     if x > 700:
-        raise InputError("An (ε, δ) promise with so large an ε says nothing about replacing: promise pure ε.")
+        raise InputError(
+            "An (ε, δ) guarantee with so large an ε implies nothing about replacing; use pure ε."
+        )
     return Fraction(math.exp(float(x))) * (1 + Fraction(1, 2**40))  # float errors: below 700 parts in 2^52
 
 
 @dataclass(frozen=True)
 class Guarantee:
-    """A differential-privacy promise.
+    """A differential-privacy guarantee.
 
-    Build one with :meth:`pure`, :meth:`approximate` or :meth:`zcdp`. ``a + b`` is the promise of releasing
-    both (sequential composition); :meth:`parallel` is the promise of releasing from disjoint units.
+    Build one with :meth:`pure`, :meth:`approximate` or :meth:`zcdp`. ``a + b`` is the guarantee of
+    releasing both (sequential composition). :meth:`parallel` is that of releasing from disjoint units.
 
     >>> Guarantee.pure("0.5") + Guarantee.pure("0.25")
     Guarantee(ε = 3/4, add-remove one record)
@@ -67,7 +69,7 @@ class Guarantee:
     def approximate(
         cls, epsilon: Number, delta: Number, *, neighbours: Neighbours = "add-remove", unit: str = "record"
     ) -> Guarantee:
-        """(ε, δ)-differential privacy; δ = 0 is pure ε."""
+        """(ε, δ)-differential privacy, where δ = 0 is pure ε."""
         d = exact(delta, "delta")
         if not 0 <= d < 1:
             raise InputError(f"delta must be at least 0 and below 1, not {delta!r}.")
@@ -80,7 +82,7 @@ class Guarantee:
         return cls("zcdp", rho=positive(rho, "rho"), neighbours=neighbours, unit=unit)
 
     def __add__(self, other: Guarantee) -> Guarantee:
-        """Sequential composition. Promises of different kinds are converted only when that loses nothing."""
+        """Sequential composition. Kinds are converted only when that loses nothing."""
         self._require_same_setting(other)
         if self.kind == other.kind == "zcdp":
             return replace(self, rho=self.rho + other.rho)
@@ -89,37 +91,42 @@ class Guarantee:
             if b.kind == "pure":  # ε-DP implies ε²/2-zCDP (Bun and Steinke 2016, Proposition 1.4)
                 return replace(a, rho=a.rho + b.epsilon**2 / 2)
             raise InputError(
-                "A ρ-zCDP promise and an (ε, δ) promise have no exact sum. Convert the first with "
+                "A ρ-zCDP guarantee and an (ε, δ) guarantee have no exact sum. Convert the first with "
                 "to_approximate(delta), or keep the two in separate budgets."
             )
         delta = self.delta + other.delta
         if delta >= 1:
-            raise InputError("The deltas add up to 1 or more: together these releases promise nothing.")
+            raise InputError("The deltas add up to 1 or more, so together these releases guarantee nothing.")
         kind: Kind = "pure" if delta == 0 else "approximate"
         return replace(self, kind=kind, epsilon=self.epsilon + other.epsilon, delta=delta)
 
     def parallel(self, other: Guarantee) -> Guarantee:
-        """The promise of two releases from disjoint sets of units: one unit is in one of them, so the larger.
+        """The guarantee of two releases from disjoint sets of units.
 
-        Refused under replace neighbours: a unit may move from one part to the other, and a promise about replacing
-        a unit says nothing about one that disappears. Promise add-remove for the parts, and use :meth:`replacing`.
+        One unit is in one of them, so it is the larger of the two.
+
+        Refused under replace neighbours: a unit may move from one part to the other, and a replace
+        guarantee says nothing about a unit that disappears. Guarantee add-remove for the parts, and use
+        :meth:`replacing`.
         """
         self._require_same_setting(other)
         if adjacency(self.neighbours).exchanges:
             raise InputError(
-                "Under 'replace' a unit may move from one part to the other, which neither promise covers. "
-                "Promise 'add-remove' for each part; replacing() says what follows."
+                "Under 'replace' a unit may move from one part to the other, which neither guarantee covers. "
+                "Use 'add-remove' for each part; replacing() says what follows."
             )
         if self.kind == other.kind == "zcdp":
             return replace(self, rho=max(self.rho, other.rho))
         if "zcdp" in (self.kind, other.kind):
-            raise InputError("Parallel releases must promise the same kind: both zCDP or neither.")
+            raise InputError("Parallel releases need guarantees of one kind: both zCDP or neither.")
         delta = max(self.delta, other.delta)
         kind: Kind = "pure" if delta == 0 else "approximate"
         return replace(self, kind=kind, epsilon=max(self.epsilon, other.epsilon), delta=delta)
 
     def replacing(self) -> Guarantee:
-        """What an add-remove promise says about replacing a unit: a removal and an addition, a group of two.
+        """The replace-one guarantee that an add-remove guarantee implies.
+
+        Replacing a unit is a removal and an addition, which is group privacy for a group of two.
 
         2ε; (2ε, δ(1 + e^ε)), rounded up; 4ρ (Bun and Steinke 2016, Proposition 1.9).
 
@@ -129,23 +136,25 @@ class Guarantee:
         self._require_adding()
         delta = self.delta * (1 + _exp_above(self.epsilon)) if self.delta else self.delta
         if delta >= 1:
-            raise InputError(f"Replacing a unit would have δ above 1: {self} promises too little for that.")
+            raise InputError(f"Replacing a unit would have δ above 1: {self} is too weak for that.")
         return replace(self, neighbours="replace", epsilon=2 * self.epsilon, delta=delta, rho=4 * self.rho)
 
     def for_replacing(self) -> Guarantee:
-        """The add-remove promise from which this replace promise follows by :meth:`replacing`.
+        """The add-remove guarantee that implies this replace guarantee.
+
+        See :meth:`replacing`.
 
         >>> Guarantee.zcdp(1, neighbours="replace").for_replacing()
         Guarantee(ρ = 1/4, add-remove one record)
         """
         if self.neighbours != "replace":
-            raise InputError("for_replacing() starts from a promise about replacing a unit.")
+            raise InputError("for_replacing() starts from a guarantee about replacing a unit.")
         epsilon = self.epsilon / 2
         delta = self.delta / (1 + _exp_above(epsilon)) if self.delta else self.delta
         return replace(self, neighbours="add-remove", epsilon=epsilon, delta=delta, rho=self.rho / 4)
 
     def to_approximate(self, delta: Number) -> Guarantee:
-        """An (ε, δ) promise that follows from this one.
+        """An (ε, δ) guarantee that follows from this one.
 
         For ρ-zCDP: ε = ρ + 2·√(ρ·ln(1/δ)) (Bun and Steinke 2016, Proposition 1.3), rounded up.
         """
@@ -155,7 +164,7 @@ class Guarantee:
         if self.kind != "zcdp":
             if self.kind == "approximate" and d < self.delta:
                 raise InputError(
-                    f"This promise has δ = {float(self.delta):g}; it implies none with {delta!r}."
+                    f"This guarantee has δ = {float(self.delta):g}; it implies none with {delta!r}."
                 )
             return replace(self, kind="approximate", delta=max(d, self.delta))
         # float error of the formula is far below 1e-9 relative; the factor keeps the bound on the safe side
@@ -164,7 +173,7 @@ class Guarantee:
         return replace(self, kind="approximate", epsilon=epsilon, delta=d, rho=Fraction(0))
 
     def within(self, budget: Guarantee) -> bool:
-        """Whether this promise is at least as strong as ``budget`` (same setting, no larger numbers)."""
+        """Whether this guarantee is at least as strong as ``budget``."""
         self._require_same_setting(budget)
         if budget.kind == "zcdp":
             if self.kind == "approximate":
@@ -175,13 +184,13 @@ class Guarantee:
 
     def _require_adding(self) -> None:
         if self.neighbours != "add-remove":
-            raise InputError("replacing() starts from a promise about adding or removing a unit.")
+            raise InputError("replacing() starts from a guarantee about adding or removing a unit.")
 
     def _require_same_setting(self, other: Guarantee) -> None:
         if (self.neighbours, self.unit) != (other.neighbours, other.unit):
             raise InputError(
-                f"These promises are about different things: {self.neighbours} one {self.unit} and "
-                f"{other.neighbours} one {other.unit}. Only promises of one setting can be combined."
+                f"These guarantees are for different neighbours or units: {self.neighbours} one {self.unit} and "
+                f"{other.neighbours} one {other.unit}. Only guarantees for the same ones can be combined."
             )
 
     def _measure(self) -> str:

@@ -58,7 +58,9 @@ def normal_density_bracket(x: Fraction, bits: int) -> tuple[int, int]:
 
 
 def mills_bracket(t: Fraction, bits: int) -> tuple[int, int]:
-    """A bracket of Mills' ratio Φ(−t)/φ(t), at most two units wide, for t of at least about 1.
+    """A bracket of Mills' ratio Φ(−t)/φ(t), at most two units wide.
+
+    For t of at least about 1.
 
     Laplace's continued fraction ``1/(t + 1/(t + 2/(t + 3/(t + …))))``. The part left out lies between 0 and
     n/t, and each step back falls in the other bound, so intervals stay guaranteed; they shrink because each
@@ -80,7 +82,9 @@ def mills_bracket(t: Fraction, bits: int) -> tuple[int, int]:
 
 
 def log_bracket(x: Fraction, bits: int) -> tuple[int, int]:
-    """A bracket of ``ln x`` for x > 0, from ``ln x = k·ln 2 + 2·artanh((m − 1)/(m + 1))`` with x = 2ᵏ·m.
+    """A bracket of ``ln x`` for x > 0.
+
+    From ``ln x = k·ln 2 + 2·artanh((m − 1)/(m + 1))`` with x = 2ᵏ·m.
 
     >>> log_bracket(Fraction(10), 20)  # 2.302585… · 2**20
     (2414435, 2414436)

@@ -1,4 +1,6 @@
-"""The privacy unit: how many records it has, what neighbours are, and what follows for a mechanism.
+"""The privacy unit, its records and its neighbours.
+
+What follows from them for a mechanism is computed here too.
 
 A *step* adds or removes one record of one unit. A unit with up to ``contributions`` records is as many steps
 away from its absence, and replacing it is a removal and an addition, twice as many. A mechanism that loses at
@@ -69,7 +71,9 @@ class Unit:
     def guarantee(
         self, epsilon: Number | None = None, delta: Number | None = None, rho: Number | None = None
     ) -> Guarantee:
-        """The guarantee asked for: ``rho``, or ``epsilon`` with or without ``delta``.
+        """The guarantee with these parameters for this unit.
+
+        Give ``rho``, or ``epsilon`` with or without ``delta``.
 
         >>> Unit(name="person").guarantee(epsilon="0.5")
         Guarantee(ε = 1/2, add-remove one person)

@@ -50,7 +50,10 @@ def _bit_length(number: Int) -> Int:
 
 @kernel
 def _upper(high: Word, low: Word, terms: Int) -> tuple[Word, Word]:
-    """An upper bound of the true sum of ``terms`` weights whose lower bounds add up to (high, low)."""
+    """An upper bound of a sum of weights with known lower bounds.
+
+    The lower bounds of the ``terms`` weights add up to (high, low).
+    """
     more_high, more_low = shift_right(high, low, CLOSENESS)
     more_low += np.uint64(2 * terms + 1)
     if more_low < np.uint64(2 * terms + 1):
@@ -122,7 +125,10 @@ def _add_up(
 
 @kernel
 def _place(high: Word, low: Word, sums: Words, size: Int) -> Int:
-    """The candidate of a uniform in ``[u, u + 1)``, or ABOVE_TOTAL, or BETWEEN_BOUNDS if that is open."""
+    """The candidate of a uniform in ``[u, u + 1)``.
+
+    ABOVE_TOTAL if it lies above all sums, BETWEEN_BOUNDS if that is still open.
+    """
     first, last = 0, size
     while first < last:
         middle = (first + last) // 2
@@ -150,7 +156,9 @@ def choose_segments(
     pending: Words,
     state: Ints,
 ) -> Int:
-    """Choose in every segment from where ``state`` stands; say why it stopped.
+    """Choose in every segment, starting at ``state``.
+
+    Returns why it stopped.
 
     ``counts`` may be empty: every multiplicity is then 1. There is one mantissa and place for each segment,
     or one for all. A stop between two uniforms loses nothing, since the sums do not depend on them; an

@@ -26,7 +26,10 @@ _1, _11, _32 = np.uint64(1), np.uint64(11), np.uint64(32)
 
 @kernel(steps=lambda *_: 1)
 def put(values: Ints, proposal: Int, sign: Int, places: Int, state: Ints) -> None:
-    """Store an accepted proposal: signed, and rounded if it is continuous. Minus zero is not stored."""
+    """Store an accepted proposal with its sign.
+
+    Continuous values are rounded. Minus zero is not stored.
+    """
     if places == 0:
         if sign == 1 and proposal == 0:
             return

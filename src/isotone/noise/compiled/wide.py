@@ -62,7 +62,10 @@ def shift_right(high: Word, low: Word, places: Int) -> tuple[Word, Word]:
 
 @kernel
 def shift_left(high: Word, low: Word, places: Int) -> tuple[Word, Word]:
-    """A 128-bit integer shifted left by ``places >= 0``; bits beyond 128 are lost."""
+    """A 128-bit integer shifted left by ``places >= 0``.
+
+    Bits beyond 128 are lost.
+    """
     if places == 0:
         return high, low
     if places < 64:

@@ -1,1 +1,1 @@
-"""Extended bipartitions of an order: counting them and drawing them uniformly."""
+"""Count and draw the extended bipartitions of an order."""

@@ -1,4 +1,4 @@
-"""Extended bipartitions of an order: how many there are, and how to turn random words into uniform ones.
+"""The number of extended bipartitions, and uniform draws from random words.
 
 An *extended bipartition* of P is a split of its elements in two sides, A and B, with a linear extension of
 each side. The cones that tile the noise of :class:`isotone.counts.PosetMechanism` correspond to them one to

@@ -1,4 +1,6 @@
-"""Expected squares of the noise, element by element, from the tables: no simulation.
+"""Expected squares of the noise at each element, without simulation.
+
+They are computed from the tables of extended bipartitions.
 
 In an extended bipartition let i(x) be the place of the last element of side A that is at most x, and j(x) the
 same on side B. The noise at x, at rate 1, has the expected square ``E[i(i+1) + j(j+1) - 2ij]``
@@ -31,7 +33,10 @@ Floats = NDArray[np.float64]
 
 
 def expected_squares(tables: Tables) -> Floats | None:
-    """``E[(i - j)² + i + j]`` for each element, over uniform extended bipartitions; None with prime blocks."""
+    """``E[(i - j)² + i + j]`` for each element over uniform extended bipartitions.
+
+    None if the order has prime blocks.
+    """
     tree = tables.steps.tree
     if np.any(tree[:, 0] == PRIME):
         return None
@@ -66,7 +71,10 @@ def _interleaving(size: int) -> Floats:
 
 
 def _at_points(polynomials: Floats) -> Floats:
-    """For each of k unrelated elements with a on side A: it is one of them, at place 1, with probability a/k."""
+    """The step for k unrelated elements with a on side A.
+
+    Each element is one of them, at place 1, with probability a/k.
+    """
     size = len(polynomials) - 1
     on_a = np.arange(size + 1) / size
     c0, c1, c2, c3, c4, _ = polynomials.T
@@ -75,7 +83,10 @@ def _at_points(polynomials: Floats) -> Floats:
 
 
 def _at_chain(polynomials: Floats) -> Floats:
-    """For the j-th of a chain of k with a on side A: r is hypergeometric, and s = j - r."""
+    """The step for the j-th element of a chain of k with a on side A.
+
+    r is hypergeometric, and s = j - r.
+    """
     size = len(polynomials) - 1
     a = np.arange(size + 1.0)
     b = size - a
@@ -90,7 +101,10 @@ def _at_chain(polynomials: Floats) -> Floats:
 def _pass_on(
     numbers: Numbers, left: Ints, right: Ints, given: Floats, to_left: Floats, to_right: Floats, shift: Int64
 ) -> None:
-    """Split the polynomials of a step between its two parts; if they are stacked, shift those of the right."""
+    """Split the polynomials of a step between its two parts.
+
+    If the parts are stacked, those of the right are shifted.
+    """
     i, ni, j, nj = left[4], left[1], right[4], right[1]
     weight = np.empty(ni + 1)
     for a in range(ni + nj + 1):

@@ -105,7 +105,10 @@ def _convolve(table: Ints, i: Int64, ni: Int64, j: Int64, nj: Int64, out: Int64,
 
 @kernel
 def _weigh(table: Ints, tree: Ints, modules: Ints, states: Int64, out: Int64, p: Int64) -> None:
-    """The table of a prime block: words by their last letter, then splits; see :mod:`.bipartition_words`."""
+    """The table of a prime block.
+
+    Words by their last letter, then splits. See :mod:`.bipartition_words`.
+    """
     k = modules.shape[0]
     words, count = np.zeros(states, np.int64), np.zeros(k, np.int64)
     words[0], used = 1, np.int64(0)

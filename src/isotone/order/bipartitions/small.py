@@ -45,7 +45,9 @@ Sides = tuple[list[int], list[int]]
 
 
 def is_small(P: Poset) -> bool:
-    """Whether the order is small; its elements and relations decide, nothing else.
+    """Whether the order is small.
+
+    Only its elements and relations decide.
 
     >>> from isotone.order import Poset
     >>> is_small(Poset.chain(range(100))), is_small(Poset.chain(range(101)))
@@ -65,7 +67,10 @@ class Part(ABC):
 
     @abstractmethod
     def draw(self, a: int, choose: Choose) -> Sides:
-        """A uniform extended bipartition with ``a`` elements on side A: both sides, ascending."""
+        """A uniform extended bipartition with ``a`` elements on side A.
+
+        Returns both sides, ascending.
+        """
 
 
 class Point(Part):
@@ -120,7 +125,9 @@ class Row(Part):
 
 
 class Block(Part):
-    """A prime block: parts related as ``above`` says, through words over the parts.
+    """A prime block, drawn through words over its parts.
+
+    The parts are related as ``above`` says.
 
     A state says how many letters of each part a word has. ``words[state]`` counts the words in which all
     letters of a part come before all letters of any part above it.
@@ -213,7 +220,9 @@ def part_of(P: Poset) -> Part:
 
 
 def draw_small(part: Part, choose: Choose) -> Sides:
-    """A uniform extended bipartition: sides A and B as positions, each ascending.
+    """A uniform extended bipartition.
+
+    Returns sides A and B as positions, each ascending.
 
     ``choose`` must be exact, since a release rests on it.
 

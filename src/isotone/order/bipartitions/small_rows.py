@@ -26,7 +26,10 @@ CHUNK = 1 << 13
 
 
 class SmallRows:
-    """Simulates extended bipartitions of one part; the float tables are made once."""
+    """Simulate extended bipartitions of one part.
+
+    The float tables are made once.
+    """
 
     def __init__(self, part: Part, weights: list[int] | None = None) -> None:
         """``weights`` are those of the sizes of side A; without them all draws are equally likely."""
@@ -34,7 +37,10 @@ class SmallRows:
         self._maker = _maker(part)
 
     def draw(self, size: int, rng: np.random.Generator) -> tuple[NDArray[np.int32], Ints]:
-        """``size`` draws: positions, side A first and each side ascending, and the sizes of side A."""
+        """Simulate ``size`` extended bipartitions.
+
+        Returns positions, side A first and each side ascending, and the sizes of side A.
+        """
         elements = np.array(self._maker.elements, np.int32)
         orders, sizes = np.empty((size, elements.size), np.int32), np.empty(size, np.int64)
         for start in range(0, size, CHUNK):
@@ -166,7 +172,10 @@ def _others(makers: list[_Maker], shares: Ints) -> Ints:
 def _filled(
     makers: list[_Maker], shares: Ints, word_a: Letters, word_b: Letters, rng: np.random.Generator
 ) -> tuple[Bools, Ints]:
-    """The rows of the whole: the r-th element of a part on a side stands at the r-th letter of that part."""
+    """The rows of the whole order, from those of its parts.
+
+    The r-th element of a part on a side stands at the r-th letter of that part.
+    """
     sides: list[Bools] = []
     places: list[Ints] = []
     sorted_a, sorted_b = (np.argsort(word, axis=1, kind="stable") for word in (word_a, word_b))

@@ -1,4 +1,6 @@
-"""Drawing through a prime block: its split by modules, then a word for each side.
+"""Draw through a prime block.
+
+First its split by modules, then a word for each side.
 
 Words in, choices out, as in :mod:`.bipartition_walk`, of which this is a part.
 """
@@ -73,7 +75,10 @@ def spell(
     spare: Places,
     ends: Ints,
 ) -> bool:
-    """Give each module its places on both sides, by a uniform word for each; False in an excess."""
+    """Give each module its places by a uniform word for each side.
+
+    Returns False in an excess.
+    """
     first, stop, at = blocks[b, 0], blocks[b + 1, 0], blocks[b, 2]
     for side in range(2):
         start, size, state = (pa, size_a, split) if side == 0 else (pb, size_b, blocks[b, 1] - 1 - split)

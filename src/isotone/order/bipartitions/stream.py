@@ -55,7 +55,10 @@ def settle_walk(cursor: Ints) -> None:
 
 @kernel(leaf=True)
 def rewind(cursor: Ints) -> None:
-    """Go back to the start of the present walk; the status stays, for the caller to read."""
+    """Go back to the start of the present walk.
+
+    The status stays, for the caller to read.
+    """
     cursor[HELD], cursor[ASKED], cursor[POSITION] = 0, 0, cursor[START]
 
 
@@ -85,7 +88,10 @@ def bits(words: Stream, cursor: Ints, count: Int64) -> Int64:
 
 @kernel(leaf=True)
 def below(words: Stream, cursor: Ints, n: Int64) -> Int64:
-    """A uniform integer below ``n``, which is below 2^31 (Lemire 2019: multiply, keep the high half)."""
+    """A uniform integer below ``n``, which is below 2^31.
+
+    Multiply and keep the high half (Lemire 2019).
+    """
     product = _half(words, cursor) * np.int64(n)
     low = product & 0xFFFFFFFF
     if low < n:
@@ -109,7 +115,10 @@ def in_tail(words: Stream, cursor: Ints, rest: Int64, gap: Int64) -> bool:
 
 @kernel(leaf=True)
 def last_unit_kept(words: Stream, cursor: Ints, r: Int64, exact: Int64, gap: Int64) -> bool:
-    """Whether unit r of the share of ``exact`` in units of 2^gap is kept: only the last may have an excess."""
+    """Whether unit r of the share of ``exact`` in units of 2^gap is kept.
+
+    Only the last unit may have an excess.
+    """
     if gap <= 0 or r < share(exact, gap) - 1:
         return True
     return in_tail(words, cursor, exact - (r << gap) if gap <= 61 else exact, gap)
@@ -131,7 +140,10 @@ def locate(cumulative: Ints, low: Int64, high: Int64, r: Int64) -> Int64:
 def certain(
     words: Stream, cursor: Ints, answers: NDArray[np.int8], step: Int64, a: Int64, state: Int64
 ) -> bool:
-    """Decide a question that is almost surely yes: without asking, but for a slice of the probability."""
+    """Decide a question whose answer is almost surely yes.
+
+    Nothing is computed for it except in a small slice of the probability.
+    """
     if bits(words, cursor, SLICE) != 0:
         return True
     if cursor[ASKED] < answers.size:

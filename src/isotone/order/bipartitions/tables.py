@@ -93,7 +93,9 @@ class Tables:
 
 
 def within_reach(P: Poset, reach: int = REACH) -> bool:
-    """Whether the tables of ``P`` can be built: no prime block has more than ``reach`` states.
+    """Whether the tables of ``P`` can be built.
+
+    They can if no prime block has more than ``reach`` states.
 
     >>> from isotone.order import Poset
     >>> within_reach(Poset.chain("abc"))
@@ -103,7 +105,10 @@ def within_reach(P: Poset, reach: int = REACH) -> bool:
 
 
 def tables(P: Poset, reach: int = REACH) -> Tables:
-    """The tables of ``P``; refused if a prime block has more than ``reach`` states."""
+    """The tables of ``P``.
+
+    Raises an error if a prime block has more than ``reach`` states.
+    """
     program = steps(P)
     if not program.within(reach):
         raise InputError(
@@ -146,7 +151,10 @@ def loosened(made: Tables) -> Tables:
 
 @kernel(steps=lambda numbers, left, right, out: int(left[1] + 1) * int(right[1] + 1))
 def _convolve(numbers: Numbers, left: Ints, right: Ints, out: Int64) -> None:
-    """Entry a of the result: the sum over k of entry k of the left and entry a - k of the right table."""
+    """Convolve two tables.
+
+    Entry a is the sum over k of entry k of the left and entry a - k of the right table.
+    """
     i, ni, j, nj = left[4], left[1], right[4], right[1]
     for a in range(ni + nj + 1):
         low, high = max(0, a - nj), min(a, ni)
@@ -163,7 +171,10 @@ def _convolve(numbers: Numbers, left: Ints, right: Ints, out: Int64) -> None:
 
 @kernel(steps=lambda numbers, source, out, n, factor: n)
 def _rescale(numbers: Numbers, source: Int64, out: Int64, n: Int64, factor: Numbers) -> None:
-    """Entry a of the result: entry a of the source times factor a times factor n - a."""
+    """Rescale a table by factors.
+
+    Entry a is entry a of the source times factor a times factor n - a.
+    """
     for a in range(n + 1):
         numbers[out + a] = product_up(product_up(numbers[source + a], factor[a]), factor[n - a])
 

@@ -49,7 +49,9 @@ _MANY = 2**62
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """The steps, earlier ones first; the last makes the counted table of the whole order.
+    """The steps that build the tables, earlier ones first.
+
+    The last makes the counted table of the whole order.
 
     ``tree`` has a row (kind, size, left, right, start) for each step: the entries of its table take the
     places ``start … start + size`` of one array; ``left`` and ``right`` are earlier steps. For POINTS and
@@ -134,7 +136,10 @@ class _Draft:
         return self.add(kind, self.size(left) + self.size(right), left, right)
 
     def series(self, node: Series, made: dict[Node, int]) -> int:
-        """Neighbouring elements become one chain; then the parts are stacked by halves."""
+        """Stack the parts by halves.
+
+        Neighbouring single elements first become one chain.
+        """
         parts: list[int] = []
         run: list[int] = []
         for child in node.children:
@@ -156,7 +161,10 @@ class _Draft:
         return self.join(STACK, self._stack(parts[:half]), self._stack(parts[half:]))
 
     def parallel(self, node: Parallel, made: dict[Node, int]) -> int:
-        """Single elements become one set of points; then the two smallest parts are joined, again and again."""
+        """Join the two smallest parts repeatedly.
+
+        Single elements first become one set of points.
+        """
         loose = [child.index for child in node.children if isinstance(child, Leaf)]
         parts = [self.points(loose)] if loose else []
         inner = [child for child in node.children if not isinstance(child, Leaf)]

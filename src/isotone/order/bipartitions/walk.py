@@ -1,4 +1,4 @@
-"""From a stream of 64-bit words to extended bipartitions: a deterministic walk through the tables.
+"""A deterministic walk from 64-bit words to extended bipartitions.
 
 Uniform independent words in give exactly uniform extended bipartitions out (docs/theory/counts.md,
 section 6), whether the words come from the operating system for a release or from a seeded generator for a
@@ -59,7 +59,9 @@ def walks(
     orders: Places,
     sizes: Ints,
 ) -> Int64:
-    """Fill the rows of ``orders`` with extended bipartitions; returns how many before it had to stop.
+    """Fill the rows of ``orders`` with extended bipartitions.
+
+    Returns how many were made before it had to stop.
 
     Row r has side A, ascending, in its first ``sizes[r]`` places, then side B. A walk that puts a pair
     ``dropped[k]`` = (lower, upper) in the wrong order on one side is not kept: so an order is drawn from
@@ -119,7 +121,9 @@ def _walk(
     flags: NDArray[np.int8],
     out: Places,
 ) -> Int64:
-    """One walk: the size of side A, or -1 if it ended in an excess or had to stop.
+    """Walk once through the tables.
+
+    Returns the size of side A, or -1 if the walk ended in an excess or had to stop.
 
     Step v is given ``assigned[v, 0]`` places of side A, listed in ``places`` from ``assigned[v, 1]`` on, and
     for its other elements places of side B, listed from ``assigned[v, 2]`` on; both in ascending order.
@@ -214,7 +218,10 @@ def _split(
     nj: Int64,
     a: Int64,
 ) -> Int64:
-    """How many of the a elements on side A belong to the table at i, the others to that at j; or -1."""
+    """How many of the a elements on side A belong to the table at i.
+
+    The others belong to the table at j. Returns -1 if the walk has to end.
+    """
     number = numbers[at]
     unit = exponent(number) - shift(number)
     r = below(words, cursor, mantissa(number)) << shift(number)
@@ -267,7 +274,10 @@ def _arrange(
     spare: Places,
     out: Places,
 ) -> None:
-    """Put the elements in random order: the first ``a`` on side A, the others on side B."""
+    """Put the elements in random order.
+
+    The first ``a`` go to side A, the others to side B.
+    """
     for k in range(count):
         spare[k] = elements[start + k]
     for k in range(count - 1, -1, -1):

@@ -1,4 +1,4 @@
-"""Prime blocks: words over the modules, and the weights of their splits.
+"""Words over the modules of prime blocks, and the weights of their splits.
 
 In a prime block with modules of sizes m_1, …, m_k, the order of one side is a word that says, place by place,
 which module the element comes from. A *state* is a vector (a_1, …, a_k), 0 <= a_i <= m_i, kept as one number;
@@ -64,7 +64,10 @@ class Words:
 
 
 def words_of_blocks(steps: Steps) -> Words:
-    """The words of all prime blocks; their splits are weighed later, when the modules have tables."""
+    """The words of all prime blocks.
+
+    Their splits are weighed later, when the modules have tables.
+    """
     states, classes = steps.blocks[-1, 2:]
     words, last = np.empty(states, np.int64), np.empty(states, np.int32)
     for b in range(len(steps.blocks) - 1):
@@ -77,7 +80,10 @@ def words_of_blocks(steps: Steps) -> Words:
 
 @kernel
 def last_letters(used: Int64, module: Ints, first: Int64) -> Int64:
-    """The letters, as bits, that can be last in a word with the letters ``used``; letter 0 is row ``first``."""
+    """The letters that can be last in a word with the letters ``used``.
+
+    They are bits, and letter 0 is row ``first``.
+    """
     possible, rest, i = np.int64(0), used, 0
     while rest > 0:
         if rest & 1 and module[first + i, 2] & used == 0:
@@ -89,7 +95,10 @@ def last_letters(used: Int64, module: Ints, first: Int64) -> Int64:
 
 @kernel(steps=lambda module, words, last: words.size * module.shape[0])
 def _count_words(module: Ints, words: Numbers, last: NDArray[np.int32]) -> None:
-    """Fill ``g``: of each state the sum over the letters that can be last, rounded up."""
+    """Fill ``g`` with the number of words of each state, rounded up.
+
+    It is a sum over the letters that can be last.
+    """
     count = np.zeros(module.shape[0], np.int64)
     used = np.int64(0)
     words[0], last[0] = ONE, 0
@@ -119,7 +128,10 @@ def _count_words(module: Ints, words: Numbers, last: NDArray[np.int32]) -> None:
 def split_weight(
     tree: Ints, blocks: Ints, b: Int64, module: Ints, numbers: Numbers, g: Numbers, state: Int64
 ) -> Int64:
-    """The rounded-up weight of one split of block b, as :func:`_weights` has it."""
+    """The rounded-up weight of one split of block b.
+
+    See :func:`_weights`.
+    """
     product, rest = np.int64(ONE), state
     for i in range(blocks[b + 1, 0] - 1, blocks[b, 0] - 1, -1):
         product = product_up(product, numbers[tree[module[i, 0], 4] + rest // module[i, 3]])

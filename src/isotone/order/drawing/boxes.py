@@ -43,7 +43,10 @@ PAGE = np.array([760.0, 500.0])  # what a picture without a given axis should no
 
 @dataclass(frozen=True)
 class Box:
-    """The text of an element: lines of its name, then of its value, and its size ``(width, height)``."""
+    """The text of an element and its size ``(width, height)``.
+
+    Lines of its name, then of its value.
+    """
 
     name: str
     value: str
@@ -73,7 +76,10 @@ def compose(
     page: Floats,
     measure: Measure,
 ) -> Picture:
-    """The picture of an order that can best be read on the page; see :meth:`isotone.order.Poset.plot`."""
+    """The picture of an order that can best be read on the page.
+
+    See :meth:`isotone.order.Poset.plot`.
+    """
     if direction not in (None, "up", "left"):
         raise InputError(
             f"direction must be 'up', 'left' or None (whichever reads better), not {direction!r}."
@@ -171,7 +177,10 @@ def _pictures(diagrams: list[Diagram], boxes: list[Box], way: Direction) -> Iter
 
 
 def _turned(placed: Placed, boxes: list[Box], way: Direction) -> Picture:
-    """Coordinates (x, y) from (across, along): greater elements above, or to the left."""
+    """Coordinates (x, y) from (across, along).
+
+    Greater elements are above, or to the left.
+    """
 
     def turn(points: Floats) -> Floats:
         if way == "up":
@@ -186,7 +195,9 @@ def _turned(placed: Placed, boxes: list[Box], way: Direction) -> Picture:
 
 
 def curve(route: Floats, along: int) -> list[tuple[Literal["move", "line", "bend"], Floats]]:
-    """A path through the corners of a route: straight on levels, an S between them.
+    """A path through the corners of a route.
+
+    Straight on levels, an S between them.
 
     A bend comes with its two control points and its end.
     """

@@ -24,7 +24,10 @@ def hasse_svg(
     labels: Mapping[Any, str] | None = None,
     title: str = "Hasse diagram",
 ) -> str:
-    """The diagram that :meth:`isotone.order.Poset.plot` draws, as an SVG element."""
+    """The Hasse diagram as an SVG element.
+
+    The same diagram as :meth:`isotone.order.Poset.plot`.
+    """
     found = compose(poset, values, labels, None, PAGE, text_width)
     font = 1.2 * max(found.font(PAGE), USUAL_FONT)  # readable on a screen
     width, height = (found.extent + 2 * _MARGIN) * font

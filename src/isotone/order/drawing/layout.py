@@ -1,4 +1,6 @@
-"""Where the elements of a Hasse diagram go: levels by height, few crossings, straight lines.
+"""The layout of a Hasse diagram.
+
+Levels by height, few crossings, straight lines.
 
 Coordinates are *across* a level and *along* the levels; a picture may let "along" run upward or sideways.
 After Sugiyama, Tagawa and Toda (1981): relations that skip levels bend at a point on every level between;
@@ -31,7 +33,9 @@ _BEND_WIDTH = 0.4
 
 @dataclass(frozen=True)
 class Diagram:
-    """A connected diagram without coordinates: what is on each level, from left to right.
+    """A connected diagram without coordinates.
+
+    It says what is on each level, from left to right.
 
     Points below ``len(elements)`` are elements, the others bends. ``segments`` join neighbouring levels.
     """
@@ -98,7 +102,9 @@ def _levelled(poset: Poset, elements: tuple[int, ...]) -> Diagram:
 
 
 def _untangled(diagram: Diagram) -> Diagram:
-    """Sort the levels in sweeps up and down; keep the arrangement with the fewest crossings.
+    """Sort the levels in sweeps up and down.
+
+    The arrangement with the fewest crossings is kept.
 
     The sweeps start from the points as listed and from the points as a walk along the lines meets them.
     """
@@ -150,7 +156,10 @@ def _neighbours(diagram: Diagram) -> tuple[list[list[int]], list[list[int]]]:
 
 
 def _sorted_by_neighbours(row: list[int], rank: dict[int, int], sides: list[list[int]]) -> list[int]:
-    """Sort a level by the mean rank of neighbours; points without neighbours keep their places."""
+    """Sort a level by the mean rank of neighbours.
+
+    Points without neighbours keep their places.
+    """
     fixed = {k: point for k, point in enumerate(row) if not sides[point]}
     moving = [point for point in row if sides[point]]
     moving.sort(key=lambda point: sum(rank[other] for other in sides[point]) / len(sides[point]))
@@ -214,7 +223,10 @@ def place(diagram: Diagram, sizes: Floats, gap: float, level_gap: float) -> Plac
 
 
 def _route(route: tuple[int, ...], across: Floats, lanes: Floats, centres: Floats, own: Floats) -> Floats:
-    """The corners of a line: from box to box, straight through each level it meets."""
+    """The corners of a line from box to box.
+
+    It is straight through each level it meets.
+    """
     lower, upper = route[0], route[-1]
     along = lanes[list(route)].copy()
     along[0, 0] = centres[lower, 1] + own[lower, 1] / 2

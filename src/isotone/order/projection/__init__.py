@@ -1,1 +1,4 @@
-"""Isotonic regression: least squares onto the monotone functions on an order."""
+"""Isotonic regression on a partial order.
+
+The least-squares projection onto the monotone functions on an order.
+"""

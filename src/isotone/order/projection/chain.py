@@ -1,4 +1,4 @@
-"""Isotonic regression on a chain: pool adjacent violators.
+"""Isotonic regression on a chain by pooling adjacent violators.
 
 Definition: given values ``y`` and weights ``w > 0`` along a chain, the nondecreasing ``f`` that minimises
 ``Σ w (f − y)²``. Complexity: O(n). Reference: Barlow, Bartholomew, Bremner and Brunk 1972, chapter 1.

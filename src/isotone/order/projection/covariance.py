@@ -77,7 +77,10 @@ def _differences(plus: _Ints, minus: _Ints, vectors: _Floats) -> _Floats:
 
 
 def _constraints(P: Poset, low: float, high: float) -> tuple[_Ints, _Ints, _Floats]:
-    """Every constraint as ``f[plus] − f[minus] ≥ floor``; position n stands for the constant 0."""
+    """Every constraint as ``f[plus] − f[minus] ≥ floor``.
+
+    Position n stands for the constant 0.
+    """
     pairs = P.cover_pairs
     size = len(P)
     minimal = (
@@ -152,7 +155,9 @@ def _delete_row(factor: _Floats, size: int, gone: int) -> None:
 def _dual_active_set(
     plus: _Ints, minus: _Ints, scale: _Floats, pull: _Floats, slack: _Floats, steps: int
 ) -> tuple[bool, _Ints, _Floats]:
-    """The active constraints at the optimum and their multipliers; False if ``steps`` were not enough.
+    """The active constraints at the optimum and their multipliers.
+
+    The first value is False if ``steps`` were not enough.
 
     Constraint k reads ``(f[plus] − f[minus]) / scale ≥ …``; row k of ``pull`` is Σ times its coefficients,
     and ``slack`` is by how much the starting point satisfies it. The factor is that of the covariance of

@@ -59,7 +59,10 @@ def project(
 def project_bottom_up(
     covers: NDArray[np.int64], values: NDArray[np.float64], weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """The projection for elements numbered along a linear extension; no checks."""
+    """The projection for elements numbered along a linear extension.
+
+    The input is not checked.
+    """
     if np.all(values[covers[:, 0]] <= values[covers[:, 1]]):
         return values.copy()
     offset = float(np.median(values))
@@ -68,7 +71,10 @@ def project_bottom_up(
 
 
 def _exactly_monotone(covers: NDArray[np.int64], fitted: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Remove violations of the size of a rounding error: raise each value to those below it."""
+    """Remove violations of the size of a rounding error.
+
+    Each value is raised to those below it.
+    """
     if np.all(fitted[covers[:, 0]] <= fitted[covers[:, 1]]):
         return fitted
     for below, above in covers[np.argsort(covers[:, 1], kind="stable")]:
@@ -104,7 +110,10 @@ def check_bounds(lower: float | None, upper: float | None) -> tuple[float, float
 
 
 def like(values: ArrayLike, result: NDArray[np.float64]) -> NDArray[np.float64]:
-    """``result`` in the array type of ``values``: what marks a simulated array must survive."""
+    """``result`` in the array type of ``values``.
+
+    A simulated array stays marked as simulated.
+    """
     if isinstance(values, np.ndarray) and type(values) is not np.ndarray:
         return result.view(type(values))
     return result
