@@ -106,7 +106,7 @@ def test_deltas_that_add_up_to_one_promise_nothing():
 
 
 def test_promises_about_different_units_do_not_combine():
-    with pytest.raises(InputError, match="different things"):
+    with pytest.raises(InputError, match="different neighbours or units"):
         _ = Guarantee.pure(1, unit="person") + Guarantee.pure(1, unit="household")
 
 
