@@ -1,8 +1,10 @@
-"""A black-box audit: draw, learn an event that tells two neighbours apart, test it on fresh draws.
+"""A black-box audit.
+
+Draw, learn an event that distinguishes two neighbours, test it on fresh draws.
 
 Nothing is assumed about the mechanism but that it can be run. Half of the draws are for learning: a quarter trains
 scores, a quarter picks the best of them and its threshold. The other half, untouched so far, tests that one event: the
-bound holds with the stated confidence whatever was learned. The audit can prove that a promise is broken; it can never
+bound holds with the stated confidence whatever was learned. The audit can prove that a guarantee is broken; it can never
 prove that it is kept.
 """
 
@@ -32,7 +34,7 @@ _LEAST = 300
 
 @dataclass(frozen=True)
 class Finding:
-    """What an audit found: a lower bound on the privacy loss, beside what was claimed."""
+    """A lower bound on the privacy loss, with the claim."""
 
     claimed: float
     bound: float
@@ -44,7 +46,7 @@ class Finding:
 
     @property
     def broken(self) -> bool:
-        """Whether the promise is proved to be broken, at this confidence."""
+        """Whether the guarantee is proved to be broken, at this confidence."""
         return self.bound > self.claimed
 
     def __str__(self) -> str:
@@ -81,15 +83,15 @@ def audit(
         Anything with ``release(statistic)`` and a ``guarantee``, or a plain callable (then give ``claimed``), so that
         mechanisms of other libraries can be audited. Outputs are numbers, vectors of one length, or labels.
     statistic, neighbour
-        What the mechanism is run on: two inputs that the promise calls neighbours. Whether they are is not checked.
+        What the mechanism is run on: two inputs that the guarantee calls neighbours. Whether they are is not checked.
     trials
         Draws of each side. Half of them look for an event, half test it.
     claimed
-        The promise to test: pure, approximate or zCDP. Default: the mechanism's own.
+        The guarantee to test: pure, approximate or zCDP. Default: the mechanism's own.
     confidence
         The probability with which the bound is true, whatever the mechanism does.
     suspicions
-        Functions from outputs (one per row) to numbers that may tell the two sides apart, if you have an idea where the
+        Functions from outputs (one per row) to numbers that may distinguish the two sides, if you have an idea where the
         mechanism fails. They compete with the scores that the audit learns by itself; a bad one costs nothing.
     batch
         The mechanism is a callable that gives ``size`` outputs at once: ``mechanism(statistic, size)``.
@@ -140,7 +142,10 @@ def audit(
 
 
 def promise_of(mechanism: Any, claimed: Guarantee | None) -> Guarantee:
-    """What is to be tested: ``claimed``, or what the mechanism says of itself."""
+    """The guarantee to be tested.
+
+    It is ``claimed``, or what the mechanism says of itself.
+    """
     promise = claimed if claimed is not None else getattr(mechanism, "guarantee", None)
     if not isinstance(promise, Guarantee):
         raise InputError(
@@ -168,7 +173,10 @@ def _suspected(k: int, function: Callable[[Floats], ArrayLike]) -> Score:
 
 @dataclass(frozen=True)
 class _Event:
-    """That a score is at least a threshold, or (``turned``) at most; it should happen on the first side, or the second."""
+    """The event that a score is at least (or, ``turned``, at most) a threshold.
+
+    It should happen on the first side, or the second.
+    """
 
     score: Score
     threshold: float
@@ -187,7 +195,10 @@ class _Event:
 
 
 def _best_event(scores: list[Score], sides: Sides, promise: Guarantee, confidence: float) -> _Event:
-    """The event with the largest bound on these draws; they are not used again."""
+    """The event with the largest bound on these draws.
+
+    The draws are not used again.
+    """
     best, found = -np.inf, _Event(scores[0], 0.0, False, False)
     for score in scores:
         a, b = np.sort(score(sides.first)), np.sort(score(sides.second))

@@ -60,7 +60,7 @@ def rho_bound(p_low: float, q_high: float) -> float:
 
 
 def violates(promise: Guarantee, p_low: float, q_high: float) -> tuple[float, float]:
-    """The lower bound on the promise's number (ε or ρ), and the number that was promised."""
+    """The lower bound on ε or ρ, and the value that was claimed."""
     if promise.kind == "zcdp":
         return rho_bound(p_low, q_high), float(promise.rho)
     return epsilon_bound(p_low, q_high, float(promise.delta)), float(promise.epsilon)

@@ -72,7 +72,10 @@ def audit_count_mechanism(mechanism: Any, trials: int, progress: Progress) -> Au
 def _neighbouring_counts(
     mechanism: Any,
 ) -> Iterable[tuple[NDArray[np.int64], list[NDArray[np.int64]]]]:
-    """Counts, and counts that one unit can turn them into: a unit has the same record in all its contributions."""
+    """Counts, and neighbouring counts.
+
+    A unit has the same record in all its contributions.
+    """
     P, size = mechanism.P, mechanism.max_size or len(mechanism.P)
     longest = np.zeros(len(P), dtype=np.int64)
     longest[P.linear_order[::-1][:size]] = 1

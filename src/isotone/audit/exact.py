@@ -1,4 +1,6 @@
-"""An exact audit: where densities or probabilities are explicit, search for the output that reveals most, and print it.
+"""An exact audit from explicit densities or probabilities.
+
+It searches for the output with the largest privacy loss and prints it.
 
 The privacy loss at an output is the difference of two log densities (or log probabilities). Its largest value over
 outputs is searched from many starts; whatever is found is a true loss at a stated witness, so it is a lower bound that
@@ -28,7 +30,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ExactFinding:
-    """The largest privacy loss found, and where: two neighbours, and the output that tells most about them."""
+    """The largest privacy loss found, and where.
+
+    Two neighbours, and the output that reveals most about them.
+    """
 
     claimed: float
     loss: float
@@ -72,9 +77,9 @@ def audit_exact(
         for many outputs at once, one per row. Or has ``matrix()``, or is a matrix of transition probabilities: then all
         neighbouring rows and all outputs are compared, and no statistic is needed.
     statistic, neighbours
-        An input of the mechanism, and inputs that the promise calls its neighbours.
+        An input of the mechanism, and inputs that the guarantee calls its neighbours.
     claimed
-        The promise to test. Default: the mechanism's own. A promise with δ or ρ is tested if the noise is Gaussian.
+        The guarantee to test. Default: the mechanism's own. One with δ or ρ is tested if the noise is Gaussian.
 
     Examples
     --------

@@ -1,4 +1,6 @@
-"""Exact audits of Gaussian noise: the privacy of two normal laws with one covariance is known in closed form.
+"""Exact audits of Gaussian noise.
+
+The privacy of two normal laws with one covariance is known in closed form.
 
 Between two such laws at distance μ (in the norm of the inverse covariance) the log ratio of the densities is itself
 normal, with mean μ²/2 and variance μ². So ρ = μ²/2 (Bun and Steinke 2016), and (ε, δ) hold together exactly if
@@ -24,7 +26,10 @@ Floats = NDArray[np.float64]
 def gaussian_distance(
     log_density: Callable[..., Any], statistic: Any, neighbour: Any, rng: np.random.Generator
 ) -> float:
-    """The distance μ between the laws of the output for two inputs; refused if they are not normal."""
+    """The distance μ between the laws of the output for two inputs.
+
+    Raises an error if they are not normal.
+    """
     here, there = np.asarray(statistic, dtype=float), np.asarray(neighbour, dtype=float)
 
     def density(points: Floats, given: Any) -> Floats:

@@ -13,13 +13,16 @@ __all__ = ["AuditReport"]
 
 @dataclass(frozen=True)
 class AuditReport:
-    """What was found about one mechanism: by its density where there is one, and by draws."""
+    """What was found about one mechanism.
+
+    By its density where there is one, and by draws.
+    """
 
     findings: tuple[Finding | ExactFinding, ...]
 
     @property
     def broken(self) -> bool:
-        """Whether any finding proves the promise broken."""
+        """Whether any finding proves that the guarantee is broken."""
         return any(finding.broken for finding in self.findings)
 
     def plain(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""Scores that tell the outputs of two neighbours apart, learned from draws.
+"""Scores that distinguish the outputs of two neighbours, learned from draws.
 
-A score is any function of the output; the larger, the more it speaks for the first side. The best one is the log
+A score is any function of the output; the larger, the more likely is the first side. The best one is the log
 ratio of the two densities. It is approximated by counting, where outputs repeat; by counting in the cells in which
 coordinates have one order and one sign, where densities shaped by an order jump; by a logistic regression on features
 in which the log ratio of most mechanisms is linear; and by the binary places that floating point leaves behind.
@@ -76,7 +76,10 @@ def _counted(name: str, keys: Callable[[Floats], Ints], sides: Sides) -> Score:
 
 
 def _boxes(both: Floats) -> Callable[[Floats], Ints]:
-    """Keys of cells: single outputs where they repeat, else boxes between quantiles."""
+    """Keys of cells.
+
+    Single outputs where they repeat, otherwise boxes between quantiles.
+    """
     cells = max(4, int((len(both) / 40) ** (1 / both.shape[1])))
     edges: list[Floats] = []
     for column in both.T:
@@ -110,7 +113,10 @@ def _arrangement(first: Floats, second: Floats) -> Callable[[Floats], Ints]:
 
 
 def _one_by_one(sides: Sides) -> Score:
-    """The sum of the counted scores of single coordinates: right where these are independent."""
+    """The sum of the scores of single coordinates.
+
+    It is the right score where the coordinates are independent.
+    """
     parts: list[Score] = []
     for k in range(sides.first.shape[1]):
         column = Sides(sides.first[:, k : k + 1], sides.second[:, k : k + 1])
@@ -160,13 +166,19 @@ def _features(outputs: Floats, a: Floats, b: Floats) -> Floats:
 
 
 def _lowest_bits(outputs: Floats) -> Floats:
-    """The last bit of each number's significand: where floating point gives a mechanism away (Mironov 2012)."""
+    """The last bit of each number's significand.
+
+    Floating point can reveal the input there (Mironov 2012).
+    """
     bits = (np.ascontiguousarray(outputs).view(np.uint64) & np.uint64(1)).astype(float)
     return bits.sum(axis=1)
 
 
 def _finest_place(outputs: Floats) -> Floats:
-    """The exponent of the lowest nonzero bit of the coordinates: sums end where their terms do (Haney et al. 2022)."""
+    """The exponent of the lowest nonzero bit of the coordinates.
+
+    Sums end where their terms do (Haney et al. 2022).
+    """
     mantissa, exponent = np.frexp(np.nan_to_num(outputs))
     digits = np.abs(mantissa * 2.0**53).astype(np.int64)
     lowest = np.where(digits == 0, 1, digits & -digits)

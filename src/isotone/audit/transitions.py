@@ -1,4 +1,6 @@
-"""Exact audits of transition matrices: every output and every pair of neighbouring rows is looked at.
+"""Exact audits of transition matrices.
+
+Every output and every pair of neighbouring rows is examined.
 
 A matrix says with which probability a true count (a row) is published as another (a column); rows that lie next to each
 other are one step apart. Its privacy loss is the largest log ratio of two entries of a column in neighbouring rows. A zero
@@ -23,7 +25,9 @@ _ROUNDING = 1e-6  # what a solver may leave behind in a row that should sum to 1
 
 
 def matrix_loss(matrix: ArrayLike, mechanism: Any = None) -> tuple[float, int, int]:
-    """The largest loss over one step, and where: the row before the step, and the column.
+    """The largest loss over one step, and where it is.
+
+    Returns the loss, the row before the step, and the column.
 
     >>> matrix_loss([[0.75, 0.25], [0.25, 0.75]])  # ln 3
     (1.09861228866810..., 0, 0)

@@ -18,7 +18,10 @@ __all__ = ["Attempt", "LostError", "SealedError"]
 
 
 class SealedError(LedgerError):
-    """The request was released before: ``charge`` is the sealed one, and ``charge.release`` its content hash."""
+    """The request was released before.
+
+    ``charge`` is the sealed charge, and ``charge.release`` its content hash.
+    """
 
     def __init__(self, charge: Charge) -> None:
         super().__init__(
@@ -29,7 +32,10 @@ class SealedError(LedgerError):
 
 
 class LostError(LedgerError):
-    """The request was drawn before and never sealed: ``charge`` stays spent, and what was drawn is lost."""
+    """The request was drawn before and never sealed.
+
+    ``charge`` stays spent, and what was drawn is lost.
+    """
 
     def __init__(self, charge: Charge) -> None:
         super().__init__(
@@ -41,7 +47,10 @@ class LostError(LedgerError):
 
 
 class Attempt:
-    """What :meth:`Ledger.attempt` hands to its block: read, :meth:`draw`, add noise, :meth:`seal`."""
+    """One attempt at a release, given to the block of ``Ledger.attempt``.
+
+    The block reads, calls :meth:`draw`, adds noise and calls :meth:`seal`.
+    """
 
     def __init__(self, store: Store, charge: Charge, *, resumed: bool) -> None:
         self._store = store
@@ -53,7 +62,9 @@ class Attempt:
         """Whether an earlier charge of the same request was taken over at no cost."""
 
     def draw(self) -> None:
-        """Mark the charge as drawn; durable when this returns, and only then may a noise bit be drawn.
+        """Mark the charge as drawn.
+
+        The mark is durable when this returns. Only then may a noise bit be drawn.
 
         One insert on the charge's primary key decides. Whoever loses it, for example a process that slept while its
         charge was taken over, gets a :class:`LedgerError` and must draw nothing.
@@ -70,7 +81,9 @@ class Attempt:
         self.charge = replace(self.charge, state="drawn")
 
     def seal(self, release: str) -> None:
-        """Record the content hash of the release that was drawn; durable when this returns.
+        """Record the content hash of the release that was drawn.
+
+        It is durable when this returns.
 
         Call it when the files are on disk and before they are renamed into place.
         """
@@ -81,7 +94,9 @@ class Attempt:
         self.charge = replace(self.charge, state="sealed", release=release)
 
     def end(self, error: Exception | None) -> None:
-        """The block is over; called by :meth:`Ledger.attempt`.
+        """End the attempt.
+
+        Called by :meth:`Ledger.attempt`.
 
         A block that ends before the draw, with an error or without, has ended: ``failed``, and spent. A process that is
         interrupted or killed does not come here and leaves no outcome.
@@ -106,7 +121,7 @@ class Attempt:
             error.add_note(f"Charge {self.charge.number} stays spent; its failure could not be recorded.")
 
     def close(self) -> None:
-        """Nothing may be drawn or sealed any more: the lock is about to go."""
+        """Forbid further draws and seals, since the lock is about to be released."""
         self._open = False
 
     def _outcome(self, state: str) -> None:

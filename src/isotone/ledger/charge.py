@@ -19,7 +19,10 @@ State = Literal["charged", "drawn", "sealed", "failed"]
 
 @dataclass(frozen=True)
 class Charge:
-    """One charge: durable from the moment this value exists, and spent whatever its state."""
+    """One charge against the budget.
+
+    It is durable from the moment this value exists, and spent whatever its state.
+    """
 
     ledger: Ledger = field(repr=False, compare=False)
     number: int
@@ -54,7 +57,9 @@ class Charge:
         }[self.state]
 
     def finish(self, release: str = "") -> None:
-        """Note that the release under this charge is complete; ``release`` is its public content hash.
+        """Record that the release under this charge is complete.
+
+        ``release`` is its public content hash.
 
         For releases that were drawn elsewhere. A release of ours goes through :meth:`Ledger.attempt`.
         """

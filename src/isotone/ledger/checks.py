@@ -47,7 +47,10 @@ def store_path(where: Any) -> str:
 
 
 def total_budget(epsilon: Number | None, delta: Number | None, rho: Number | None) -> Guarantee | None:
-    """The total that these arguments mean; None when none is given."""
+    """The total that these arguments describe.
+
+    None when none is given.
+    """
     if rho is not None:
         if epsilon is not None or delta is not None:
             raise InputError(

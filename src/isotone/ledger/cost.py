@@ -15,7 +15,10 @@ _KINDS: dict[Kind, str] = {"pure": "pure ε", "approximate": "(ε, δ)", "zcdp":
 
 @dataclass(frozen=True)
 class Cost:
-    """An amount of budget: what is spent or left. Adds and subtracts exactly; may be zero."""
+    """An amount of budget, spent or left.
+
+    Costs add and subtract exactly. They may be zero.
+    """
 
     epsilon: Fraction = Fraction(0)
     delta: Fraction = Fraction(0)

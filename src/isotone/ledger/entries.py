@@ -196,7 +196,7 @@ class Entries:
     def begin(self, ask: Ask, *, again: bool) -> tuple[Charge, bool]:
         """The charge for an attempt, and whether it is an earlier one that is taken over.
 
-        The caller holds the lock of the request: a charge of it that has no outcome is nobody's any more. Charges
+        The caller holds the lock of the request: a charge of it that has no outcome has no living owner. Charges
         without a request, and all of format 1, are never taken over: they may have been drawn.
         """
         earlier = [c for c in self.charges() if ask.request is not None and c.request == ask.request]

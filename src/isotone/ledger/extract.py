@@ -68,7 +68,10 @@ def extract_charge(ledger: Ledger, number: int) -> bytes:
 
 
 def read_extract(content: bytes) -> dict[str, Any]:
-    """The entries of an extract; anything but the exact bytes that :func:`extract_charge` writes is refused."""
+    """The entries of an extract.
+
+    Anything but the exact bytes that :func:`extract_charge` writes raises an error.
+    """
     if len(content) > _LONGEST:
         raise LedgerError(f"This is no extract of a charge: it is longer than {_LONGEST} bytes.")
     try:

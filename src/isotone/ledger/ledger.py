@@ -1,4 +1,4 @@
-"""The ledger: one data set's privacy budget, and every charge against it.
+"""The privacy budget of one data set, and every charge against it.
 
 The order of things is what makes it safe. A charge is durable *before* the data is read, the mark ``drawn`` before the
 first bit of noise, the content hash before the release is in its place. So a crash, a kill or a full disk at any point can
@@ -115,7 +115,10 @@ class Ledger:
             self.store.transact(add)
 
     def _default_dataset(self, wanted: Guarantee | None) -> str:
-        """The name when none is given: that in the file when it is only opened, the file's stem for a new ledger."""
+        """The name when none is given.
+
+        The name in the file when it is only opened, the file's stem for a new ledger.
+        """
         if wanted is None and self.store.one_dataset and self.store.exists():
             names = self.store.transact(lambda execute: execute("SELECT dataset FROM isotone_ledger"))
             if len(names) == 1:
@@ -163,7 +166,10 @@ class Ledger:
         return self._transact(Entries.charges)
 
     def sealed(self, request: str) -> list[Charge]:
-        """The charges of a request that were sealed; ``.release`` is the content hash of each."""
+        """The sealed charges of a request.
+
+        ``.release`` is the content hash of each.
+        """
         request = plain_text(request, "request", empty=False)
         return [charge for charge in self.charges() if charge.request == request and charge.finished]
 
@@ -172,14 +178,16 @@ class Ledger:
         return [charge for charge in self.charges() if charge.spec == spec and charge.finished]
 
     def check(self, guarantee: Guarantee) -> None:
-        """Raise as :meth:`charge` would, and charge nothing."""
+        """Raise the errors that ``charge`` would, without charging."""
         require_guarantee(guarantee)
         self._transact(lambda entries: entries.require(guarantee))
 
     def charge(
         self, guarantee: Guarantee, description: str = "", *, mechanism: str = "", spec: str = ""
     ) -> Charge:
-        """Spend ``guarantee``; durable when this returns. If too little is left, nothing is spent.
+        """Spend ``guarantee``.
+
+        The charge is durable when this returns. If too little is left, nothing is spent.
 
         For releases that are drawn elsewhere; such a charge is never resumed. See :meth:`attempt` for our own.
         """
@@ -210,7 +218,7 @@ class Ledger:
             What is charged, before the block begins.
         request
             What identifies the release: a name, or a hash of its public parameters. One live attempt of a request
-            excludes all others. None: never resumed, excludes nobody.
+            excludes all others. None: never resumed, excludes no other.
         again
             Draw once more although the request was sealed (otherwise :class:`SealedError`) or lost (:class:`LostError`).
         wait
@@ -281,7 +289,7 @@ def _ask(guarantee: Guarantee, description: str, mechanism: str, spec: str, requ
 
 
 def _open_store(where: str) -> Store:
-    """The store at a path or a ``postgresql://`` URL."""
+    """The store at a path or a PostgreSQL URL."""
     if where.startswith(("postgresql://", "postgres://")):
         return PostgresStore(where)
     if "://" in where:

@@ -62,7 +62,7 @@ _inside = threading.local()
 
 
 def _forget() -> None:
-    """In a forked child: the parent's locks are not ours."""
+    """Drop the parent's locks in a forked child."""
     global _guard, _files, _inside
     _guard, _files, _inside = threading.Condition(), {}, threading.local()
 
@@ -81,7 +81,10 @@ def busy(what: str) -> BusyError:
 
 @contextmanager
 def not_nested(key: tuple[str, ...]) -> Generator[None]:
-    """Refuse that a thread waits for a lock that it holds itself: it would wait for ever."""
+    """Raise an error if a thread would wait for a lock that it holds itself.
+
+    It would wait for ever.
+    """
     held: set[tuple[str, ...]] = _inside.__dict__.setdefault("held", set())
     if key in held:
         raise BusyError("This request is already under way in the same thread. Finish that attempt first.")
@@ -196,7 +199,10 @@ def _require_locks(path: Path) -> None:
 
 
 def network_disk(folder: Path, mounts: Path = Path("/proc/self/mountinfo")) -> str | None:
-    """The kind of network disk that ``folder`` is on; None for a local disk, or where the system does not say."""
+    """The kind of network disk that ``folder`` is on.
+
+    None for a local disk, or where the system does not say.
+    """
     try:
         lines = mounts.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
         where = os.path.realpath(folder)

@@ -55,7 +55,10 @@ class PostgresStore:
         return self.transact(lambda execute: self.has_table(execute, "isotone_ledger"))
 
     def create(self, work: Callable[[Execute], None]) -> None:
-        """Make what is missing; two creators do not disturb each other."""
+        """Create what is missing.
+
+        Two creators do not disturb each other.
+        """
 
         def build(execute: Execute) -> None:
             execute("SELECT pg_advisory_xact_lock(?)", _CREATION)
@@ -100,7 +103,10 @@ class PostgresStore:
 
     @contextmanager
     def lock(self, key: str, *, wait: bool) -> Generator[None]:
-        """An advisory lock of a session of its own: the server lets it go when the session ends, however it ends."""
+        """An advisory lock in a session of its own.
+
+        The server releases it when the session ends, however it ends.
+        """
         psycopg = _psycopg()
         number = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big", signed=True)
         connection: Any = None

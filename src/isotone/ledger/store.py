@@ -17,7 +17,10 @@ Execute = Callable[..., Rows]
 
 
 class ConflictError(LedgerError):
-    """The database refused a row: its key is taken, or the row would change or remove another."""
+    """The database refused a row.
+
+    Its key is taken, or the row would change or remove another.
+    """
 
 
 class BusyError(LedgerError):
@@ -62,6 +65,6 @@ class Store(Protocol):
         """Hold ``key`` against every other process until the block or this process ends, however it ends.
 
         Who finds it held waits for the other's end, or with ``wait=False`` gets a :class:`BusyError`. No time-out
-        is involved: a lock that can be taken means that nobody lives who holds it.
+        is involved: a lock that can be taken has no living holder.
         """
         ...

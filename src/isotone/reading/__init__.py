@@ -1,1 +1,4 @@
-"""Reading private data: sources, values and records, by public rules alone."""
+"""Read private data by public rules alone.
+
+Sources, values and records.
+"""

@@ -1,4 +1,7 @@
-"""Answers: how a column is read as yes or no, record by record, by a rule declared beforehand."""
+"""Read a column as yes or no.
+
+Each record is read on its own, by a rule declared beforehand.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +88,9 @@ def _boolean(value: nw.Expr, true: bool, false: bool) -> nw.Expr:
 def _is_text(
     column: str, dtype: Any, counted: tuple[str, ...], yes: tuple[str, ...], no: tuple[str, ...]
 ) -> nw.Expr:
-    """Whether a text is one of the words counted: the usual texts by plain comparisons, all others by the rule.
+    """Whether a text is one of the words counted.
+
+    The usual texts are compared directly, all others go through the rule.
 
     Nearly every cell of a survey is one of a few texts, and the rule costs twenty times as much as comparing them.
     """
@@ -103,7 +108,7 @@ def _is_text(
 
 
 def _counts(text: str, counted: tuple[str, ...]) -> bool:
-    """The rule of :func:`_is_any` for one text."""
+    """The rule of ``_is_any`` for one text."""
     text = plain_text(text)
     number = float(text) if re.fullmatch(REAL, text) else None
     return text.lower() in counted or number in _numbers(counted)

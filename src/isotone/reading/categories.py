@@ -61,7 +61,9 @@ class CategorySource:
 
 
 def count_categories(source: CategorySource, frame: Frame, salt: bytes | None = None) -> NDArray[np.int64]:
-    """One count per category, in the order of the public list; ``frame`` is what ``source.open`` returned.
+    """One count per category, in the order of the public list.
+
+    ``frame`` is what ``source.open`` returned.
 
     ``salt`` is for tests: a release draws its own.
     """

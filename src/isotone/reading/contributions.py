@@ -1,4 +1,4 @@
-"""Contributions: at most k rows of each privacy unit, chosen fairly.
+"""Choose at most k rows of each privacy unit, fairly.
 
 A unit's rows are put in the order of a hash of a salt, the unit, what the row says and its number among the unit's rows that
 say the same; the first k stay. The salt is secret, fresh for each attempt and stored nowhere. So for whoever does not know it,
@@ -39,7 +39,9 @@ def check_contributions(contributions: int, unit: str | None) -> None:
 
 
 def at_most(frame: Frame, contributions: int, values: Sequence[nw.Expr], salt: bytes | None) -> Frame:
-    """The rows of ``frame`` that count: at most ``contributions`` of each unit in the column ``UNIT``.
+    """Keep at most ``contributions`` rows of each unit.
+
+    The unit is in the column ``UNIT``.
 
     ``values`` are texts without nulls that together say all that the row says, however many columns it has. Rows that say the
     same are interchangeable, so it does not matter which of them is called the first. The choice is by row number, never
@@ -59,5 +61,8 @@ def at_most(frame: Frame, contributions: int, values: Sequence[nw.Expr], salt: b
 
 
 def _prefixed(text: nw.Expr) -> nw.Expr:
-    """A text after its length: texts joined so can be taken apart again, so different rows stay different."""
+    """A text preceded by its length.
+
+    Texts joined in this way can be separated again, so different rows stay different.
+    """
     return nw.concat_str(text.str.len_chars().cast(nw.String), nw.lit(":"), text)

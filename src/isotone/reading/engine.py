@@ -1,4 +1,4 @@
-"""The embedded engine: connections of our own, and how far a query on them is."""
+"""Connections to the embedded engine, and the progress of queries on them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _opened = threading.local()  # the connection that this thread opened last: the 
 
 
 def connect() -> Any:
-    """A connection of its own: releases neither see nor disturb what else the process does with DuckDB."""
+    """Open a separate connection.
+
+    Releases neither see nor disturb what else the process does with DuckDB.
+    """
     import duckdb
 
     connection: Any = duckdb.connect()

@@ -1,4 +1,6 @@
-"""Files: which files a path names, each of them once, and which columns each one has.
+"""Which files a path names, and which columns each one has.
+
+Each file is listed once.
 
 Names are expanded here and nowhere else, so no row is read twice. Of a file's own names only those that were
 asked for are ever looked at or told: a CSV without a header line has a person's record in its place.
@@ -25,7 +27,9 @@ class SourceError(IsotoneError):
 
 
 def expand(path: str) -> list[str]:
-    """The real files that a path or pattern names, sorted, each once; ``**`` goes into folders.
+    """The real files that a path or pattern names, sorted, each once.
+
+    ``**`` goes into folders.
 
     A path that is the name of a file is that file, whatever characters are in it. Links to one file are one file.
     """
@@ -52,7 +56,10 @@ def ending_of(path: str, files: Sequence[str]) -> str:
 
 
 def for_engine(files: Sequence[str]) -> list[str]:
-    """The names as patterns that mean these files only: the engine expands them once more."""
+    """The names as patterns that match these files only.
+
+    The engine expands them once more.
+    """
     for file in files:
         if "\\" in file and glob.has_magic(file):
             raise SourceError(
@@ -80,7 +87,10 @@ def csv_places(file: str, delimiter: str, columns: Sequence[str]) -> tuple[int, 
 
 
 def no_column(name: str, where: str = "The data") -> InputError:
-    """The error for a missing column: it tells the name asked for and none that was found."""
+    """The error for a missing column.
+
+    It names the column asked for and none that was found.
+    """
     return InputError(
         f"{where} has no column {name!r}. Names are compared letter by letter; the first line of a CSV must hold them."
     )

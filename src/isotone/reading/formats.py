@@ -1,4 +1,4 @@
-"""Formats: how the files of each kind are opened as one relation of the embedded engine.
+"""Open the files of each format as one relation of the embedded engine.
 
 No format guesses: names and types come from headers and schemas, partitions in the names of folders mean nothing, and the
 parts of a source are matched by the names of the columns asked for.
@@ -23,7 +23,10 @@ _NO_DELIMITER = "\x1e"  # JSON forbids it inside a line
 
 
 def open_path(path: str, columns: Sequence[str]) -> Any:
-    """The named columns of the files that ``path`` names, as a DuckDB relation; only headers and schemas are read."""
+    """The named columns of the files at ``path``, as a DuckDB relation.
+
+    Only headers and schemas are read.
+    """
     import duckdb
 
     files = expand(path)
@@ -73,7 +76,9 @@ def _read_tsv(connection: Any, files: list[str], names: list[str]) -> Any:
 
 
 def _read_json_lines(connection: Any, files: list[str], names: list[str]) -> Any:
-    """One record for each line that holds one object; brackets and commas around it, as in an array, are left out.
+    """Read one record for each line that holds one object.
+
+    Brackets and commas around it, as in an array, are left out.
 
     The keys of a line are contents: a column that no line has is missing everywhere, and nobody is told. Nested
     values are missing.

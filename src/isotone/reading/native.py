@@ -21,7 +21,10 @@ _ROWS, _LISTED = "isotone_rows", "isotone_listed"
 
 
 def joined(frame: Frame, stages: Sequence[Mapping[str, Sequence[str]]]) -> Frame:
-    """The frame after each stage: its columns are a yes where they or one of those listed for them are; none is null."""
+    """The frame after each stage.
+
+    A column is a yes where it or one of those listed for it is. None is null.
+    """
     if frame.implementation.is_duckdb() and stages:
         # As one text: said column by column, a thousand columns take longer to translate than a million rows to count.
         text = _ROWS
@@ -37,7 +40,10 @@ def joined(frame: Frame, stages: Sequence[Mapping[str, Sequence[str]]]) -> Frame
 
 
 def totals(frame: Frame, names: Sequence[str], rows: str, by: str | None) -> Frame:
-    """How many yeses each column of booleans has, none of them null, and how many rows there are; for each value of ``by``."""
+    """The number of yeses in each column of booleans, and of rows.
+
+    They are given for each value of ``by``. No boolean may be null.
+    """
     if frame.implementation.is_duckdb():
         sums = ", ".join(f"count_if({name}) AS {name}" for name in names)
         group = "" if by is None else f"{by}, "
@@ -49,7 +55,10 @@ def totals(frame: Frame, names: Sequence[str], rows: str, by: str | None) -> Fra
 
 
 def any_of(answers: list[nw.Expr]) -> nw.Expr:
-    """Whether one of the answers is a yes, in a balanced expression: engines refuse deep ones."""
+    """Whether one of the answers is a yes, as a balanced expression.
+
+    Engines refuse deep expressions.
+    """
     while len(answers) > 1:
         parts = (answers[i : i + _ARGUMENTS] for i in range(0, len(answers), _ARGUMENTS))
         answers = [nw.any_horizontal(*part, ignore_nulls=False) for part in parts]
@@ -57,7 +66,10 @@ def any_of(answers: list[nw.Expr]) -> nw.Expr:
 
 
 def with_sha256(frame: Frame, text: str, name: str) -> Frame:
-    """The frame with a column ``name``: the SHA-256 of the column ``text`` in hexadecimal."""
+    """The frame with a hash column ``name``.
+
+    It holds the SHA-256 of the column ``text`` in hexadecimal.
+    """
     native: Any = frame.to_native()
     engine = frame.implementation
     if engine.is_duckdb():

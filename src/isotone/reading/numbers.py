@@ -1,4 +1,6 @@
-"""Numbers: how a column is read as a number, record by record; what cannot be parsed is missing.
+"""Read a column as numbers.
+
+Each record is read on its own. What cannot be parsed is missing.
 
 Engines disagree on what a failed conversion does (raise, null, wrap around), so text is checked against a
 pattern first and only what matches is converted: no content can make a query fail.
@@ -20,12 +22,17 @@ _UNREADABLE = (nw.Binary, nw.List, nw.Array, nw.Struct, nw.Object, nw.Duration, 
 
 
 def is_readable(dtype: Any) -> bool:
-    """Whether values of this type have a text that no value can fail to give: nested values and durations have none."""
+    """Whether every value of this type can be written as text.
+
+    Nested values and durations cannot.
+    """
     return not any(dtype == kind for kind in _UNREADABLE)
 
 
 def as_real(column: str, dtype: Any) -> nw.Expr:
-    """The column as a float; missing, unparsable, infinite and NaN values are null.
+    """The column as a float.
+
+    Missing, unparsable, infinite and NaN values are null.
 
     Booleans are 1 and 0, and so are the words true and false: what booleans become beside one value of another type.
     """
@@ -37,7 +44,7 @@ def as_real(column: str, dtype: Any) -> nw.Expr:
 
 
 def as_written(column: str, dtype: Any) -> nw.Expr:
-    """The same, for numbers only: booleans and their words are none."""
+    """Like ``as_real``, but booleans and the words true/false become null."""
     if not is_readable(dtype) or dtype == nw.Boolean:
         return nw.lit(None).cast(nw.Float64)
     value = nw.col(column) if dtype.is_numeric() else _matching(column, REAL)
@@ -51,7 +58,10 @@ def _finite(number: nw.Expr) -> nw.Expr:
 
 
 def as_integer(column: str, dtype: Any) -> nw.Expr:
-    """The column as a whole number; missing, unparsable, fractional and huge values are null."""
+    """The column as a whole number.
+
+    Missing, unparsable, fractional and huge values are null.
+    """
     if not is_readable(dtype):
         return nw.lit(None).cast(nw.Int64)
     if dtype.is_integer():

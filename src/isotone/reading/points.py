@@ -73,7 +73,9 @@ class PointSource:
 
 
 def count_points(source: PointSource, frame: Frame, salt: bytes | None = None) -> Points:
-    """The grid points and their counts; ``frame`` is what ``source.open`` returned.
+    """The grid points and their counts.
+
+    ``frame`` is what ``source.open`` returned.
 
     ``salt`` is for tests: a release draws its own.
     """
@@ -100,7 +102,10 @@ def _snap(value: nw.Expr, bounds: tuple[Fraction, Fraction], steps: int) -> nw.E
 
 
 def _nearest(value: nw.Expr, marks: tuple[float, ...]) -> nw.Expr:
-    """The index of the mark nearest to the value, by halving; null stays null."""
+    """The index of the mark nearest to the value, by bisection.
+
+    Null stays null.
+    """
     middles = [(low + high) / 2 for low, high in pairwise(marks)]
 
     def among(first: int, last: int) -> nw.Expr:

@@ -1,4 +1,6 @@
-"""From rows to records: one yes/no record per privacy unit, repaired by declared rules, then counted.
+"""Turn rows into one yes/no record per privacy unit.
+
+The records are repaired by declared rules, then counted.
 
 Everything is a lazy query that runs where the data is; what comes back is one number per element. Every rule
 here looks at one unit at a time (its rows are combined first, then closed or dropped, then cut to size), so
@@ -32,7 +34,10 @@ _GROUP, _GROUP_NAME, _RECORDS = "isotone_group", "isotone_group_name", "isotone_
 
 @dataclass(frozen=True)
 class Groups:
-    """A public list of groups; each unit is counted in one of them."""
+    """A public list of groups.
+
+    Each unit is counted in one of them.
+    """
 
     column: str
     values: tuple[str, ...]
@@ -69,7 +74,9 @@ class RecordRules:
 
 @dataclass(frozen=True)
 class RecordSource:
-    """Where the answers stand: a column for each element (wide), or a column that names the element (long).
+    """Where the answers are.
+
+    A column for each element (wide), or a column that names the element (long).
 
     ``columns`` maps elements to columns when they have other names than the elements.
     """
@@ -83,7 +90,10 @@ class RecordSource:
         return self.columns.get(element, str(element))
 
     def open(self, P: Poset, rules: RecordRules, groups: Groups | None) -> Frame:
-        """The columns that are needed, lazily; refuses what names and types alone show to be wrong."""
+        """The columns that are needed, as a lazy frame.
+
+        Raises an error for what names and types alone show to be wrong.
+        """
         if self.element is not None and rules.unit is None:
             raise InputError("Long data (element=) needs unit=: a row says that this unit has this element.")
         if self.element is not None and rules.contributions > 1:
@@ -129,7 +139,10 @@ def read_records(
     groups: Groups | None = None,
     salt: bytes | None = None,
 ) -> Frame:
-    """The records as they were given, before any repair: a column of booleans for each element, and the group."""
+    """The records as given, before any repair.
+
+    A column of booleans for each element, and the group.
+    """
     names = _names(P)
     if source.element is not None:
         return _combined(_long(source, frame, P, rules, groups), groups, names)
@@ -193,7 +206,10 @@ def _known(frame: Frame, rules: RecordRules, groups: Groups | None) -> Frame:
 
 
 def _combined(frame: Frame, groups: Groups | None, names: Sequence[str]) -> Frame:
-    """One row per unit; a unit in several groups is counted in the first of the public list."""
+    """One row per unit.
+
+    A unit in several groups is counted in the first of the public list.
+    """
     group = [nw.col(_GROUP).min()] if groups else []
     return frame.group_by(UNIT).agg(*(nw.col(name).any() for name in names), *group)
 
@@ -207,7 +223,10 @@ def _close(records: Frame, P: Poset) -> Frame:
 
 
 def _drop(records: Frame, P: Poset) -> Frame:
-    """Only the records that are filters: no cover has a yes below a no."""
+    """Keep only the records that are filters.
+
+    No cover has a yes below a no.
+    """
     names = _names(P)
     broken = [nw.col(names[w]) & ~nw.col(names[x]) for w, x in P.cover_pairs.tolist()]
     return records.filter(~any_of(broken)) if broken else records

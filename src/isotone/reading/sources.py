@@ -1,4 +1,4 @@
-"""Sources: a path or a table of any kind, opened where it is, as one lazy frame.
+"""Open a path or a table of any kind as one lazy frame.
 
 Paths go through DuckDB, in process. CSV and JSON lines are read as text: what a value *means* is declared by
 the steward, never guessed from the contents. Only the schema is looked at here, and it is public: names and
@@ -39,7 +39,9 @@ ColumnType = Literal["text", "number", "integer"]
 
 @dataclass(frozen=True)
 class Declared:
-    """The data at ``path`` with columns read as the types declared for them; a source like any other.
+    """The data at ``path``, with columns read as their declared types.
+
+    It can be used like any other source.
 
     A value that does not parse as its column's type is missing. Where the file itself gives a column a type
     that cannot be read so, that is public, and refused.
@@ -50,7 +52,9 @@ class Declared:
 
 
 def open_source(data: Any, columns: Sequence[str]) -> Frame:
-    """The named columns of ``data`` as a lazy frame; nothing but the schema is read.
+    """The named columns of ``data`` as a lazy frame.
+
+    Only the schema is read.
 
     A table in memory (pandas, polars, Arrow) is handed to DuckDB while the query runs, without a copy where Arrow
     allows it; a lazy one (polars, DuckDB, ibis, PySpark) stays with its own engine.
@@ -117,7 +121,10 @@ def _logical(name: str, dtype: Any) -> nw.Expr:
 
 
 def _columns_of(frame: nw.DataFrame[Any], names: Sequence[str]) -> dict[str, Any]:
-    """The native columns asked for; a column whose name is a number is asked for by its digits."""
+    """The native columns asked for.
+
+    A column whose name is a number is asked for by its digits.
+    """
     native = frame.to_native()
     known = list(native.columns) if frame.implementation.is_pandas_like() else list(frame.columns)
     labels = [str(name) for name in known]

@@ -1,4 +1,6 @@
-"""Streams: tables in memory and Arrow data, handed to the engine batch by batch when a query runs.
+"""Stream tables in memory and Arrow data to the engine.
+
+They are passed batch by batch when a query runs.
 
 Which type a column has in the engine follows from its declared type alone. Its contents are converted only while the
 query runs, value by value where Arrow could refuse one: what cannot be read is missing, and nothing is raised.
@@ -25,14 +27,17 @@ Batches = Callable[[], Iterable[list[Any]]]
 
 
 class Stream:
-    """A table that Arrow's protocol can read any number of times; the batches are made while it is read."""
+    """A table that Arrow's protocol can read any number of times.
+
+    The batches are made while it is read.
+    """
 
     def __init__(self, schema: pa.Schema, batches: Batches) -> None:
         self.schema = schema
         self._batches = batches
 
     def __arrow_c_schema__(self) -> Any:
-        """The public part: names and types in the engine."""
+        """The public part, names and types in the engine."""
         return self.schema.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
@@ -49,7 +54,10 @@ class Stream:
 
 
 def engine_type(kind: Any) -> Any:
-    """The type that a column of this Arrow type has in the engine; what the engine does not know is text."""
+    """The engine's type for a column of this Arrow type.
+
+    Types that the engine does not have become text.
+    """
     if kinds.is_dictionary(kind) or kinds.is_run_end_encoded(kind):
         return engine_type(kind.value_type)
     if kinds.is_float16(kind):
@@ -64,7 +72,10 @@ def engine_type(kind: Any) -> Any:
 
 
 def common_type(types: Sequence[Any]) -> Any:
-    """One engine type for the parts of a column: numbers in the wider type, else text."""
+    """One engine type for the parts of a column.
+
+    Numbers take the wider type, everything else is text.
+    """
     first, *others = types
     if all(kind == first for kind in others):
         return first
@@ -76,7 +87,10 @@ def common_type(types: Sequence[Any]) -> Any:
 
 
 def converted(column: Any, kind: Any) -> Any:
-    """The values of a column as an Arrow array of one of the engine's types; none can make it fail."""
+    """The values of a column as an Arrow array of one of the engine's types.
+
+    No value can make it fail.
+    """
     try:
         found = _by_arrow(column, kind)
         if found is not None:
@@ -87,7 +101,10 @@ def converted(column: Any, kind: Any) -> Any:
 
 
 def _by_arrow(column: Any, kind: Any) -> Any:
-    """The array as Arrow converts it, where it gives each value the meaning it has alone; else None."""
+    """The array as Arrow converts it.
+
+    None where a value's meaning would depend on the others.
+    """
     array = _array(column)
     if array is None:
         return None
@@ -107,7 +124,10 @@ _TEXTS = (kinds.is_string, kinds.is_large_string, kinds.is_string_view)
 
 
 def _array(column: Any) -> Any:
-    """A column as an Arrow array; None where that would ask objects what they are."""
+    """A column as an Arrow array.
+
+    None where that would run code of the objects in it.
+    """
     if isinstance(column, pa.ChunkedArray):
         return column.combine_chunks()
     if isinstance(column, pa.Array):
@@ -139,7 +159,10 @@ def _by_value(column: Any, kind: Any) -> Any:
 
 
 def table_stream(columns: dict[str, Any]) -> Stream:
-    """A table in memory: pandas, polars or Arrow columns of equal length."""
+    """A table in memory as a stream.
+
+    It has pandas, polars or Arrow columns of equal length.
+    """
     types = {name: _type_of(column) for name, column in columns.items()}
     rows = max((len(column) for column in columns.values()), default=0)
 

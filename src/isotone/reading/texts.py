@@ -1,4 +1,6 @@
-"""Texts: how a column is read as words, so that what one record says never depends on what others say.
+"""Read a column as texts.
+
+What one record says never depends on what others say.
 
 A table in memory takes the type of a column from its contents: one missing value makes whole numbers floats, one word
 makes them objects. So a number is the same text in a column of any type: whole numbers without a decimal point.
@@ -24,7 +26,10 @@ _LARGEST = 2.0**62
 
 
 def as_text(column: str, dtype: Any) -> nw.Expr:
-    """The column as text without outer blanks; whole numbers without a decimal point; null if it has no text."""
+    """The column as text without outer blanks.
+
+    Whole numbers have no decimal point. Null if the value has no text.
+    """
     value = nw.col(column)
     if not is_readable(dtype):
         return nw.lit(None).cast(nw.String)
@@ -56,10 +61,12 @@ def _without_point(text: nw.Expr) -> nw.Expr:
 
 
 def as_unit(column: str, dtype: Any) -> nw.Expr:
-    """The privacy unit of a row; null where it names nobody: those rows would be one unit for many people.
+    """The privacy unit of a row.
+
+    Null where none is named, since those rows would be one unit for many people.
 
     Numbers, moments and bytes are units as they are, unless NaN or infinite. Texts are units without outer blanks, and
-    ``7.0`` is ``7``; blank texts and the words of :data:`isotone.reading.values.NO_UNIT` name nobody.
+    ``7.0`` is ``7``; blank texts and the words of :data:`isotone.reading.values.NO_UNIT` name no unit.
     """
     value = nw.col(column)
     if dtype.is_float():
@@ -76,7 +83,9 @@ def as_unit(column: str, dtype: Any) -> nw.Expr:
 
 
 def label(name: Any) -> str:
-    """A public name as text; a boolean as a column of booleans is read.
+    """A public name as text.
+
+    A boolean is written as a column of booleans is read.
 
     >>> label(True), label("Rhine"), label(7)
     ('true', 'Rhine', '7')
@@ -85,7 +94,7 @@ def label(name: Any) -> str:
 
 
 def name_text(name: Any) -> str:
-    """A public name as :func:`as_text` reads it in a column.
+    """A public name as ``as_text`` reads it in a column.
 
     >>> name_text(2.0), name_text(" x"), name_text("7.")
     ('2', 'x', '7')

@@ -1,4 +1,4 @@
-"""Values: what one value means as a text, a number or a unit, whatever its Python type.
+"""The text, number or unit of one value, whatever its Python type.
 
 Contents are private, so nothing here raises, warns, prints or runs code that a value brings along: a value of
 a type that is not listed, or that no rule can read, is missing. The rules are those of columns in an engine
@@ -42,7 +42,7 @@ WHOLE = r"^[-+]?[0-9]+\.0*$"
 LARGEST = 1e300
 """Numbers beyond it are missing, like infinite ones."""
 NO_UNIT = ("", "na", "n/a", "<na>", "nan", "nat", "null", "none", "inf", "-inf", "infinity", "-infinity")
-"""Texts that name nobody, in any capitals: what other tools write where a unit is missing."""
+"""Texts that name no unit, in any case: what other tools write where a unit is missing."""
 
 _REAL, _WHOLE = re.compile(REAL), re.compile(WHOLE)
 _DIGITS = 250
@@ -50,7 +50,9 @@ _BOOLEANS = {"true": 1.0, "false": 0.0}
 
 
 def text_of(value: Any) -> str | None:
-    """The text of one value without outer blanks, whole numbers without a decimal point; None if it has none.
+    """The text of one value without outer blanks.
+
+    Whole numbers have no decimal point. None if the value has no text.
 
     Bytes are written as hexadecimal digits. Durations, nested values and other objects have no text.
 
@@ -64,7 +66,9 @@ def text_of(value: Any) -> str | None:
 
 
 def real_of(value: Any) -> float:
-    """The value as a finite float; NaN if it is missing, infinite or no number. Booleans are 1 and 0.
+    """The value as a finite float.
+
+    NaN if it is missing, infinite or no number. Booleans are 1 and 0.
 
     >>> [real_of(value) for value in (True, " 2.5", "1e3", 7, "true", "seven", float("inf"), 1j)]
     [1.0, 2.5, 1000.0, 7.0, 1.0, nan, nan, nan]
@@ -81,7 +85,9 @@ def real_of(value: Any) -> float:
 
 
 def unit_of(value: Any) -> str | None:
-    """The text that says which unit a row belongs to; None for a blank or a word for a missing value.
+    """The text that identifies the unit of a row.
+
+    None for a blank or a word for a missing value.
 
     >>> [unit_of(value) for value in (1, 1.0, "1.0", True, " Ann ", " ", "NULL", "nan", float("nan"))]
     ['1', '1', '1', 'true', 'Ann', None, None, None, None]
@@ -91,7 +97,9 @@ def unit_of(value: Any) -> str | None:
 
 
 def plain_text(text: str) -> str:
-    """A text as columns are read: without outer blanks, ``7.0`` as ``7``.
+    """A text in the form in which columns are read.
+
+    It has no outer blanks, and ``7.0`` becomes ``7``.
 
     >>> plain_text(" x"), plain_text("7.")
     ('x', '7')
@@ -101,7 +109,10 @@ def plain_text(text: str) -> str:
 
 
 def reals(column: Any) -> NDArray[np.float64]:
-    """A column of any kind as finite floats; whatever cannot be read is NaN."""
+    """A column of any kind as finite floats.
+
+    Whatever cannot be read is NaN.
+    """
     if type(column) is np.ndarray and column.dtype.kind in "fiub":
         with np.errstate(all="ignore"):  # longer floats may be too large
             numbers = column.astype(np.float64)
@@ -111,17 +122,25 @@ def reals(column: Any) -> NDArray[np.float64]:
 
 
 def texts(column: Any) -> list[str | None]:
-    """A column of any kind as texts; None where there is none."""
+    """A column of any kind as texts.
+
+    None where a value has no text.
+    """
     return [text_of(_unwrapped(value)) for value in values_of(column)]
 
 
 def units(column: Any) -> list[str | None]:
-    """A column of any kind as units; None where a row belongs to nobody."""
+    """A column of any kind as units.
+
+    None where a row names no unit.
+    """
     return [unit_of(_unwrapped(value)) for value in values_of(column)]
 
 
 def values_of(column: Any) -> list[Any]:
-    """The values of a column of any kind, each as it is; a value that cannot be had is None.
+    """The values of a column of any kind, unchanged.
+
+    A value that cannot be obtained is None.
 
     A common type for all would let one value change another: beside one text ``True`` becomes a text too, beside one
     missing number large whole numbers become floats.
@@ -162,7 +181,10 @@ def _one_by_one(column: Any) -> list[Any]:
 
 
 def _unwrapped(value: Any) -> Any:
-    """The only value of a row of one: rows of other lengths among them do not change it."""
+    """The only value of a row of one.
+
+    Rows of other lengths among them do not change it.
+    """
     kind = type(value)
     if kind is np.ndarray:
         return value.reshape(-1)[0] if value.size == 1 else None
