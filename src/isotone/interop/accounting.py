@@ -1,8 +1,10 @@
-"""Google's dp_accounting: promises and mechanisms as privacy loss distributions and events, to be composed with others.
+"""Guarantees and mechanisms for Google's dp_accounting.
+
+They become privacy loss distributions and events, to be composed with others.
 
 What dominates what:
 
-* ε-DP and (ε, δ)-DP: randomised response with that ε and δ is the worst that such a promise allows
+* ε-DP and (ε, δ)-DP: randomised response with that ε and δ is the worst that such a guarantee allows
   (Kairouz, Oh and Viswanath 2015), so its privacy loss distribution is right for every mechanism that keeps it.
 * Gaussian noise that is *rounded* (``GaussianMechanism``; ``OrderGaussianMechanism`` with epsilon and delta): whole
   numbers plus rounded noise are the rounded sum, so a release is post-processing of a Gaussian release, and the
@@ -46,7 +48,7 @@ _SLACK = 1 + 1e-9
 
 
 def pld(promise: Any, interval: float = 1e-4) -> distributions.PrivacyLossDistribution:
-    """A privacy loss distribution that dominates what was promised, for dp_accounting.
+    """A privacy loss distribution that dominates the guarantee, for dp_accounting.
 
     ``promise`` is a :class:`~isotone.Guarantee`, or a mechanism, whose noise may allow a better one than its promise.
     ``interval`` is the step in which losses are rounded up.
@@ -78,7 +80,7 @@ def event(promise: Any) -> dp_event.DpEvent:
     ε-DP, as ε²/2-zCDP (Bun and Steinke 2016): dp_accounting has no event for ε-DP itself, and composing randomised
     responses in ``PLDAccountant`` (0.6) forgets how often. (ε, δ)-DP has no event. :func:`pld` has all, and is tighter.
 
-    Noise multipliers are about one unit and the promise's own neighbours, so the accountant's neighbouring relation
+    Noise multipliers are about one unit and the guarantee's own neighbours, so the accountant's neighbouring relation
     is to be left at its default, also for replaced units.
 
     >>> from isotone.privacy.guarantee import Guarantee
@@ -151,7 +153,10 @@ def _concentrated(rho: float, interval: float) -> distributions.PrivacyLossDistr
 
 
 def _delta_bound(epsilon: Floats, rho: float) -> Floats:
-    """An upper bound of δ(ε) for ρ-zCDP; any α is valid, and some around the best of the simpler bound are tried."""
+    """An upper bound of δ(ε) for ρ-zCDP.
+
+    Any α is valid, and some around the best of the simpler bound are tried.
+    """
     best = np.ones_like(epsilon)
     for factor in (0.25, 0.5, 0.7, 0.85, 1.0, 1.15, 1.4, 2.0, 4.0):
         above_one = factor * np.maximum((epsilon - rho) / (2 * rho), 0.05 / math.sqrt(rho))

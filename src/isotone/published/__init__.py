@@ -1,1 +1,4 @@
-"""Kept to reproduce the papers: tested and importable, and no release depends on it."""
+"""Code that only reproduces the papers.
+
+It is tested and importable, and no release depends on it.
+"""

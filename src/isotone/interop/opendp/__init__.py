@@ -1,4 +1,6 @@
-"""OpenDP: isotone's mechanisms as measurements, in its compositors, odometers, filters and ``Context``.
+"""isotone's mechanisms as OpenDP measurements.
+
+They work in its compositors, odometers, filters and ``Context``.
 
 Tested with OpenDP 0.16; the extra asks for 0.14 or newer, without any of OpenDP's own extras. OpenDP calls
 measurements that are written in Python *honest-but-curious*, and its users say that they accept that:

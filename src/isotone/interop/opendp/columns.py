@@ -52,7 +52,10 @@ def make_column(input_domain: Any, input_metric: Any, column: str) -> Any:
 
 
 def read_rows(data: Any, *, texts: Sequence[str] = (), numbers: Sequence[str] = ()) -> list[tuple[Any, ...]]:
-    """The rows of some columns: the first as text or None, the others as floats or NaN."""
+    """The rows of some columns.
+
+    The first column is text or None, the others are floats or NaN.
+    """
     frame = open_source(data, [*texts, *numbers])
     schema = frame.collect_schema()
     exact = [as_text(name, schema[name]).alias(f"isotone_{i}") for i, name in enumerate(texts)]

@@ -1,4 +1,6 @@
-"""OpenDP's ``Context``: constructors that take public parameters and leave the budget to the context.
+"""Constructors for OpenDP's ``Context``.
+
+They take public parameters and leave the budget to the context.
 
 ``context.query().isotone_counts(P)`` lacks one number, the budget, which OpenDP then finds by search. The privacy map
 needs no mechanism, so none is built until the query is released.
@@ -50,7 +52,10 @@ def register() -> None:
 
 
 def make_isotone_column(input_domain: Any, input_metric: Any, column: str) -> Any:
-    """One column for OpenDP's own mechanisms; see :func:`make_column`."""
+    """One column for OpenDP's own mechanisms.
+
+    See :func:`make_column`.
+    """
     return make_column(input_domain, input_metric, column)
 
 
@@ -69,7 +74,9 @@ def make_isotone_counts(
     answers: Answers | None = None,
     on_violation: Literal["close", "drop"] = "close",
 ) -> Any:
-    """Counts over ``P`` by the mechanism of this name, as :func:`make_counts`.
+    """Counts over ``P`` by the mechanism of this name.
+
+    See :func:`make_counts`.
 
     ``budget`` is epsilon for pure mechanisms and where ``delta`` is given, and rho for Gaussian ones without it; as
     a float at its binary value.
@@ -103,7 +110,10 @@ def make_isotone_table(
     split: Number | None = None,
     remap: Literal["auto", "rows", "table"] = "auto",
 ) -> Any:
-    """A table of counts by :class:`~isotone.tables.TwoStageMechanism`, as :func:`make_table`; ``budget`` is epsilon."""
+    """A table of counts by the two-stage mechanism.
+
+    See :func:`make_table` and :class:`~isotone.tables.TwoStageMechanism`. ``budget`` is epsilon.
+    """
     neighbours = Adjacency.of(input_metric).neighbours
     settings: dict[str, Any] = {"contributions": contributions, "neighbours": neighbours}
     mechanism = TwoStageMechanism(upper, _amount(budget), split, remap, **settings)
@@ -131,8 +141,10 @@ def make_isotone_curve(
     contributions: int = 1,
     **options: Any,
 ) -> Any:
-    """A monotone curve by :class:`~isotone.curves.PrivateIsotonicRegression`, as :func:`make_curve`; ``budget`` is
-    epsilon, and ``options`` are the estimator's.
+    """A monotone curve by private isotonic regression.
+
+    See :func:`make_curve` and :class:`~isotone.curves.PrivateIsotonicRegression`. ``budget`` is epsilon, and
+    ``options`` are the estimator's.
     """
     amount = _amount(budget)
 
@@ -153,7 +165,10 @@ def make_isotone_curve(
 
 
 def _amount(budget: float) -> Fraction:
-    """OpenDP's float at its binary value: what its compositors compare is then met exactly."""
+    """OpenDP's float at its binary value.
+
+    What its compositors compare is then met exactly.
+    """
     try:
         amount = Fraction(budget)
     except (TypeError, ValueError, OverflowError):
@@ -173,7 +188,9 @@ def _builder(
     contributions: int,
     max_size: int | None,
 ) -> Callable[[Fraction], AdditiveMechanism]:
-    """From a budget to the mechanism; the last one is kept, so that a search over budgets builds hardly any.
+    """A function from a budget to the mechanism.
+
+    The last mechanism is kept, so that a search over budgets builds hardly any.
 
     ``elements`` is part of the key: equal orders may list their elements in another sequence, and counts come in it.
     """
@@ -192,5 +209,5 @@ def _builder(
 
 
 def _promise(at_one: Guarantee, budget: Fraction) -> Guarantee:
-    """The promise of the same mechanism with another budget."""
+    """The guarantee of the same mechanism with another budget."""
     return replace(at_one, rho=budget) if at_one.kind == "zcdp" else replace(at_one, epsilon=budget)

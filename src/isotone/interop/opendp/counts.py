@@ -1,4 +1,7 @@
-"""Counts over an order as an OpenDP measurement: from rows to noisy counts."""
+"""Counts over an order as an OpenDP measurement.
+
+It takes rows and returns noisy counts.
+"""
 
 from __future__ import annotations
 

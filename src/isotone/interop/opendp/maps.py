@@ -1,6 +1,8 @@
-"""From a promise to OpenDP's measure and privacy map: what follows from it for d units instead of one.
+"""OpenDP's measure and privacy map for a guarantee.
 
-| promise | measure | d units |
+The map says what follows from it for d units instead of one.
+
+| guarantee | measure | d units |
 |---|---|---|
 | ε-DP | max_divergence | d·ε |
 | ρ-zCDP | zero_concentrated_divergence | d²·ρ (Bun and Steinke 2016, Proposition 1.9) |
@@ -29,7 +31,7 @@ _SLACK = 1 + 1e-12
 
 
 def measure_and_map(promise: Guarantee) -> tuple[Any, Callable[[int], Any]]:
-    """The output measure and the privacy map of a mechanism with this promise for one unit.
+    """The output measure and the privacy map of a mechanism with this guarantee for one unit.
 
     >>> _, pure = measure_and_map(Guarantee.pure("1/2"))
     >>> pure(1), pure(3)

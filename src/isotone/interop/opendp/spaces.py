@@ -1,4 +1,4 @@
-"""Where the data live and how far apart two data sets are: OpenDP's domains and metrics for rows of a table.
+"""OpenDP's domains and metrics for rows of a table.
 
 The counts over an order have no metric of their own in OpenDP, and need none. A record, once closed, moves the
 counts by the indicator of a filter; the mechanisms are built for exactly these moves. So the bridge starts at
@@ -31,7 +31,9 @@ _NEIGHBOURS: dict[str, Neighbours] = {
 
 
 def table_domain() -> Any:
-    """All tables that isotone opens: pandas, polars, Arrow, DuckDB, ibis, PySpark, and paths of files.
+    """The domain of all tables that isotone opens.
+
+    pandas, polars, Arrow, DuckDB, ibis, PySpark, and paths of files.
 
     >>> import opendp.prelude as dp
     >>> dp.enable_features("contrib", "honest-but-curious")
@@ -63,14 +65,20 @@ def require_rows(domain: Any) -> None:
 
 @dataclass(frozen=True)
 class Adjacency:
-    """What OpenDP's metric means: which neighbours, and the column of the unit (None: each row is a unit)."""
+    """The neighbours and the unit that OpenDP's metric means.
+
+    Without a column of the unit (None), each row is a unit.
+    """
 
     neighbours: Neighbours
     unit: str | None
 
     @classmethod
     def of(cls, metric: Any) -> Adjacency:
-        """The meaning of a metric on rows; the ordered metrics are larger, so what holds for the others holds."""
+        """The adjacency of a metric on rows.
+
+        The ordered metrics are larger, so what holds for the others holds for them.
+        """
         kind = str(metric.type)
         if kind not in _NEIGHBOURS:
             raise InputError(

@@ -80,7 +80,9 @@ def make_distribution(
     delta: Number | None = None,
     contributions: int = 1,
 ) -> Any:
-    """A private distribution of counts (:func:`isotone.tables.privatize_distribution`) as a measurement.
+    """A private distribution of counts as a measurement.
+
+    See :func:`isotone.tables.privatize_distribution`.
 
     Guarantee: (epsilon, delta)-DP for ``cyclic-gaussian``, epsilon-DP otherwise (docs/theory/tables.md, section 2).
     The output is a :class:`~isotone.tables.Distribution`, on which a mechanism can be built.

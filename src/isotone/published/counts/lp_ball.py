@@ -1,4 +1,6 @@
-"""K-norm mechanisms of ℓp balls, for comparison: simulation, error and density, but no release.
+"""K-norm mechanisms of ℓp balls, for comparison.
+
+They have simulation, error and density, but no release.
 
 The noise has density proportional to ``exp(-epsilon·‖y‖_p / sensitivity)``. The mechanism of the order's own
 ball is at least as good as any of them, and none is the best of what can be released
@@ -66,11 +68,17 @@ class LpMechanism(AdditiveMechanism):
 
     @property
     def radius(self) -> float:
-        """The ℓp sensitivity: the radius of the smallest ball that holds every change by one unit."""
+        """The ℓp sensitivity.
+
+        The radius of the smallest ball that holds every change by one unit.
+        """
         return self.sensitivity.records * self.sensitivity.coordinates ** float(1 / self.p)
 
     def norm(self, y: ArrayLike) -> NDArray[np.float64]:
-        """The ℓp norm in units of the sensitivity: 1 for the largest change by one unit."""
+        """The ℓp norm in units of the sensitivity.
+
+        It is 1 for the largest change by one unit.
+        """
         magnitudes, p = np.abs(deviation(self.P, y, None)), float(self.p)
         largest = np.max(magnitudes, axis=-1, keepdims=True)  # divided out, so that powers cannot overflow
         scaled = magnitudes / np.where(largest > 0, largest, 1.0)
@@ -86,13 +94,15 @@ class LpMechanism(AdditiveMechanism):
         return constant - float(self.epsilon) * self.norm(deviation(self.P, output, counts))
 
     def error(self) -> Error:
-        """The variance of the noise: exact, the same for every count."""
+        """The exact variance of the noise, the same for every count."""
         n = len(self.P)
         total = (n + 1) * (n + 2) * squared_norm_of_ball(n, float(self.p))
         return Error(np.full(n, total * (self.radius / float(self.epsilon)) ** 2 / n))
 
     def simulate(self, size: int, rng: np.random.Generator) -> Simulated:
-        """``size`` float draws of the noise, one per row; not private, for planning only.
+        """Simulate ``size`` float draws of the noise, one per row.
+
+        They are not private and serve planning only.
 
         A direction from independent numbers of density exp(-|t|^p), a norm from Gamma(n).
         """
@@ -107,7 +117,7 @@ class LpMechanism(AdditiveMechanism):
         return Simulated.wrap(point / self.norm(point)[:, None] * lengths)
 
     def release(self, counts: Counts) -> NoReturn:
-        """Refused: there is no exact sampler for this ball."""
+        """Raise an error, since there is no exact sampler for this ball."""
         raise InputError(
             f"{type(self).__name__} cannot release: it exists for comparison and has no exact sampler. Use "
             "PosetMechanism or LInfinityMechanism, or let plan() choose."
@@ -119,7 +129,9 @@ class LpMechanism(AdditiveMechanism):
 
 @dataclass(frozen=True, init=False)
 class L2Mechanism(LpMechanism):
-    """Counts with noise shaped by the Euclidean ball: :class:`LpMechanism` with ``p = 2``.
+    """Counts with noise shaped by the Euclidean ball.
+
+    This is :class:`LpMechanism` with ``p = 2``.
 
     Guarantee: epsilon-DP for ``neighbours`` (docs/theory/baselines.md, section 3).
 

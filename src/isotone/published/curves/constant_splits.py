@@ -54,7 +54,10 @@ class ConstantSplitter:
         return table
 
     def splits(self, node: ConstantNode, losses: Ints) -> Splits:
-        """Rows ``(points below, pieces below)``; a side has pieces exactly if it has points."""
+        """Rows ``(points below, pieces below)``.
+
+        A side has pieces exactly if it has points.
+        """
         size = node.last - node.first + 1
         mid, start = _halves(node)
         part = losses[node.first : node.last + 1]
@@ -87,14 +90,20 @@ class ConstantSplitter:
 
 
 def _halves(node: ConstantNode) -> tuple[int, int]:
-    """The highest value of the lower half, and the lowest of the upper: the same, unless only two are left."""
+    """The highest value of the lower half, and the lowest of the upper.
+
+    They are the same, unless only two values are left.
+    """
     mid = (node.low + node.high) // 2
     return mid, mid if node.high - node.low > 1 else node.high
 
 
 @kernel
 def _least(losses: Ints, pieces: int) -> Ints:
-    """Entry ``(r, l)``: the least loss over the first ``l`` rows with at most ``r`` pieces and rising columns."""
+    """The least loss with at most ``r`` pieces.
+
+    Entry ``(r, l)`` is the least loss over the first ``l`` rows with at most ``r`` pieces and rising columns.
+    """
     size, values = losses.shape
     out = np.full((pieces + 1, size + 1), IMPOSSIBLE)
     out[:, 0] = 0

@@ -17,7 +17,10 @@ Ints = NDArray[np.int64]
 
 
 class ConvexNode(NamedTuple):
-    """Points, values and forced ends as for bounded slopes; and slopes between ``least`` and ``most``."""
+    """Points, values and slopes of one node.
+
+    Points, values and forced ends as for bounded slopes, and slopes between ``least`` and ``most``.
+    """
 
     first: int
     last: int
@@ -80,7 +83,10 @@ class ConvexSplitter:
         return Splits(np.where(forbidden, IMPOSSIBLE, np.minimum(scores, IMPOSSIBLE)), rows)
 
     def children(self, node: ConvexNode, row: Ints) -> list[ConvexNode]:
-        """The two sides that have points; the slope of the crossing separates their slopes."""
+        """The two sides that have points.
+
+        The slope of the crossing separates their slopes.
+        """
         count, last, first = (int(number) for number in row)
         cut = node.first + count
         inner = node.first < cut <= node.last
@@ -89,7 +95,7 @@ class ConvexSplitter:
         return [side for side in (below, above) if side.first <= side.last]
 
     def fixed(self, node: ConvexNode, row: Ints) -> list[tuple[int, int]]:
-        """Nothing: the children start and end there."""
+        """No fixed points, since the endpoints are charged to the children."""
         return []
 
     def fill(self, node: ConvexNode) -> list[tuple[int, int]]:
@@ -110,7 +116,11 @@ class ConvexSplitter:
 
 @kernel
 def _rising(losses: Ints, least: int, most: int, starts: bool) -> Ints:
-    """Entry ``(l, v, s)``: the least loss over rows ``0, …, l`` that ends at ``v`` with a last slope of ``least + s``."""
+    """The least loss up to each point, value and last slope.
+
+    Entry ``(l, v, s)`` is the least loss over rows ``0, …, l`` that ends at ``v`` with a last slope of
+    ``least + s``.
+    """
     size, values = losses.shape
     slopes = most - least + 1
     out = np.full((size, values, slopes), IMPOSSIBLE)
@@ -129,7 +139,11 @@ def _rising(losses: Ints, least: int, most: int, starts: bool) -> Ints:
 
 @kernel
 def _falling(losses: Ints, least: int, most: int, ends: bool) -> Ints:
-    """Entry ``(l, v, s)``: the least loss over the last ``l + 1`` rows from ``v`` on, with a first slope of ``least + s``."""
+    """The least loss from each point, value and first slope on.
+
+    Entry ``(l, v, s)`` is the least loss over the last ``l + 1`` rows from ``v`` on, with a first slope of
+    ``least + s``.
+    """
     size, values = losses.shape
     slopes = most - least + 1
     out = np.full((size, values, slopes), IMPOSSIBLE)

@@ -64,7 +64,10 @@ class LinearSplitter:
         return costs
 
     def splits(self, node: LinearNode, losses: Ints) -> Splits:
-        """Rows ``(kind, s, e, u, v, pieces before s, pieces after e)``: a piece across the middle, or none."""
+        """Candidate splits by a piece across the middle, or none.
+
+        Rows ``(kind, s, e, u, v, pieces before s, pieces after e)``.
+        """
         below, above = _from_left(losses, node), _from_right(losses, node)
         mid = (node.low + node.high) // 2
         rows = self._pieces(node, mid)
@@ -100,7 +103,10 @@ class LinearSplitter:
         return rows[fits].astype(np.int64)
 
     def children(self, node: LinearNode, row: Ints) -> list[LinearNode]:
-        """The stretches beside the piece; or the same knots with half of the values."""
+        """The stretches beside the piece.
+
+        Without a piece, the same knots with half of the values.
+        """
         kind, s, e, u, v, left, right = (int(number) for number in row)
         mid = (node.low + node.high) // 2
         if kind == BELOW:
@@ -132,7 +138,7 @@ def _from_left(losses: Ints, node: LinearNode) -> Ints:
 
 
 def _from_right(losses: Ints, node: LinearNode) -> Ints:
-    """The same from the other end: knots and values reversed."""
+    """The least losses from the other end, with knots and values reversed."""
     knots, values = losses.shape[0] - 1, losses.shape[2] - 1
     turned = np.ascontiguousarray(losses.transpose(1, 0, 3, 2)[::-1, ::-1, ::-1, ::-1])
     least = _least(
@@ -149,7 +155,11 @@ def _from_right(losses: Ints, node: LinearNode) -> Ints:
 
 @kernel
 def _least(losses: Ints, first: int, last: int, low: int, high: int, pieces: int, starts: bool) -> Ints:
-    """Entry ``(e, v, r)``: the least loss from knot ``first`` to ``(e, v)`` with at most ``r`` pieces; 0 pieces: nothing yet."""
+    """The least loss from knot ``first`` to each knot and value.
+
+    Entry ``(e, v, r)`` is the least loss to ``(e, v)`` with at most ``r`` pieces. With 0 pieces nothing has
+    begun yet.
+    """
     knots, values = losses.shape[0], losses.shape[2]
     out = np.full((knots, values, pieces + 1), IMPOSSIBLE)
     for value in range(low, low + 1 if starts else high + 1):

@@ -17,7 +17,10 @@ Ints = NDArray[np.int64]
 
 
 class LipschitzNode(NamedTuple):
-    """Points ``first, …, last``, values ``low, …, high``; ``starts``: at ``low``; ``ends``: at ``high``."""
+    """Points ``first, …, last`` with values ``low, …, high``.
+
+    ``starts`` forces the curve to begin at ``low``, ``ends`` to end at ``high``.
+    """
 
     first: int
     last: int
@@ -82,11 +85,14 @@ class LipschitzSplitter:
         return [side for side in sides if side.first <= side.last]
 
     def fixed(self, node: LipschitzNode, row: Ints) -> list[tuple[int, int]]:
-        """Nothing: the children start and end there."""
+        """No fixed points, since the endpoints are charged to the children."""
         return []
 
     def fill(self, node: LipschitzNode) -> list[tuple[int, int]]:
-        """A straight rise between forced ends; otherwise as near to the middle as the slope allows."""
+        """A straight rise between forced ends.
+
+        Otherwise the values are as near to the middle as the slope allows.
+        """
         size, rise = node.last - node.first, node.high - node.low
         mid = (node.low + node.high) // 2
         values: list[int] = []
@@ -104,7 +110,11 @@ class LipschitzSplitter:
 
 @kernel
 def _least(losses: Ints, steps: int, starts: bool) -> Ints:
-    """Entry ``(l, v)``: the least loss over rows ``0, …, l`` with columns that rise by at most ``steps``, ending at ``v``."""
+    """The least loss up to each point and value.
+
+    Entry ``(l, v)`` is the least loss over rows ``0, …, l`` with columns that rise by at most ``steps``,
+    ending at ``v``.
+    """
     size, values = losses.shape
     out = np.full((size, values), IMPOSSIBLE)
     for value in range(1 if starts else values):

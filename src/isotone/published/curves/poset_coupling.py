@@ -1,4 +1,6 @@
-"""Ideals of any order by coupling from the past: exact, and of a running time that depends on the data.
+"""Draw ideals of any order by coupling from the past.
+
+The draws are exact, and the running time depends on the data.
 
 The same coins drive two chains from the empty ideal and from the full one, started ever further back, until they meet:
 what they meet in has exactly the law (Propp and Wilson 1996). How long this takes tells something about the data to
@@ -27,7 +29,10 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class CoupledRegion:
-    """A convex set of elements along a linear extension; ``covers`` are those of the whole order."""
+    """A convex set of elements along a linear extension.
+
+    ``covers`` are those of the whole order.
+    """
 
     elements: Ints = field(repr=False)
     covers: Ints = field(repr=False)
@@ -38,7 +43,10 @@ class CoupledRegion:
         return self.elements
 
     def log_ideals(self) -> float:
-        """A bound: no order has more ideals than subsets."""
+        """A bound on the logarithm of the number of ideals.
+
+        No order has more ideals than subsets.
+        """
         return self.elements.size * math.log(2.0)
 
     def cut(self, weights: Ints, rate: Fraction, choices: Choices) -> Cut:

@@ -81,14 +81,19 @@ class PosetThresholdTree(OrderMechanism):
         return max(1, int(lower), int(upper))
 
     def error(self) -> RiskBound:
-        """Section 1, as for the additive score; ``steepest`` is the largest slope of the loss over the range."""
+        """The risk bound of section 1, as for the additive score.
+
+        ``steepest`` is the largest slope of the loss over the range.
+        """
         return RiskBound.of_cuts(
             self.setting, equal_shares(self.levels), self.arrangement.log_ideals(), self.steepest
         )
 
 
 def ideal_losses(region: ListedRegion, costs: Ints) -> Ints:
-    """For every ideal: the least loss with the lower half of the values inside and the upper half outside.
+    """The least loss for every ideal.
+
+    The lower half of the values is inside the ideal and the upper half outside.
 
     ``costs[x, v]`` is the loss of value ``v`` at element ``x``; an odd number of values, convex in ``v``.
     """
@@ -101,7 +106,10 @@ def ideal_losses(region: ListedRegion, costs: Ints) -> Ints:
 
 @kernel
 def _threshold_sums(parent: Ints, added: Ints, smaller: Ints, larger: Ints, slopes: Ints) -> Ints:
-    """Over all steps of the values: the least of minus the sum of slopes, over ideals inside or around each."""
+    """Over all steps of the values, the least of minus the sum of slopes.
+
+    The minimum is over ideals inside or around each.
+    """
     total = np.zeros(parent.size, np.int64)
     least = np.empty(parent.size, np.int64)
     steps = slopes.shape[1]

@@ -1,4 +1,6 @@
-"""The sources' meta-algorithm for shapes: halve the range, and choose how a curve of the shape crosses the middle.
+"""The papers' meta-algorithm for shapes.
+
+Halve the range, and choose how a curve of the shape crosses the middle.
 
 Ghazi, Kamath, Kumar and Manurangsi 2022, Algorithm 2, with the corrections of docs/theory/curves.md, section 9. A
 *node* is a stretch of the domain with an interval of values and what the shape demands there. A *split* of a node
@@ -34,7 +36,10 @@ MOST_ENTRIES = 20_000_000
 
 
 def refuse_large(entries: int, points: int, values: int) -> None:
-    """Raise if the tables behind the splits of the first node would be too large; public numbers decide."""
+    """Raise an error if the tables of the first node would be too large.
+
+    Only public numbers decide.
+    """
     if entries > MOST_ENTRIES:
         raise InputError(
             f"The tree for this shape on {points:,} points of x and {values:,} values needs tables of {entries:,} entries, "
@@ -44,14 +49,19 @@ def refuse_large(entries: int, points: int, values: int) -> None:
 
 @dataclass(frozen=True)
 class Splits:
-    """Candidate splits of one node: their scores, and a row of numbers that describes each."""
+    """Candidate splits of one node.
+
+    Their scores, and a row of numbers that describes each.
+    """
 
     scores: Ints = field(repr=False)
     rows: Ints = field(repr=False)
 
 
 def crossings(size: int, values: tuple[int, int, int], rises: tuple[int, int]) -> Ints:
-    """All ways for a curve on ``size`` points to pass the middle: rows ``(points up to it, last value, next value)``.
+    """All ways for a curve on ``size`` points to pass the middle.
+
+    Rows ``(points up to it, last value, next value)``.
 
     ``values`` are the lowest, the middle and the highest; ``rises`` the least and the most that the curve may rise between
     two points. Before the first point the last value is the lowest, after the last the next is the middle + 1: fillers.
@@ -106,7 +116,10 @@ class Splitter(Protocol):
         ...
 
     def fill(self, node: Any) -> list[tuple[int, int]]:
-        """Points and values of one curve of the shape in a node that is not split further; data play no part."""
+        """Points and values of one curve in a node that is not split further.
+
+        The data play no part.
+        """
         ...
 
 
@@ -176,7 +189,10 @@ class ShapeTree(CurveMechanism):
         return Curve(knots[changes], values[changes], self.points)
 
     def error(self) -> RiskBound:
-        """Section 9: ``T²·ln N`` over epsilon, times the loss range of one value at the first level."""
+        """The risk bound of section 9.
+
+        ``T²·ln N`` over epsilon, times the loss range of one value at the first level.
+        """
         choices = self.levels**2 * np.log(float(self.points) * self.values**2)
         scale = self.unit * int(np.ptp(self.table, axis=1).max()) * self.setting.factor
         return RiskBound(

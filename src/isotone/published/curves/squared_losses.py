@@ -20,7 +20,10 @@ FRACTION = 30
 
 @kernel
 def _block_loss(weight: int, total: int, squares: int, low: int, high: int) -> tuple[int, int]:
-    """The squared loss of a block at its mean, moved into [low, high]: ``(a, b)`` means ``a − b/2**30``, rounded up."""
+    """The squared loss of a block at its mean, clipped to [low, high].
+
+    ``(a, b)`` means ``a − b/2**30``, rounded up.
+    """
     mean = total // weight
     rest = total - mean * weight
     if mean < low:

@@ -1,4 +1,6 @@
-"""The score of Ghazi, Kamath, Kumar and Manurangsi 2022: the least isotonic loss that a cut still allows.
+"""The score of Ghazi, Kamath, Kumar and Manurangsi 2022.
+
+It is the least isotonic loss that a cut still allows.
 
 The score of a cut is the loss of the best isotonic fit that stays in the lower half of the interval below the cut
 and in the upper half above it. One record moves the scores of two cuts apart by at most the range of its loss over
@@ -57,7 +59,10 @@ def threshold_score(loss: Loss, span: Fraction, weight_steps: int = 1) -> tuple[
 
 @dataclass(frozen=True)
 class LinearScore:
-    """For losses with slope ``above`` beyond ``y`` and ``−below`` before it: exact integers."""
+    """The score for piecewise linear losses, in exact integers.
+
+    The slope is ``above`` beyond ``y`` and ``−below`` before it.
+    """
 
     above: int
     below: int
@@ -84,7 +89,10 @@ class LinearScore:
 
 @dataclass(frozen=True)
 class SquaredScore:
-    """For the squared loss: rounded up to integers, and the range widened by what that can add."""
+    """The score for the squared loss.
+
+    It is rounded up to integers, and the range is widened by what that can add.
+    """
 
     def scores(self, runs: Runs, parts: Parts, offsets: Ints) -> Ints:
         """The least loss below the cut plus the least loss above it, rounded up by less than 2."""
@@ -111,7 +119,10 @@ class SquaredScore:
 
 @dataclass(frozen=True)
 class TableScore:
-    """For any convex loss, by its table on a coarser grid: exact integers."""
+    """The score for any convex loss, in exact integers.
+
+    It uses a table of the loss on a coarser grid.
+    """
 
     table: Ints = field(repr=False)
 
@@ -136,7 +147,10 @@ class TableScore:
         return self.table.argmin(axis=1)
 
     def _range(self, low: int, high: int) -> int:
-        """The largest range of a row over an interval of values; rows are convex, so it is reached at an end."""
+        """The largest range of a row over an interval of values.
+
+        Rows are convex, so it is reached at an end.
+        """
         least = np.take_along_axis(self.table, np.clip(self._valleys, low, high)[:, None], axis=1)[:, 0]
         return int((np.maximum(self.table[:, low], self.table[:, high]) - least).max())
 

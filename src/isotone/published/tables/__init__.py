@@ -1,1 +1,4 @@
-"""Constructors of count mechanisms that only reproduce the papers: the heuristic and the linear programs."""
+"""Constructors of count mechanisms that only reproduce the papers.
+
+The heuristic and the linear programs.
+"""

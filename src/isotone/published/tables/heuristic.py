@@ -1,4 +1,7 @@
-"""The heuristic constructor: Algorithm 1 of Kohli and Laskowski 2026, numerically sound."""
+"""The heuristic constructor, made numerically sound.
+
+Algorithm 1 of Kohli and Laskowski 2026.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,9 @@ _NEGLIGIBLE = 1e-40
 
 
 def fill_order(target: NDArray[np.float64], selector: Selector) -> NDArray[np.int64]:
-    """The order in which columns are filled; those with no probability to speak of are left out.
+    """The order in which columns are filled.
+
+    Columns with negligible probability are left out.
 
     >>> fill_order(np.array([0.2, 0.5, 0.1, 0.2]), "sandwich")
     array([0, 3, 1, 2])

@@ -1,4 +1,6 @@
-"""The optimum for any loss, by linear programming, as a sum of scales: truly private, or refused.
+"""The optimum for any loss by linear programming, as a sum of scales.
+
+The result is truly private, or an error is raised.
 
 What a solver returns is private only up to its tolerances: zeros stand beside positive entries, an infinite
 privacy loss. So its matrix is never used. The scales that its columns suggest go into the program over
@@ -79,7 +81,10 @@ def full_program(
     epsilon: float,
     solver: Literal["simplex", "interior-point"],
 ) -> NDArray[np.float64]:
-    """What HiGHS finds for the program in the entries of the matrix: close to private, and not private."""
+    """The solution of HiGHS for the program in the entries of the matrix.
+
+    It is close to private, and not private.
+    """
     from scipy import sparse
     from scipy.optimize import linprog
 
@@ -107,7 +112,10 @@ def full_program(
 def _closed_form(
     z: NDArray[np.float64], target: NDArray[np.float64], epsilon: float
 ) -> Iterator[tuple[int, NDArray[np.bool_]]]:
-    """The scales of the closed form: a feasible start, and the optimum for Monge losses."""
+    """The scales of the closed form.
+
+    A feasible start, and the optimum for Monge losses.
+    """
     remap = comonotone(push_through(z, epsilon), target)
     for peak, column in zip(remap.rows, remap.columns, strict=True):
         yield int(column), _rises(single_peak(len(z), int(peak)))

@@ -100,7 +100,10 @@ def peel(
 
 @kernel
 def _mass(z: NDArray[np.float64], residual: NDArray[np.float64], scale: NDArray[np.int64]) -> float:
-    """``z`` times the residual; what has left the range of floats counts as 0."""
+    """``z`` times the residual.
+
+    What has left the range of floats counts as 0.
+    """
     total = 0.0
     for i in range(z.shape[0]):
         if scale[i] == 0:
@@ -110,7 +113,10 @@ def _mass(z: NDArray[np.float64], residual: NDArray[np.float64], scale: NDArray[
 
 @kernel
 def _ratio(residual: NDArray[np.float64], scale: NDArray[np.int64], i: int, k: int) -> float:
-    """Residual i over residual k, which are neighbours: their scales differ by at most 1."""
+    """Residual i over residual k, which are neighbours.
+
+    Their scales differ by at most 1.
+    """
     ratio = residual[i] / residual[k]
     if scale[i] == scale[k]:
         return ratio

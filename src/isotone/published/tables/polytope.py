@@ -1,4 +1,6 @@
-"""The polytopes of private count mechanisms: membership, extreme points, and all vertices of the small ones.
+"""The polytopes of private count mechanisms.
+
+Membership, extreme points, and all vertices of the small ones.
 
 U holds the ε-DP transition matrices, F those of them that keep a distribution z. Every matrix of either is
 ΨB with Ψ the scales and B a matrix of weights; these weights form the representation polytopes R_U and R_F
@@ -82,7 +84,10 @@ def is_extreme(
 
 @dataclass(frozen=True)
 class Polytope:
-    """``{x : equalities·x = sides, inequalities·x <= 0}``, in exact rationals."""
+    """A polytope in exact rationals.
+
+    ``{x : equalities·x = sides, inequalities·x <= 0}``.
+    """
 
     equalities: list[Row]
     sides: Row
@@ -116,26 +121,32 @@ class Polytope:
 
 
 def unfixed_polytope(n: int, ratio: Fraction) -> Polytope:
-    """U: transition matrices on n counts with neighbouring entries within ``ratio``, row by row in x."""
+    """The polytope U of private transition matrices on n counts.
+
+    Neighbouring entries are within ``ratio``. Matrices are row by row in x.
+    """
     return Polytope(_row_sums(n), [Fraction(1)] * n, _privacy(n, ratio))
 
 
 def fixed_polytope(z: Sequence[Fraction], ratio: Fraction) -> Polytope:
-    """F: those matrices of U that keep the distribution ``z``."""
+    """The polytope F of matrices in U that keep the distribution ``z``."""
     n = len(z)
     keep = [[z[i] if column == j else Fraction(0) for i in range(n) for column in range(n)] for j in range(n)]
     return Polytope(_row_sums(n) + keep, [Fraction(1)] * n + list(z), _privacy(n, ratio))
 
 
 def unfixed_representation(n: int, ratio: Fraction) -> Polytope:
-    """R_U: non-negative weights of all scales in all columns whose matrix is in U, scale by scale in x."""
+    """The polytope R_U of weights whose matrix is in U.
+
+    Non-negative weights of all scales in all columns, scale by scale in x.
+    """
     psi = _exact_scales(n, ratio)
     sums = [[s[i] for s in psi for _ in range(n)] for i in range(n)]
     return Polytope(sums, [Fraction(1)] * n, _non_negative(len(psi) * n))
 
 
 def fixed_representation(z: Sequence[Fraction], ratio: Fraction) -> Polytope:
-    """R_F: those weights whose matrix is in F."""
+    """The polytope R_F of weights whose matrix is in F."""
     n = len(z)
     psi = _exact_scales(n, ratio)
     unfixed = unfixed_representation(n, ratio)
@@ -186,7 +197,10 @@ def _reduced(rows: Sequence[Row]) -> list[Row]:
 
 
 def _insert(basis: list[Row], row: Sequence[Fraction]) -> bool:
-    """Add a row to a basis in reduced echelon form; False if it was dependent."""
+    """Add a row to a basis in reduced echelon form.
+
+    Returns False if it was dependent.
+    """
     rest = list(row)
     for held in basis:
         factor = rest[_lead(held)]
@@ -209,7 +223,10 @@ def _lead(row: Sequence[Fraction]) -> int:
 
 
 def _solved(base: Sequence[Row], tight: Sequence[Row]) -> tuple[Fraction, ...] | None:
-    """The only point where the equalities hold and the chosen inequalities are tight; None if not just one."""
+    """The only point where the equalities hold and the chosen inequalities are tight.
+
+    None if there is not exactly one.
+    """
     basis = list(base)
     for row in tight:
         if not _insert(basis, [*row, Fraction(0)]):

@@ -1,4 +1,6 @@
-"""The best scale of all for one column, given prices: exact, in O(n) a try (docs/theory/tables.md, section 8).
+"""The best scale of all for one column, given prices.
+
+Exact, in O(n) a try (docs/theory/tables.md, section 8).
 
 With prices u for the row sums, a scale s in a column earns its place if ``s·(cost - u)`` is small against
 ``s·z``, its part of the column's probability. The least ratio over all ``2^(n-1)`` scales is found by
@@ -27,7 +29,10 @@ _TRIES = 100
 def best_ratio(
     cost: NDArray[np.float64], z: NDArray[np.float64], epsilon: float, start: float
 ) -> tuple[float, NDArray[np.bool_]]:
-    """The least ``s·cost / s·z`` over all scales s, and where that scale rises; ``start`` is any ratio."""
+    """The least ``s·cost / s·z`` over all scales s, and where that scale rises.
+
+    ``start`` is any ratio.
+    """
     n = cost.shape[0]
     powers = np.exp(-epsilon * np.arange(n + 1))
     up, down = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
@@ -59,7 +64,9 @@ def _walk(
     worth: NDArray[np.float64],
     enters_up: NDArray[np.bool_],
 ) -> None:
-    """From the last row towards the first (or back, side -1): the least ``s·gain`` from each row on, for s = 1.
+    """The least ``s·gain`` from each row on, for s = 1.
+
+    It goes from the last row towards the first, or back for side -1.
 
     ``worth[0]`` and ``worth[1]`` are its gain and its probability, both times ``exp(ε·worth[2])``;
     ``enters_up`` says whether the next row is entered upwards.

@@ -67,7 +67,10 @@ class ScaleMechanism(CountMechanism):
         return total
 
     def privacy_loss(self) -> float:
-        """The largest log-ratio between neighbouring rows; sums within a column are taken in logarithms."""
+        """The largest log-ratio between neighbouring rows.
+
+        Sums within a column are taken in logarithms.
+        """
         order = np.argsort(self.terms.columns, kind="stable")
         columns, starts = np.unique(self.terms.columns[order], return_index=True)
         with np.errstate(divide="ignore"):
@@ -104,7 +107,10 @@ class ScaleMechanism(CountMechanism):
         return self._published(np.where(chosen == OPEN, len(self.terms.values), chosen), words[1])
 
     def _choose(self, counts: NDArray[np.int64], words: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """The term that each word picks from its count's row; one past the last is the rest, OPEN too close."""
+        """The term that each word picks from its count's row.
+
+        One past the last is the rest. OPEN if the word is too close to a boundary.
+        """
         order = np.argsort(counts, kind="stable")
         bounds = np.searchsorted(counts[order], np.arange(self.n + 1))
         uniform = words.astype(np.float64) / 2.0**_WORD
@@ -122,7 +128,10 @@ class ScaleMechanism(CountMechanism):
         return chosen
 
     def _settle(self, i: int, word: int) -> int:
-        """What ``_choose`` means by a word that falls too close to a boundary: more bits, until it is clear."""
+        """The choice for a word that falls too close to a boundary.
+
+        More bits are read until it is decided.
+        """
         *_, levels = (
             levels.copy() for levels, _ in zip(levels_by_row(self.terms), range(i + 1), strict=False)
         )
@@ -134,7 +143,10 @@ class ScaleMechanism(CountMechanism):
             bits, uniform = bits + _WORD, uniform << _WORD | noise.random_bits(_WORD)
 
     def _brackets(self, levels: NDArray[np.int64], bits: int) -> tuple[list[int], list[int]]:
-        """Integers that bracket ``2**bits`` times each weight of a row; the last is the rest."""
+        """Integers that bracket ``2**bits`` times each weight of a row.
+
+        The last is the rest.
+        """
         width = bits + _WORD
         powers = powers_of_exp(self.unit.per_step(self.epsilon), int(levels.max()), width)
         lower, upper = [], []
@@ -162,7 +174,7 @@ class ScaleMechanism(CountMechanism):
         return out
 
     def _rows(self) -> Iterator[tuple[int, NDArray[np.float64], float]]:
-        """Row by row: the value of each term, and what is missing."""
+        """The value of each term and what is missing, row by row."""
         for i, values in enumerate(values_by_row(self.terms, self.step)):
             values *= 1 - float(self.rest)
             yield i, values, 1.0 - float(np.sum(values))

@@ -1,4 +1,6 @@
-"""The linear program over scales: which scales, how much of each, in which column.
+"""The linear program over scales.
+
+Which scales, how much of each, in which column.
 
     minimise    Σ weight · (scale · cost of its column)
     such that   Σ weight · scale = 1 in every row,   Σ over a column of weight · (z·scale) = its target.
@@ -50,7 +52,10 @@ class ScaleProgram:
         self.lower_bound = -np.inf
 
     def add(self, column: int, rises: Rises) -> bool:
-        """Put the scale that rises at the given steps into the pool of a column; False if it is there."""
+        """Put the scale that rises at the given steps into the pool of a column.
+
+        Returns False if it is there already.
+        """
         key = (column, rises.tobytes())
         if column not in self.place or key in self.pool:
             return False
@@ -124,7 +129,10 @@ class ScaleProgram:
         return row
 
     def _run(self) -> None:
-        """Solve from where the last round ended; if that fails, from nothing; if that fails, less sharply."""
+        """Solve from where the last round ended.
+
+        If that fails, solve from the start, and then with looser tolerances.
+        """
         for tolerance, afresh in ((1e-10, False), (1e-10, True), (1e-9, True), (1e-8, True)):
             if afresh:
                 self.solver.clearSolver()
@@ -141,7 +149,10 @@ class ScaleProgram:
         )
 
     def _keep(self) -> None:
-        """Remember the solution: the solver forgets it when a column is added."""
+        """Remember the solution.
+
+        The solver forgets it when a column is added.
+        """
         solution, statuses = self.solver.getSolution(), self.solver.getBasis().col_status
         self.value = float(self.solver.getObjectiveValue())
         self.weights = np.array(solution.col_value, dtype=np.float64)

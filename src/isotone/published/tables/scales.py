@@ -1,4 +1,6 @@
-"""ε-scales: the vectors in which every privacy constraint is tight, and the building blocks of all others.
+"""ε-scales, the vectors in which every privacy constraint is tight.
+
+They are the building blocks of all other private vectors.
 
 A vector is *neighbour-indistinguishable* if each entry is within a factor ``exp(ε)`` of the next; a count
 mechanism is private when its columns are. These vectors form a cone whose extreme rays are the ``2^(n-1)``
@@ -33,7 +35,9 @@ _MOST = 20
 
 
 def patterns(n: int) -> list[Pattern]:
-    """All patterns of scales with ``n`` entries, in the order of the columns of :func:`scales`.
+    """All patterns of scales with ``n`` entries.
+
+    They are in the order of the columns of :func:`scales`.
 
     >>> patterns(3)
     [(-1, -1), (-1, 1), (1, -1), (1, 1)]
@@ -66,7 +70,7 @@ def scale(pattern: Sequence[int] | NDArray[np.int64], epsilon: float) -> NDArray
 
 
 def scales(n: int, epsilon: float) -> NDArray[np.float64]:
-    """All scales, one in each column: the matrix Ψ with n rows."""
+    """The matrix Ψ of all scales, with n rows and one scale per column."""
     return np.column_stack([scale(pattern, epsilon) for pattern in patterns(n)])
 
 
@@ -78,14 +82,16 @@ def is_scale(vector: NDArray[np.float64], epsilon: float, tolerance: float = 1e-
 
 
 def pattern_of(vector: NDArray[np.float64]) -> Pattern:
-    """The pattern of a scale: 1 where it rises."""
+    """The pattern of a scale, 1 where it rises."""
     return tuple(1 if step > 0 else -1 for step in np.diff(vector))
 
 
 def decompose(
     column: NDArray[np.float64], epsilon: float, tolerance: float = 1e-9
 ) -> list[tuple[float, Pattern]]:
-    """A private column as a sum of multiples of scales: ``(weight, pattern)`` pairs, at most n of them.
+    """A private column as a sum of at most n multiples of scales.
+
+    Returns ``(weight, pattern)`` pairs.
 
     One scale after another is taken off, as large as the rest allows: each makes one more step tight, and a
     tight step stays so. Steps within ``tolerance`` of tight count as tight; steps beyond are refused.

@@ -1,4 +1,6 @@
-"""A transition matrix as a list of terms: a multiple of an ε-scale, put into one column.
+"""A transition matrix as a list of terms.
+
+A term is a multiple of an ε-scale, put into one column.
 
 An *ε-scale* is a positive vector in which every entry is ``exp(ε)`` or ``exp(-ε)`` times the one before: at
 every step the privacy constraint is tight. Sums of scales are private, and every private column is one
@@ -37,7 +39,10 @@ class Terms(Protocol):
 
     @property
     def values(self) -> NDArray[np.float64]:
-        """The value of each term at its highest row: a float, taken as the exact rational that it is."""
+        """The value of each term at its highest row.
+
+        A float, taken as the exact rational that it is.
+        """
         ...
 
     @property
@@ -52,7 +57,10 @@ class Terms(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ListedTerms:
-    """Terms with patterns written out: ``patterns[t, i]`` is True where term t rises from row i to i+1."""
+    """Terms with patterns written out.
+
+    ``patterns[t, i]`` is True where term t rises from row i to i+1.
+    """
 
     columns: NDArray[np.int64]
     values: NDArray[np.float64]
@@ -65,7 +73,10 @@ class ListedTerms:
 
     @property
     def first_levels(self) -> NDArray[np.int64]:
-        """The level of each term at row 0: the height of its highest row above row 0."""
+        """The level of each term at row 0.
+
+        It is the height of its highest row above row 0.
+        """
         heights = np.cumsum(np.where(self.patterns, 1, -1), axis=1)
         return np.maximum(heights.max(axis=1, initial=0), 0).astype(np.int64)
 
@@ -76,7 +87,9 @@ class ListedTerms:
 
 @dataclass(frozen=True, eq=False)
 class PeeledTerms:
-    """Terms as the heuristic peels them off, in O(n): a single peak at the column, but for the bound steps.
+    """Terms as the heuristic peels them off, in O(n).
+
+    A single peak at the column, but for the bound steps.
 
     From term ``bound_from[i]`` on, step i is bound and has the direction ``bound[i]`` (1 up, -1 down) in every term.
     """
@@ -96,7 +109,10 @@ class PeeledTerms:
 
 
 def levels_by_row(terms: Terms) -> Iterator[NDArray[np.int64]]:
-    """The levels of all terms at row 0, 1, …: a view that is overwritten by the next."""
+    """The levels of all terms at row 0, 1, ….
+
+    Each is a view that is overwritten by the next.
+    """
     levels = terms.first_levels.copy()
     yield levels
     for step in range(terms.n - 1):
@@ -105,7 +121,10 @@ def levels_by_row(terms: Terms) -> Iterator[NDArray[np.int64]]:
 
 
 def values_by_row(terms: Terms, epsilon: float) -> Iterator[NDArray[np.float64]]:
-    """The values of all terms at row 0, 1, …: a view that is overwritten by the next."""
+    """The values of all terms at row 0, 1, ….
+
+    Each is a view that is overwritten by the next.
+    """
     powers = np.exp(-epsilon * np.arange(terms.n))
     values = np.empty(len(terms.values))
     for levels in levels_by_row(terms):
