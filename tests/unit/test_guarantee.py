@@ -85,7 +85,7 @@ def test_replacing_is_a_group_of_two():
     assert 1e-6 * (1 + math.exp(2)) < both.delta < 1e-6 * (1 + math.exp(2)) * (1 + 1e-11)
     with pytest.raises(InputError, match="above 1"):
         Guarantee.approximate(20, "1e-6").replacing()
-    with pytest.raises(InputError, match="promise pure"):
+    with pytest.raises(InputError, match="use pure"):
         Guarantee.approximate(1000, "1e-6").replacing()
 
 

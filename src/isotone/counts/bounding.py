@@ -24,7 +24,9 @@ __all__ = ["cut", "cut_all"]
 
 
 def cut(P: Poset, record: Any, max_size: int) -> Any:
-    """A record cut to at most ``max_size`` yeses, in its own form: a mapping, a set of names, or an array.
+    """A record cut to at most ``max_size`` yeses.
+
+    It keeps its own form, a mapping, a set of names or an array.
 
     The record is closed upward first; the first ``max_size`` of its yeses from the top are kept.
 

@@ -43,7 +43,7 @@ def choose_mechanism(
     *,
     grouped: bool,
 ) -> Any:
-    """The mechanism that keeps ``promise``, chosen without data.
+    """The mechanism for the guarantee ``promise``, chosen without data.
 
     Groups are released in parallel. Adding or removing a unit changes one group. Replacing one may take it out of
     a group and put another into a second group, which no replace-calibrated noise on one group covers; so each

@@ -1,4 +1,4 @@
-"""Noisy counts made possible again: not negative, and growing along the order.
+"""Make noisy counts nonnegative and monotone along the order.
 
 No data is read, so nothing is spent. The result is the closest such vector in least squares. Weights inverse
 to the mechanism's variances measured best, which is what ``mechanism.consistent`` uses; its whole covariance

@@ -23,7 +23,9 @@ __all__ = ["Sensitivity"]
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """The reach of one privacy unit: ``records`` records, each moving at most ``coordinates`` counts by one.
+    """How far one privacy unit can move the counts.
+
+    ``records`` records, each moving at most ``coordinates`` counts by one.
 
     >>> from isotone.order import Poset
     >>> Sensitivity.of(Poset.antichain("abcdef"), max_size=4)
@@ -75,8 +77,9 @@ class Sensitivity:
 
 
 def _top_chain(P: Poset) -> int:
-    """How many elements stand, one above the other, above all the rest: every filter that is not among
-    them holds them all.
+    """The number of elements that form a chain above all the rest.
+
+    Every filter that is not among them holds them all.
     """
     below = np.sort(np.sum(P.leq_matrix(), axis=0))[::-1]
     expected = len(P) - np.arange(len(P))

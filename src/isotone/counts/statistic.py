@@ -1,4 +1,4 @@
-"""The statistic of this package: one count for each element of an order, checked.
+"""One checked count for each element of an order.
 
 Counts of closed records are integers, not negative, and grow along the order: whoever says yes to ``a`` says
 yes to everything above ``a``. :func:`check_counts` refuses anything else. Its messages name elements, which
@@ -97,7 +97,10 @@ def _check_names(P: Poset, keys: Sequence[Hashable]) -> None:
 
 
 def _as_integers(P: Poset, raw: ArrayLike) -> NDArray[np.int64]:
-    """Whole numbers as int64; anything else is refused by the name of its element."""
+    """Whole numbers as int64.
+
+    Anything else raises an error that names the element.
+    """
     try:
         array = np.asarray(raw)
     except ValueError:
@@ -130,7 +133,10 @@ def _whole(item: Any) -> int | None:
 
 
 def check_records(records: int, values: NDArray[np.int64]) -> int:
-    """The number of records as an int; the message quotes neither it nor a count."""
+    """The number of records as an int.
+
+    The message quotes neither it nor a count.
+    """
     try:
         number = int(records.__index__())
     except (AttributeError, TypeError):

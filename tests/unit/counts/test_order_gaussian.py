@@ -237,7 +237,7 @@ def test_progress_goes_forward() -> None:
         ({"rho": 1, "neighbours": "both"}, "neighbours must be"),
         ({"rho": 1, "max_size": 0}, "max_size must be"),
         ({"rho": 1, "contributions": 0}, "contributions must be"),
-        ({"rho": "1e-25"}, "weaker promise"),
+        ({"rho": "1e-25"}, "weaker one"),
     ],
 )
 def test_what_cannot_be_promised_is_refused(arguments: dict[str, object], message: str) -> None:

@@ -1,1 +1,4 @@
-"""Gaussian noise shaped by an order: nearly smallest ellipses, what bounds them, and their integer form."""
+"""Gaussian noise shaped by an order.
+
+Nearly smallest ellipses, lower bounds for them, and their integer form.
+"""

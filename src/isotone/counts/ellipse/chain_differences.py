@@ -27,7 +27,10 @@ _STEPS = 60
 def fit_chain_differences(
     n: int, *, tolerance: float = 1e-3, progress: Progress = no_progress
 ) -> ChainEllipse:
-    """The ellipse whose trace is within ``tolerance``, relatively, of the smallest; elements from the top down."""
+    """The ellipse whose trace is within ``tolerance`` of the smallest.
+
+    The tolerance is relative. Elements come from the top down.
+    """
     place = np.arange(n + 1)
     state = _state(np.abs(place[:, None] - place) / (n + 1.0))  # a start that favours distant pairs
     for step in range(_STEPS):

@@ -41,7 +41,10 @@ def fit_dense(
     tolerance: float = 1e-5,
     progress: Progress = no_progress,
 ) -> DenseEllipse:
-    """The nearly smallest ellipse of the family for elements numbered bottom-up; every iterate is valid."""
+    """The nearly smallest ellipse of the family.
+
+    Elements are numbered bottom-up. Every iterate is valid.
+    """
     family = _Family(leq, max_size)
     ties, logit, scale = family.start()
 
@@ -67,7 +70,9 @@ def fit_dense_nonnegative(
     tolerance: float = 1e-5,
     progress: Progress = no_progress,
 ) -> DenseEllipse:
-    """The same with ties that are not negative: then differences of filters are bounded by a minimum cut.
+    """The nearly smallest ellipse with nonnegative ties.
+
+    Differences of filters are then bounded by a minimum cut.
 
     The ties are squares of the variables. They start small but positive where :func:`fit_dense` starts at 0.
     """
@@ -110,7 +115,10 @@ class _Family:
         self.max_size = max_size
 
     def start(self) -> tuple[_Floats, float, _Floats]:
-        """Ties and logit inside the set, and the ties' scale: mass flows from the root along one cover each."""
+        """Ties and logit inside the set, and the scale of the ties.
+
+        Mass flows from the root along one cover each.
+        """
         n = self.size - 1
         parent = np.full(n, n)
         for x, y in zip(self.lower[::-1], self.upper[::-1], strict=True):

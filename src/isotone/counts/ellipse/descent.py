@@ -75,7 +75,10 @@ def descend(
 
 
 def _direction(gradient: _Floats, moves: deque[tuple[_Floats, _Floats, float]]) -> _Floats:
-    """The quasi-Newton direction: minus the gradient, bent by the curvature of past moves."""
+    """The quasi-Newton direction.
+
+    It is minus the gradient, corrected by the curvature of past moves.
+    """
     if not moves:
         return -gradient * min(1.0, 0.1 / (float(np.linalg.norm(gradient)) + 1e-300))
     q = gradient.copy()

@@ -29,7 +29,9 @@ def filter_bound(
     neighbours: Neighbours = "add-remove",
     rounds: int | None = None,
 ) -> float:
-    """The bound for filters of at most ``max_size`` elements; ``leq[i, j]`` says that i lies below j.
+    """The bound for filters of at most ``max_size`` elements.
+
+    ``leq[i, j]`` says that i lies below j.
 
     The first filters are drawn from independent gates with about the given presence, by a fixed seed.
     """
@@ -99,7 +101,10 @@ def _draw(leq: _Bools, presence: _Floats, largest: int, size: int, rng: np.rando
 
 
 def _climb(leq: _Bools, filters: _Bools, others: _Bools, metric: _Floats, largest: int) -> _Bools:
-    """Filters moved away from the ``others``: add or remove, one at a time, the element that helps most."""
+    """Filters moved away from the ``others`` by greedy steps.
+
+    Each step adds or removes the element that helps most.
+    """
     strict = (leq & ~np.eye(len(leq), dtype=np.bool_)).astype(np.float64)
     needed, diagonal = strict.sum(axis=1), np.diag(metric)
     current = filters.copy()

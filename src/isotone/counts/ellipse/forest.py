@@ -52,7 +52,9 @@ def fit_forest(
     tolerance: float | None = None,
     progress: Progress = no_progress,
 ) -> ForestEllipse:
-    """The nearly smallest ellipse of the family: the trace is convex in the ties, and every iterate is valid.
+    """The nearly smallest ellipse of the family.
+
+    The trace is convex in the ties, and every iterate is valid.
 
     The default tolerance is finer for forests of up to 10,000 nodes than for larger ones.
     """
@@ -234,7 +236,10 @@ def _take_over(
     share: _Floats,
     share_d: _Floats,
 ) -> tuple[float, float]:
-    """Fill the covariances of a node at depth ``k`` from those of its parent; its variance and derivative."""
+    """Fill the covariances of a node at depth ``k`` from those of its parent.
+
+    Returns its variance and derivative.
+    """
     shift = 1 + above - w
     for i in range(w):
         to_i = i + shift if i > 0 else 0

@@ -1,4 +1,6 @@
-"""What no Gaussian can beat on a forest of any size: a lower bound on the total variance at sensitivity 1.
+"""A lower bound on the total variance of Gaussian noise on a forest.
+
+It holds at sensitivity 1 and for forests of any size.
 
 For any random filter with second moments V = E[vv'], every Gaussian whose sensitivity is at most 1 has a total
 variance of at least ``(tr V^½)²`` (docs/theory/gaussian.md, section 6). Here the random filter opens a gate at
@@ -66,7 +68,10 @@ def _gates(parent: _Ints, presence: _Floats) -> tuple[_Floats, _Floats]:
 def _count_above(
     parent: _Ints, times: _Ints, copies: _Ints, gate: _Floats, fresh: _Floats, value: float
 ) -> int:
-    """How many eigenvalues of V exceed ``value``: the negative pivots of the rooted inverse minus E/value."""
+    """The number of eigenvalues of V above ``value``.
+
+    They are the negative pivots of the rooted inverse minus E/value.
+    """
     pivot = 1.0 / fresh
     pivot[1:] -= 1.0 / value
     negative = 0

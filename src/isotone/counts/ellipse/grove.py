@@ -1,4 +1,6 @@
-"""A forest in the form that elimination walks: preorder, under a virtual root, twins folded together.
+"""A forest in the form that elimination walks.
+
+Preorder, under a virtual root, twins folded together.
 
 Siblings with equal subtrees below them are *twins*. An optimal ellipse can be chosen that treats twins alike
 (docs/theory/gaussian.md, section 5), so one node stands for all of them. Taxonomies shrink severalfold, and an
@@ -22,7 +24,9 @@ _WORK = 6e7
 
 @dataclass(frozen=True)
 class Grove:
-    """A folded forest. Node 0 is the virtual root; nodes come in preorder.
+    """A folded forest.
+
+    Node 0 is the virtual root, and nodes come in preorder.
 
     ``node`` is the node of each element, ``parents`` the elements' own parents (-1: none) and ``top_down`` an
     order in which parents come first. ``times`` is how many twins a node stands for under one parent,
@@ -73,7 +77,10 @@ def plant(parents: NDArray[np.integer]) -> Grove:
 
 
 def _shapes(top_down: list[int], children: list[list[int]]) -> list[int]:
-    """A number for the shape of the subtree below each element: equal exactly for equal shapes."""
+    """A number for the shape of the subtree below each element.
+
+    It is equal exactly for equal shapes.
+    """
     numbers: dict[tuple[int, ...], int] = {}
     shape = [0] * len(top_down)
     for x in reversed(top_down):
@@ -84,7 +91,10 @@ def _shapes(top_down: list[int], children: list[list[int]]) -> list[int]:
 
 @dataclass
 class _Folded:
-    """Twin classes in preorder: parent, number of twins, and the classes below by their shape."""
+    """Twin classes in preorder.
+
+    Parent, number of twins, and the classes below by their shape.
+    """
 
     parent: list[int]
     times: list[int]

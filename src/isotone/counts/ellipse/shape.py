@@ -1,4 +1,6 @@
-"""The order-shaped ellipse of a poset: which method fits it, and what came out.
+"""The order-shaped ellipse of a poset.
+
+Which method fits it, and the result.
 
 Chains have a method of their own, forests are eliminated sparsely, other orders are dense up to a thousand
 elements; beyond, a forest inside the order is used, which forgets relations and is therefore private for more
@@ -56,7 +58,10 @@ class Shape:
     leq: NDArray[np.bool_] | None
 
     def strategy(self, bits: int) -> Strategy | None:
-        """The ellipse on an integer scale of ``2**bits``; None if that is too coarse."""
+        """The ellipse on an integer scale of ``2**bits``.
+
+        None if that is too coarse.
+        """
         if isinstance(self.ellipse, ForestEllipse):
             return forest_strategy(self.ellipse, bits, self.neighbours, self.max_size)
         if isinstance(self.ellipse, ChainEllipse):

@@ -70,7 +70,9 @@ class Strategy(Protocol):
 def nearest_plane(
     kernel: Any, rows: tuple[Any, ...], noise: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The whole part of ``Q⁻¹ noise`` by nearest-plane rounding, and what it leaves: exact for any noise.
+    """The whole part of ``Q⁻¹ noise`` by nearest-plane rounding, and the remainder.
+
+    It is exact for any noise.
 
     Privacy needs that shifting the noise by Qc shifts the result by exactly c, so no sum may wrap. The compiled
     ``kernel`` adds up, in floats, the magnitudes of all terms of each ``rest``. As long as that is at most 2⁶¹,

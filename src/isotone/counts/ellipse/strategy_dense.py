@@ -1,4 +1,6 @@
-"""The integer strategy of any order: a dense upper triangle, elements bottom-up and the root last.
+"""The integer strategy of any order, as a dense upper triangle.
+
+Elements come bottom-up and the root last.
 
 In the Gram matrix G = Q'Q the incomparable pairs are almost zero, and G almost satisfies the identity of the
 family, so the exact squared length of Qv is a constant plus small terms, which are bounded one by one
@@ -29,7 +31,10 @@ _SHIFT = 12
 
 @dataclass(frozen=True)
 class DenseStrategy:
-    """Q as an upper triangle; ``bottom_up[i]`` is the element of row and column i. The root, if any, is last."""
+    """The strategy Q as an upper triangle.
+
+    ``bottom_up[i]`` is the element of row and column i. The root, if any, is last.
+    """
 
     matrix: NDArray[np.int32]
     bottom_up: _Ints
@@ -43,7 +48,10 @@ class DenseStrategy:
 
     @property
     def _places(self) -> _Ints:
-        """The element of each row; the root comes after the elements."""
+        """The element of each row.
+
+        The root comes after the elements.
+        """
         return np.append(self.bottom_up, self.bottom_up.size) if self.rooted else self.bottom_up
 
     def _inverse(self) -> _Floats:
@@ -150,7 +158,10 @@ def chain_strategy(
 
 
 def _chain_differences(precision: _Floats, bottom_up: _Ints, bits: int) -> DenseStrategy | None:
-    """The strategy for replacing a record of a chain: its change is the difference of two prefixes."""
+    """The strategy for replacing a record of a chain.
+
+    The change is the difference of two prefixes.
+    """
     Q = _rounded_factor(precision, 1.0, bits)
     if Q is None:
         return None
@@ -161,7 +172,10 @@ def _chain_differences(precision: _Floats, bottom_up: _Ints, bits: int) -> Dense
 
 
 def _rounded_factor(precision: _Floats, root_scale: float, bits: int) -> NDArray[np.int32] | None:
-    """The upper triangle R with R'R = precision, times ``2**bits``, rounded; the root's column rescaled."""
+    """The upper triangle R with R'R = precision, times ``2**bits``, rounded.
+
+    The root's column is rescaled.
+    """
     from scipy.linalg import get_lapack_funcs
 
     (dpotrf,) = get_lapack_funcs(("potrf",), dtype=np.float64)
@@ -194,7 +208,10 @@ def exact_gram(Q: NDArray[np.integer]) -> _Ints:
 
 
 def _longest(gram: _Ints, leq: NDArray[np.bool_], max_size: int | None) -> int:
-    """A bound on v'Gv over records: the root's square, what each element adds, and the incomparable pairs."""
+    """A bound on v'Gv over records.
+
+    The root's square, what each element adds, and the incomparable pairs.
+    """
     n = len(leq)
     positive = np.sort(np.maximum(_terms(gram, leq), 0))[::-1][: n if max_size is None else max_size]
     return int(gram[n, n]) + _total(positive) + _incomparable(gram[:n, :n], leq)

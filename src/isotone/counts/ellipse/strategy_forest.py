@@ -1,4 +1,6 @@
-"""The integer strategy of a forest: sparse rows, exact sensitivities by dynamic programming.
+"""The integer strategy of a forest.
+
+Sparse rows, and exact sensitivities by dynamic programming.
 
 The row of an element has entries at itself and at its ancestors. A filter meets every root path in its upper
 part, so the squared length of Qv is a sum of one term per element of the filter, and its maximum over filters is
@@ -27,7 +29,10 @@ _Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ForestStrategy:
-    """Q for a forest: ``pivot[x]`` on the diagonal of node x, ``ties`` at its ancestors (see :class:`Grove`)."""
+    """The strategy Q for a forest.
+
+    ``pivot[x]`` is on the diagonal of node x, and ``ties`` are at its ancestors (see :class:`Grove`).
+    """
 
     grove: Grove
     pivot: _Ints
@@ -123,7 +128,10 @@ def forest_strategy(
 
 
 def plain_strategy(elements: int, bits: int, coordinates: int) -> ForestStrategy:
-    """The same multiple of each count: ordinary Gaussian noise, for records that move ``coordinates`` counts."""
+    """The strategy of ordinary Gaussian noise.
+
+    The same multiple of each count, for records that move ``coordinates`` counts.
+    """
     grove = plant(np.full(elements, -1))
     pivot = np.full(grove.nodes, 1 << bits)
     return ForestStrategy(grove, pivot, np.zeros(grove.start[-1], np.int64), False, coordinates << 2 * bits)
@@ -309,7 +317,10 @@ def _solve(
     noise: _Floats,
     rooted: bool,
 ) -> _Floats:
-    """``Q⁻¹ noise`` for each column; the last row is the root's."""
+    """``Q⁻¹ noise`` for each column.
+
+    The last row is the root's.
+    """
     n = node.size
     result = np.zeros_like(noise)
     if rooted:
@@ -337,7 +348,10 @@ def _multiply(
     ties: _Ints,
     counts: _Floats,
 ) -> _Floats:
-    """``Q counts`` for each column; the last row is the root's."""
+    """``Q counts`` for each column.
+
+    The last row is the root's.
+    """
     n = node.size
     result = np.zeros_like(counts)
     result[n] = pivot[0] * counts[n]

@@ -41,11 +41,13 @@ _CHUNK = 1 << 22
 
 @dataclass(frozen=True, init=False)
 class AdditiveMechanism(ABC):
-    """Counts over ``P`` plus noise: the common part of the mechanisms that do not follow the order.
+    """Counts over ``P`` plus noise.
+
+    The common part of the mechanisms that do not follow the order.
 
     ``neighbours`` and ``contributions`` say what is protected: adding or removing, or replacing, one unit
-    that gives up to ``contributions`` records. ``max_size`` promises that no record has more yeses than
-    that after closing (``cut`` makes it true); None promises nothing.
+    that gives up to ``contributions`` records. ``max_size`` states that no record has more yeses than
+    that after closing (``cut`` makes it true); None sets no limit.
     """
 
     P: Poset
@@ -55,7 +57,9 @@ class AdditiveMechanism(ABC):
     sensitivity: Sensitivity
 
     def _settle(self, P: Poset, guarantee: Guarantee, contributions: int, max_size: int | None) -> None:
-        """Check the public parameters and store them as plain values: the first thing every mechanism does.
+        """Check the public parameters and store them as plain values.
+
+        Every mechanism does this first.
 
         Mechanisms go on with the stored values, never with the arguments, which may be numpy scalars that wrap.
         """
@@ -75,7 +79,7 @@ class AdditiveMechanism(ABC):
 
     @property
     def neighbours(self) -> Neighbours:
-        """What is protected: adding or removing one unit, or replacing it."""
+        """The adjacency, adding or removing one unit, or replacing it."""
         return self.guarantee.neighbours
 
     @property
@@ -96,7 +100,10 @@ class AdditiveMechanism(ABC):
         """One exact draw of the noise, rounded to integers, from cryptographic bits."""
 
     def release(self, counts: Counts) -> NDArray[np.int64]:
-        """The counts with noise, as integers: exactly private, from cryptographic bits."""
+        """Release the noisy counts as integers.
+
+        Exactly private, from cryptographic bits.
+        """
         return check_counts(self.P, counts) + self._integer_noise()
 
     def quantiles(self, probabilities: ArrayLike) -> NDArray[np.float64]:
@@ -132,7 +139,10 @@ class AdditiveMechanism(ABC):
     def consistent(
         self, values: ArrayLike, upper: float | None = None, integers: bool = False
     ) -> NDArray[np.float64] | NDArray[np.int64]:
-        """Released ``values`` made monotone and not negative, each trusted by its variance; see :func:`consistent`."""
+        """Released ``values`` made monotone and nonnegative.
+
+        Each is weighted by its variance. See :func:`consistent`.
+        """
         variance = self.error().variance
         weights = 1 / variance if np.all(variance > 0) else None
         return consistent(self.P, values, weights, upper, integers)

@@ -88,7 +88,10 @@ class BoundedPosetMechanism(PosetMechanism):
 
     @property
     def largest(self) -> int:
-        """The largest record: ``max_size``, or the number of elements if that is less."""
+        """The size of the largest record.
+
+        ``max_size``, or the number of elements if that is less.
+        """
         return len(self.P) if self.max_size is None else min(self.max_size, len(self.P))
 
     def norm(self, y: ArrayLike) -> Floats:
@@ -101,7 +104,10 @@ class BoundedPosetMechanism(PosetMechanism):
         return super().log_density(output, counts) - math.log(self.acceptance)
 
     def error(self) -> Error:
-        """The variance of the noise on each count, before rounding: simulated, with its standard error."""
+        """The variance of the noise on each count, before rounding.
+
+        It is simulated, and has a standard error.
+        """
         return self._in_given_sequence(self._squares)
 
     def _simulate(self, size: int, rng: np.random.Generator) -> Floats:
@@ -145,7 +151,10 @@ class BoundedPosetMechanism(PosetMechanism):
         return False
 
     def release_with_total(self, counts: Counts, records: int) -> tuple[Ints, int]:
-        """Refused: the number of records is not free here, as its noise would change that of the counts."""
+        """Raise an error, since the number of records is not free here.
+
+        Its noise would change that of the counts.
+        """
         raise InputError(
             "BoundedPosetMechanism releases no total. Use PosetMechanism, or release the number of records apart."
         )
@@ -161,7 +170,10 @@ class _Attempt:
         self.up, self.down = LazyExponentials(rate, self.a, places), LazyExponentials(rate, self.b, places)
 
     def excesses(self, largest: int) -> Iterator[tuple[Fraction, Fraction]]:
-        """Ever closer bounds of ``rate · max(0, l1 norm / largest - norm)``; the norm is the sum of all steps."""
+        """Ever closer bounds of ``rate · max(0, l1 norm / largest - norm)``.
+
+        The norm is the sum of all steps.
+        """
         while True:
             norm = self.up.partial_sum(self.a) + self.down.partial_sum(self.b)
             bounds = [_magnitude(low, high) for low, high in self._coordinates()]
@@ -185,7 +197,10 @@ class _Attempt:
         self.down.read_on()
 
     def _coordinates(self) -> list[tuple[int, int]]:
-        """Bounds of each coordinate in units of the last place read; a sum of m steps is known to m units."""
+        """Bounds of each coordinate in units of the last place read.
+
+        A sum of m steps is known to m units.
+        """
         ups = [self.up.partial_sum(m) for m in range(self.a + 1)]
         downs = [self.down.partial_sum(m) for m in range(self.b + 1)]
         pairs = zip(self.plus, self.minus, strict=True)

@@ -1,4 +1,7 @@
-"""Independent discrete Gaussian noise: the Gaussian mechanism on the integers."""
+"""The Gaussian mechanism on the integers.
+
+Independent discrete Gaussian noise.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ _WIDE = 10.0
 class DiscreteGaussianMechanism(IndependentMechanism):
     """Counts with independent integer noise of probability proportional to ``exp(-k² / 2·parameter)``.
 
-    Give ``rho``, which is its natural promise: ``parameter`` is then ``l2² / 2 rho``. With ``epsilon`` and
+    Give ``rho``, which is its natural guarantee: ``parameter`` is then ``l2² / 2 rho``. With ``epsilon`` and
     ``delta`` the largest rho that implies them is used; :class:`GaussianMechanism` needs about 13 % less
     variance for the same (1, 1e-6), because it need not go through rho.
 

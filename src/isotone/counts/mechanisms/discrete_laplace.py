@@ -1,4 +1,7 @@
-"""Independent two-sided geometric noise: the Laplace mechanism on the integers."""
+"""The Laplace mechanism on the integers.
+
+Independent two-sided geometric noise.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,7 @@ class DiscreteLaplaceMechanism(IndependentMechanism):
 
     @property
     def rate(self) -> Fraction:
-        """The rate of the geometric tails: epsilon over the ℓ1 sensitivity."""
+        """The rate of the geometric tails, epsilon over the ℓ1 sensitivity."""
         return self.epsilon / self.sensitivity.l1
 
     def log_probability(self, output: ArrayLike, counts: Counts | None = None) -> NDArray[np.float64]:

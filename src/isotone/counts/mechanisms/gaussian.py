@@ -1,4 +1,7 @@
-"""Independent Gaussian noise, calibrated exactly: the choice where a small delta is allowed."""
+"""Independent Gaussian noise, calibrated exactly.
+
+The choice where a small delta is allowed.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,10 @@ __all__ = ["GaussianMechanism", "gaussian_guarantee"]
 def gaussian_guarantee(
     epsilon: Number | None, delta: Number | None, rho: Number | None, neighbours: Neighbours
 ) -> Guarantee:
-    """The promise asked for: (epsilon, delta), or rho; exactly one of the two forms must be given."""
+    """The guarantee for (epsilon, delta), or for rho.
+
+    Exactly one of the two forms must be given.
+    """
     if rho is None and (epsilon is None or delta is None):
         raise InputError("Gaussian noise needs epsilon and delta, or rho. With delta = 0 use PosetMechanism.")
     promise = Unit(neighbours=neighbours).guarantee(epsilon, delta, rho)
@@ -43,7 +49,7 @@ def gaussian_guarantee(
 class GaussianMechanism(IndependentMechanism):
     """Counts with independent Gaussian noise, exactly rounded to integers.
 
-    Give ``epsilon`` and ``delta`` (the variance is then the smallest that gives that promise; Balle and Wang
+    Give ``epsilon`` and ``delta`` (the variance is then the smallest that gives that guarantee; Balle and Wang
     2018, rounded up), or ``rho`` for zero-concentrated privacy (the variance is ``l2² / 2 rho``). The squared
     ℓ2 sensitivity is the largest number of yeses in a record: ``max_size``, or the number of elements.
 

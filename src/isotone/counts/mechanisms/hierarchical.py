@@ -1,4 +1,7 @@
-"""Hierarchical sums on a chain: noise that grows with the logarithm of its length."""
+"""Hierarchical sums on a chain.
+
+The noise grows with the logarithm of its length.
+"""
 
 from __future__ import annotations
 
@@ -87,13 +90,16 @@ class HierarchicalMechanism(AdditiveMechanism):
         return self.epsilon / (nodes * self.sensitivity.records)
 
     def error(self) -> Error:
-        """The variance of each least-squares running sum: exact."""
+        """The exact variance of each least-squares running sum."""
         variance = np.empty(len(self.P))
         variance[self.P.linear_order] = self.tree.variances * self._node_variance
         return Error(variance)
 
     def simulate(self, size: int, rng: np.random.Generator) -> Simulated:
-        """``size`` float draws of the noise, one per row; not private, for planning only."""
+        """Simulate ``size`` float draws of the noise, one per row.
+
+        They are not private and serve planning only.
+        """
         tree, draw = self.tree, noise.simulate.two_sided_geometrics
         nodes = [np.asarray(draw(rng, self.rate, (size, length)), dtype=float) for length in tree.lengths]
         draws = np.empty((size, len(self.P)))
@@ -101,7 +107,9 @@ class HierarchicalMechanism(AdditiveMechanism):
         return Simulated.wrap(draws)
 
     def release(self, counts: Counts) -> NDArray[np.int64]:
-        """The counts with noise, as integers: exactly private, from cryptographic bits.
+        """Release the noisy counts as integers.
+
+        Exactly private, from cryptographic bits.
 
         Noise is added to integer sums; the estimate is a function of the noisy sums alone, so that no
         rounding in floating point can touch the guarantee.

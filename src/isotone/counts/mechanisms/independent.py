@@ -1,4 +1,6 @@
-"""Noise that is independent and alike on every count: what the classical mechanisms have in common.
+"""Independent noise with one law for all counts.
+
+This is what the classical mechanisms have in common.
 
 All that such a mechanism must know is the law of one number. Simultaneous intervals follow: n independent
 numbers stay within h with the n-th power of the probability that one does.
@@ -48,11 +50,14 @@ class IndependentMechanism(AdditiveMechanism):
         return np.exp(self.log_probability(output, counts))
 
     def error(self) -> Error:
-        """The variance of the noise: exact, the same for every count."""
+        """The exact variance of the noise, the same for every count."""
         return Error(np.full(len(self.P), self._variance()))
 
     def simulate(self, size: int, rng: np.random.Generator) -> Simulated:
-        """``size`` float draws of the noise, one per row; not private, for planning only."""
+        """Simulate ``size`` float draws of the noise, one per row.
+
+        They are not private and serve planning only.
+        """
         return Simulated.wrap(self._draw((size, len(self.P)), rng))
 
     def quantiles(self, probabilities: ArrayLike) -> NDArray[np.float64]:

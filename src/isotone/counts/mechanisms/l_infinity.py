@@ -1,4 +1,7 @@
-"""Noise shaped by the cube: the strongest mechanism that ignores the order."""
+"""Noise shaped by the cube.
+
+The strongest mechanism that ignores the order.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,10 @@ class LInfinityMechanism(AdditiveMechanism):
         return self.epsilon / self.sensitivity.linf
 
     def norm(self, y: ArrayLike) -> NDArray[np.float64]:
-        """The largest entry in units of the sensitivity: 1 for the largest change by one unit."""
+        """The largest entry in units of the sensitivity.
+
+        It is 1 for the largest change by one unit.
+        """
         return np.max(np.abs(deviation(self.P, y, None)), axis=-1) / self.sensitivity.linf
 
     def log_density(self, output: ArrayLike, counts: Counts | None = None) -> NDArray[np.float64]:
@@ -89,12 +95,15 @@ class LInfinityMechanism(AdditiveMechanism):
         return np.exp(self.log_probability(output, counts))
 
     def error(self) -> Error:
-        """The variance of the noise: exact, the same for every count."""
+        """The exact variance of the noise, the same for every count."""
         n = len(self.P)
         return Error(np.full(n, float((n + 1) * (n + 2) / (3 * self.rate**2))))
 
     def simulate(self, size: int, rng: np.random.Generator) -> Simulated:
-        """``size`` float draws of the noise, one per row; not private, for planning only."""
+        """Simulate ``size`` float draws of the noise, one per row.
+
+        They are not private and serve planning only.
+        """
         n = len(self.P)
         half_sides = rng.standard_gamma(n + 1, size=(size, 1)) / float(self.rate)
         return Simulated.wrap(rng.uniform(-1, 1, size=(size, n)) * half_sides)

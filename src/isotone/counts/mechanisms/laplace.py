@@ -1,4 +1,7 @@
-"""Independent Laplace noise: what a user without the order would pick first."""
+"""Independent Laplace noise.
+
+What a user without the order would pick first.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,7 @@ class LaplaceMechanism(IndependentMechanism):
 
     @property
     def rate(self) -> Fraction:
-        """The rate of the exponential tails: epsilon over the ℓ1 sensitivity."""
+        """The rate of the exponential tails, epsilon over the ℓ1 sensitivity."""
         return self.epsilon / self.sensitivity.l1
 
     def log_density(self, output: ArrayLike, counts: Counts | None = None) -> NDArray[np.float64]:

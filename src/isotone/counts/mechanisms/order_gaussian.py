@@ -1,4 +1,7 @@
-"""Gaussian noise shaped by the order: the choice where δ > 0 or zCDP is allowed and the order is not tiny."""
+"""Gaussian noise shaped by the order.
+
+The choice where δ > 0 or zCDP is allowed and the order is not tiny.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ class OrderGaussianMechanism(AdditiveMechanism):
     """Counts over a poset with Gaussian noise whose covariance follows the order.
 
     Give ``epsilon`` and ``delta``, or ``rho``. The covariance is nearly the best that any Gaussian can have:
-    ``certificate()`` says how nearly. ``max_size`` promises that no record has more yeses than that; the noise
+    ``certificate()`` says how nearly. ``max_size`` states that no record has more yeses than that; the noise
     is then never worse than independent noise with sensitivity √max_size.
 
     ``method`` says how the covariance was found: chain, forest, dense, forest inside the order, or independent.
@@ -132,7 +135,10 @@ class OrderGaussianMechanism(AdditiveMechanism):
         )
 
     def simulate(self, size: int, rng: np.random.Generator) -> Simulated:
-        """``size`` float draws of the noise, one per row; not private, for planning only."""
+        """Simulate ``size`` float draws of the noise, one per row.
+
+        They are not private and serve planning only.
+        """
         result = np.zeros((size, len(self.P)))
         sd, active = math.sqrt(self.variance), self.active
         step = max(1, _CHUNK // self.strategy.rows)
@@ -199,17 +205,25 @@ class OrderGaussianMechanism(AdditiveMechanism):
         return self.strategy.rooted
 
     def release(self, counts: Counts) -> NDArray[np.int64]:
-        """The counts with noise, as integers: exactly private, from cryptographic bits."""
+        """Release the noisy counts as integers.
+
+        Exactly private, from cryptographic bits.
+        """
         return self._reachable(check_counts(self.P, counts)) + self._integer_noise()
 
     def _reachable(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The counts; zero for elements above which there is more than ``max_size``: no record has them."""
+        """The counts, with zero where no record can have a yes.
+
+        These are elements above which there are more than ``max_size``.
+        """
         result = np.zeros_like(values)
         result[self.active] = values[self.active]
         return result
 
     def release_with_total(self, counts: Counts, records: int) -> tuple[NDArray[np.int64], int]:
-        """The counts with noise, and the number of records with noise: together as private as the counts alone.
+        """Release the counts and the number of records with noise.
+
+        Together they are as private as the counts alone.
 
         The number of records is a further coordinate of the same noise (docs/theory/gaussian.md, section 2).
         """
@@ -224,7 +238,10 @@ class OrderGaussianMechanism(AdditiveMechanism):
         return self._reachable(values) + self._on_elements(drawn), number + int(drawn[-1])
 
     def total_variance(self) -> float:
-        """The variance of the released number of records, before rounding; infinite if it is not released."""
+        """The variance of the released number of records, before rounding.
+
+        Infinite if it is not released.
+        """
         return float(self._variances[-1]) if self.strategy.rooted else math.inf
 
     def _solved_noise(self) -> NDArray[np.int64]:
@@ -248,19 +265,25 @@ def _multiplier(promise: Guarantee) -> Fraction:
 
 
 def _scale_bits(multiplier: Fraction) -> int:
-    """How fine the integer scale is: as fine as the exact samplers allow, within reason."""
+    """The number of bits of the integer scale.
+
+    As fine as the exact samplers allow, within reason.
+    """
     deviation_bits = math.ceil(math.log2(multiplier.numerator / multiplier.denominator) / 2)
     bits = min(_FINEST, _LARGEST_DEVIATION - deviation_bits)
     if bits < _COARSEST:
         raise InputError(
-            "This promise needs Gaussian noise with a standard deviation above 2**30 on every count. Ask for a "
-            "weaker promise: a larger epsilon, delta or rho, or fewer contributions."
+            "This guarantee needs Gaussian noise with a standard deviation above 2**30 on every count. Ask for a "
+            "weaker one: a larger epsilon, delta or rho, or fewer contributions."
         )
     return bits
 
 
 def _best_strategy(shape: Shape, bits: int, coordinates: int) -> tuple[Strategy, str]:
-    """The shaped strategy, or independent noise where that has less variance in total; and its name."""
+    """The strategy with the smaller total variance, and its name.
+
+    The shaped one, or independent noise.
+    """
     size = shape.active.size
     plain = plain_strategy(size, bits, min(coordinates, size))
     shaped = shape.strategy(bits)

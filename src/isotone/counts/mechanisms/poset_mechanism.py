@@ -1,4 +1,7 @@
-"""Noise shaped by the order: the mechanism of the package."""
+"""The K-norm mechanism shaped by the order.
+
+The main mechanism of the package.
+"""
 
 from __future__ import annotations
 
@@ -84,13 +87,18 @@ class PosetMechanism(AdditiveMechanism):
 
     @property
     def rate(self) -> Fraction:
-        """The rate of the exponential steps: epsilon over the number of records that can change."""
+        """The rate of the exponential steps.
+
+        Epsilon over the number of records that can change.
+        """
         # A single count moves by one at most when a record is replaced, but not together with the number of
         # records, which stays: their norm is 2. So the rate is the same for every order.
         return self.unit.per_step(self.epsilon)
 
     def norm(self, y: ArrayLike) -> NDArray[np.float64]:
-        """The norm of ``y`` (of each row): 1 at most for the change by one record, in O(n + covers).
+        """The norm of ``y`` (of each row), in O(n + covers).
+
+        It is 1 at most for the change by one record.
 
         That of the relaxed order if the method is ``relaxed``.
         """
@@ -124,7 +132,10 @@ class PosetMechanism(AdditiveMechanism):
         )
 
     def simulate(self, size: int, rng: np.random.Generator) -> Simulated:
-        """``size`` float draws of the noise, one per row; not private, for planning only."""
+        """Simulate ``size`` float draws of the noise, one per row.
+
+        They are not private and serve planning only.
+        """
         return Simulated.wrap(self.P.canonical.back(self._simulate(size, rng)) / float(self.rate))
 
     def _simulate(self, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -157,7 +168,9 @@ class PosetMechanism(AdditiveMechanism):
         return True
 
     def release_with_total(self, counts: Counts, records: int) -> tuple[NDArray[np.int64], int]:
-        """The counts with noise and the number of records with noise: together as private as the counts alone.
+        """Release the counts and the number of records with noise.
+
+        Together they are as private as the counts alone.
 
         The number of records is the count of an element above all others: the sum of all steps, and of one
         more, up or down (docs/theory/counts.md, section 7).

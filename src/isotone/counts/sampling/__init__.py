@@ -1,1 +1,4 @@
-"""Uniform extended bipartitions and the noise made of them: exact, relaxed and simulated."""
+"""Uniform extended bipartitions and the noise made of them.
+
+Exact, relaxed and simulated.
+"""

@@ -66,7 +66,9 @@ class Sampler:
     dropped: Ints = field(repr=False, default_factory=lambda: np.empty((0, 2), np.int64))
 
     def draw(self) -> tuple[Orders, int]:
-        """One, exactly uniform, from cryptographic bits: positions (side A first), and the size of side A.
+        """Draw an exactly uniform extended bipartition from cryptographic bits.
+
+        Returns positions (side A first), and the size of side A.
 
         A small order is drawn with Python's integers, any other by the compiled walk: the same law.
         """
@@ -123,7 +125,10 @@ class Sampler:
 
     @property
     def log_count(self) -> float:
-        """The logarithm of the number of extended bipartitions; estimated if the method is ``rejection``."""
+        """The logarithm of the number of extended bipartitions.
+
+        Estimated if the method is ``rejection``.
+        """
         return self.tables.log_count + math.log(self.method.acceptance)
 
     @cached_property
@@ -239,7 +244,9 @@ def sampler(P: Poset, relaxation: Relaxation | None = None, progress: Progress =
 
 
 def sample_extended_bipartition(P: Poset) -> tuple[tuple[Hashable, ...], tuple[Hashable, ...]]:
-    """A uniform extended bipartition of ``P``: the sides A and B, each ascending, from cryptographic bits.
+    """Draw a uniform extended bipartition of ``P`` from cryptographic bits.
+
+    Returns the sides A and B, each ascending.
 
     Exactly uniform: the tables that guide the draw are rounded up, and the draw starts over whenever it falls
     in what was rounded away, decided by integer arithmetic (docs/theory/counts.md, section 6). Refused for

@@ -11,7 +11,9 @@ __all__ = ["Method"]
 
 @dataclass(frozen=True)
 class Method:
-    """Which of three exactly private methods is in force; see docs/theory/counts.md, section 9.
+    """Which of three exactly private methods is used.
+
+    See docs/theory/counts.md, section 9.
 
     * ``exact``: noise shaped by the order, from its own tables.
     * ``rejection``: the same noise, drawn from a relaxed order until a draw fits; ``acceptance`` is the

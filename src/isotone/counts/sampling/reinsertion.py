@@ -1,4 +1,6 @@
-"""A random walk on extended bipartitions: take an element out, put it back anywhere it fits.
+"""A random walk on extended bipartitions.
+
+Take an element out and put it back anywhere it fits.
 
 Each move chooses uniformly among all extended bipartitions that agree on the other elements, so the uniform
 distribution stays put under it (heat bath). Started at a uniform one, every later one is uniform too, though
@@ -27,7 +29,9 @@ Orders = NDArray[np.int32]
 def wander(
     P: Poset, order: Orders, a: int, rows: int, sweeps: int, rng: np.random.Generator
 ) -> tuple[Orders, Ints]:
-    """``rows`` extended bipartitions, each ``sweeps`` · n moves after the one before; the first after ``order``.
+    """Simulate ``rows`` extended bipartitions by a random walk.
+
+    Each is ``sweeps`` · n moves after the one before, and the first that many after ``order``.
 
     An extended bipartition is a row of positions, side A first and ascending, and the size ``a`` of side A.
     """
@@ -47,7 +51,10 @@ def wander(
 def _move(
     less: NDArray[np.bool_], row: Orders, side: Ints, picks: Ints, uniforms: NDArray[np.float64]
 ) -> None:
-    """Take each of ``picks`` out and put it back; ``side[0]`` is the size of side A."""
+    """Take each of ``picks`` out and put it back.
+
+    ``side[0]`` is the size of side A.
+    """
     n = row.size
     for t in range(picks.size):
         x, k = picks[t], 0

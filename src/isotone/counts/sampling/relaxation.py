@@ -1,4 +1,6 @@
-"""Relaxing an order: leaving out relations until its tables can be built.
+"""Relax an order until its tables can be built.
+
+Some of its relations are left out.
 
 If Q has some of the relations of P, every record of P is a record of Q, so noise shaped by Q is as private for P
 as noise shaped by P, and only a little larger; and every extended bipartition of P is one of Q, so those of P can
@@ -46,7 +48,9 @@ TRIES = 400
 
 @dataclass(frozen=True)
 class Relaxation:
-    """Some of the relations of an order: the covers (lower, upper) of the relaxed one, by name.
+    """Some of the relations of an order.
+
+    The covers (lower, upper) of the relaxed one, by name.
 
     It is a plain value, to be kept with a plan: release and verification must use the same one.
     """
@@ -59,7 +63,10 @@ class Relaxation:
         return cls(tuple((lower, upper) for lower, upper in relations))
 
     def order(self, P: Poset) -> Poset:
-        """The relaxed order on the elements of ``P``; refused if it relates what ``P`` does not."""
+        """The relaxed order on the elements of ``P``.
+
+        Raises an error if it relates what ``P`` does not.
+        """
         for lower, upper in self.relations:
             if not P.leq(lower, upper):
                 raise OrderError(
@@ -114,7 +121,10 @@ def relax(
 
 
 class _Search:
-    """The state of a search: the best relaxation so far, and the one being changed."""
+    """The state of a search.
+
+    The best relaxation so far, and the one being changed.
+    """
 
     def __init__(self, P: Poset, reach: int, rng: np.random.Generator) -> None:
         self.P, self.reach, self.rng = P, reach, rng
@@ -153,7 +163,10 @@ class _Search:
     def _consider(
         self, found: Matrix, placed: NDArray[np.bool_], order: NDArray[np.int64], keep: float
     ) -> None:
-        """Complete a relaxation; make it the current one unless its log count is more than ``keep`` worse."""
+        """Complete a relaxation and perhaps make it the current one.
+
+        It becomes current unless its log count is more than ``keep`` worse.
+        """
         limit = min(self.limit, float(np.log2(self.reach)))
         put_back(self.goal, found, placed, order, limit, int(self.rng.integers(3)))
         missing = np.argwhere((self.goal == 1) & (found == 0))

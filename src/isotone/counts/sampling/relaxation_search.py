@@ -1,4 +1,6 @@
-"""Putting relations back, as many as keep an order within reach: the compiled part of the relaxation search.
+"""Put back as many relations as keep an order within reach.
+
+The compiled part of the relaxation search.
 
 Orders are square matrices: entry [x, y] is 1 where x < y, 2 where x > y, 0 where neither. They are kept
 transitively closed. ``reach`` bounds the binary logarithm of the states of every prime block
@@ -155,7 +157,9 @@ def _component(Q: Matrix, w: Int64, members: Ints, unrelated: bool, label: Ints)
 
 @kernel
 def _children(Q: Matrix, part: Ints, label: Ints) -> tuple[Int64, bool]:
-    """Label the children of a module: how many there are, and whether it is prime.
+    """Label the children of a module.
+
+    Returns how many there are, and whether it is prime.
 
     One parallel or series component is split off at a time: the rest is split when its turn comes.
     """
@@ -203,7 +207,10 @@ def _prime_children(Q: Matrix, part: Ints, label: Ints) -> Int64:
 
 @kernel
 def _refine(Q: Matrix, part: Ints, label: Ints) -> Int64:
-    """Label part[0] by 0 and the other members by the largest module without it; the number of labels."""
+    """Label part[0] by 0 and the others by the largest module without it.
+
+    Returns the number of labels.
+    """
     n = part.size
     for x in part:
         label[x] = 1
@@ -239,7 +246,10 @@ def _refine(Q: Matrix, part: Ints, label: Ints) -> Int64:
 
 @kernel
 def _reaches_most(Q: Matrix, v: Int64, some: Ints) -> Int64:
-    """A class that forces, step by step, every class that forces it: the last root of a depth-first search."""
+    """A class that forces, step by step, every class that forces it.
+
+    It is the last root of a depth-first search.
+    """
     classes = some.size
     seen, cursor = np.zeros(classes, np.bool_), np.ones(classes, np.int64)
     path, last = np.empty(classes, np.int64), 1

@@ -27,7 +27,10 @@ Orders = NDArray[np.int32]
 
 
 def places(P: Poset, orders: Orders, sizes: Ints) -> tuple[Ints, Ints]:
-    """For each row and element the place of the last ``a_i <= x`` and of the last ``b_j <= x``, from 1; 0 if none."""
+    """The places of the last ``a_i <= x`` and ``b_j <= x``.
+
+    For each row and element x, counted from 1, and 0 if there is none.
+    """
     if len(P) <= ELEMENTS:
         step = np.arange(1, len(P) + 1)
         on_a = step <= sizes[:, None]
@@ -38,7 +41,10 @@ def places(P: Poset, orders: Orders, sizes: Ints) -> tuple[Ints, Ints]:
 
 
 def noise_rows(P: Poset, orders: Orders, sizes: Ints, steps: Floats) -> Floats:
-    """The noise of each row: ``steps`` has one exponential for each place, those of side A first."""
+    """The noise of each row.
+
+    ``steps`` has one exponential for each place, those of side A first.
+    """
     if len(P) <= ELEMENTS:
         sums = np.cumsum(steps, axis=1)
         on_a = np.arange(1, len(P) + 1) <= sizes[:, None]
