@@ -1,4 +1,4 @@
-"""A distribution of counts: the share of categories that have each of the counts ``0..upper``.
+"""The share of categories that have each of the counts ``0..upper``.
 
 Mechanisms take one as ``z``: either the private :class:`Distribution` that a privatiser made, or an array of
 probabilities, which is then taken as public.
@@ -57,7 +57,9 @@ def is_simulated(z: DistributionLike) -> bool:
 
 
 def probabilities_of(z: DistributionLike, name: str = "z") -> NDArray[np.float64]:
-    """The probabilities of ``z``: a copy, exactly normalised, read-only.
+    """The probabilities of ``z``, exactly normalised.
+
+    Returns a read-only copy.
 
     >>> probabilities_of([1, 0, 3], "z")
     Traceback (most recent call last):

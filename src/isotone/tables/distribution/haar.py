@@ -1,4 +1,7 @@
-"""The Haar wavelet strategy (Privelet: Xiao, Wang and Gehrke 2010), in integers."""
+"""The Haar wavelet strategy in integers.
+
+Privelet (Xiao, Wang and Gehrke 2010).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,9 @@ __all__ = ["Haar"]
 
 
 class Haar:
-    """At each node of a binary tree over the bins: what the left half holds minus what the right half holds.
+    """Differences between the halves at each node of a binary tree.
+
+    The left half of the bins minus the right half.
 
     Privelet scales its wavelet coefficients so that all the weights ``1/2^h`` in its noise cancel: up to that
     scaling it adds the same noise to every one of these differences. The tree has ``depth`` levels over

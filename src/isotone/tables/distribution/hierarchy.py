@@ -1,4 +1,6 @@
-"""The hierarchical strategy: counts at every level of a tree, made consistent by least squares.
+"""Counts at every level of a tree, made consistent by least squares.
+
+This is the hierarchical strategy.
 
 Hay, Rastogi, Miklau and Suciu 2010; branching factor 16 as Qardaji, Yang and Li 2013 recommend.
 """

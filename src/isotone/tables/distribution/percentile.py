@@ -1,4 +1,7 @@
-"""A private bound for top-coding: about a percentile of the counts, chosen by the exponential mechanism."""
+"""A private bound for top-coding, near a percentile of the counts.
+
+It is chosen by the exponential mechanism.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,9 @@ def bounds_to_choose_from(limit: int) -> NDArray[np.int64]:
 
 
 def wanted_categories(size: int, percentile: Fraction, choices: int, epsilon: Fraction) -> int:
-    """How many categories should be at most the bound: the percentile, less ``ln(choices)/epsilon``.
+    """How many categories should be at most the bound.
+
+    The percentile, less ``ln(choices)/epsilon``.
 
     Every bound above all counts misses the percentile by the same few categories. Aiming a little low makes
     sure that they do not win by their number; never lower than nine tenths of the percentile, since a bound

@@ -1,4 +1,7 @@
-"""Privatise the distribution of counts: how many categories have count 0, 1, …, upper."""
+"""Privatise the distribution of counts.
+
+How many categories have count 0, 1, …, upper.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +80,9 @@ def simulate_distribution(
     contributions: int = 1,
     neighbours: Neighbours = "add-remove",
 ) -> Distribution:
-    """The seeded float twin of :func:`privatize_distribution`, for experiments: not private.
+    """Simulate ``privatize_distribution`` with seeded floats.
+
+    For experiments, and not private.
 
     Its probabilities are :class:`~isotone.noise.Simulated`, and no mechanism built on them will release.
     """
@@ -176,7 +181,7 @@ def _isotonic(bins: NDArray[np.float64], size: int) -> NDArray[np.float64]:
 
 
 def _clip(bins: NDArray[np.float64], size: int) -> NDArray[np.float64]:
-    """Negative bins become 0; the rest is rescaled to sum to 1."""
+    """Clip negative bins to 0 and rescale the sum to 1."""
     kept = np.maximum(bins, 0.0)
     total = float(np.sum(kept))
     return kept / total if size > 0 and total > 0 else _uniform(len(bins))

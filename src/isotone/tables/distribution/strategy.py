@@ -20,7 +20,10 @@ __all__ = ["Cumulative", "Cyclic", "Plain", "Strategy"]
 
 
 class Strategy(Protocol):
-    """A linear strategy on histograms of a fixed length; N, the number of categories, is public."""
+    """A linear strategy on histograms of a fixed length.
+
+    N, the number of categories, is public.
+    """
 
     @property
     def l1(self) -> int:
@@ -32,12 +35,18 @@ class Strategy(Protocol):
         ...
 
     def estimate(self, noisy: NDArray[np.float64], size: int) -> NDArray[np.float64]:
-        """The histogram of ``size`` categories that the measurements suggest; bins may be negative."""
+        """The histogram of ``size`` categories that the measurements suggest.
+
+        Bins may be negative.
+        """
         ...
 
 
 class Plain:
-    """The bins themselves: one bin loses a category and its neighbour gains it, so ``l1`` is 2."""
+    """The bins themselves.
+
+    One bin loses a category and its neighbour gains it, so ``l1`` is 2.
+    """
 
     l1 = 2
 

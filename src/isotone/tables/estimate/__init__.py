@@ -1,1 +1,4 @@
-"""One estimator: the histogram of a table, and each count, from the private measurements."""
+"""Estimate the histogram of a table, and each count.
+
+One estimator, from the private measurements.
+"""

@@ -1,4 +1,6 @@
-"""Symmetric banded linear systems, factored without pivoting: solve, log-determinant, inverse, each O(n).
+"""Symmetric banded linear systems, factored without pivoting.
+
+Solve, log-determinant and inverse take O(n) each.
 
 A matrix with ``b`` diagonals on either side is stored as an array of shape ``(b + 1, n)`` whose entry
 ``[k, i]`` is the matrix entry ``(i + k, i)``. The matrices of this package are positive definite or
@@ -22,7 +24,10 @@ Band = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Factor:
-    """``L·diag(pivots)·Lᵀ`` of a symmetric banded matrix; ``lower`` holds the bands of unit ``L``."""
+    """The factors ``L·diag(pivots)·Lᵀ`` of a symmetric banded matrix.
+
+    ``lower`` holds the bands of unit ``L``.
+    """
 
     lower: Band
     pivots: NDArray[np.float64]
@@ -94,7 +99,10 @@ def _solve(lower: Band, pivots: NDArray[np.float64], right: NDArray[np.float64])
 
 @kernel
 def _inverse(lower: Band, pivots: NDArray[np.float64]) -> Band:
-    """Entries of the inverse from the last column back: each needs only later ones inside the band."""
+    """Entries of the inverse inside the band, from the last column back.
+
+    Each needs only later ones.
+    """
     width, n = lower.shape[0] - 1, lower.shape[1]
     inverse = np.zeros((width + 1, n))
     for j in range(n - 1, -1, -1):

@@ -1,4 +1,6 @@
-"""A table with few distinct counts: which ones, how many categories each, and how plausible.
+"""The model of a table with few distinct counts.
+
+Which counts, how many categories each, and the evidence.
 
 The model (docs/theory/tables-whole.md, section 4): ``d`` of the ``n`` counts occur, any ``d`` equally likely,
 and the categories are spread over them uniformly. Counts that do not occur are empty exactly, which no smooth
@@ -41,7 +43,10 @@ def few_distinct(views: Views) -> Fit:
 def _without_weakest(
     support: NDArray[np.bool_], histogram: NDArray[np.float64], spread: NDArray[np.float64]
 ) -> NDArray[np.bool_]:
-    """Drop the count with the least evidence for it; of long supports, a few at once."""
+    """Drop the count with the least evidence for it.
+
+    Of long supports, a few are dropped at once.
+    """
     where = np.flatnonzero(support)
     strength = histogram[where] / spread[where]
     weak = int(np.sum(strength < 1.0))
@@ -52,7 +57,10 @@ def _without_weakest(
 
 
 def fit_on(views: Views, support: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64], Fit]:
-    """Generalised least squares with all counts off the support empty: (histogram, its spread, the fit)."""
+    """Generalised least squares with all counts off the support empty.
+
+    Returns the histogram, its spread and the fit.
+    """
     from scipy.special import log_ndtr
 
     n, size = len(support), int(np.sum(support))

@@ -1,4 +1,6 @@
-"""What a noisy count ``k`` says of the true one: the posterior of ``i`` given ``i`` + clamped noise = ``k``.
+"""The posterior of a true count given a noisy one.
+
+The noisy count ``k`` is the true count ``i`` plus clamped noise.
 
 For a prior ``z`` the posterior is proportional to ``z[i]·a^|i-k|``. Its cumulative probabilities and means
 follow in O(1) each from two recursions kept in logarithms, so that gaps and tails far below the smallest

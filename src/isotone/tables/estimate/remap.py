@@ -92,7 +92,9 @@ def _groups(
 
 
 def assign(noisy: NDArray[np.int64], cuts: NDArray[np.int64], ties: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """The published counts: the k-th smallest noisy count gets the k-th value that the ``cuts`` allow.
+    """The published counts, from the ranks of the noisy ones.
+
+    The k-th smallest noisy count gets the k-th value that the ``cuts`` allow.
 
     Equal noisy counts are ordered by ``ties``, random words: the order of categories must not matter.
 

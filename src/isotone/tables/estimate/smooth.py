@@ -1,4 +1,6 @@
-"""A histogram that scatters about a smooth intensity: the most plausible one, and how plausible.
+"""The most plausible histogram that scatters about a smooth intensity.
+
+Its evidence is computed too.
 
 The model (docs/theory/tables-whole.md, section 3): log-intensities ``θ`` with small differences, a histogram
 ``η`` that scatters about ``exp(θ)`` with ``dispersion`` times the variance of a Poisson count, and the two
@@ -27,14 +29,20 @@ _SETTLED = 1e-3  # a gain in log-plausibility that is not worth another step
 
 @dataclass(frozen=True, eq=False)
 class Penalty:
-    """``½·θᵀ·R·θ``: the bands of ``R`` and the log-determinant of ``R`` on vectors with ``θ[0] = 0``."""
+    """The penalty ``½·θᵀ·R·θ``.
+
+    The bands of ``R`` and the log-determinant of ``R`` on vectors with ``θ[0] = 0``.
+    """
 
     band: NDArray[np.float64]
     log_determinant: float
 
 
 def roughness(n: int, order: int, scale: float) -> Penalty:
-    """Differences of ``order`` 1 or 2 are normal with standard deviation ``scale``; the end ones are free."""
+    """The penalty for normal differences of ``order`` 1 or 2.
+
+    Their standard deviation is ``scale``. The end ones are free.
+    """
     band = np.zeros((3, n))
     spread = np.full(n - order, scale)
     spread[[0, -1]] = max(scale, _END)
@@ -54,7 +62,9 @@ def _add_squares(
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """The mode of one model, and ``evidence``: the log-plausibility of the views under it (Laplace).
+    """The mode of one model and its evidence.
+
+    ``evidence`` is the log-plausibility of the views under the model (Laplace).
 
     ``variance`` is that of each cumulative number of categories, given the views.
     """
@@ -72,7 +82,10 @@ class Fit:
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """A point of the model: intensities, histogram, its cumulative sums, minus log-plausibility, gradient."""
+    """A point of the model.
+
+    Intensities, histogram, its cumulative sums, minus log-plausibility, gradient.
+    """
 
     logs: NDArray[np.float64]
     intensity: NDArray[np.float64]
@@ -122,7 +135,10 @@ def _evaluate(
 def _curvature(
     views: Views, penalty: Penalty, dispersion: NDArray[np.float64], state: _State
 ) -> NDArray[np.float64]:
-    """Bands over θ_0, u_0, F_0, θ_1, …: the second derivatives, made convex where a count tops its intensity."""
+    """The second derivatives, as bands over θ_0, u_0, F_0, θ_1, ….
+
+    They are made convex where a count tops its intensity.
+    """
     n = len(state.logs)
     hold = 1 / (dispersion * np.minimum(state.histogram, state.intensity))
     matrix = np.zeros((7, 3 * n - 2))
@@ -143,7 +159,10 @@ def _curvature(
 def _line_search(
     views: Views, penalty: Penalty, dispersion: NDArray[np.float64], state: _State, move: NDArray[np.float64]
 ) -> tuple[_State, float]:
-    """The first point along ``move`` that is no worse; the start itself if rounding hides every gain."""
+    """The first point along ``move`` that is no worse.
+
+    The start itself if rounding hides every gain.
+    """
     bend, rise = move[0::3], np.diff(move[2::3], prepend=0.0, append=0.0)
     length = min(1.0, 3.0 / max(float(np.max(np.abs(bend))), 3.0))
     falling = rise < 0

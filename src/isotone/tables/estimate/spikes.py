@@ -15,8 +15,10 @@ _FAR = 3.5
 
 
 def stand_out(views: Views) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Which counts differ from the median of the seven around them by more than 3.5 standard deviations; and
-    that median, the ground.
+    """The counts that stand out, and the median around each.
+
+    A count stands out if it differs from the median of the seven around it, the ground, by more than 3.5
+    standard deviations.
 
     The deviation is that of least squares without any model, and of Poisson scatter about the median. A
     proposal only: whether a model with these spikes is better, its evidence tells

@@ -1,4 +1,6 @@
-"""Two private views of one cumulative histogram: what each says of it, and with what error.
+"""Two private views of one cumulative histogram.
+
+What each says of it, and with what error.
 
 The number of categories with count ``<= t`` is seen twice: *directly*, as the noisy cumulative histogram of
 the first stage, and *through the table*, whose every count carries geometric noise. Both views are unbiased
@@ -33,7 +35,7 @@ def unbiased_cumulative(observed: NDArray[np.float64], epsilon: float) -> NDArra
     """From the histogram of counts with clamped geometric noise, the cumulative histogram without it.
 
     Unbiased, whatever the table is. With ``b = a/(1-a)²`` (``a/(1-a)`` for the two ends of the scale) a noisy
-    count ``k`` speaks for ``[k <= t] + b_k·[k = t] - b_k·[k = t+1]``.
+    count ``k`` contributes ``[k <= t] + b_k·[k = t] - b_k·[k = t+1]``.
 
     >>> truth = np.array([5.0, 0.0, 1.0, 4.0])
     >>> unbiased_cumulative(push_through(truth, 0.7), 0.7)
@@ -44,7 +46,9 @@ def unbiased_cumulative(observed: NDArray[np.float64], epsilon: float) -> NDArra
 
 
 def cumulative_covariance(histogram: NDArray[np.float64], epsilon: float) -> NDArray[np.float64]:
-    """The covariance of :func:`unbiased_cumulative` when the table has ``histogram``: bands of a tridiagonal.
+    """The covariance of ``unbiased_cumulative`` when the table has ``histogram``.
+
+    It is tridiagonal and given by its bands.
 
     A sum over the categories of the table as it is, not over tables drawn from a distribution: at large ε the
     second is larger many times over.
@@ -64,7 +68,10 @@ def noise_precision(epsilon: float) -> float:
 
 
 def first_guess(observed: NDArray[np.int64]) -> NDArray[np.float64]:
-    """A positive histogram to start from: the noisy one with one more category on each count, rescaled."""
+    """A positive histogram to start from.
+
+    The noisy one with one more category on each count, rescaled.
+    """
     size, n = int(np.sum(observed)), len(observed)
     return np.asarray((observed + 1) * (size / (size + n)), np.float64)
 

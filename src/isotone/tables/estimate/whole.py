@@ -1,4 +1,6 @@
-"""The histogram of a table from both its private views: several models are fitted, the most plausible speaks.
+"""The histogram of a table from both its private views.
+
+Fit several models and use the one with the largest evidence.
 
 Empirical Bayes (docs/theory/tables-whole.md, sections 3 and 4): smooth intensities of either order and many
 scales, with histograms that scatter about them a little or a lot, with or without spikes; and tables with few
@@ -28,7 +30,7 @@ _BENDING = ((2, 2.0), (2, 0.6), (2, 0.2), (2, 0.06), (2, 0.02), (2, 0.005))
 _LONG = ((2, 0.0015), (2, 0.0004), (2, 0.0001))  # for more than 100 counts
 _LEVEL = ((1, 0.2), (1, 0.05), (1, 0.01))
 _DISPERSIONS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1e3, 1e4, 1e5, 1e6)
-_BARE = 0.05  # of the categories, at most, between spikes on no ground
+_BARE = 0.05  # at most this share of the categories outside the spikes: nearly all mass is in spikes
 _SPIKE = 1e4  # the least dispersion of a spike: next to nothing ties it to the ground
 
 
@@ -61,7 +63,10 @@ class _Candidate:
 
 
 class _Search:
-    """The most plausible smooth model: coordinate ascent over a grid of shapes and dispersions."""
+    """Search for the smooth model with the largest evidence.
+
+    Coordinate ascent over a grid of shapes and dispersions.
+    """
 
     def __init__(
         self, views: Views, shapes: tuple[tuple[int, float], ...], spikes: NDArray[np.bool_] | None = None
@@ -85,7 +90,10 @@ class _Search:
         return self.seen[shape, dispersion]
 
     def best(self, start: Fit) -> _Candidate:
-        """From scratch: every shape, each from the one before; then climb, and every shape once more."""
+        """Search from scratch.
+
+        Every shape, each from the one before. Then climb, and try every shape once more.
+        """
         top = self._climb(self._along_shapes(0, start))
         if top.dispersion > 0:
             top = self._climb(max(top, self._along_shapes(top.dispersion, top.fit), key=_evidence))
@@ -120,7 +128,10 @@ def _evidence(candidate: _Candidate) -> float:
 
 
 def _surprise(spikes: NDArray[np.bool_]) -> float:
-    """Minus the log-probability of just these spikes: their number is anything, and then their places."""
+    """Minus the log-probability of exactly these spikes.
+
+    Their number is uniform, and then their places.
+    """
     n, some = len(spikes), int(np.sum(spikes))
     if some == 0:
         return 0.0
@@ -128,7 +139,10 @@ def _surprise(spikes: NDArray[np.bool_]) -> float:
 
 
 def _shapes(n: int) -> tuple[tuple[int, float], ...]:
-    """Pairs (order of differences, their scale), from rough to smooth; neighbours in the list are alike."""
+    """Pairs (order of differences, their scale), from rough to smooth.
+
+    Neighbours in the list are alike.
+    """
     shapes = _ROUGH + _BENDING + (_LONG if n > 100 else ()) + _LEVEL
     return tuple(shape for shape in shapes if n > shape[0])
 
@@ -152,7 +166,7 @@ def estimate_histogram(
     distinct = few_distinct(views) if telling else None
     spikes, spiked = _with_spikes(views, shapes, smooth.fit)
     if distinct and distinct.evidence > smooth.evidence and _bare(spikes, spiked):
-        spiked = None  # spikes on no ground: that is what few distinct counts are
+        spiked = None  # if nearly all mass is in spikes, prefer the few-distinct-counts model
     words = _in_words(shapes, smooth)
     if spiked and spiked.evidence > smooth.evidence:
         smooth, words = spiked, f"{_in_words(shapes, spiked)}, spikes {int(np.sum(spikes))}"
@@ -165,7 +179,10 @@ def estimate_histogram(
 def _with_spikes(
     views: Views, shapes: tuple[tuple[int, float], ...], smooth: Fit
 ) -> tuple[NDArray[np.bool_], _Candidate | None]:
-    """The counts that may be spikes, and the most plausible model in which they are; None without any."""
+    """The counts that may be spikes, and the best model in which they are.
+
+    The model is None if there are none.
+    """
     spikes, ground = stand_out(views)
     if not 0 < np.sum(spikes) < len(spikes) / 2:
         return spikes, None

@@ -1,1 +1,1 @@
-"""Mechanisms for one count at a time: private transition matrices."""
+"""Private transition matrices, the mechanisms for one count at a time."""

@@ -64,7 +64,10 @@ class AdditiveMechanism(CountMechanism):
         return float(ends + sum(p[i] * (inner[i, 1:-1] @ costs[i, 1:-1]) for i in np.flatnonzero(p)))
 
     def privacy_loss(self) -> float:
-        """The largest log-ratio between neighbouring rows: of the noise inside, of its tails at the ends."""
+        """The largest log-ratio between neighbouring rows.
+
+        Of the noise inside, and of its tails at the ends.
+        """
         if self.n == 1:
             return 0.0
         tails = self._log_tail(np.arange(self.n))

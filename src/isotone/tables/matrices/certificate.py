@@ -94,7 +94,10 @@ def _violation(
 
 @kernel
 def _slack(r: NDArray[np.float64], threshold: int, ratio: float) -> float:
-    """The sums of r from the low end, seen from below the threshold, where positive; likewise from above."""
+    """The positive sums of r from the low end, seen from below the threshold.
+
+    Likewise from above.
+    """
     total = 0.0
     seen = 0.0
     for k in range(threshold):

@@ -1,4 +1,7 @@
-"""The one shape of every count mechanism: a private transition matrix over the counts ``0..n-1``."""
+"""The interface of count mechanisms.
+
+Each is a private transition matrix over the counts ``0..n-1``.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,10 @@ class CountMechanism(ABC):
 
     @property
     def upper(self) -> int:
-        """The largest count: larger ones are top-coded before anything else."""
+        """The largest count.
+
+        Larger ones are clipped to it (top-coded) before anything else.
+        """
         return self.n - 1
 
     @property
@@ -67,7 +73,10 @@ class CountMechanism(ABC):
         return self._release(top_coded(counts, self.upper))
 
     def simulate(self, counts: Counts, rng: np.random.Generator) -> Simulated:
-        """Draws of the same law from a seeded generator: for experiments, not private."""
+        """Draws of the same law from a seeded generator.
+
+        They are not private and serve experiments only.
+        """
         return Simulated.wrap(self._simulate(top_coded(np.asarray(counts), self.upper), rng))
 
     def log_probability(self, output: Sequence[int] | int, counts: Sequence[int] | int) -> float:
@@ -92,11 +101,17 @@ class CountMechanism(ABC):
 
     @abstractmethod
     def matrix(self) -> NDArray[np.float64]:
-        """The transition matrix, dense: row i is the law of what is published for a true count i."""
+        """The dense transition matrix.
+
+        Row i is the law of what is published for a true count i.
+        """
 
     @abstractmethod
     def output(self, z: DistributionLike) -> NDArray[np.float64]:
-        """The distribution of published counts when true ones are drawn from ``z``: ``z·T``."""
+        """The distribution ``z·T`` of published counts.
+
+        The true ones are drawn from ``z``.
+        """
 
     @abstractmethod
     def count_error(self, z: DistributionLike, loss: Loss = "absolute") -> float:

@@ -99,7 +99,10 @@ def draw_remap(
     columns: NDArray[np.int64],
     ceilings: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """For each noisy count a column of its row: exactly as the weights say, one 64-bit word for each."""
+    """Draw for each noisy count a column of its row.
+
+    The probabilities are exactly the weights, with one 64-bit word for each draw.
+    """
     out = np.empty(noisy.shape[0], np.int64)
     for t in range(noisy.shape[0]):
         k = noisy[t]

@@ -1,4 +1,7 @@
-"""Discrete Gaussian noise (Canonne, Kamath and Steinke 2020), clamped: an (ε, δ) baseline."""
+"""Clamped discrete Gaussian noise, an (ε, δ) baseline.
+
+See Canonne, Kamath and Steinke 2020.
+"""
 
 from __future__ import annotations
 

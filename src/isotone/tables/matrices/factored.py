@@ -1,4 +1,7 @@
-"""Count mechanisms that are geometric noise followed by a remap: T = G·M, stored in O(n)."""
+"""Count mechanisms made of geometric noise and a remap.
+
+T = G·M, stored in O(n).
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,10 @@ class FactoredMechanism(CountMechanism):
         return self.remap.push(push_through(self._checked(z), self.step))
 
     def count_error(self, z: DistributionLike, loss: Loss = "absolute") -> float:
-        """The expected loss: a sum over the entries of the remap and the true counts within reach of each."""
+        """The expected loss.
+
+        A sum over the entries of the remap and the true counts within reach of each.
+        """
         p = self._checked(z)
         cost = loss_of_difference(loss, self.n)
         if cost is None:
@@ -149,7 +155,9 @@ def _worst_ratio(
     logs: NDArray[np.float64],
     epsilon: float,
 ) -> float:
-    """The largest |ln T[i, j] - ln T[i+1, j]|; entries come sorted by column, then by row.
+    """The largest |ln T[i, j] - ln T[i+1, j]|.
+
+    Entries come sorted by column, then by row.
 
     With L the part of a column from rows of the remap up to i, as seen at i, and R the part from i+1 on, as
     seen at i+1, the two entries are ``L + aR`` and ``aL + R``. Their ratio is monotone between two

@@ -1,4 +1,7 @@
-"""Count mechanisms that keep a distribution: ``z`` in, ``z`` out, at the least count error."""
+"""Count mechanisms that keep a distribution at the least count error.
+
+If true counts are drawn from ``z``, so are the published ones.
+"""
 
 from __future__ import annotations
 

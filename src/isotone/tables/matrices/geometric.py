@@ -32,7 +32,9 @@ def geometric_matrix(n: int, epsilon: float) -> NDArray[np.float64]:
 
 
 def push_through(z: NDArray[np.float64], epsilon: float) -> NDArray[np.float64]:
-    """``z·G``: the distribution of a count drawn from ``z`` after the noise.
+    """The distribution ``z·G`` of a noisy count.
+
+    The true count is drawn from ``z``.
 
     >>> push_through(np.array([1.0, 0.0]), np.log(3.0)).round(3)
     array([0.75, 0.25])
@@ -46,7 +48,10 @@ def reach(n: int, epsilon: float) -> int:
 
 
 def spread(z: NDArray[np.float64], epsilon: float) -> NDArray[np.float64]:
-    """``Σ_i z[i]·a^|i-k|`` for every k; ``z`` may be any vector."""
+    """``Σ_i z[i]·a^|i-k|`` for every k.
+
+    ``z`` may be any vector.
+    """
     return _decayed_sums(np.ascontiguousarray(z), np.exp(-epsilon))
 
 

@@ -1,4 +1,6 @@
-"""What an error in a count costs: named losses, and matrices of any shape.
+"""The losses of an error in a count.
+
+Named losses, and matrices of any shape.
 
 ``loss[i, j]`` is the cost of publishing ``j`` for a true count ``i``. A loss has the *Monge* property if
 ``loss[i, j] + loss[i+1, j+1] <= loss[i, j+1] + loss[i+1, j]`` for all i, j, as every convex function of
@@ -34,7 +36,10 @@ _DENSE = 20_000
 
 
 def loss_of_difference(loss: Loss, n: int) -> NDArray[np.float64] | None:
-    """For a named loss, its value at ``i - j = -(n-1) .. n-1``; None for a matrix."""
+    """The value of a named loss at ``i - j = -(n-1) .. n-1``.
+
+    None for a matrix.
+    """
     if not isinstance(loss, str):
         return None
     difference = np.abs(np.arange(-(n - 1), n, dtype=np.float64))
@@ -50,7 +55,10 @@ def loss_of_difference(loss: Loss, n: int) -> NDArray[np.float64] | None:
 
 
 def loss_rows(loss: Loss, n: int) -> NDArray[np.float64]:
-    """``loss`` as n rows to be read one at a time: for a named loss a view that takes no memory."""
+    """``loss`` as n rows to be read one at a time.
+
+    For a named loss it is a view that takes no memory.
+    """
     values = loss_of_difference(loss, n)
     return loss_matrix(loss, n) if values is None else sliding_window_view(values, n)[:, ::-1]
 

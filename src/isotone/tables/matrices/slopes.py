@@ -1,4 +1,6 @@
-"""For each noisy count, what one step of the published count costs; where that cost crosses a price.
+"""The cost of one step of the published count, for each noisy count.
+
+Where that cost crosses a price is found here too.
 
 ``slope(k, j) = E[loss(i, j) - loss(i, j+1)]``, the expectation over the posterior of the true count ``i``
 given the noisy count ``k``: what is gained by publishing ``j+1`` in place of ``j``. For a Monge loss it

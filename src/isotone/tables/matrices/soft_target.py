@@ -1,4 +1,7 @@
-"""Soft targets: count error against distribution error at a price (docs/theory/tables.md, section 4)."""
+"""Soft targets, which trade count error for distribution error.
+
+The trade has a price (docs/theory/tables.md, section 4).
+"""
 
 from __future__ import annotations
 

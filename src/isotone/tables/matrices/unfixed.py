@@ -1,4 +1,7 @@
-"""The least count error of all, with no distribution to keep: Algorithm 2 of Kohli and Laskowski, corrected."""
+"""The least count error of all, with no distribution to keep.
+
+Algorithm 2 of Kohli and Laskowski, corrected.
+"""
 
 from __future__ import annotations
 
@@ -60,14 +63,20 @@ def _best_columns(z: NDArray[np.float64], epsilon: float, loss: Loss) -> NDArray
 
 
 def _by_walking(z: NDArray[np.float64], epsilon: float, loss: Loss) -> NDArray[np.int64]:
-    """Row k goes up to column j+1 as long as that is no worse than column j: the rightmost optimum."""
+    """The rightmost optimal column of each row.
+
+    Row k goes up to column j+1 as long as that is no worse than column j.
+    """
     n = len(z)
     first = crossings(z, epsilon, loss, (0.0,))[0]
     return np.searchsorted(first, np.arange(n), side="right").astype(np.int64)
 
 
 def _by_trying_all(z: NDArray[np.float64], epsilon: float, matrix: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The best of all columns for each row; a row whose posterior has underflowed does as the nearest other."""
+    """The best of all columns for each row.
+
+    A row whose posterior has underflowed does as the nearest other.
+    """
     n = len(z)
     least, column = np.full(n, np.inf), np.zeros(n, np.int64)
     for j in range(n):
