@@ -152,7 +152,10 @@ class AdditiveMechanism(ABC):
 
 
 def _sample(mechanism: AdditiveMechanism) -> Iterator[NDArray[np.float64]]:
-    """Draws of a mechanism's noise for its quantiles, in parts: always the same ones, so that answers repeat."""
+    """Draws of a mechanism's noise for its quantiles, in parts.
+
+    They are always the same ones, so that answers repeat.
+    """
     rng, size = np.random.default_rng(0), len(mechanism.P)
     rows = min(50_000, max(2_000, _DRAWS // size))
     step = max(1, _CHUNK // size)  # all draws of a large order would not fit into memory
@@ -171,7 +174,10 @@ def _quantile(drawn: NDArray[np.float64], level: float) -> NDArray[np.float64]:
 
 
 def _whole(width: ArrayLike) -> NDArray[np.float64]:
-    """The half-width of released integers: noise within ``width`` is, once rounded, within the rounded width."""
+    """The half-width of released integers.
+
+    Noise within ``width`` is, once rounded, within the rounded width.
+    """
     return np.floor(np.asarray(width, dtype=float) + 0.5)
 
 

@@ -61,7 +61,10 @@ class IndependentMechanism(AdditiveMechanism):
         return Simulated.wrap(self._draw((size, len(self.P)), rng))
 
     def quantiles(self, probabilities: ArrayLike) -> NDArray[np.float64]:
-        """Quantiles of the noise on each count before rounding, one row per probability; exact."""
+        """Exact quantiles of the noise on each count before rounding.
+
+        One row per probability.
+        """
         p = np.atleast_1d(np.asarray(probabilities, dtype=float))
         if not np.all((p > 0) & (p < 1)):
             raise InputError("Probabilities must lie strictly between 0 and 1.")
@@ -69,10 +72,16 @@ class IndependentMechanism(AdditiveMechanism):
         return np.repeat(np.array(values)[:, None], len(self.P), axis=1)
 
     def unrounded_half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
-        """For each count alone, the half-width that its noise stays within, before rounding; exact."""
+        """The exact half-width for each count alone, before rounding.
+
+        The noise on the count stays within it with the given probability.
+        """
         return np.full(len(self.P), self._upper_quantile((1 - confidence_level(confidence)) / 2))
 
     def unrounded_simultaneous_half_width(self, confidence: float = 0.95) -> float:
-        """The half-width that all noise stays within at once, before rounding; exact."""
+        """The exact half-width for all counts at once, before rounding.
+
+        All noise stays within it at once with the given probability.
+        """
         outside = -math.expm1(math.log(confidence_level(confidence)) / len(self.P))
         return self._upper_quantile(outside / 2)

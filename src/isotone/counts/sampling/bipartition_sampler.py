@@ -96,7 +96,10 @@ class Sampler:
     def wander(
         cls, P: Poset, order: Orders, a: int, rows: int, sweeps: int, rng: np.random.Generator
     ) -> tuple[Orders, Ints]:
-        """A random walk that keeps the law of the draws for ``P``; see :func:`wander`."""
+        """A random walk that keeps the law of the draws for ``P``.
+
+        See :func:`wander`.
+        """
         return wander(P, order, a, rows, sweeps, rng)
 
     @classmethod
@@ -239,7 +242,10 @@ _recent: Recent[Sampler] = Recent(4)
 
 
 def sampler(P: Poset, relaxation: Relaxation | None = None, progress: Progress = no_progress) -> Sampler:
-    """The sampler of ``P``; the last few are kept, because their tables take time."""
+    """The sampler of ``P``.
+
+    The last few are kept, because their tables take time.
+    """
     return _recent.get((P.elements, P.covers, relaxation), lambda: build_sampler(P, relaxation, progress))
 
 

@@ -32,7 +32,10 @@ class SmallRows:
     """
 
     def __init__(self, part: Part, weights: list[int] | None = None) -> None:
-        """``weights`` are those of the sizes of side A; without them all draws are equally likely."""
+        """Prepare the float tables.
+
+        ``weights`` are those of the sizes of side A. Without them all draws are equally likely.
+        """
         self._sizes = _cumulative([weights or part.counts])
         self._maker = _maker(part)
 
