@@ -99,8 +99,9 @@ def heaviest_filter(weights: NDArray[np.int64], covers: NDArray[np.int64]) -> tu
     ``covers`` holds rows (lower, upper). The positive weights must add up to less than 2**62; the empty filter
     counts, so the largest total is never negative.
 
-    >>> heaviest_filter(np.array([3, -1, -1]), np.array([[0, 1], [0, 2]]))
-    (1, array([ True,  True,  True]))
+    >>> total, kept = heaviest_filter(np.array([3, -1, -1]), np.array([[0, 1], [0, 2]]))
+    >>> int(total), kept.tolist()
+    (1, [True, True, True])
     """
     n = weights.size
     source, sink = n, n + 1

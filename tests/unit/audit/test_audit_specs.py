@@ -5,7 +5,7 @@ from tests.support import fuzz
 
 from isotone import counts
 from isotone.errors import InputError, SpecError
-from isotone.reading import sources
+from isotone.reading import formats
 from isotone.release import audit_name, audit_spec, load_spec
 
 SPECS = {
@@ -45,7 +45,7 @@ def test_a_spec_is_audited_without_data_and_without_a_ledger(tmp_path, monkeypat
     def never(*_):
         raise AssertionError("the data was opened")
 
-    monkeypatch.setattr(sources, "_open_path", never)
+    monkeypatch.setattr(formats, "open_path", never)
     (tmp_path / "spec.toml").write_text(fuzz.toml(SPECS[name]), encoding="utf-8")
     done: list[float] = []
     report = audit_spec(

@@ -1,6 +1,6 @@
 """Verifying a release: what a stranger can check with the folder alone, and what a reader may rely on.
 
-From the folder: its files are those of a release and nothing else is read; values and manifest carry one seal; the
+From the folder: its files are those of a release and nothing else is read; the content hash matches the values and the manifest; the
 mechanism described keeps the promise stated, for records of the kind that the rules let through; everything published
 about errors is the mechanism's own; the report is the one that the folder gives. With a key that the reader names:
 who signed it. With a ledger, or an extract of one charge: that the promise was paid for. Nobody but the steward knows
@@ -141,7 +141,7 @@ def _files(release: Release, folder: str | os.PathLike[str]) -> Check:
 def _content(release: Release) -> Check:
     same = digest(release.sealed_bytes()) == release.manifest["content_hash"]
     words = (
-        "values and manifest carry one seal"
+        "the content hash matches the values and the manifest"
         if same
         else "the values or the manifest were changed after the release"
     )
