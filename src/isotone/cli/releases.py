@@ -30,6 +30,12 @@ def plan(
         int | None,
         typer.Option(min=1, help="For a curve: about how many records there are, guessed without the data."),
     ] = None,
+    rows_per_unit: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="About how many rows a unit has, guessed: says what contributions leaves out."
+        ),
+    ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -37,7 +43,7 @@ def plan(
     from isotone.release import load_spec, plan_spec
 
     with progress_bar("planning", quiet=quiet or as_json) as progress:
-        made = plan_spec(load_spec(spec), progress, records=records)
+        made = plan_spec(load_spec(spec), progress, records=records, rows_per_unit=rows_per_unit)
     show(made.plain(), as_json=as_json, quiet=quiet, plain=made)
 
 

@@ -20,13 +20,24 @@ if TYPE_CHECKING:
 __all__ = ["audit_name", "audit_spec", "open_ledger", "plan_spec", "release_spec"]
 
 
-def plan_spec(spec: Spec, progress: Progress = no_progress, *, records: int | None = None) -> SpecPlan:
+def plan_spec(
+    spec: Spec,
+    progress: Progress = no_progress,
+    *,
+    records: int | None = None,
+    rows_per_unit: int | None = None,
+) -> SpecPlan:
     """Plan a spec from what is public.
 
     ``records`` is a guess at how many records there are, which must not come from the data: the error of a curve
-    depends on it. Counts and tables need none.
+    depends on it. Counts and tables need none. ``rows_per_unit`` is a guess, too: the plan then says what bounding
+    contributions leaves out.
     """
-    return spec.kind.plan(spec, records, progress)
+    made = spec.kind.plan(spec, records, progress)
+    if rows_per_unit is None:
+        return made
+    bound = spec.data.contributions
+    return made.with_bounding(rows_per_unit, bound, combined=spec.kind.combines and bound == 1)
 
 
 def audit_spec(spec: Spec, trials: int = 30_000, progress: Progress = no_progress) -> AuditReport:

@@ -211,3 +211,29 @@ def test_the_plan_of_a_shape_does_not_pass_other_methods_off_as_its_own(tmp_path
 def test_the_plan_of_a_curve_refuses_what_its_release_would_refuse(tmp_path, more, message):
     with pytest.raises(IsotoneError, match=message):
         plan_spec(curve_spec(tmp_path, more))
+
+
+@pytest.mark.parametrize(
+    ("contributions", "rows", "share", "words"),
+    [
+        (1, 3, 1.0, "combined into one record"),
+        (2, 3, 2 / 3, "about 67% of all rows"),
+        (3, 3, 1.0, "none is left out"),
+        (3, 1, 1.0, "has 1 row, "),
+    ],
+)
+def test_a_plan_says_what_bounding_costs_for_a_guessed_number_of_rows(
+    tmp_path, contributions, rows, share, words
+):
+    given = GOOD.replace('unit = "person"', f'unit = "person"\ncontributions = {contributions}')
+    plan = plan_spec(spec(tmp_path, given), rows_per_unit=rows)
+    assert plan.plain()["share_of_rows"] == share
+    assert words in str(plan)
+    assert plan_spec(spec(tmp_path, given)).note == ""
+
+
+def test_a_curve_with_one_contribution_keeps_one_of_the_guessed_rows(tmp_path):
+    plan = plan_spec(curve_spec(tmp_path, 'method = "additive"'), records=50, rows_per_unit=4)
+    assert plan.plain()["share_of_rows"] == 0.25
+    with pytest.raises(IsotoneError, match="rows_per_unit"):
+        plan_spec(curve_spec(tmp_path, 'method = "additive"'), records=50, rows_per_unit=0)

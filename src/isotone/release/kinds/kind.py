@@ -97,6 +97,8 @@ class Kind(ABC):
     manifest: ClassVar[type[Manifest]]
     page: ClassVar[Page]
     """What the report says and draws."""
+    combines: ClassVar[bool] = False
+    """Whether ``contributions = 1`` makes one record of all rows of a unit, in place of choosing one."""
     classes: ClassVar[tuple[str, ...]] = ()
     """The mechanisms that can be audited by their name."""
     one_record: ClassVar[bool] = False

@@ -41,6 +41,7 @@ class CountsKind(Kind):
     section: ClassVar[type[Section]] = Order
     manifest: ClassVar[type[Manifest]] = CountManifest
     page: ClassVar[Page] = CountsPage()
+    combines: ClassVar[bool] = True
     classes: ClassVar[tuple[str, ...]] = tuple(count_mechanisms())
     one_record: ClassVar[bool] = True
 
