@@ -170,6 +170,8 @@ def _report(faults: list[Fault], verdicts: list[str]) -> int:
         caught = verdict.startswith("caught")
         if caught and fault.survives:
             print(f"{fault.name} is caught now: take its explanation out of the list.")
+        if fault.unrun:
+            print(f"{fault.name} was marked as never run: take the mark off.")
         if not caught:
             holes += not fault.survives
             why = fault.survives or "NOT EXPLAINED"

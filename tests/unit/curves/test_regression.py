@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from isotone import noise
 from isotone.curves import PrivacyWarning, PrivateIsotonicRegression
 from isotone.curves.choices import ExactChoices
 from isotone.curves.estimator import ComparisonWarning
@@ -279,6 +280,19 @@ def test_a_noisy_number_of_records_and_the_direction_cost_their_shares(
     assert spent == [Fraction(1), Fraction(98, 100), Fraction(93, 100)]
 
 
+def test_the_number_of_records_is_counted_at_its_share_for_a_whole_unit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rates: list[Fraction] = []
+    draw = noise.two_sided_geometrics
+    monkeypatch.setattr(
+        noise, "two_sided_geometrics", lambda rate, size: rates.append(rate) or draw(rate, size)
+    )
+    x, y = line(50)
+    regression(contributions=3, neighbours="replace").fit(x, y, groups=np.arange(50))
+    assert rates[0] == Fraction(2, 100) / 6
+
+
 class Book:
     def __init__(self) -> None:
         self.charges: list[tuple[Guarantee, str]] = []
@@ -325,6 +339,14 @@ def test_a_refused_charge_reads_nothing() -> None:
     with pytest.raises(BudgetError):
         regression(ledger=book).fit(x, x)
     assert not x.seen
+
+
+def test_several_contributions_need_groups_before_the_charge() -> None:
+    """Without them nothing keeps a unit from having more rows than the noise is made for."""
+    book = Book()
+    with pytest.raises(InputError, match="needs groups"):
+        regression(contributions=2, ledger=book).fit(*line(5))
+    assert not book.charges
 
 
 def test_a_structural_error_costs_nothing() -> None:

@@ -285,6 +285,11 @@ class Book:
         (lambda d, m: bridge.make_counts(d, m, L2), "cannot release"),
         (lambda d, m: bridge.make_counts(d, m, TWICE), "contributions=1"),
         (lambda d, m: bridge.make_counts(d, dp.l1_distance(T=int), ONCE), "must count rows"),
+        (lambda d, m: bridge.make_counts(d, dp.change_one_distance(), ONCE), "neighbours='replace'"),
+        (
+            lambda d, m: bridge.make_counts(d, m, counts.PosetMechanism(P, 1, "replace")),
+            "neighbours='add-remove'",
+        ),
         (lambda d, m: bridge.make_counts(dp.vector_domain(dp.atom_domain(T=int)), m, ONCE), "table_domain"),
         (lambda d, m: bridge.make_counts(d, m, ONCE, element="item"), "belongs to units"),
         (lambda d, m: bridge.make_column(d, dp.insert_delete_distance(), "age"), "no particular order"),
@@ -312,6 +317,23 @@ class Book:
 def test_what_would_not_be_true_is_refused(make, message):
     with pytest.raises(InputError, match=message):
         make(bridge.table_domain(), dp.symmetric_distance())
+
+
+def test_records_longer_than_the_noise_is_made_for_are_cut():
+    short = counts.LaplaceMechanism(Poset.chain("ab"), 10**6, max_size=1)
+    made = bridge.make_counts(bridge.table_domain(), dp.symmetric_distance(), short)
+    assert made(pd.DataFrame({"a": [1] * 5, "b": [1] * 5})).tolist() == [0, 5]
+
+
+@pytest.mark.parametrize("contributions", [1, 2])
+def test_a_unit_counts_in_no_more_categories_than_the_noise_is_made_for(contributions):
+    import polars as pl
+
+    table = tables.TwoStageMechanism(5, 10**6, remap="rows", contributions=contributions)
+    people = dp.symmetric_id_distance(pl.col("person"))
+    made = bridge.make_table(bridge.table_domain(), people, table, category="c", categories=["x", "y", "z"])
+    rows = pd.DataFrame({"person": ["me"] * 3, "c": ["x", "y", "z"]})
+    assert sum(made(rows).tolist()) == contributions
 
 
 def test_tables_are_members_of_the_domain_and_lists_are_not():

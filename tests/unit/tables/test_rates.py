@@ -1,0 +1,86 @@
+"""The noise of every table mechanism is drawn at ε for each step: shared by contributions, and twice for replacing."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from isotone import noise
+from isotone.tables import TwoStageMechanism, fixed_point, staircase, truncated_geometric, unfixed_optimum
+
+EPSILON = Fraction(3, 5)
+UNITS = [
+    ({}, 1),
+    ({"contributions": 3}, 3),
+    ({"neighbours": "replace"}, 2),
+    ({"contributions": 3, "neighbours": "replace"}, 6),
+]
+
+
+@pytest.fixture
+def rates(monkeypatch):
+    """The rates at which each sampler was asked, in turn; it answers with zeros."""
+    asked: list[tuple[str, Fraction]] = []
+
+    def spied(name):
+        def draw(rate: Fraction, size: int) -> Any:
+            asked.append((name, rate))
+            return np.zeros(size, np.int64)
+
+        return draw
+
+    for name in ("two_sided_geometrics", "geometrics"):
+        monkeypatch.setattr(noise, name, spied(name))
+
+    def choose(scores: Any, rate: Fraction) -> int:
+        asked.append(("choice", rate))
+        return 0
+
+    monkeypatch.setattr(noise, "choose_exponential", choose)
+    return asked
+
+
+SHARES = [0.4, 0.3, 0.2, 0.1]
+MATRICES = {
+    "truncated geometric": lambda unit: truncated_geometric(4, EPSILON, **unit),
+    "fixed point": lambda unit: fixed_point(SHARES, EPSILON, **unit),
+    "unfixed optimum": lambda unit: unfixed_optimum(SHARES, EPSILON, **unit),
+}
+
+
+@pytest.mark.parametrize(("unit", "steps"), UNITS)
+@pytest.mark.parametrize("name", MATRICES)
+def test_geometric_noise_before_a_remap(name, unit, steps, rates):
+    mechanism = MATRICES[name](unit)
+    mechanism.release([0, 1, 2, 3, 3])
+    assert rates == [("two_sided_geometrics", EPSILON / steps)]
+    assert mechanism.step == pytest.approx(float(EPSILON) / steps)
+    assert mechanism.privacy_loss() <= float(EPSILON) / steps + 1e-9  # of one step
+
+
+@pytest.mark.parametrize(("unit", "steps"), UNITS)
+def test_staircase_noise(unit, steps, rates):
+    staircase(4, EPSILON, **unit).release([0, 1, 2])
+    assert rates == [("geometrics", EPSILON / steps), ("geometrics", EPSILON / steps / 2)]
+
+
+@pytest.mark.parametrize(("unit", "steps"), UNITS)
+@pytest.mark.parametrize("percentile", [None, 90])
+def test_the_stages_of_a_table(unit, steps, percentile, rates):
+    mechanism = TwoStageMechanism(6, EPSILON, percentile=percentile, **unit)
+    mechanism.release([0, 1, 2, 3, 3])
+    stages = mechanism.stages(5)
+    drawn = [("two_sided_geometrics", share / steps) for share in (stages.distribution, stages.counts)]
+    chosen = [] if percentile is None else [("choice", stages.bound / steps)]
+    assert rates == chosen + drawn
+    assert stages.bound + stages.distribution + stages.counts == EPSILON
+
+
+def test_a_count_above_the_private_bound_is_cut_before_its_noise(monkeypatch):
+    """With noise of -1 everywhere: 9 is cut to the bound of 1 and becomes 0; cut after the noise it would be 1."""
+    monkeypatch.setattr(noise, "choose_exponential", lambda scores, rate: 0)
+    monkeypatch.setattr(noise, "two_sided_geometrics", lambda rate, size: np.full(size, -1))
+    full = TwoStageMechanism(20, EPSILON, percentile=90).release_in_full([9, 9, 0])
+    assert full.upper == 1
+    assert full.noisy_counts.tolist() == [0, 0, 0]
