@@ -7,7 +7,7 @@ import pytest
 from isotone.ledger import Ledger
 from isotone.ledger.extract import extract_charge
 from isotone.privacy.guarantee import Guarantee
-from isotone.release.paid import charge_faults
+from isotone.release.verifying.paid import charge_faults
 
 STATED = Guarantee.pure(1, unit="person")
 
