@@ -65,8 +65,8 @@ class Kernel(Generic[P, R]):
         return self.compiled(*args, **kwargs)
 
     def plain(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """The same code, run by Python, with the kernels that it calls. Machine integers wrap around."""
-        with np.errstate(over="ignore"):
+        """The same code, run by Python, with the kernels that it calls, as silent as if it were compiled."""
+        with np.errstate(all="ignore"):
             return self._interpreted(*args, **kwargs)
 
     @cached_property

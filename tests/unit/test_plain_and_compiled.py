@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isotone import noise
+from isotone import noise, tables
 from isotone.counts import OrderGaussianMechanism, consistent, plan
 from isotone.counts.norm import cone, norms
 from isotone.kernels import PLAIN_STEPS, Kernel
 from isotone.order import Poset, project_covariance
-from isotone.order.bipartitions.extended import tables
+from isotone.order.bipartitions.extended import tables as bipartition_tables
 from isotone.order.bipartitions.moments import expected_squares
+from isotone.tables.estimate import bands
+from isotone.tables.matrices.coupling import UNIT, comonotone, draw_remap
 
 N_ORDER = Poset("abcd", [("a", "c"), ("b", "c"), ("b", "d")])
 FOREST = Poset(range(8), [(1, 0), (2, 0), (3, 1), (5, 4), (6, 4), (7, 6)])
@@ -68,7 +70,7 @@ def test_orders_and_their_tables(both_ways: Counter[str], P: Poset) -> None:
     lower, upper = np.nonzero(P.leq_matrix() & ~np.eye(len(P), dtype=bool))
     again = Poset(P.elements, [(P.elements[x], P.elements[y]) for x, y in zip(lower, upper, strict=True)])
     assert again.covers == P.covers
-    expected_squares(tables(P))
+    expected_squares(bipartition_tables(P))
     assert {"ends_by_start", "linear_order", "closure", "reduction", "sizes", "cumulate"} <= set(both_ways)
 
 
@@ -100,6 +102,60 @@ def test_noise_from_the_same_words(both_ways: Counter[str]) -> None:
     assert {"fill", "accept", "choose_segments"} <= set(both_ways)
 
 
+@pytest.mark.parametrize("loss", ["absolute", "squared"])
+def test_tables_and_their_matrices(both_ways: Counter[str], loss: Any) -> None:
+    z = np.exp(-0.3 * np.arange(20.0)) * np.where(np.arange(20) % 7 == 3, 0.0, 1.0)
+    z /= z.sum()
+    made = tables.fixed_point(z, 1)
+    made.count_error(z, loss)
+    made.privacy_loss()
+    tables.unfixed_optimum(z, 1, loss=loss)
+    tables.certificate(z, 1, loss)
+    tables.TwoStageMechanism(upper=19, epsilon=1).release([0, 3, 3, 19, 7] * 9)
+    assert {"couple", "decayed_sums", "slack", "sweep"} <= set(both_ways)
+
+
+@pytest.mark.parametrize("width", [0, 1, 2, 3])
+def test_banded_matrices(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    rng = np.random.default_rng(width)
+    for n in (1, 2, 3, 10):
+        band = rng.normal(size=(width + 1, n))
+        band[0] = (1 + 2 * np.abs(band).sum()) * rng.choice([-1.0, 1.0], n)
+        dense = np.zeros((n, n))
+        for k in range(min(width + 1, n)):
+            place = np.arange(n - k)
+            dense[place + k, place] = dense[place, place + k] = band[k, : n - k]
+        right = rng.normal(size=n)
+        for few in (1 << 13, -1):  # lists in plain Python, and compiled
+            monkeypatch.setattr(bands, "_FEW", few)
+            found = bands.factor(band)
+            assert isinstance(found.pivots, list) == (few > 0)
+            np.testing.assert_allclose(found.solve(right), np.linalg.solve(dense, right), rtol=1e-10)
+            assert found.log_determinant == pytest.approx(np.linalg.slogdet(dense)[1], rel=1e-10)
+            inverse, wanted = found.inverse(), np.linalg.inv(dense)
+            for k in range(min(width + 1, n)):
+                np.testing.assert_allclose(
+                    inverse[k, : n - k], np.diagonal(wanted, -k), rtol=1e-9, atol=1e-15
+                )
+
+
+def test_draws_of_a_remap_follow_its_ceilings_exactly() -> None:
+    remap = comonotone(np.array([0.5, 0.125, 0.375]), np.array([0.1, 0.2, 0.3, 0.35, 0.05]))
+    for row in range(len(remap)):
+        entries = slice(int(remap.starts[row]), int(remap.starts[row + 1]))
+        floor = 0
+        for column, ceiling in zip(
+            remap.columns[entries].tolist(), remap.ceilings[entries].tolist(), strict=True
+        ):
+            if ceiling == floor:
+                continue
+            ends = np.array([floor << 2, (ceiling << 2) - 1], np.uint64)  # 62 of the 64 bits count
+            drawn = draw_remap(np.full(2, row), ends, remap.starts, remap.columns, remap.ceilings)
+            assert drawn.tolist() == [column, column]
+            floor = ceiling
+        assert floor == UNIT
+
+
 WITHOUT_COMPILING = """
 import sys
 import isotone as iso
@@ -112,11 +168,13 @@ for P in (Poset("abcdefghijk", [("b", "a"), ("c", "b"), ("d", "a"), ("f", "e"), 
         for row in chosen:
             row.mechanism.release([5] * len(P))
     iso.counts.consistent(P, [1.0] * len(P))
+iso.tables.plan(size=300, upper=50, epsilon=1)
+iso.tables.TwoStageMechanism(upper=50, epsilon=1).release([0, 3, 3, 19, 7, 80] * 50)
 print([name for name in ("numba", "scipy.stats", "matplotlib", "duckdb", "pyarrow") if name in sys.modules])
 """
 
 
-def test_counts_of_small_orders_are_planned_and_released_without_compiling() -> None:
+def test_counts_of_small_orders_and_tables_are_planned_and_released_without_compiling() -> None:
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_COMPILING], capture_output=True, text=True, check=False
     )

@@ -26,8 +26,6 @@ def guessed(shape: Shape | DistributionLike, upper: int | None) -> NDArray[np.fl
     >>> guessed("zero-inflated", upper=2).round(3)
     array([0.908, 0.077, 0.015])
     """
-    from scipy.stats import binom
-
     if not isinstance(shape, str):
         p = probabilities_of(shape, "shape")
         if upper is not None and len(p) != whole_number(upper, "upper", least=0) + 1:
@@ -41,6 +39,8 @@ def guessed(shape: Shape | DistributionLike, upper: int | None) -> NDArray[np.fl
     if name == "uniform":
         weights = np.ones(n)
     elif name == "binomial":
+        from scipy.stats import binom
+
         weights = np.asarray(binom.pmf(counts, n - 1, 0.5))
     elif name == "constant":
         weights = np.asarray(counts == n // 2, np.float64)

@@ -15,22 +15,27 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.kernels import kernel
+from isotone.kernels import Floats, Int, Kernel, kernel
 
 __all__ = ["Factor", "factor", "multiply"]
 
 Band = NDArray[np.float64]
 
 
+_FEW = 1 << 13
+"""Steps up to which lists in plain Python are used: their numbers are quicker to reach than those of arrays."""
+
+
 @dataclass(frozen=True, eq=False)
 class Factor:
     """The factors ``L·diag(pivots)·Lᵀ`` of a symmetric banded matrix.
 
-    ``lower`` holds the bands of unit ``L``.
+    ``lower`` holds the bands of unit ``L``, one after the other.
     """
 
-    lower: Band
-    pivots: NDArray[np.float64]
+    lower: Floats
+    pivots: Floats
+    width: int
 
     @property
     def log_determinant(self) -> float:
@@ -39,11 +44,22 @@ class Factor:
 
     def solve(self, right: NDArray[np.float64]) -> NDArray[np.float64]:
         """The solution of ``matrix @ x = right``."""
-        return _solve(self.lower, self.pivots, right)
+        return self._run(_solve, right)
 
     def inverse(self) -> Band:
         """The inverse, within the band of the matrix only (Takahashi, Fagan and Chen 1973)."""
-        return _inverse(self.lower, self.pivots)
+        n = len(self.pivots)
+        return self._run(_inverse, np.zeros((self.width + 1) * n)).reshape(self.width + 1, n)
+
+    def _run(self, code: Kernel[..., None], start: NDArray[np.float64]) -> NDArray[np.float64]:
+        n = len(self.pivots)
+        if _few(self.width, n):
+            work = start.tolist()
+            code.plain(self.lower, self.pivots, self.width, n, work)
+            return np.array(work)
+        work = start.astype(np.float64)
+        code.compiled(self.lower, self.pivots, self.width, n, work)
+        return work
 
 
 def factor(band: Band) -> Factor:
@@ -52,7 +68,18 @@ def factor(band: Band) -> Factor:
     >>> factor(np.array([[2.0, 2.0], [1.0, 0.0]])).solve(np.array([3.0, 3.0]))
     array([1., 1.])
     """
-    return Factor(*_factor(band))
+    width, n = band.shape[0] - 1, band.shape[1]
+    if _few(width, n):
+        lower, pivots = band.ravel().tolist(), [0.0] * n
+        _factor.plain(lower, pivots, width, n)
+    else:
+        lower, pivots = band.astype(np.float64).ravel(), np.empty(n)
+        _factor.compiled(lower, pivots, width, n)
+    return Factor(lower, pivots, width)
+
+
+def _few(width: int, n: int) -> bool:
+    return n * (width + 1) ** 2 <= _FEW
 
 
 def multiply(band: Band, x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -65,52 +92,44 @@ def multiply(band: Band, x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @kernel
-def _factor(band: Band) -> tuple[Band, NDArray[np.float64]]:
-    width, n = band.shape[0] - 1, band.shape[1]
-    lower = band.copy()
-    pivots = np.empty(n)
+def _factor(lower: Floats, pivots: Floats, width: Int, n: Int) -> None:
+    """Turn a matrix into its factor, in place. Bands lie one after the other in ``lower``."""
     for j in range(n):
-        pivot = lower[0, j]
+        pivot = lower[j]
         pivots[j] = pivot
         reach = min(width, n - 1 - j)
         for a in range(1, reach + 1):  # subtract the outer product of column j from what is left
-            share = lower[a, j] / pivot
+            share = lower[a * n + j] / pivot
             for c in range(a, reach + 1):
-                lower[c - a, j + a] -= share * lower[c, j]
+                lower[(c - a) * n + j + a] -= share * lower[c * n + j]
         for a in range(1, reach + 1):
-            lower[a, j] /= pivot
-        lower[0, j] = 1.0
-    return lower, pivots
+            lower[a * n + j] /= pivot
+        lower[j] = 1.0
 
 
 @kernel
-def _solve(lower: Band, pivots: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
-    width, n = lower.shape[0] - 1, lower.shape[1]
-    x = right.copy()
+def _solve(lower: Floats, pivots: Floats, width: Int, n: Int, x: Floats) -> None:
+    """Turn the right side ``x`` into the solution, in place."""
     for j in range(n):
         for a in range(1, min(width, n - 1 - j) + 1):
-            x[j + a] -= lower[a, j] * x[j]
+            x[j + a] -= lower[a * n + j] * x[j]
     for j in range(n - 1, -1, -1):
         x[j] /= pivots[j]
         for a in range(1, min(width, n - 1 - j) + 1):
-            x[j] -= lower[a, j] * x[j + a]
-    return x
+            x[j] -= lower[a * n + j] * x[j + a]
 
 
 @kernel
-def _inverse(lower: Band, pivots: NDArray[np.float64]) -> Band:
+def _inverse(lower: Floats, pivots: Floats, width: Int, n: Int, inverse: Floats) -> None:
     """Entries of the inverse inside the band, from the last column back.
 
     Each needs only later ones.
     """
-    width, n = lower.shape[0] - 1, lower.shape[1]
-    inverse = np.zeros((width + 1, n))
     for j in range(n - 1, -1, -1):
         reach = min(width, n - 1 - j)
         for a in range(reach, -1, -1):
             total = 1.0 / pivots[j] if a == 0 else 0.0
             for c in range(1, reach + 1):
                 low, high = min(a, c), max(a, c)
-                total -= lower[c, j] * inverse[high - low, j + low]
-            inverse[a, j] = total
-    return inverse
+                total -= lower[c * n + j] * inverse[(high - low) * n + j + low]
+            inverse[a * n + j] = total

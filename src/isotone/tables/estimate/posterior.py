@@ -77,7 +77,7 @@ def _log_total(p: Posterior, k: int) -> float:
     return np.logaddexp(p.below[k], p.above[k + 1] - p.epsilon)
 
 
-@kernel
+@kernel(steps=lambda logs, epsilon: 8 * logs.size)
 def _sweep(logs: NDArray[np.float64], epsilon: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Log of the decayed sum and the mean distance to its terms, from the low end up."""
     n = logs.shape[0]

@@ -62,7 +62,7 @@ def _balanced(
     return np.clip(stop, ends[group] - observed[group], ends[group])
 
 
-@kernel
+@kernel(steps=lambda ends, *_: 16 * ends.size * ends.size.bit_length())
 def _groups(
     ends: NDArray[np.int64],
     cumulative: NDArray[np.float64],

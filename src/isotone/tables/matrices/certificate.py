@@ -92,7 +92,7 @@ def _violation(
     return -np.expm1(-2 * epsilon) * min(tried)
 
 
-@kernel
+@kernel(steps=lambda r, *_: 2 * r.size)
 def _slack(r: NDArray[np.float64], threshold: int, ratio: float) -> float:
     """The positive sums of r from the low end, seen from below the threshold.
 

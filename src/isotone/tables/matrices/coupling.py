@@ -91,7 +91,6 @@ def weighted_sums(bins: NDArray[np.int64], weights: NDArray[np.float64], n: int)
     return np.bincount(bins, weights, minlength=n).astype(np.float64)
 
 
-@kernel
 def draw_remap(
     noisy: NDArray[np.int64],
     words: NDArray[np.uint64],
@@ -103,19 +102,14 @@ def draw_remap(
 
     The probabilities are exactly the weights, with one 64-bit word for each draw.
     """
-    out = np.empty(noisy.shape[0], np.int64)
-    for t in range(noisy.shape[0]):
-        k = noisy[t]
-        uniform = np.int64(words[t] >> np.uint64(64 - BITS))
-        low, high = starts[k], starts[k + 1] - 1
-        while low < high:
-            middle = (low + high) // 2
-            if ceilings[middle] > uniform:
-                high = middle
-            else:
-                low = middle + 1
-        out[t] = columns[low]
-    return out
+    uniform = (words >> np.uint64(64 - BITS)).astype(np.int64)
+    low, high = starts[noisy], starts[noisy + 1] - 1
+    for _ in range(int(np.diff(starts).max()).bit_length()):  # bisection in all rows at once
+        middle = (low + high) // 2
+        beyond = ceilings[middle] <= uniform
+        low = np.where(beyond, np.minimum(middle + 1, high), low)
+        high = np.where(beyond, high, middle)
+    return columns[low]
 
 
 @kernel
@@ -152,7 +146,7 @@ def _fill(
     return used, column
 
 
-@kernel
+@kernel(steps=lambda source, target: 4 * (source.size + target.size))
 def _couple(
     source: NDArray[np.float64], target: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:

@@ -111,7 +111,7 @@ class FactoredMechanism(CountMechanism):
         return np.exp(-self.step * np.arange(reach(self.n, self.step)))
 
 
-@kernel
+@kernel(steps=lambda z, rows, *_: rows.size * z.size)
 def _expected_loss(
     z: NDArray[np.float64],
     rows: NDArray[np.int64],
@@ -131,7 +131,7 @@ def _expected_loss(
     return total
 
 
-@kernel
+@kernel(steps=lambda first, *_: first.size**2)
 def _squared_error(
     first: NDArray[np.float64],
     second: NDArray[np.float64],
@@ -147,7 +147,7 @@ def _squared_error(
     return out
 
 
-@kernel
+@kernel(steps=lambda n, rows, *_: 16 * rows.size)
 def _worst_ratio(
     n: int,
     rows: NDArray[np.int64],

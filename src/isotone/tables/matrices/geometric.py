@@ -55,7 +55,7 @@ def spread(z: NDArray[np.float64], epsilon: float) -> NDArray[np.float64]:
     return _decayed_sums(np.ascontiguousarray(z), np.exp(-epsilon))
 
 
-@kernel
+@kernel(steps=lambda z, ratio: 2 * z.size)
 def _decayed_sums(z: NDArray[np.float64], ratio: float) -> NDArray[np.float64]:
     n = z.shape[0]
     out = np.empty(n)

@@ -49,7 +49,7 @@ def crossings(
     return found
 
 
-@kernel
+@kernel(steps=lambda gained, *_: gained.size)
 def _first(gained: NDArray[np.float64], mass: NDArray[np.float64], price: float, start: int) -> int:
     """The first k from ``start`` with mass whose slope is not below the price."""
     k = start
@@ -58,7 +58,7 @@ def _first(gained: NDArray[np.float64], mass: NDArray[np.float64], price: float,
     return k
 
 
-@kernel
+@kernel(steps=lambda p, price: 16 * p.below.size)
 def _walk_absolute(p: Posterior, price: float) -> NDArray[np.int64]:
     n = p.below.shape[0]
     out = np.empty(n - 1, np.int64)
@@ -70,7 +70,7 @@ def _walk_absolute(p: Posterior, price: float) -> NDArray[np.int64]:
     return out
 
 
-@kernel
+@kernel(steps=lambda p, price: 16 * p.below.size)
 def _walk_squared(p: Posterior, price: float) -> NDArray[np.int64]:
     n = p.below.shape[0]
     out = np.empty(n - 1, np.int64)
