@@ -97,14 +97,11 @@ def blank(frame: Frame) -> Frame:
     logical types. A table in memory takes types from its contents, so there every column is text, and so in a lazy
     frame of polars, which may stand on one; there are no categories, dictionaries, statistics or metadata anywhere.
     """
-    import pyarrow as pa
-
-    from isotone.reading.streams import TEXT
-
     schema = frame.collect_schema()
     if frame.implementation.is_duckdb():
-        empty = pa.schema([(name, TEXT) for name in schema]).empty_table()
-        return nw.from_native(connect().from_arrow(empty))
+        quoted = ['"' + name.replace('"', '""') + '"' for name in schema]
+        columns = ", ".join(f"NULL::VARCHAR AS {name}" for name in quoted)
+        return nw.from_native(connect().query(f"SELECT {columns} WHERE false"))
     if frame.implementation.is_polars():
         empty = frame.select(*(nw.lit(None).cast(nw.String).alias(name) for name in schema))
     else:

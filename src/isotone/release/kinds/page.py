@@ -42,3 +42,7 @@ class Page(ABC):
     @abstractmethod
     def draw(self, release: Release, ax: Axes) -> None:
         """Draw the release."""
+
+    @abstractmethod
+    def svg(self, release: Release) -> str:
+        """The same picture as SVG text, for the page."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
-import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from isotone.release.kinds import kind_named
 
@@ -28,19 +26,4 @@ def draw(release: Release, ax: Axes | None = None) -> Axes:
 
 def svg(release: Release) -> str:
     """The picture as an SVG element, the same for the same release."""
-    import matplotlib as mpl
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-
-    out = io.StringIO()
-    style: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "isotone", "font.family": "sans-serif"}
-    style |= {"font.sans-serif": ["DejaVu Sans"]}  # comes with matplotlib, so that every machine has it
-    with mpl.rc_context():
-        mpl.rcdefaults()  # a person's own settings do not change the page
-        mpl.rcParams.update({**style, "text.parse_math": False})  # a dollar sign in a name is a dollar sign
-        figure = Figure(figsize=kind_named(release.kind).page.size(release), layout="constrained")
-        FigureCanvasSVG(figure)
-        draw(release, figure.subplots())
-        figure.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    text = re.sub(r"<metadata>.*?</metadata>", "", out.getvalue(), flags=re.DOTALL)
-    return text[text.index("<svg") :]
+    return kind_named(release.kind).page.svg(release)

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 __all__ = ["generator", "promise_in_words", "report_html"]
 
 _STYLE = """
-:root { --ink: #1c2733; --soft: #5b6b7a; --line: #d9e0e7; --mark: #1f4e79; --paper: #ffffff; }
+:root { color-scheme: light dark; --ink: #1c2733; --soft: #5b6b7a; --line: #d9e0e7; --mark: #1f4e79; --paper: #ffffff; --desk: #f4f6f8; --box: #eef2f5; }
+@media screen and (prefers-color-scheme: dark) { :root { --ink: #dfe6ee; --soft: #9fb0c0; --line: #33414f; --mark: #7fb4e8; --paper: #12181f; --desk: #0b0f14; --box: #1d2731; } }
 * { box-sizing: border-box; }
-body { margin: 0; background: #f4f6f8; color: var(--ink); font: 16px/1.55 system-ui, "Segoe UI", Roboto, sans-serif; }
+body { margin: 0; background: var(--desk); color: var(--ink); font: 16px/1.55 system-ui, "Segoe UI", Roboto, sans-serif; }
 main { max-width: 56rem; margin: 0 auto; padding: 1.5rem 1.25rem 3rem; background: var(--paper); }
 h1 { font-size: 1.7rem; line-height: 1.2; margin: .5rem 0 .25rem; }
 h2 { font-size: 1.15rem; margin: 2.2rem 0 .5rem; color: var(--mark); }
@@ -34,14 +35,14 @@ h2 { font-size: 1.15rem; margin: 2.2rem 0 .5rem; color: var(--mark); }
 .fact { border: 1px solid var(--line); border-radius: .5rem; padding: .6rem .8rem; }
 .fact b { display: block; font-size: 1.25rem; color: var(--mark); }
 .fact span { color: var(--soft); font-size: .85rem; }
-figure { margin: 1rem 0; } figure svg { width: 100%; height: auto; max-height: 80vh; }
+figure { margin: 1rem 0; } figure svg { display: block; width: 100%; height: auto; max-height: 80vh; margin: 0 auto; }
 figcaption { color: var(--soft); font-size: .85rem; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: .92rem; }
 th, td { padding: .35rem .6rem; border-bottom: 1px solid var(--line); text-align: right; }
 th:first-child, td:first-child, th.text, td.text { text-align: left; overflow-wrap: anywhere; }
 thead th { border-bottom: 2px solid var(--mark); white-space: nowrap; }
-code { background: #eef2f5; padding: .1rem .3rem; border-radius: .25rem; overflow-wrap: anywhere; }
+code { background: var(--box); padding: .1rem .3rem; border-radius: .25rem; overflow-wrap: anywhere; }
 dl { display: grid; grid-template-columns: minmax(7rem, 12rem) 1fr; gap: .3rem 1rem; font-size: .92rem; }
 dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
 @media (max-width: 34rem) { dl { grid-template-columns: 1fr; } dd { margin-bottom: .4rem; } main { padding: 1rem .8rem 2rem; } }
@@ -91,7 +92,7 @@ def report_html(release: Release) -> str:
 
 def generator() -> str:
     """What draws the page: the same versions draw the same page from the same folder."""
-    made_with = ("isotone", "matplotlib", "numpy", "scipy")
+    made_with = ("isotone", "numpy", "scipy")
     return ", ".join(f"{name} {version(name)}" for name in made_with)
 
 

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from isotone.counts import LaplaceMechanism
+from isotone.order.drawing.hasse_svg import hasse_svg
 from isotone.release.kinds.page import INK, SOFT, Page
 from isotone.release.manifest import order_from
 from isotone.release.recipes import rebuild_count_mechanism
+from isotone.svg import charts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CountsPage"]
 
+_MOST = 25  # bars
 _READABLE = 60  # more elements than this are drawn as bars: no diagram of them can be read
 
 
@@ -82,19 +85,38 @@ class CountsPage(Page):
         }
         P.plot(ax, labels=labels)
 
+    def svg(self, release: Release) -> str:
+        """A Hasse diagram, or bars where it could not be read."""
+        columns, P = release.columns, release.order
+        if "group" in columns or len(P) > _READABLE:
+            rows, names, label = _largest(release)
+            value, low, high = ([float(columns[key][i]) for i in rows] for key in ("value", "low", "high"))
+            return charts.bars(names, value, low, high, label)
+        triples = zip(columns["value"], columns["low"], columns["high"], strict=True)
+        values = [f"{value:,}\n({low:,}\xa0to\xa0{high:,})" for value, low, high in triples]
+        labels = {x: str(x).replace("_", " ") for x in P.elements}
+        return hasse_svg(P, values=values, labels=labels, title="Hasse diagram of the released counts")
+
+
+def _largest(release: Release) -> tuple[list[int], list[str], str]:
+    """The rows with the largest values, their names, and what the picture shows."""
+    value = np.array(release.columns["value"])
+    names = [str(name) for name in release.columns["element"]]
+    if "group" in release.columns:
+        names = [f"{group}: {name}" for group, name in zip(release.columns["group"], names, strict=True)]
+    rows = np.argsort(-value, kind="stable")[:_MOST].tolist()
+    few = "" if len(rows) == len(value) else f" (the {_MOST} largest)"
+    return rows, [names[i] for i in rows], f"released count, with interval{few}"
+
 
 def _bars(release: Release, ax: Axes) -> None:
     """Largest first; too many for a diagram."""
-    value = np.array(release.columns["value"])
-    names = release.columns["element"]
-    if "group" in release.columns:
-        names = tuple(f"{group}: {name}" for group, name in zip(release.columns["group"], names, strict=True))
-    shown = np.argsort(-value, kind="stable")[:25]
-    place = np.arange(len(shown))[::-1]
-    half = np.array(release.columns["high"])[shown] - value[shown]
-    ax.barh(place, value[shown], color=SOFT, xerr=np.maximum(half, 0), ecolor=INK)
-    ax.set_yticks(place, [str(names[i]) for i in shown])
-    ax.set_xlabel("released count, with interval" + ("" if len(shown) == len(value) else " (the 25 largest)"))
+    rows, names, label = _largest(release)
+    value, high = (np.array(release.columns[key])[rows] for key in ("value", "high"))
+    place = np.arange(len(rows))[::-1]
+    ax.barh(place, value, color=SOFT, xerr=np.maximum(high - value, 0), ecolor=INK)
+    ax.set_yticks(place, names)
+    ax.set_xlabel(label)
 
 
 def _comparison(release: Release) -> str | None:

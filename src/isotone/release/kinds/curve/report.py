@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from isotone.release.kinds.page import INK, Page
+from isotone.svg import charts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,3 +45,9 @@ class CurvePage(Page):
         ax.set_ylabel(str(release.manifest["y"]))
         ax.set_ylim(*(float(Fraction(end)) for end in release.manifest["y_range"]))
         ax.grid(alpha=0.3)
+
+    def svg(self, release: Release) -> str:
+        """The corners, joined."""
+        low, high = (float(Fraction(end)) for end in release.manifest["y_range"])
+        xs, ys = ([float(at) for at in release.columns[name]] for name in ("x", "value"))
+        return charts.curve(xs, ys, (low, high), (str(release.manifest["x"]), str(release.manifest["y"])))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isotone.release.kinds.page import INK, SOFT, Page
+from isotone.svg import charts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["TablePage"]
 
+_Floats = NDArray[np.floating[Any]]
+_NAMES = "released table", "private distribution"
 _BARS = 400  # of a distribution: more would not be told apart
 
 
@@ -45,17 +49,26 @@ class TablePage(Page):
 
     def draw(self, release: Release, ax: Axes) -> None:
         """How many categories have each count, released and private."""
-        value = np.array(release.columns["value"])
-        upper = int(release.manifest["upper"])
-        released = np.bincount(value, minlength=upper + 1)[: upper + 1] / max(len(value), 1)
-        starts = np.arange(
-            0, upper + 1, -(-(upper + 1) // _BARS)
-        )  # neighbouring counts share a bar if there are many
-        width = int(starts[1]) if len(starts) > 1 else 1
-        places = starts + (width - 1) / 2
-        ax.bar(places, np.add.reduceat(released, starts), 0.9 * width, color=SOFT, label="released table")
-        private = np.add.reduceat(np.array(release.manifest["distribution"]), starts)
-        ax.step(places, private, where="mid", color=INK, label="private distribution")
+        edges, released, private = _shares(release)
+        places = (edges[1:] + edges[:-1]) / 2
+        ax.bar(places, released, 0.9 * (edges[1] - edges[0]), color=SOFT, label=_NAMES[0])
+        ax.step(places, private, where="mid", color=INK, label=_NAMES[1])
         ax.legend(frameon=False)
         ax.set_xlabel("count")
         ax.set_ylabel("share of categories")
+
+    def svg(self, release: Release) -> str:
+        """How many categories have each count, released and private."""
+        edges, released, private = _shares(release)
+        return charts.distribution(edges.tolist(), released.tolist(), private.tolist(), _NAMES)
+
+
+def _shares(release: Release) -> tuple[_Floats, _Floats, _Floats]:
+    """Edges of bars, and the shares between them: of the released table, and of the private distribution."""
+    value = np.array(release.columns["value"])
+    upper = int(release.manifest["upper"])
+    released = np.bincount(value, minlength=upper + 1)[: upper + 1] / max(len(value), 1)
+    width = -(-(upper + 1) // _BARS)  # neighbouring counts share a bar if there are many
+    starts = np.arange(0, upper + 1, width)
+    private = np.add.reduceat(np.array(release.manifest["distribution"], float), starts)
+    return np.append(starts, starts[-1] + width) - 0.5, np.add.reduceat(released, starts), private
