@@ -13,6 +13,7 @@ from tests.support.chisquare import FALSE_ALARM
 
 from isotone.counts import (
     BoundedPosetMechanism,
+    DifferenceBodyMechanism,
     DiscreteGaussianMechanism,
     DiscreteLaplaceMechanism,
     GaussianMechanism,
@@ -33,6 +34,7 @@ Build = Callable[[str], Any]
 PURE: dict[str, Build] = {
     "poset": lambda e: PosetMechanism(N_ORDER, e),
     "bounded": lambda e: BoundedPosetMechanism(N_ORDER, e, max_size=2),
+    "difference body": lambda e: DifferenceBodyMechanism(N_ORDER, e),
     "laplace": lambda e: LaplaceMechanism(N_ORDER, e),
     "discrete laplace": lambda e: DiscreteLaplaceMechanism(N_ORDER, e),
     "cube": lambda e: LInfinityMechanism(N_ORDER, e),
