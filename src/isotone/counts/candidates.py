@@ -13,6 +13,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from isotone.counts.mechanisms.additive import AdditiveMechanism
+from isotone.counts.mechanisms.bounded_poset import BoundedPosetMechanism
+from isotone.counts.mechanisms.difference_body import DifferenceBodyMechanism
 from isotone.counts.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
 from isotone.counts.mechanisms.discrete_laplace import DiscreteLaplaceMechanism
 from isotone.counts.mechanisms.gaussian import GaussianMechanism
@@ -23,12 +25,16 @@ from isotone.counts.mechanisms.order_gaussian import OrderGaussianMechanism
 from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.mechanism import Progress
+from isotone.privacy.adjacency import adjacency
 from isotone.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
     from isotone.order import Poset
 
 __all__ = ["Build", "Setting", "candidates", "largest_pure"]
+
+BOUNDED_REACH = 200
+"""Larger orders are not looked at with bounded records: rejection would keep too few draws."""
 
 Build = Callable[[Guarantee, Progress], AdditiveMechanism]
 """Makes a mechanism that keeps a given promise, telling how far it is."""
@@ -62,17 +68,26 @@ def candidates(setting: Setting, promise: Guarantee) -> list[Build]:
     def gaussian(kind: Callable[..., AdditiveMechanism]) -> Build:
         return lambda g, _: kind(P, **_parameters(g), **setting.common(g))
 
-    def poset(g: Guarantee, progress: Progress) -> AdditiveMechanism:
-        epsilon, relaxation = largest_pure(g), setting.relaxation
-        return PosetMechanism(
-            P, epsilon, g.neighbours, setting.contributions, relaxation=relaxation, progress=progress
+    def ordered(kind: type[PosetMechanism], max_size: int | None = None) -> Build:
+        return lambda g, progress: kind(
+            P,
+            largest_pure(g),
+            g.neighbours,
+            setting.contributions,
+            max_size,
+            relaxation=setting.relaxation,
+            progress=progress,
         )
 
     def order_gaussian(g: Guarantee, progress: Progress) -> AdditiveMechanism:
         return OrderGaussianMechanism(P, **_parameters(g), **setting.common(g), progress=progress)
 
     # where a bound on sizes changes nothing, records need not be cut
-    builds = [poset, pure(LInfinityMechanism, max_size=None)]
+    builds = [ordered(PosetMechanism), pure(LInfinityMechanism, max_size=None)]
+    if adjacency(promise.neighbours).exchanges:
+        builds.append(ordered(DifferenceBodyMechanism))
+    if setting.max_size is not None and setting.max_size < len(P) <= BOUNDED_REACH:
+        builds.append(ordered(BoundedPosetMechanism, setting.max_size))
     builds += [pure(LaplaceMechanism), pure(DiscreteLaplaceMechanism)]
     if P.height == len(P):
         builds.append(pure(HierarchicalMechanism, max_size=None))

@@ -13,6 +13,7 @@ import numpy as np
 
 from isotone.counts.candidates import Build, Setting, candidates
 from isotone.counts.mechanisms.additive import AdditiveMechanism
+from isotone.counts.mechanisms.bounded_poset import TooFewDrawsError
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.mechanism import Error, HasLogDensity, HasMethod, Progress, no_progress
@@ -109,7 +110,10 @@ def _built(
     """Every mechanism that applies, one after the other."""
     builds = candidates(setting, promise)
     for done, build in enumerate(builds):
-        mechanism = build(promise, _part(progress, done, len(builds)))
+        try:
+            mechanism = build(promise, _part(progress, done, len(builds)))
+        except TooFewDrawsError:  # a fact about the order and the promise, which are public
+            continue
         progress((done + 1) / (len(builds) + 1), type(mechanism).__name__)
         yield build, mechanism
 
@@ -170,6 +174,18 @@ class CountPlan(Plan[CountRow]):
     def title(self) -> str:
         """The number of counts and the promise."""
         return f"{len(self.P)} counts, {self.guarantee}"
+
+    @property
+    def advice(self) -> str:
+        """Which promise serves a steward whose number of records is public: add-remove, or replace at twice ε."""
+        from isotone.counts.public_number import advice
+
+        return advice(self)
+
+    @property
+    def remark(self) -> str:
+        """The advice, where the number of records is public already."""
+        return self.advice if self.guarantee.neighbours == "replace" else ""
 
     @property
     def best(self) -> AdditiveMechanism:

@@ -68,6 +68,11 @@ class Plan(ABC, Generic[RowT]):
         """The question in words."""
 
     @property
+    def remark(self) -> str:
+        """What is said below the table, if anything."""
+        return ""
+
+    @property
     def best(self) -> Any:
         """The mechanism of the first row."""
         return self.rows[0].mechanism

@@ -35,7 +35,7 @@ def text(plan: Plan[Any]) -> str:
         "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:-1], widths[1:-1]), line[-1]]).rstrip()
         for line in lines
     ]
-    return "\n".join([plan.title, *body])
+    return "\n".join([plan.title, *body, *([plan.remark] if plan.remark else [])])
 
 
 def table(plan: Plan[Any]) -> Table:
@@ -43,6 +43,7 @@ def table(plan: Plan[Any]) -> Table:
     from rich.table import Table
 
     result = Table(title=plan.title, title_justify="left", header_style="bold")
+    result.caption, result.caption_justify = plan.remark or None, "left"
     headings, *rows = _lines(plan)
     for place, heading in enumerate(headings):
         result.add_column(heading, justify="right" if 0 < place < len(headings) - 1 else "left")
@@ -57,7 +58,8 @@ def html(plan: Plan[Any]) -> str:
     head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     caption = f"<caption>{escape(plan.title)}</caption>"
-    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    remark = f"<p>{escape(plan.remark)}</p>" if plan.remark else ""
+    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{remark}"
 
 
 def draw(plan: Plan[Any], ax: Axes | None = None) -> Axes:

@@ -186,3 +186,38 @@ def test_a_plan_picks_by_the_worst_element_on_request() -> None:
     assert "× 0." not in str(by_worst)  # squared errors are given relative to the least
     with pytest.raises(InputError, match="by must be 'total' or 'worst', not 'best'"):
         plan(star, rho=0.5, by="best")  # pyright: ignore[reportArgumentType]
+
+
+def test_replace_plans_look_at_differences_of_records(survey: Poset) -> None:
+    p = plan(survey, 2, neighbours="replace")
+    assert names(p)[0] == "DifferenceBodyMechanism"
+    assert p.best.release([12, 8, 3]).shape == (3,)
+    assert "DifferenceBodyMechanism" not in names(plan(survey, 2))
+    zcdp = plan(survey, rho=2, neighbours="replace")["DifferenceBodyMechanism"]
+    assert zcdp.mechanism.epsilon == 2
+
+
+def test_a_plan_says_what_a_public_number_of_records_changes(survey: Poset) -> None:
+    half = plan(survey, 1)["PosetMechanism"].rmse
+    for rendered in (
+        str(plan(survey, 2, neighbours="replace")),
+        plan(survey, 2, neighbours="replace")._repr_html_(),
+    ):
+        assert f"add-remove at ε = 1 promises the same about answers, with rms error {half:.4g}" in rendered
+        assert "hides presence at ε = 2 only" in rendered
+    whole = plan(survey, 2, neighbours="replace").rows[0].rmse
+    assert (
+        f"replace at ε = 2 promises the same about answers with rms error {whole:.4g}"
+        in plan(survey, 1).advice
+    )
+    assert plan(survey, rho=1).advice == ""
+    assert "presence" not in str(plan(survey, 1))
+
+
+def test_bounded_records_are_looked_at_where_draws_are_kept() -> None:
+    p = plan(Poset.antichain(range(10)), 1, max_size=3)
+    assert names(p)[0] == "BoundedPosetMechanism"
+    assert "records cut to 3" in p.rows[0].note
+    assert p.best.max_size == 3
+    assert "BoundedPosetMechanism" not in names(plan(Poset.antichain(range(10)), 1))
+    assert "BoundedPosetMechanism" not in names(plan(Poset.antichain(range(60)), 1, max_size=3))

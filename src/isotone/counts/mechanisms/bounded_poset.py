@@ -28,7 +28,7 @@ from isotone.privacy.guarantee import Guarantee
 if TYPE_CHECKING:
     from isotone.order import Poset
 
-__all__ = ["BoundedPosetMechanism"]
+__all__ = ["BoundedPosetMechanism", "TooFewDrawsError"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -38,6 +38,10 @@ LEAST_ACCEPTANCE = 1e-3
 
 KEPT, LARGEST = 4_000, 1 << 19
 """The acceptance and the error are estimated from so many kept draws, or from so many draws."""
+
+
+class TooFewDrawsError(InputError):
+    """Rejection would keep too few draws; the order and the bound alone decide that."""
 
 
 @dataclass(frozen=True, init=False)
@@ -80,7 +84,7 @@ class BoundedPosetMechanism(PosetMechanism):
         self._set(sampler=sampler(P.canonical.order, relaxation, progress))
         acceptance, squares = self._estimate()
         if acceptance < LEAST_ACCEPTANCE:
-            raise InputError(
+            raise TooFewDrawsError(
                 f"With max_size = {max_size} fewer than one in {1 / LEAST_ACCEPTANCE:.0f} draws would be kept. "
                 "Use LaplaceMechanism with this max_size: for such short records it is better."
             )

@@ -1,0 +1,53 @@
+"""Which guarantee serves a steward whose number of records is public: adding or removing, or replacing.
+
+A release that is ε-DP when a unit is added or removed is 2ε-DP when one is replaced. So a promise of ε about
+replacing asks no more about a unit's answers than ε/2 about adding or removing, and needs less noise; but it
+hides the presence of a unit less well (docs/theory/difference.md, section 2).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isotone.counts.mechanisms.difference_body import DifferenceBodyMechanism
+from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
+
+if TYPE_CHECKING:
+    from isotone.counts.count_plan import CountPlan
+
+__all__ = ["advice"]
+
+
+def advice(plan: CountPlan) -> str:
+    """What a plan says about the other kind of neighbours; nothing where it compares no such mechanism."""
+    if plan.guarantee.kind != "pure":
+        return ""
+    ordered = next((row.mechanism for row in plan.rows if type(row.mechanism) is PosetMechanism), None)
+    if ordered is None:
+        return ""
+    if plan.guarantee.neighbours == "replace":
+        return _under_replace(plan, ordered)
+    return _under_add_remove(plan, ordered)
+
+
+def _under_replace(plan: CountPlan, ordered: PosetMechanism) -> str:
+    epsilon, best = plan.guarantee.epsilon, plan.best
+    says = (
+        f"The number of records is taken as public, as the steward states it. add-remove at ε = {epsilon / 2} "
+        f"promises the same about answers, with rms error {ordered.error().rmse:.4g}, and hides presence at "
+        f"ε = {epsilon / 2}."
+    )
+    if isinstance(best, DifferenceBodyMechanism):
+        return f"{says} {type(best).__name__} hides presence at ε = {epsilon} only."
+    return f"{says} A promise about replacing need not hide presence at all."
+
+
+def _under_add_remove(plan: CountPlan, ordered: PosetMechanism) -> str:
+    epsilon = 2 * plan.guarantee.epsilon
+    other = DifferenceBodyMechanism(plan.P, epsilon, contributions=ordered.contributions)
+    if other.error().rmse >= plan.best.error().rmse:
+        return ""
+    return (
+        f"If the number of records is public: replace at ε = {epsilon} promises the same about answers with rms "
+        f"error {other.error().rmse:.4g}, and hides presence at ε = {epsilon} only."
+    )
