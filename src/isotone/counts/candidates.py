@@ -18,7 +18,7 @@ from isotone.counts.mechanisms.difference_body import DifferenceBodyMechanism
 from isotone.counts.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
 from isotone.counts.mechanisms.discrete_laplace import DiscreteLaplaceMechanism
 from isotone.counts.mechanisms.gaussian import GaussianMechanism
-from isotone.counts.mechanisms.hierarchical import HierarchicalMechanism
+from isotone.counts.mechanisms.hierarchical import HierarchicalMechanism, chains_of
 from isotone.counts.mechanisms.l_infinity import LInfinityMechanism
 from isotone.counts.mechanisms.laplace import LaplaceMechanism
 from isotone.counts.mechanisms.order_gaussian import OrderGaussianMechanism
@@ -89,7 +89,7 @@ def candidates(setting: Setting, promise: Guarantee) -> list[Build]:
     if setting.max_size is not None and setting.max_size < len(P) <= BOUNDED_REACH:
         builds.append(ordered(BoundedPosetMechanism, setting.max_size))
     builds += [pure(LaplaceMechanism), pure(DiscreteLaplaceMechanism)]
-    if P.height == len(P):
+    if P.height > 1 and chains_of(P) is not None:
         builds.append(pure(HierarchicalMechanism, max_size=None))
     if promise.kind != "pure":
         builds += [order_gaussian, gaussian(GaussianMechanism), gaussian(DiscreteGaussianMechanism)]

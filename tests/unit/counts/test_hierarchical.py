@@ -1,4 +1,5 @@
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -51,7 +52,7 @@ def test_every_cell_is_in_one_node_of_each_level():
 def test_the_rate_spends_epsilon_on_the_nodes_a_unit_can_change(neighbours):
     for n in range(1, 12):
         m = HierarchicalMechanism(Poset.chain(range(n)), 1, neighbours, branching=2)
-        A = design_matrix(m.tree)
+        A = design_matrix(m.trees[0])
         records = np.vstack([np.zeros(n), np.eye(n)])  # no yes at all, or a lowest yes
         others = records if neighbours == "replace" else np.zeros((1, n))
         worst = max(np.abs(A @ (one - other)).sum() for one in records for other in others)
@@ -91,7 +92,7 @@ def test_the_best_branching_beats_the_binary_tree_and_noise_on_the_histogram():
 
 def test_what_is_not_a_chain_is_refused():
     with pytest.raises(InputError, match="need a chain"):
-        HierarchicalMechanism(Poset.antichain("ab"), 1)
+        HierarchicalMechanism(Poset("abc", [("a", "c"), ("b", "c")]), 1)
 
 
 @pytest.mark.parametrize("branching", [1, 0, 2.5])
@@ -103,3 +104,45 @@ def test_a_branching_below_two_is_refused(branching):
 def test_a_chain_of_one_is_a_single_count():
     m = HierarchicalMechanism(Poset.chain("a"), 1)
     assert math.isclose(m.error().variance[0], 0.5 / math.sinh(0.5) ** 2)
+
+
+def test_chains_side_by_side_have_a_tree_each():
+    P = Poset("axbyc", [("a", "b"), ("b", "c"), ("x", "y")])
+    m = HierarchicalMechanism(P, 10**6)
+    assert m.release({"a": 1, "b": 5, "c": 9, "x": 2, "y": 7}).tolist() == [1, 2, 5, 7, 9]
+    alone = HierarchicalMechanism(Poset.chain("abc"), "1/2", branching=2)
+    both = HierarchicalMechanism(Poset.disjoint_union(Poset.chain("abc"), Poset.chain("xyz")), 1, branching=2)
+    assert both.rate == alone.rate  # two trees of the same number of levels
+    assert both.error().variance == pytest.approx(np.tile(alone.error().variance, 2))
+    with pytest.raises(InputError, match="this order branches"):
+        HierarchicalMechanism(Poset("abc", [("a", "c"), ("b", "c")]), 1)
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+def test_the_rate_of_several_chains_covers_every_change_of_their_nodes(neighbours):
+    for sizes in ((1, 1), (2, 1), (3, 2), (1, 2, 4)):
+        names = [[(k, i) for i in range(size)] for k, size in enumerate(sizes)]
+        P = Poset(
+            [x for chain in names for x in chain], [pair for chain in names for pair in pairwise(chain)]
+        )
+        m = HierarchicalMechanism(P, 1, neighbours, branching=2)
+        worst = 0.0
+        for chain, tree in zip(
+            m.chains, m.trees, strict=True
+        ):  # chains move on their own, so the worst add up
+            A, records = design_matrix(tree), np.vstack([np.zeros(len(chain)), np.eye(len(chain))])
+            others = records if neighbours == "replace" else records[:1]
+            worst += max(np.abs(A @ (one - other)).sum() for one in records for other in others)
+        assert 1 / m.rate == worst
+
+
+def test_the_noise_of_several_chains_has_the_stated_error():
+    P = Poset.disjoint_union(Poset.chain("abcdefg"), Poset.chain("xyz"))
+    m = HierarchicalMechanism(P, 1)
+    squares = np.asarray(m.simulate(40_000, np.random.default_rng(0))) ** 2
+    doubt = squares.std(axis=0) / 200
+    assert np.max(np.abs(squares.mean(axis=0) - m.error().variance) / doubt) < 6
+    assert np.max(np.abs(1.21 * squares.mean(axis=0) - m.error().variance) / doubt) > 6
+    released = np.array([m.release([0] * 10) for _ in range(1_500)])
+    spread = (released**2).mean(axis=0) / m.error().variance
+    assert np.all((spread > 0.7) & (spread < 1.4))

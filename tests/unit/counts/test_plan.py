@@ -221,3 +221,10 @@ def test_bounded_records_are_looked_at_where_draws_are_kept() -> None:
     assert p.best.max_size == 3
     assert "BoundedPosetMechanism" not in names(plan(Poset.antichain(range(10)), 1))
     assert "BoundedPosetMechanism" not in names(plan(Poset.antichain(range(60)), 1, max_size=3))
+
+
+def test_long_chains_side_by_side_are_for_a_tree_each() -> None:
+    pair = Poset.disjoint_union(Poset.chain(range(300)), Poset.chain(range(300, 600)))
+    p = plan(pair, 1)
+    assert names(p)[0] == "HierarchicalMechanism"
+    assert "HierarchicalMechanism" not in names(plan(Poset.antichain(range(5)), 1))

@@ -1,11 +1,11 @@
-"""Hierarchical sums on a chain.
+"""Hierarchical sums on chains.
 
-The noise grows with the logarithm of its length.
+The noise grows with the logarithm of their length.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -27,22 +27,23 @@ from isotone.privacy.guarantee import Guarantee
 if TYPE_CHECKING:
     from isotone.order import Poset
 
-__all__ = ["HierarchicalMechanism"]
+__all__ = ["HierarchicalMechanism", "chains_of"]
 
 _BRANCHINGS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32)
 
 
 @dataclass(frozen=True, init=False)
 class HierarchicalMechanism(AdditiveMechanism):
-    """Counts over a chain, as running sums of a tree whose nodes carry two-sided geometric noise.
+    """Counts over chains side by side, as running sums of trees whose nodes carry two-sided geometric noise.
 
     A record on a chain is named by its lowest yes, so the counts are running sums of a histogram, and a tree
     of partial sums (Hay, Rastogi, Miklau and Suciu 2010) is an alternative to noise on the histogram itself,
-    which is what ``PosetMechanism`` adds on a chain. One record is in one node of each level. The
-    least-squares estimate from the noisy integer nodes is rounded; both are post-processing.
+    which is what ``PosetMechanism`` adds on a chain. One record is in one node of each level. Several chains
+    that are not related have a tree each, and a record is in all of them. The least-squares estimate from the
+    noisy integer nodes is rounded; both are post-processing.
 
     ``branching`` is the number of children of a node; None takes the one with the least error, which depends
-    only on the length of the chain.
+    only on the lengths of the chains.
 
     Guarantee: epsilon-DP for ``neighbours`` (docs/theory/baselines.md, section 6).
     Error: exact, before rounding.
@@ -54,6 +55,8 @@ class HierarchicalMechanism(AdditiveMechanism):
     """
 
     branching: int
+    chains: tuple[NDArray[np.int64], ...] = field(repr=False, compare=False)
+    trees: tuple[SumTree, ...] = field(repr=False, compare=False)
 
     def __init__(
         self,
@@ -65,34 +68,34 @@ class HierarchicalMechanism(AdditiveMechanism):
         branching: int | None = None,
     ) -> None:
         self._settle(P, Guarantee.pure(epsilon, neighbours=neighbours), contributions, max_size)
-        if P.height < len(P):
+        chains = chains_of(P)
+        if chains is None:
             raise InputError(
-                "Hierarchical sums need a chain, and this order has elements that are not related. Use "
+                "Hierarchical sums need a chain, or chains side by side, and this order branches. Use "
                 "PosetMechanism, or let plan() choose."
             )
+        lengths = tuple(len(chain) for chain in chains)
         # a node with one child would add nothing but noise
         chosen = (
-            _best_branching(len(P)) if branching is None else whole_number(branching, "branching", least=2)
+            _best_branching(lengths) if branching is None else whole_number(branching, "branching", least=2)
         )
-        self._set(branching=chosen)
-
-    @property
-    def tree(self) -> SumTree:
-        """The tree of sums over the chain, lowest element first."""
-        return SumTree(len(self.P), self.branching)
+        trees = tuple(SumTree(length, chosen) for length in lengths)
+        self._set(branching=chosen, chains=chains, trees=trees)
 
     @property
     def rate(self) -> Fraction:
         """Epsilon over the number of nodes one unit can change."""
-        levels = len(self.tree.lengths)
+        levels = [len(tree.lengths) for tree in self.trees]
         # replacing a record changes two nodes a level but one root, or adds and removes it altogether
-        nodes = max(levels, 2 * (levels - 1)) if self.unit.adjacency.exchanges else levels
+        exchanges = self.unit.adjacency.exchanges
+        nodes = sum(max(count, 2 * (count - 1)) if exchanges else count for count in levels)
         return self.epsilon / (nodes * self.sensitivity.records)
 
     def error(self) -> Error:
         """The exact variance of each least-squares running sum."""
         variance = np.empty(len(self.P))
-        variance[self.P.linear_order] = self.tree.variances * self._node_variance
+        for chain, tree in zip(self.chains, self.trees, strict=True):
+            variance[chain] = tree.variances * self._node_variance
         return Error(variance)
 
     def simulate(self, size: int, rng: np.random.Generator) -> Simulated:
@@ -100,10 +103,10 @@ class HierarchicalMechanism(AdditiveMechanism):
 
         They are not private and serve planning only.
         """
-        tree, draw = self.tree, noise.simulate.two_sided_geometrics
-        nodes = [np.asarray(draw(rng, self.rate, (size, length)), dtype=float) for length in tree.lengths]
-        draws = np.empty((size, len(self.P)))
-        draws[:, self.P.linear_order] = tree.running_sums(nodes)
+        draw, draws = noise.simulate.two_sided_geometrics, np.empty((size, len(self.P)))
+        for chain, tree in zip(self.chains, self.trees, strict=True):
+            nodes = [np.asarray(draw(rng, self.rate, (size, length)), dtype=float) for length in tree.lengths]
+            draws[:, chain] = tree.running_sums(nodes)
         return Simulated.wrap(draws)
 
     def release(self, counts: Counts) -> NDArray[np.int64]:
@@ -114,13 +117,15 @@ class HierarchicalMechanism(AdditiveMechanism):
         Noise is added to integer sums; the estimate is a function of the noisy sums alone, so that no
         rounding in floating point can touch the guarantee.
         """
-        order, tree = self.P.linear_order, self.tree
-        cells = np.diff(check_counts(self.P, counts)[order], prepend=0)
-        draws = noise.two_sided_geometrics(self.rate, sum(tree.lengths))
-        parts = np.split(draws, np.cumsum(tree.lengths)[:-1])
-        noisy = [(exact + part).astype(float) for exact, part in zip(tree.sums(cells), parts, strict=True)]
-        released = np.empty(len(self.P), dtype=np.int64)
-        released[order] = np.rint(tree.running_sums(noisy))
+        values, released = check_counts(self.P, counts), np.empty(len(self.P), dtype=np.int64)
+        for chain, tree in zip(self.chains, self.trees, strict=True):
+            cells = np.diff(values[chain], prepend=0)
+            draws = noise.two_sided_geometrics(self.rate, sum(tree.lengths))
+            parts = np.split(draws, np.cumsum(tree.lengths)[:-1])
+            noisy = [
+                (exact + part).astype(float) for exact, part in zip(tree.sums(cells), parts, strict=True)
+            ]
+            released[chain] = np.rint(tree.running_sums(noisy))
         return released
 
     @property
@@ -131,12 +136,28 @@ class HierarchicalMechanism(AdditiveMechanism):
         return self.release(np.zeros(len(self.P), dtype=np.int64))
 
 
+def chains_of(P: Poset) -> tuple[NDArray[np.int64], ...] | None:
+    """The positions of each chain, bottom up, if the order is chains side by side; None if it branches."""
+    lower, upper = P.cover_pairs.T
+    if max(np.bincount(lower, minlength=1).max(), np.bincount(upper, minlength=1).max()) > 1:
+        return None
+    above = dict(zip(lower.tolist(), upper.tolist(), strict=True))
+    number = P.canonical.back(np.arange(len(P)))  # so that the sequence of the chains is the order's own
+    chains: list[list[int]] = []
+    for bottom in sorted(set(range(len(P))) - set(upper.tolist()), key=lambda x: int(number[x])):
+        chains.append([bottom])
+        while chains[-1][-1] in above:
+            chains[-1].append(above[chains[-1][-1]])
+    return tuple(np.array(chain, np.int64) for chain in chains)
+
+
 @lru_cache(maxsize=64)
-def _best_branching(cells: int) -> int:
+def _best_branching(lengths: tuple[int, ...]) -> int:
     """The branching with the least total error when the rate is small."""
 
     def total(branching: int) -> float:
-        tree = SumTree(cells, branching)
-        return len(tree.lengths) ** 2 * float(np.sum(tree.variances))
+        trees = [SumTree(length, branching) for length in lengths]
+        nodes = sum(len(tree.lengths) for tree in trees)
+        return nodes**2 * sum(float(np.sum(tree.variances)) for tree in trees)
 
     return min(_BRANCHINGS, key=total)
