@@ -44,6 +44,18 @@ class Outcomes:
         self.log_probability += log_weights[alive[step]] - total
         return alive[step]
 
+    def choice(self, scores: Any, rate: Fraction) -> int:
+        return self.decide([-float(rate * score) for score in scores.tolist()])
+
+    def geometrics(self, rate: Fraction, size: int) -> Any:
+        return self.perturb(np.zeros(size, dtype=np.int64), rate)
+
+    def rounded_gaussians(self, variance: Fraction, size: int) -> Any:
+        raise NotImplementedError("no mechanism on curves draws these")
+
+    def words(self, size: int) -> Any:
+        raise NotImplementedError("no mechanism on curves draws these")
+
     def segments(self, scores: Any, offsets: Any, rates: Sequence[Fraction], multiplicity: Any) -> Any:
         chosen = []
         for start, stop, rate in zip(offsets[:-1].tolist(), offsets[1:].tolist(), rates, strict=True):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
-from isotone.noise import refuse_simulated
+from isotone.noise import Simulated, refuse_simulated
 from isotone.reading.values import reals, values_of
 
 __all__ = ["check_length", "columns_of", "numbers_of", "only_column", "shape_of"]
@@ -23,7 +23,8 @@ Floats = NDArray[np.float64]
 
 def shape_of(values: Any, name: str) -> tuple[int, ...]:
     """The shape of a container; a list has one dimension."""
-    refuse_simulated(values)
+    if isinstance(values, Simulated):  # by the type of the container: what a list holds is contents
+        refuse_simulated(values)
     if hasattr(values, "toarray"):
         raise InputError(f"{name} is a sparse matrix: pass a dense array, {name}.toarray().")
     shape = getattr(_array(values), "shape", None)

@@ -10,10 +10,11 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.curves.choices import Choices, ExactChoices, SimulatedChoices
+from isotone.curves.circuits.selection import CurveDraws, ExactCurveDraws, SeededCurveDraws
 from isotone.curves.records import Records
 from isotone.curves.setting import CurveSetting
 from isotone.noise import Simulated
+from isotone.privacy.draws import require_exact
 from isotone.privacy.guarantee import Guarantee
 
 __all__ = ["Curve", "CurveMechanism", "RegressionMechanism", "RiskBound"]
@@ -102,8 +103,8 @@ class RegressionMechanism(Generic[Fit]):
         """What a release promises."""
         return self.setting.guarantee
 
-    def draw(self, records: Records, choices: Choices) -> Fit:
-        """A fit, with the choices given."""
+    def draw(self, records: Records, draws: CurveDraws) -> Fit:
+        """A fit, with the draws given."""
         raise NotImplementedError
 
     def error(self) -> RiskBound:
@@ -112,11 +113,13 @@ class RegressionMechanism(Generic[Fit]):
 
     def release(self, statistic: Records) -> Fit:
         """An exact private draw, from cryptographic bits."""
-        return self.draw(statistic, ExactChoices())
+        draws = ExactCurveDraws()
+        require_exact(draws)
+        return self.draw(statistic, draws)
 
     def simulate(self, statistic: Records, rng: np.random.Generator) -> Fit:
         """A float draw from a seeded generator, for planning only; its values are simulated."""
-        return simulated(self.draw(statistic, SimulatedChoices(rng)))
+        return simulated(self.draw(statistic, SeededCurveDraws(rng)))
 
 
 def simulated(fit: Any) -> Any:

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from isotone.curves.chain.tree import Runs
-from isotone.curves.choices import Choices
+from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.grids import FINE
 from isotone.curves.prefix_losses import add_linear_losses
 from isotone.curves.records import Records
@@ -19,7 +19,7 @@ AUTO_SHARE = Fraction(5, 100)
 """The share of epsilon that finding the direction costs."""
 
 
-def choose_direction(records: Records, points: int, setting: CurveSetting, choices: Choices) -> bool:
+def choose_direction(records: Records, points: int, setting: CurveSetting, draws: CurveDraws) -> bool:
     """Whether the curve rises, by the exponential mechanism.
 
     The score of a direction is the least absolute loss of a curve in that direction. One record raises it by something
@@ -27,7 +27,7 @@ def choose_direction(records: Records, points: int, setting: CurveSetting, choic
     """
     scores = [least_absolute_loss(records), least_absolute_loss(records.mirrored(points))]
     rate = setting.rate(AUTO_SHARE, FINE)
-    chosen = choices.segments(np.array(scores), np.array([0, 2]), [rate], np.ones(2, dtype=np.int64))
+    chosen = draws.segments(np.array(scores), np.array([0, 2]), [rate], np.ones(2, dtype=np.int64))
     return int(chosen[0]) == 0
 
 

@@ -12,13 +12,14 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.curves.choices import Choices, ExactChoices
+from isotone.curves.circuits.selection import CurveDraws, ExactCurveDraws
 from isotone.curves.estimator_base import EstimatorBase
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.records import RawRecords, Records
 from isotone.curves.setting import CurveSetting
 from isotone.errors import InputError, LedgerError
 from isotone.privacy.checks import Number, positive, whole_number
+from isotone.privacy.draws import require_exact
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Neighbours, Unit
 
@@ -121,12 +122,15 @@ class PrivateEstimator(EstimatorBase, Generic[Problem]):
             public.whole.weight_steps,
             public.max_weight,
         )
-        choices = ExactChoices()
-        self._release(public, records, self._size(records.cells.size, public, choices), choices)
+        self._draw(public, records, ExactCurveDraws())
         self.guarantee_ = public.whole.guarantee
         self.epsilon_spent_ = public.whole.epsilon
         if hasattr(receipt, "finish"):
             receipt.finish()
+
+    def _draw(self, public: Public[Problem], records: Records, draws: ExactCurveDraws) -> None:
+        require_exact(draws)
+        self._release(public, records, self._size(records.cells.size, public, draws), draws)
 
     def _public(self, *, weighted: bool, grouped: bool) -> Public[Problem]:
         """Check all parameters; the errors may name them, as they are public."""
@@ -144,7 +148,7 @@ class PrivateEstimator(EstimatorBase, Generic[Problem]):
         """The place of every ``x``, −1 where there is none."""
         raise NotImplementedError
 
-    def _release(self, public: Public[Problem], records: Records, n: int, choices: Choices) -> None:
+    def _release(self, public: Public[Problem], records: Records, n: int, draws: CurveDraws) -> None:
         """Draw a fit for about ``n`` records, and store it."""
         raise NotImplementedError
 
@@ -191,12 +195,12 @@ class PrivateEstimator(EstimatorBase, Generic[Problem]):
             )
         return self.ledger.charge(guarantee, f"{self.description}, {self.method}")
 
-    def _size(self, count: int, public: Public[Problem], choices: Choices) -> int:
+    def _size(self, count: int, public: Public[Problem], draws: CurveDraws) -> int:
         """The public number of records, or a noisy one: the true one decides nothing."""
         if public.public_n is not None:
             return public.public_n
         unweighted = replace(public.whole, weight_steps=1)
-        return max(1, int(choices.perturb(np.array([count]), unweighted.rate(COUNTING_SHARE, 1))[0]))
+        return max(1, int(draws.perturb(np.array([count]), unweighted.rate(COUNTING_SHARE, 1))[0]))
 
     def _require_fit(self) -> None:
         if hasattr(self, "guarantee_"):

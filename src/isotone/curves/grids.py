@@ -59,8 +59,10 @@ class Grid:
         """The numbers at the given indices."""
         if self.listed:
             return np.array(self.listed)[indices]
-        last = max(1, self.points - 1)
-        share = indices / last
+        whole = self.low.denominator == self.step.denominator == 1
+        if whole and max(abs(self.low), abs(self.high)) < 1 << 53:
+            return float(self.low) + indices.astype(np.float64) * float(self.step)
+        share = indices / max(1, self.points - 1)
         return float(self.low) * (1.0 - share) + float(self.high) * share
 
     def snap(self, values: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.curves.choices import Choices
+from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.grids import FINE
 from isotone.curves.records import Records
 from isotone.curves.setting import CurveSetting
@@ -39,7 +39,7 @@ def equal_bins(low: Ints, high: Ints, bins: int, by_width: float = 0.0) -> Ints:
 
 
 def noisy_means(
-    records: Records, starts: Ints, setting: CurveSetting, share: Fraction, choices: Choices
+    records: Records, starts: Ints, setting: CurveSetting, share: Fraction, draws: CurveDraws
 ) -> tuple[Floats, Floats]:
     """For every bin, a noisy mean and a noisy count, both from two noisy sums.
 
@@ -50,7 +50,7 @@ def noisy_means(
     sums = np.zeros((2, starts.size), dtype=np.int64)
     np.add.at(sums[0], bins, records.weights * records.levels)
     np.add.at(sums[1], bins, records.weights * (FINE - records.levels))
-    sums = choices.perturb(sums, rate)
+    sums = draws.perturb(sums, rate)
     # from here on everything is made of noisy numbers: floats do no harm
     unit = float(FINE * setting.weight_steps)
     ones, zeros = sums[0] / unit, sums[1] / unit

@@ -33,9 +33,10 @@ Data = dict[str, Any]
 
 @contextmanager
 def scripted(outcomes: Outcomes) -> Generator[None]:
-    """Both estimators take their choices from the script."""
+    """Both estimators take their draws from the script, which they would refuse."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(estimator, "ExactChoices", lambda: outcomes)
+        patch.setattr(estimator, "ExactCurveDraws", lambda: outcomes)
+        patch.setattr(estimator, "require_exact", lambda draws: draws)
         yield
 
 

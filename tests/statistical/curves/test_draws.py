@@ -22,9 +22,9 @@ from isotone import noise
 from isotone.curves.chain.additive import AdditiveScore
 from isotone.curves.chain.choose import ChainProblem
 from isotone.curves.chain.tree_mechanisms import TreeMechanism
-from isotone.curves.choices import SimulatedChoices
 from isotone.curves.circuits import circuit as circuits
 from isotone.curves.circuits.circuit import CircuitTables, descend
+from isotone.curves.circuits.selection import SeededCurveDraws
 from isotone.curves.curve import CurveMechanism
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses import Absolute
@@ -80,7 +80,7 @@ def test_simulated_choices_have_the_weights_of_the_exponential_mechanism() -> No
     """Twenty thousand segments with the same scores, at once."""
     scores, counts = np.arange(8), np.array([1, 2, 1, 4, 1, 1, 3, 1])
     size = 20_000
-    chosen = SimulatedChoices(np.random.default_rng(4)).segments(
+    chosen = SeededCurveDraws(np.random.default_rng(4)).segments(
         np.tile(scores, size), np.arange(size + 1) * 8, [Fraction(1, 2)] * size, np.tile(counts, size)
     )
     draws = Counter(chosen.tolist())

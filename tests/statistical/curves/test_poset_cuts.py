@@ -12,8 +12,8 @@ from tests.support.curve_outcomes import records_of
 from tests.support.poset_outcomes import brute_law, composed, cut_key, law, listed_whole
 
 from isotone import noise
-from isotone.curves.choices import ExactChoices, SimulatedChoices
 from isotone.curves.circuits.circuit import Circuit, CircuitTables, descend
+from isotone.curves.circuits.selection import ExactCurveDraws, SeededCurveDraws
 from isotone.curves.grids import FINE
 from isotone.curves.losses import Absolute
 from isotone.curves.poset.arrangement import arrange
@@ -57,7 +57,7 @@ CASES: dict[str, Case] = {
 }
 
 
-class OneTable(ExactChoices):
+class OneTable(ExactCurveDraws):
     """Exact choices that compute the totals of a circuit once for many draws from it."""
 
     tables: CircuitTables | None = None
@@ -81,7 +81,7 @@ def test_cuts_have_the_law_of_the_exponential_mechanism(case: str) -> None:
 def test_weights_that_cancel_beyond_floats_are_decided_by_integers() -> None:
     """The empty ideal and the full one weigh the same; the one between nothing. False-alarm rate below 1e-6."""
     chain, weights = Poset.chain("ab"), np.array([10**17, -(10**17)])
-    choices = ExactChoices()
+    choices = ExactCurveDraws()
     draws = [len(cut_key(composed(chain).cut(weights, Fraction(1), choices))) for _ in range(1000)]
     assert chi_square_p(*observe(draws, {0: 0.5, 2: 0.5})) > FALSE_ALARM
     assert chi_square_p(*observe(draws, {0: 0.35, 2: 0.65})) < FALSE_ALARM
@@ -90,7 +90,7 @@ def test_weights_that_cancel_beyond_floats_are_decided_by_integers() -> None:
 def test_coupling_from_the_past_has_the_law_of_the_exponential_mechanism() -> None:
     rate = Fraction(7, 30)
     region = CoupledRegion(PRIME.linear_order, PRIME.cover_pairs)
-    choices = ExactChoices()
+    choices = ExactCurveDraws()
     draws = [cut_key(region.cut(MIXED[:5], rate, choices)) for _ in range(FEWER_DRAWS)]
     assert chi_square_p(*observe(draws, brute_law(PRIME, range(5), MIXED, rate))) > FALSE_ALARM
     wrong = brute_law(PRIME, range(5), MIXED, rate * Fraction(5, 4))
@@ -99,7 +99,7 @@ def test_coupling_from_the_past_has_the_law_of_the_exponential_mechanism() -> No
 
 def test_simulated_cuts_have_the_same_law() -> None:
     weights = np.array([9, -7, 8, -9, 7, -8])
-    choices = SimulatedChoices(np.random.default_rng(0))
+    choices = SeededCurveDraws(np.random.default_rng(0))
     draws = [cut_key(composed(FOREST).cut(weights, Fraction(9, 30), choices)) for _ in range(1000)]
     assert chi_square_p(*observe(draws, brute_law(FOREST, range(6), weights, Fraction(9, 30)))) > FALSE_ALARM
 

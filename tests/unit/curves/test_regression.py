@@ -12,7 +12,7 @@ import pytest
 
 from isotone import noise
 from isotone.curves import PrivacyWarning, PrivateIsotonicRegression
-from isotone.curves.choices import ExactChoices
+from isotone.curves.circuits.selection import ExactCurveDraws
 from isotone.curves.estimator import ComparisonWarning
 from isotone.errors import BudgetError, InputError, LedgerError
 from isotone.ledger.ledger import Ledger
@@ -257,7 +257,7 @@ def test_the_true_number_of_records_decides_nothing(monkeypatch: pytest.MonkeyPa
     for size in (10, 5000):
         regression(public_n=700).fit(*line(size))
     assert seen == [700, 700]
-    monkeypatch.setattr(ExactChoices, "perturb", lambda self, values, rate: values + 7)
+    monkeypatch.setattr(ExactCurveDraws, "perturb", lambda self, values, rate: values + 7)
     regression(loss="absolute").fit(*line(20))
     assert seen[-1] == 27
 

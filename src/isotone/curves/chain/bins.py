@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from isotone.curves.chain.case import ChainCase
 from isotone.curves.chain.imbalance import Imbalance
-from isotone.curves.choices import Choices
+from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import Curve, CurveMechanism, RiskBound
 from isotone.curves.measure import equal_bins, pooled
 from isotone.curves.records import Records
@@ -45,22 +45,22 @@ class QuantileBins(CurveMechanism):
         score = Imbalance(case.slopes)
         return cls(case.setting, case.points, score, case.bins(0.6 * math.sqrt(case.strength)), case.steepest)
 
-    def draw(self, records: Records, choices: Choices) -> Curve:
+    def draw(self, records: Records, draws: CurveDraws) -> Curve:
         """A step curve with at most one step for each bin."""
         starts = equal_bins(np.zeros(1, np.int64), np.full(1, self.points, np.int64), self.bins)
         scores = self.score.of(records, starts)
         rate = self.setting.rate(1 - COUNTING, self.score.range)
         offsets = np.arange(starts.size + 1, dtype=np.int64) * scores.shape[1]
-        chosen = choices.segments(scores.ravel(), offsets, [rate] * starts.size, np.ones_like(scores).ravel())
-        counts = self._counts(records, starts, choices)
+        chosen = draws.segments(scores.ravel(), offsets, [rate] * starts.size, np.ones_like(scores).ravel())
+        counts = self._counts(records, starts, draws)
         return Curve(starts, pooled(chosen / self.score.values, counts), self.points)
 
-    def _counts(self, records: Records, starts: Ints, choices: Choices) -> NDArray[np.float64]:
+    def _counts(self, records: Records, starts: Ints, draws: CurveDraws) -> NDArray[np.float64]:
         rate = self.setting.noise_rate(COUNTING, 1)
         exact = np.bincount(records.bins(starts), weights=records.weights, minlength=starts.size).astype(
             np.int64
         )
-        return np.maximum(choices.perturb(exact, rate) / self.setting.weight_steps, 1.0)
+        return np.maximum(draws.perturb(exact, rate) / self.setting.weight_steps, 1.0)
 
     def error(self) -> RiskBound:
         """An estimate: the exponential mechanism's bound for each bin, and half a record's loss; pooling has no bound."""

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.curves.chain.tree import Parts, Runs, draw_cuts
-from isotone.curves.choices import Choices
+from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.records import Records
 from isotone.curves.setting import CurveSetting
 from isotone.kernels import kernel
@@ -34,7 +34,7 @@ def move_boundaries(
     table: Ints,
     setting: CurveSetting,
     share: Fraction,
-    choices: Choices,
+    draws: CurveDraws,
 ) -> tuple[Ints, Ints]:
     """Steps with the same values (columns of ``table``) and new boundaries, for ``share`` of epsilon.
 
@@ -45,7 +45,7 @@ def move_boundaries(
         return starts, values
     middles = (starts + np.r_[starts[1:], points]) // 2
     score = BoundaryScore(table, values[:-1], values[1:])
-    cuts = draw_boundaries(records, middles[:-1], middles[1:], score, setting, share, choices)
+    cuts = draw_boundaries(records, middles[:-1], middles[1:], score, setting, share, draws)
     moved = np.r_[0, cuts]
     kept = np.r_[moved[1:] > moved[:-1], True]  # a step whose boundaries meet is gone
     return moved[kept], values[kept]
@@ -58,7 +58,7 @@ def draw_boundaries(
     score: BoundaryScore,
     setting: CurveSetting,
     share: Fraction,
-    choices: Choices,
+    draws: CurveDraws,
 ) -> Ints:
     """In every window ``low, …, high − 1`` the first point above a boundary; windows must not overlap."""
     runs = Runs.of(records)
@@ -71,7 +71,7 @@ def draw_boundaries(
         last=np.searchsorted(runs.point, high),
     )
     rates = [setting.rate(share, scale) for scale in score.ranges(windows)]
-    cuts, _ = draw_cuts(runs, windows, score, rates, choices)
+    cuts, _ = draw_cuts(runs, windows, score, rates, draws)
     return cuts
 
 

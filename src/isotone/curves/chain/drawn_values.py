@@ -15,7 +15,7 @@ from isotone.curves.chain.case import ChainCase
 from isotone.curves.chain.halving import HalvingScore
 from isotone.curves.chain.imbalance import Imbalance
 from isotone.curves.chain.tree import Parts, Score, grow
-from isotone.curves.choices import Choices
+from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import Curve, CurveMechanism, RiskBound
 from isotone.curves.measure import equal_bins
 from isotone.curves.records import Records
@@ -55,17 +55,17 @@ class DrawnValues(CurveMechanism):
     smoothness: ClassVar[int] = 2
     """What the curve misses within a bin is this power of the bin's width, if the truth is smooth."""
 
-    def _cut(self, records: Records, choices: Choices) -> tuple[Parts, Ints]:
+    def _cut(self, records: Records, draws: CurveDraws) -> tuple[Parts, Ints]:
         """The parts, and the first points of their bins."""
         levels = [self.shares.cuts / max(1, self.levels)] * self.levels
-        parts = grow(records, self.points, levels, self.cuts, self.setting, choices)
+        parts = grow(records, self.points, levels, self.cuts, self.setting, draws)
         return parts, equal_bins(parts.low, parts.high, self.bins)
 
-    def _values(self, costs: Ints, share: Fraction, choices: Choices) -> Ints:
+    def _values(self, costs: Ints, share: Fraction, draws: CurveDraws) -> Ints:
         """Increasing values of all bins, in one draw."""
         graph = monotone_graph(*costs.shape)
         return graph.curve(
-            choices.select(graph.graph, graph.costs(costs), self.setting.rate(share, self.score.range))
+            draws.select(graph.graph, graph.costs(costs), self.setting.rate(share, self.score.range))
         )
 
     def error(self) -> RiskBound:
@@ -110,11 +110,11 @@ class StepFit(DrawnValues):
             steepest=case.steepest,
         )
 
-    def draw(self, records: Records, choices: Choices) -> Curve:
+    def draw(self, records: Records, draws: CurveDraws) -> Curve:
         """A step curve with at most one step for each bin."""
-        _, starts = self._cut(records, choices)
-        values = self._values(self.score.of(records, starts), self.shares.values, choices)
+        _, starts = self._cut(records, draws)
+        values = self._values(self.score.of(records, starts), self.shares.values, draws)
         starts, values = move_boundaries(
-            records, starts, values, self.points, self.table, self.setting, self.shares.last, choices
+            records, starts, values, self.points, self.table, self.setting, self.shares.last, draws
         )
         return Curve(starts, values / self.score.values, self.points)

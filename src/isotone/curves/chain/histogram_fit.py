@@ -14,7 +14,7 @@ from isotone.curves.chain.case import ChainCase
 from isotone.curves.chain.halving import HalvingScore
 from isotone.curves.chain.histograms import Windows, best_steps, noisy_losses
 from isotone.curves.chain.tree import Parts, grow
-from isotone.curves.choices import Choices
+from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import Curve, CurveMechanism, RiskBound
 from isotone.curves.losses import ROWS, largest_range
 from isotone.curves.measure import equal_bins
@@ -106,28 +106,28 @@ class HistogramFit(CurveMechanism):
     def _values(self) -> int:
         return self.table.shape[1] - 1
 
-    def draw(self, records: Records, choices: Choices) -> Curve:
+    def draw(self, records: Records, draws: CurveDraws) -> Curve:
         """A step curve with at most one step for each fine bin."""
         levels = [self.shares.halving / max(1, self.halvings)] * self.halvings
-        parts = grow(records, self.points, levels, HalvingScore(), self.setting, choices)
-        coarse, rough = self._rough(records, parts, choices)
+        parts = grow(records, self.points, levels, HalvingScore(), self.setting, draws)
+        coarse, rough = self._rough(records, parts, draws)
         starts = equal_bins(parts.low, parts.high, self.fine_bins)
-        steps = self._close(records, starts, coarse, rough, choices)
+        steps = self._close(records, starts, coarse, rough, draws)
         share = self.shares.boundaries
         starts, steps = move_boundaries(
-            records, starts, steps, self.points, self.table, self.setting, share, choices
+            records, starts, steps, self.points, self.table, self.setting, share, draws
         )
         return Curve(starts, steps / self._values, self.points)
 
-    def _rough(self, records: Records, parts: Parts, choices: Choices) -> tuple[Ints, Ints]:
+    def _rough(self, records: Records, parts: Parts, draws: CurveDraws) -> tuple[Ints, Ints]:
         """The coarse bins and their values."""
         starts = equal_bins(parts.low, parts.high, self.coarse_bins)
         zeros = np.zeros(starts.size, np.int64)
         windows = Windows(starts, zeros, zeros + self.table.shape[0] - 1, self.coarse_cells)
-        losses = noisy_losses(records, windows, self.table, self.setting, self.shares.coarse, choices)
+        losses = noisy_losses(records, windows, self.table, self.setting, self.shares.coarse, draws)
         return starts, best_steps(losses, zeros, zeros + self._values)
 
-    def _close(self, records: Records, starts: Ints, coarse: Ints, rough: Ints, choices: Choices) -> Ints:
+    def _close(self, records: Records, starts: Ints, coarse: Ints, rough: Ints, draws: CurveDraws) -> Ints:
         """The values of the fine bins: those between the neighbours' rough values, and a margin."""
         near = np.searchsorted(coarse, starts, side="right") - 1
         margin = math.ceil(self.margin * self._values)
@@ -141,7 +141,7 @@ class HistogramFit(CurveMechanism):
             np.minimum(top, highest * scale + self.reach),
             self.fine_cells,
         )
-        losses = noisy_losses(records, windows, self.table, self.setting, self.shares.fine, choices)
+        losses = noisy_losses(records, windows, self.table, self.setting, self.shares.fine, draws)
         return best_steps(losses, lowest, highest)
 
     def error(self) -> RiskBound:

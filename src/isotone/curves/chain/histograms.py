@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.curves.choices import Choices
+from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.records import Records
 from isotone.curves.setting import CurveSetting
 from isotone.kernels import kernel
@@ -61,12 +61,12 @@ class Windows:
 
 
 def noisy_losses(
-    records: Records, windows: Windows, table: Ints, setting: CurveSetting, share: Fraction, choices: Choices
+    records: Records, windows: Windows, table: Ints, setting: CurveSetting, share: Fraction, draws: CurveDraws
 ) -> Floats:
     """Estimated losses of all values in all bins, for ``share`` of epsilon."""
     rate = setting.noise_rate(share, 1)
     counts = windows.counts(records, records.rows(table))
-    return windows.losses(choices.perturb(counts, rate) / setting.weight_steps, table)
+    return windows.losses(draws.perturb(counts, rate) / setting.weight_steps, table)
 
 
 @kernel

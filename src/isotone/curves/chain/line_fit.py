@@ -18,7 +18,7 @@ from isotone.curves.chain.imbalance import Imbalance
 from isotone.curves.chain.lines import find_jumps, lines_through
 from isotone.curves.chain.tree import Parts
 from isotone.curves.chain.tree_mechanisms import MANY
-from isotone.curves.choices import Choices
+from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import Curve
 from isotone.curves.grids import FINE
 from isotone.curves.measure import pooled
@@ -66,11 +66,11 @@ class LineFit(DrawnValues):
             steepest=case.steepest,
         )
 
-    def draw(self, records: Records, choices: Choices) -> Curve:
+    def draw(self, records: Records, draws: CurveDraws) -> Curve:
         """A curve of lines, with a jump where the values have one."""
-        parts, starts = self._cut(records, choices)
+        parts, starts = self._cut(records, draws)
         costs = self.score.of(records, starts) + self._outside(parts, starts)
-        values = self._values(costs, self.shares.values, choices)
+        values = self._values(costs, self.shares.values, draws)
         return lines_through(starts, values / self.score.values, self.points, even=self.even)
 
     def _outside(self, parts: Parts, starts: Ints) -> Ints:
@@ -116,26 +116,26 @@ class RefinedLineFit(DrawnValues):
             steepest=case.steepest,
         )
 
-    def draw(self, records: Records, choices: Choices) -> Curve:
+    def draw(self, records: Records, draws: CurveDraws) -> Curve:
         """A curve of lines, with a jump where the values have one."""
-        _, starts = self._cut(records, choices)
+        _, starts = self._cut(records, draws)
         costs = self.score.of(records, starts)
-        values = self._values(costs, self.shares.values, choices)
-        return self._again(records, starts, values, costs, choices)
+        values = self._values(costs, self.shares.values, draws)
+        return self._again(records, starts, values, costs, draws)
 
-    def _again(self, records: Records, starts: Ints, values: Ints, costs: Ints, choices: Choices) -> Curve:
+    def _again(self, records: Records, starts: Ints, values: Ints, costs: Ints, draws: CurveDraws) -> Curve:
         """Boundaries once more where values jump, values once more elsewhere: no record is looked at by both."""
         steps, heights = merged(starts, values)
         of_bin = np.searchsorted(steps, starts, side="right") - 1
         jumps = np.array(find_jumps(heights / self.score.values), np.int64).reshape(-1, 2)
         jumping: NDArray[np.bool_] = np.any((of_bin >= jumps[:, :1]) & (of_bin <= jumps[:, 1:]), axis=0)
-        second = self._values(np.where(jumping[:, None], 0, costs), self.shares.last, choices)
+        second = self._values(np.where(jumping[:, None], 0, costs), self.shares.last, draws)
         weight = float(self.shares.values**2 / (self.shares.values**2 + self.shares.last**2))
         places, found = starts[~jumping], (weight * values + (1 - weight) * second)[~jumping]
         if jumps.size:
             low, high = steps[jumps[:, 0]], np.r_[steps[1:], self.points][jumps[:, 1]]
             score = BoundaryScore(self.table, heights[jumps[:, 0]], heights[jumps[:, 1]])
-            cuts = draw_boundaries(records, low, high, score, self.setting, self.shares.last, choices)
+            cuts = draw_boundaries(records, low, high, score, self.setting, self.shares.last, draws)
             lower, upper = cuts > low, cuts < high  # a side that is left without points is gone
             places = np.r_[places, low[lower], cuts[upper]]
             found = np.r_[found, score.below[lower], score.above[upper]]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from isotone.curves.arrays import numbers_of, only_column, shape_of
 from isotone.curves.chain.choose import ChainProblem, usual_points
-from isotone.curves.choices import Choices
+from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import Curve
 from isotone.curves.direction import AUTO_SHARE, choose_direction
 from isotone.curves.estimator import COUNTING_SHARE, WHY_RANGE, PrivateEstimator, Public
@@ -240,12 +240,12 @@ class PrivateIsotonicRegression(PrivateEstimator[ChainProblem]):
         places = problem.grid.snap(np.nan_to_num(numbers))
         return np.where(np.isnan(numbers), -1, places)
 
-    def _release(self, public: Public[ChainProblem], records: Records, n: int, choices: Choices) -> None:
+    def _release(self, public: Public[ChainProblem], records: Records, n: int, draws: CurveDraws) -> None:
         problem = public.problem
         if isinstance(self.increasing, str):
-            up = choose_direction(records, problem.grid.points, public.whole, choices)
+            up = choose_direction(records, problem.grid.points, public.whole, draws)
             problem = replace(problem, increasing=up)
-        curve = problem.mechanism(n, public.setting).draw(records, choices)
+        curve = problem.mechanism(n, public.setting).draw(records, draws)
         self._keep(curve, problem)
         self.method_ = problem.method_used(n, public.setting)
 

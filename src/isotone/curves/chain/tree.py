@@ -18,7 +18,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.curves.choices import Choices
+from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.grids import FINE
 from isotone.curves.records import Records
 from isotone.curves.setting import CurveSetting
@@ -83,7 +83,7 @@ def grow(
     shares: Sequence[Fraction],
     score: Score,
     setting: CurveSetting,
-    choices: Choices,
+    draws: CurveDraws,
 ) -> Parts:
     """The partition after ``len(shares)`` levels, of which level ``t`` spends ``shares[t]`` of epsilon."""
     runs = Runs.of(records)
@@ -97,26 +97,26 @@ def grow(
     )
     for share in shares:
         rates = [setting.rate(share, scale) for scale in score.ranges(parts)]
-        parts = _cut(runs, parts, score, rates, choices)
+        parts = _cut(runs, parts, score, rates, draws)
     return parts
 
 
-def _cut(runs: Runs, parts: Parts, score: Score, rates: list[Fraction], choices: Choices) -> Parts:
+def _cut(runs: Runs, parts: Parts, score: Score, rates: list[Fraction], draws: CurveDraws) -> Parts:
     """Cut every part once."""
-    return _children(parts, *draw_cuts(runs, parts, score, rates, choices))
+    return _children(parts, *draw_cuts(runs, parts, score, rates, draws))
 
 
 def draw_cuts(
-    runs: Runs, parts: Parts, score: Score, rates: Sequence[Fraction], choices: Choices
+    runs: Runs, parts: Parts, score: Score, rates: Sequence[Fraction], draws: CurveDraws
 ) -> tuple[Ints, Ints]:
     """In every part a cut: the first point above it, and the first run above it (which is private)."""
     sizes = parts.last - parts.first + 1
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     before, gaps = _gaps(runs, parts, offsets)
-    chosen = choices.segments(score.scores(runs, parts, offsets), offsets, rates, gaps)
+    chosen = draws.segments(score.scores(runs, parts, offsets), offsets, rates, gaps)
     place = offsets[:-1] + chosen
     # the score is the same on a whole gap between two runs: within it, the cut is uniform
-    return before[place] + choices.below(gaps[place]) + 1, parts.first + chosen
+    return before[place] + draws.below(gaps[place]) + 1, parts.first + chosen
 
 
 def _gaps(runs: Runs, parts: Parts, offsets: Ints) -> tuple[Ints, Ints]:

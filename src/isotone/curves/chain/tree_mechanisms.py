@@ -9,7 +9,7 @@ from fractions import Fraction
 from isotone.curves.chain.additive import AdditiveScore
 from isotone.curves.chain.case import ChainCase
 from isotone.curves.chain.tree import Score, grow
-from isotone.curves.choices import Choices
+from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import Curve, CurveMechanism, RiskBound
 from isotone.curves.grids import LEVELS
 from isotone.curves.losses import Squared
@@ -57,9 +57,9 @@ class TreeMechanism(CurveMechanism):
         sizes = [self.growth**level for level in range(self.levels)]
         return [size / sum(sizes) for size in sizes]
 
-    def draw(self, records: Records, choices: Choices) -> Curve:
+    def draw(self, records: Records, draws: CurveDraws) -> Curve:
         """A step curve with at most ``2**levels`` steps."""
-        parts = grow(records, self.points, self.shares, self.score, self.setting, choices)
+        parts = grow(records, self.points, self.shares, self.score, self.setting, draws)
         return Curve(parts.low, middles(parts.floor, parts.width), self.points)
 
     def error(self) -> RiskBound:
@@ -113,12 +113,12 @@ class MeasuredTree(CurveMechanism):
             squared=isinstance(case.loss, Squared),
         )
 
-    def draw(self, records: Records, choices: Choices) -> Curve:
+    def draw(self, records: Records, draws: CurveDraws) -> Curve:
         """A step curve with at most one step for each bin."""
         shares = [self.share / max(1, self.levels)] * self.levels
-        parts = grow(records, self.points, shares, self.score, self.setting, choices)
+        parts = grow(records, self.points, shares, self.score, self.setting, draws)
         starts = equal_bins(parts.low, parts.high, self.bins, self.by_width)
-        mean, count = noisy_means(records, starts, self.setting, 1 - sum(shares, Fraction(0)), choices)
+        mean, count = noisy_means(records, starts, self.setting, 1 - sum(shares, Fraction(0)), draws)
         return Curve(starts, rescaled(pooled(mean, count), self.ends), self.points)
 
     def error(self) -> RiskBound:

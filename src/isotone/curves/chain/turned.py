@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from isotone.curves.choices import Choices
+from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import Curve, CurveMechanism, RiskBound
 from isotone.curves.grids import FINE
 from isotone.curves.records import Records
@@ -23,13 +23,13 @@ class Turned(CurveMechanism):
     mirror: bool
     upside_down: bool
 
-    def draw(self, records: Records, choices: Choices) -> Curve:
+    def draw(self, records: Records, draws: CurveDraws) -> Curve:
         """The inner curve, turned back."""
         if self.upside_down:
             records = records.upside_down(FINE)
         if self.mirror:
             records = records.mirrored(self.points)
-        curve = self.inner.draw(records, choices)
+        curve = self.inner.draw(records, draws)
         if self.upside_down:
             curve = curve.upside_down()
         return curve.mirrored() if self.mirror else curve

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.curves.case import Case
-from isotone.curves.choices import Choices
 from isotone.curves.circuits.circuit import Circuit
+from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import RiskBound
 from isotone.curves.losses import largest_range
 from isotone.curves.poset.arrangement import Arrangement
@@ -88,7 +88,7 @@ class PosetBaseline(OrderMechanism):
         table, unit = case.table(values), case.unit(values)
         return cls(case.setting, arrangement, forest, table, unit, case.steepest)
 
-    def draw(self, records: Records, choices: Choices) -> Floats:
+    def draw(self, records: Records, draws: CurveDraws) -> Floats:
         """A monotone function."""
         size, values = self.arrangement.size, self.table.shape[1]
         losses = point_costs(records, size, self.table)[self.forest.order]
@@ -96,7 +96,7 @@ class PosetBaseline(OrderMechanism):
             losses = losses[:, ::-1]
         costs = np.zeros((size, 2, values), np.int64)
         costs[:, 0, :] = losses
-        selected = choices.select(self._circuit, np.append(costs.ravel(), 0), self._rate())
+        selected = draws.select(self._circuit, np.append(costs.ravel(), 0), self._rate())
         place, node = np.divmod(selected, 2 * values)
         chosen = (node < values) & (place < size)
         level = np.empty(size, np.int64)

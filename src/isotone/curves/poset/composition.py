@@ -15,8 +15,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.curves.choices import Choices
 from isotone.curves.circuits.circuit import Circuit, CircuitTables
+from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.poset.ideals import list_ideals
 from isotone.curves.poset.regions import Cut
 from isotone.errors import InputError
@@ -85,11 +85,11 @@ class Composition:
         circuit = self.spelled.circuit
         return CircuitTables(circuit, np.zeros(circuit.nodes, np.int64), Fraction(1)).log_total()
 
-    def cut(self, weights: Ints, rate: Fraction, choices: Choices) -> Cut:
+    def cut(self, weights: Ints, rate: Fraction, draws: CurveDraws) -> Cut:
         """Draw an ideal."""
         speller = self.spelled
         before = np.concatenate([[0], np.cumsum(weights[self.members])])
-        selected = choices.select(speller.circuit, before[speller.stop] - before[speller.start], rate)
+        selected = draws.select(speller.circuit, before[speller.stop] - before[speller.start], rate)
         inside = np.zeros(self.members.size, np.bool_)
         for node in selected.tolist():
             inside[speller.start[node] : speller.stop[node]] = True

@@ -14,8 +14,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.curves.choices import Choices
 from isotone.curves.circuits.circuit import Circuit, CircuitTables
+from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.poset.regions import Cut
 from isotone.kernels import kernel
 
@@ -57,11 +57,11 @@ class GridRegion:
         circuit = Circuit(*_staircases(self.low, self.high))
         return CircuitTables(circuit, np.zeros(circuit.nodes, np.int64), Fraction(1)).log_total()
 
-    def cut(self, weights: Ints, rate: Fraction, choices: Choices) -> Cut:
+    def cut(self, weights: Ints, rate: Fraction, draws: CurveDraws) -> Cut:
         """Draw a staircase."""
         circuit = Circuit(*_staircases(self.low, self.high))
         costs = _row_costs(weights, self.cells, self.low, self.high, circuit.nodes)
-        selected = choices.select(circuit, costs, rate)
+        selected = draws.select(circuit, costs, rate)
         chosen = selected[~circuit.summed[selected]]  # one height for each row
         starts = np.concatenate([[0], np.cumsum(2 * (self.high - self.low + 1))])
         row = np.searchsorted(starts, chosen, side="right") - 1

@@ -16,7 +16,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.curves.choices import Choices
+from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.poset.ideals import MOST_IDEALS, MOST_WORDS, IdealList, list_ideals
 from isotone.errors import InputError
 
@@ -37,7 +37,7 @@ class Region(Protocol):
         """The logarithm of the number of ideals."""
         ...
 
-    def cut(self, weights: Ints, rate: Fraction, choices: Choices) -> Cut:
+    def cut(self, weights: Ints, rate: Fraction, draws: CurveDraws) -> Cut:
         """Draw an ideal; ``weights`` has one entry for each element of the whole order."""
         ...
 
@@ -93,14 +93,14 @@ class ListedRegion:
         """The logarithm of the number of ideals."""
         return math.log(self.ideals.count)
 
-    def cut(self, weights: Ints, rate: Fraction, choices: Choices) -> Cut:
+    def cut(self, weights: Ints, rate: Fraction, draws: CurveDraws) -> Cut:
         """Draw an ideal by its weight."""
-        return self.choose(self.ideals.sums(weights[self.elements]), rate, choices)
+        return self.choose(self.ideals.sums(weights[self.elements]), rate, draws)
 
-    def choose(self, scores: Ints, rate: Fraction, choices: Choices) -> Cut:
+    def choose(self, scores: Ints, rate: Fraction, draws: CurveDraws) -> Cut:
         """Draw an ideal by its score, one for each of the list."""
         one = np.ones(scores.size, np.int64)
-        chosen = choices.segments(scores, np.array([0, scores.size]), [rate], one)
+        chosen = draws.segments(scores, np.array([0, scores.size]), [rate], one)
         inside = self.ideals.ideal(int(chosen[0]))
         return Cut(self._part(inside), self._part(~inside))
 

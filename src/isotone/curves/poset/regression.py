@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.curves.arrays import check_length, only_column, shape_of
-from isotone.curves.choices import Choices
+from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.estimator import WHY_RANGE, PrivacyWarning, PrivateEstimator, Public
 from isotone.curves.grids import FINE, parse_interval
 from isotone.curves.losses import parse_loss
@@ -224,12 +224,12 @@ class PrivatePosetRegression(PrivateEstimator[OrderProblem]):
     def _locate(self, problem: OrderProblem, x: Any) -> NDArray[np.int64]:
         return _places(problem.order, x)
 
-    def _release(self, public: Public[OrderProblem], records: Records, n: int, choices: Choices) -> None:
+    def _release(self, public: Public[OrderProblem], records: Records, n: int, draws: CurveDraws) -> None:
         problem, mechanism = public.problem, public.problem.mechanism(n, public.setting)
         if self.increasing:
-            values = mechanism.draw(records, choices)
+            values = mechanism.draw(records, draws)
         else:
-            values = 1.0 - mechanism.draw(records.upside_down(FINE), choices)
+            values = 1.0 - mechanism.draw(records.upside_down(FINE), draws)
         low, high = (float(end) for end in problem.loss.values(problem.y_range))
         self.values_ = low + (high - low) * values
         self.arrangement_ = problem.arrangement().way

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.curves.case import Case
-from isotone.curves.choices import Choices
+from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import RegressionMechanism, RiskBound
 from isotone.curves.grids import FINE, LEVELS
 from isotone.curves.measure import middles, noisy_means, rescaled
@@ -115,12 +115,12 @@ class PosetTree(OrderMechanism):
         levels = case.levels or min(LEVELS, max(2, round(math.log2(case.strength) / 2)))
         return cls(case.setting, arrangement, case.slopes, levels, case.steepest)
 
-    def draw(self, records: Records, choices: Choices) -> Floats:
+    def draw(self, records: Records, draws: CurveDraws) -> Floats:
         """Step values, at most ``2**levels`` of them in each region of the arrangement."""
         shares = equal_shares(self.levels)
-        return self.arrangement.monotone(self.leaves(records, shares, choices).middles())
+        return self.arrangement.monotone(self.leaves(records, shares, draws).middles())
 
-    def leaves(self, records: Records, shares: Sequence[Fraction], choices: Choices) -> Leaves:
+    def leaves(self, records: Records, shares: Sequence[Fraction], draws: CurveDraws) -> Leaves:
         """The tree of cuts."""
 
         def level(floor: Ints, width: int) -> CutRule:
@@ -128,7 +128,7 @@ class PosetTree(OrderMechanism):
 
             def cut(region: Region, low: int, _: int, share: Fraction) -> Cut:
                 rate = self.setting.rate(share, self.slopes.bound(low + width // 2, FINE))
-                return region.cut(weights, rate, choices)
+                return region.cut(weights, rate, draws)
 
             return cut
 
@@ -181,14 +181,14 @@ class MeasuredPosetTree(OrderMechanism):
         levels = case.levels or (4 if case.strength < 3000 else 5)
         return cls(case.setting, arrangement, case.slopes, levels, CUTTING_SHARE, case.ends)
 
-    def draw(self, records: Records, choices: Choices) -> Floats:
+    def draw(self, records: Records, draws: CurveDraws) -> Floats:
         """Values that are constant on each part."""
         shares = equal_shares(self.levels, self.share)
         tree = PosetTree(self.setting, self.arrangement, self.slopes, self.levels)
-        leaves = tree.leaves(records, shares, choices)
+        leaves = tree.leaves(records, shares, draws)
         counted = Records(leaves.part[records.cells], records.levels, records.weights)
         starts = np.arange(len(leaves.regions))
-        mean, count = noisy_means(counted, starts, self.setting, 1 - sum(shares, Fraction(0)), choices)
+        mean, count = noisy_means(counted, starts, self.setting, 1 - sum(shares, Fraction(0)), draws)
         values = rescaled(self._ordered(leaves, mean, count), self.ends)
         return self.arrangement.monotone(values[leaves.part])
 

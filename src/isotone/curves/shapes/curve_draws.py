@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.curves.chain.case import ChainCase
-from isotone.curves.choices import Choices
 from isotone.curves.circuits.circuit import Circuit, CircuitTables
+from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import Curve, CurveMechanism, RegressionMechanism, RiskBound
 from isotone.curves.grids import Grid
 from isotone.curves.losses import ROWS, largest_range
@@ -100,11 +100,11 @@ class CurveDraw(CurveMechanism):
     def _range(self) -> int:
         return largest_range(self.table)
 
-    def draw(self, records: Records, choices: Choices) -> Curve:
+    def draw(self, records: Records, draws: CurveDraws) -> Curve:
         """A curve of the class."""
         costs = self.curves.costs(point_costs(records, self.points, self.table))
         rate = self.setting.rate(Fraction(1), self._range)
-        values = self.curves.curve(choices.select(self.curves.graph, costs, rate)) / (self.table.shape[1] - 1)
+        values = self.curves.curve(draws.select(self.curves.graph, costs, rate)) / (self.table.shape[1] - 1)
         if self.interpolated:
             return Curve(np.arange(self.points), values, self.points, interpolated=True)
         starts = np.flatnonzero(np.r_[True, values[1:] != values[:-1]])
@@ -135,12 +135,12 @@ class BinnedDraw(CurveMechanism):
         inner = CurveDraw.on(case, Grid(*case.y_range, bins), Monotone(), FEW_VALUES)
         return cls(case.setting, case.points, inner)
 
-    def draw(self, records: Records, choices: Choices) -> Curve:
+    def draw(self, records: Records, draws: CurveDraws) -> Curve:
         """A step curve with at most one step for each bin."""
         whole = np.zeros(1, np.int64), np.full(1, self.points, np.int64)
         starts = equal_bins(*whole, self.inner.points)
         binned = Records(records.bins(starts), records.levels, records.weights)
-        curve = self.inner.draw(binned, choices)
+        curve = self.inner.draw(binned, draws)
         return Curve(starts[curve.knots], curve.values, self.points)
 
     def error(self) -> RiskBound:
@@ -174,12 +174,12 @@ class PieceDraw(CurveMechanism):
         table, unit = case.table(ROWS), case.unit(ROWS)
         return cls(setting, case.points, pieces, knots, values, table, unit, case.steepest)
 
-    def draw(self, records: Records, choices: Choices) -> Curve:
+    def draw(self, records: Records, draws: CurveDraws) -> Curve:
         """A continuous curve with at most the given number of linear pieces."""
         losses = point_costs(records, self.points, self.table)
         costs = self.pieces.costs(piece_costs(losses, self.knots, self.pieces.ends, self.values))
         rate = self.setting.rate(Fraction(1), largest_range(self.table))
-        knots, values = self.pieces.curve(choices.select(self.pieces.graph, costs, rate))
+        knots, values = self.pieces.curve(draws.select(self.pieces.graph, costs, rate))
         return Curve(self.knots[knots], values / (self.values - 1), self.points, interpolated=True)
 
     def error(self) -> RiskBound:

@@ -6,16 +6,18 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import narwhals as nw
 from opendp.domains import atom_domain, vector_domain
 from opendp.transformations import make_user_transformation
 
 from isotone.errors import InputError
 from isotone.interop.opendp.spaces import require_rows
+from isotone.reading.contributions import UNIT, at_most
 from isotone.reading.numbers import as_real
-from isotone.reading.sources import collect, open_source
-from isotone.reading.texts import as_text
+from isotone.reading.sources import Frame, collect, open_source
+from isotone.reading.texts import as_text, as_unit
 
-__all__ = ["make_column", "read_rows"]
+__all__ = ["bounded_rows", "make_column"]
 
 
 def make_column(input_domain: Any, input_metric: Any, column: str) -> Any:
@@ -46,23 +48,42 @@ def make_column(input_domain: Any, input_metric: Any, column: str) -> Any:
         input_metric,
         vector_domain(atom_domain(T=float, nan=True)),
         input_metric,
-        lambda data: [row[0] for row in read_rows(data, numbers=[column])],
+        lambda data: [row[0] for row in _read_rows(data, numbers=[column])],
         lambda distance: distance,
     )
 
 
-def read_rows(data: Any, *, texts: Sequence[str] = (), numbers: Sequence[str] = ()) -> list[tuple[Any, ...]]:
-    """The rows of some columns.
-
-    The first column is text or None, the others are floats or NaN.
-    """
-    frame = open_source(data, [*texts, *numbers])
-    schema = frame.collect_schema()
-    exact = [as_text(name, schema[name]).alias(f"isotone_{i}") for i, name in enumerate(texts)]
-    first = len(exact)
-    exact += [as_real(name, schema[name]).alias(f"isotone_{first + i}") for i, name in enumerate(numbers)]
-    found = collect(frame.select(*exact))
-    columns = [found[f"isotone_{i}"] for i in range(len(exact))]
-    for i in range(first, len(columns)):
-        columns[i] = [math.nan if value is None else float(value) for value in columns[i]]
+def _read_rows(data: Any, *, numbers: Sequence[str]) -> list[tuple[float, ...]]:
+    """The rows of some columns of numbers; NaN where there is none."""
+    frame, read = _opened(data, (), numbers)
+    found = collect(frame.select(*read))
+    columns = [[math.nan if value is None else float(value) for value in column] for column in found.values()]
     return list(zip(*columns, strict=True))
+
+
+def bounded_rows(
+    data: Any, unit: str | None, contributions: int, *, texts: Sequence[str] = (), numbers: Sequence[str] = ()
+) -> list[tuple[Any, ...]]:
+    """The complete rows of some columns, the first of which are texts.
+
+    Of a unit with more than ``contributions`` rows that many count, chosen with equal probability.
+    """
+    frame, read = _opened(data, texts, numbers, unit)
+    names = [f"isotone_{i}" for i in range(len(read))]
+    owner = [] if unit is None else [as_unit(unit, frame.collect_schema()[unit]).alias(UNIT)]
+    rows = frame.select(*read, *owner)
+    rows = rows.filter(*(~nw.col(name).is_null() for name in (*names, *([UNIT] if owner else []))))
+    if unit is not None:
+        rows = at_most(rows, contributions, [nw.col(name).cast(nw.String) for name in names], None)
+    found = collect(rows.select(*names))
+    return sorted(zip(*(found[name] for name in names), strict=True))  # engines return rows in any order
+
+
+def _opened(
+    data: Any, texts: Sequence[str], numbers: Sequence[str], unit: str | None = None
+) -> tuple[Frame, list[nw.Expr]]:
+    """The columns that are needed, lazily, and how each is read."""
+    frame = open_source(data, [*texts, *numbers, *([] if unit is None else [unit])])
+    schema = frame.collect_schema()
+    read = [as_text(name, schema[name]) for name in texts] + [as_real(name, schema[name]) for name in numbers]
+    return frame, [value.alias(f"isotone_{i}") for i, value in enumerate(read)]

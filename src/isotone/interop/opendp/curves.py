@@ -14,7 +14,7 @@ from opendp.measurements import make_user_measurement
 from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression
 from isotone.curves.poset.product import FeatureOrder
 from isotone.errors import InputError
-from isotone.interop.opendp.columns import read_rows
+from isotone.interop.opendp.columns import bounded_rows
 from isotone.interop.opendp.maps import measure_and_map
 from isotone.interop.opendp.spaces import Adjacency, require_rows
 from isotone.order import Poset
@@ -34,8 +34,8 @@ def make_curve(
     """A regression of ``isotone.curves`` as a measurement on the rows of a table.
 
     ``x`` is the column of x, of the elements, or the columns of the features; ``y`` that of the values. OpenDP keeps
-    the account, so the estimator must have no ledger. With an identifier in the metric the first
-    ``estimator.contributions`` rows of each unit count, in the order of their contents.
+    the account, so the estimator must have no ledger. With an identifier in the metric
+    ``estimator.contributions`` rows of each unit count, chosen with equal probability.
 
     Guarantee: epsilon-DP for one unit of the metric; the estimator's neighbours must be those of the metric.
     The output is a fitted copy of the estimator. It holds no data.
@@ -108,6 +108,11 @@ def _copy(estimator: Estimator) -> Estimator:
     return type(estimator)(**estimator.get_params(deep=False))
 
 
+def _fit_bounded(estimator: Any, x: Any, y: Any) -> Any:
+    """Fit to rows whose units are bounded already: rows of their own keep the noise for `contributions` rows."""
+    return estimator.fit(x, y, groups=np.arange(len(y)))
+
+
 def _fit_chain(
     estimator: PrivateIsotonicRegression, data: Any, x: Any, y: str, unit: str | None
 ) -> PrivateIsotonicRegression:
@@ -121,21 +126,14 @@ def _fit_chain(
     points = count_points(source, source.open())
     xs = np.repeat(grid.positions(points.x), points.count)
     ys = np.repeat(float(low) + float(high - low) * points.y / _Y_STEPS, points.count)
-    # Units are bounded already; rows of their own keep the noise for `contributions` rows.
-    return estimator.fit(xs, ys, groups=np.arange(len(xs)))
+    return _fit_bounded(estimator, xs, ys)
 
 
 def _fit_order(
     estimator: PrivatePosetRegression, data: Any, x: str | Sequence[str], y: str, unit: str | None
 ) -> PrivatePosetRegression:
-    """Fit to rows in the order of their contents, so that the order in which they came decides nothing."""
-    order, units = estimator.P, [] if unit is None else [unit]
-    if isinstance(x, str):
-        rows = sorted(read_rows(data, texts=[*units, x], numbers=[y]), key=repr)
-        known = {str(name): name for name in order.elements} if isinstance(order, Poset) else {}
-        places: Any = [known.get(row[-2]) for row in rows]
-    else:
-        rows = sorted(read_rows(data, texts=units, numbers=[*x, y]), key=repr)
-        places = np.array([row[len(units) : -1] for row in rows], dtype=float).reshape(len(rows), len(x))
-    groups = np.arange(len(rows)) if unit is None else np.array([row[0] for row in rows], dtype=object)
-    return estimator.fit(places, [row[-1] for row in rows], groups=groups)
+    """Fit to rows bounded by unit where the data are; the estimator reads elements as it always does."""
+    texts, numbers = ([x], [y]) if isinstance(x, str) else ([], [*x, y])
+    rows = bounded_rows(data, unit, estimator.contributions, texts=texts, numbers=numbers)
+    places: Any = [row[0] if isinstance(x, str) else list(row[:-1]) for row in rows]
+    return _fit_bounded(estimator, places, [row[-1] for row in rows])

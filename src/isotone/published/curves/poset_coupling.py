@@ -17,7 +17,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.curves.choices import Choices
+from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.poset.regions import Cut
 from isotone.kernels import kernel
 
@@ -49,7 +49,7 @@ class CoupledRegion:
         """
         return self.elements.size * math.log(2.0)
 
-    def cut(self, weights: Ints, rate: Fraction, choices: Choices) -> Cut:
+    def cut(self, weights: Ints, rate: Fraction, draws: CurveDraws) -> Cut:
         """Draw an ideal."""
         size = self.elements.size
         place = np.full(weights.size, -1, np.int64)
@@ -63,7 +63,7 @@ class CoupledRegion:
         coins: list[Bools] = []  # the latest sweep first
         while True:
             coins += [
-                choices.segments(scores, offsets, [rate] * size, once).astype(np.bool_)
+                draws.segments(scores, offsets, [rate] * size, once).astype(np.bool_)
                 for _ in range(max(1, len(coins)))
             ]
             low, high = np.zeros(size, np.bool_), np.ones(size, np.bool_)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.curves.case import Case
-from isotone.curves.choices import Choices
+from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import RiskBound
 from isotone.curves.grids import FINE
 from isotone.curves.poset.arrangement import Arrangement
@@ -54,7 +54,7 @@ class PosetThresholdTree(OrderMechanism):
         table = case.table(1 << max(levels, 4))
         return cls(case.setting, arrangement, levels, table, case.steepest)
 
-    def draw(self, records: Records, choices: Choices) -> Floats:
+    def draw(self, records: Records, draws: CurveDraws) -> Floats:
         """Step values, at most ``2**levels`` of them."""
         costs = point_costs(records, self.arrangement.size, self.table)
         step = FINE // (self.table.shape[1] - 1)
@@ -66,7 +66,7 @@ class PosetThresholdTree(OrderMechanism):
                 window = slice(low // step, (low + wide) // step + 1)
                 scores = ideal_losses(region, costs[:, window])
                 rate = self.setting.rate(share, self._range(window))
-                return region.choose(scores, rate, choices)
+                return region.choose(scores, rate, draws)
 
             return cut
 

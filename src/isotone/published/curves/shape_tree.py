@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.curves.choices import Choices
+from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import Curve, CurveMechanism, RiskBound
 from isotone.curves.records import Records
 from isotone.curves.shapes.curve_draws import point_costs
@@ -140,7 +140,7 @@ class ShapeTree(CurveMechanism):
     unit: float = 1.0
     steepest: float = 1.0
 
-    def draw(self, records: Records, choices: Choices) -> Curve:
+    def draw(self, records: Records, draws: CurveDraws) -> Curve:
         """A curve of the shape."""
         losses = self.splitter.prepare(point_costs(records, self.points, self.table))
         active, done = [self.splitter.root()], []
@@ -150,7 +150,7 @@ class ShapeTree(CurveMechanism):
             active = [node for node in active if not self.splitter.settled(node)]
             if not active:
                 break
-            rows = self._choose(active, losses, choices)
+            rows = self._choose(active, losses, draws)
             for node, row in zip(active, rows, strict=True):
                 corners += self.splitter.fixed(node, row)
             active = [
@@ -162,7 +162,7 @@ class ShapeTree(CurveMechanism):
             corners += self.splitter.fill(node)
         return self._curve(dict(corners))
 
-    def _choose(self, active: list[Any], losses: Any, choices: Choices) -> list[Ints]:
+    def _choose(self, active: list[Any], losses: Any, draws: CurveDraws) -> list[Ints]:
         """One split for every node."""
         splits = [self.splitter.splits(node, losses) for node in active]
         sizes = [len(split.scores) for split in splits]
@@ -171,7 +171,7 @@ class ShapeTree(CurveMechanism):
         possible = (scores < IMPOSSIBLE).astype(np.int64)
         share = Fraction(1, self.levels)
         rates = [self.setting.rate(share, self._range(node)) for node in active]
-        chosen = choices.segments(scores * possible, offsets, rates, possible)
+        chosen = draws.segments(scores * possible, offsets, rates, possible)
         return [split.rows[index] for split, index in zip(splits, chosen.tolist(), strict=True)]
 
     def _range(self, node: Any) -> int:
@@ -193,8 +193,8 @@ class ShapeTree(CurveMechanism):
 
         ``T²·ln N`` over epsilon, times the loss range of one value at the first level.
         """
-        choices = self.levels**2 * np.log(float(self.points) * self.values**2)
+        count = self.levels**2 * np.log(float(self.points) * self.values**2)
         scale = self.unit * int(np.ptp(self.table, axis=1).max()) * self.setting.factor
         return RiskBound(
-            float(scale * choices / float(self.setting.epsilon)), self.steepest * 2.0**-self.levels
+            float(scale * count / float(self.setting.epsilon)), self.steepest * 2.0**-self.levels
         )

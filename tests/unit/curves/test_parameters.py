@@ -1,0 +1,121 @@
+"""What parameters and names mean to the estimators, and which are refused before the charge."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression, ProductOrder
+from isotone.curves.chain.choose import METHODS
+from isotone.curves.estimator import ComparisonWarning, PrivacyWarning
+from isotone.curves.losses import ROWS, parse_loss
+from isotone.errors import InputError
+from isotone.order import Poset
+
+WEDGE = Poset("abc", [("a", "c"), ("b", "c")])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_largest_margin_of_the_logistic_loss_is_fitted_by_every_method(method: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ComparisonWarning)
+        model = PrivateIsotonicRegression(1, (0, 1), (0, 1), loss=("logistic", "503/1024"), method=method)
+        assert np.isfinite(model.fit([0.2, 0.8] * 20, [0, 1] * 20).predict([0.1, 0.9])).all()
+
+
+@pytest.mark.parametrize("margin", [0.4999, "504/1024", Fraction(1, 2), 0, np.float32(0.4999)])
+def test_margins_that_leave_nothing_to_choose_are_refused_before_the_charge(margin: Any) -> None:
+    class Book:
+        def charge(self, guarantee: Any, description: str) -> None:
+            raise AssertionError("charged")
+
+    for model in (
+        PrivateIsotonicRegression(1, (0, 1), (0, 1), loss=("logistic", margin), ledger=Book()),
+        PrivatePosetRegression(WEDGE, 1, (0, 1), loss=("logistic", margin), ledger=Book()),
+    ):
+        with pytest.raises(InputError, match="at most 503/1024"):
+            model.fit(["a"], [1])
+
+
+def test_every_slope_of_a_logistic_table_is_a_whole_step_up_to_the_largest_margin() -> None:
+    loss = parse_loss(("logistic", "503/1024"))
+    for values in (2, 64, ROWS):
+        table = loss.table(ROWS, values, Fraction(1))
+        assert np.diff(table[0]).min() >= ROWS
+        assert np.diff(table[-1]).max() <= -ROWS
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int64, np.uint64])
+def test_numpy_numbers_mean_their_values(kind: Any) -> None:
+    given: dict[str, Any] = {"contributions": 100, "public_n": 120, "levels": 2, "value_levels": 4}
+    plain = PrivateIsotonicRegression(1, (0, 1), (0, 1), x_grid=64, neighbours="replace", **given)
+    wide = PrivateIsotonicRegression(
+        kind(1),
+        (kind(0), kind(1)),
+        (kind(0), kind(1)),
+        x_grid=kind(64),
+        neighbours="replace",
+        **{name: kind(value) for name, value in given.items()},
+    )
+    one, other = (
+        model._public(weighted=True, grouped=True)
+        for model in (plain.set_params(max_weight=1), wide.set_params(max_weight=kind(1)))
+    )
+    assert one == other
+    assert one.whole.factor == 100 * 2 * 64
+    assert type(other.problem.levels) is int
+    assert ProductOrder((kind(100), kind(100))) == ProductOrder((100, 100))
+
+
+def test_units_are_not_told_apart_by_pythons_equality() -> None:
+    model = PrivateIsotonicRegression(1, (0, 1), (0, 1), public_n=2)
+    seen: list[int] = []
+
+    def keep(public: Any, records: Any, n: int, draws: Any) -> None:
+        seen.append(records.cells.size)
+
+    model._release = keep  # pyright: ignore[reportAttributeAccessIssue]
+    model.fit([0.1, 0.2], [0, 1], groups=[True, 1])
+    model.fit([0.1, 0.2], [0, 1], groups=[1.0, 1])
+    assert seen == [2, 1]
+
+
+def test_a_curve_over_integers_names_every_integer() -> None:
+    model = PrivateIsotonicRegression(1, (18, 90), (0, 1), x_grid="integers").fit([20, 80], [0, 1])
+    assert model.X_thresholds_.tolist() == list(range(18, 91))
+    np.testing.assert_allclose(model.predict(model.X_thresholds_), model.y_thresholds_)
+
+
+def test_elements_by_what_they_mean() -> None:
+    order = Poset([1, "1", "x", (2, 3), 7], [(1, "x")])
+    model = PrivatePosetRegression(order, y_range=(0, 1)).fit([1, "x"], [0, 1])
+    by_name = dict(zip(order.elements, model.values_.tolist(), strict=True))
+    names: list[Any] = [1, 1.0, "1", " x ", [2, 3], "7", np.int8(7)]
+    expected = [by_name[name] for name in (1, 1, "1", "x", (2, 3), 7, 7)]
+    assert model.predict(names).tolist() == expected
+
+
+def test_elements_that_are_unknown_are_shown_on_request_only() -> None:
+    model = PrivatePosetRegression(WEDGE, y_range=(0, 1))
+    with pytest.warns(PrivacyWarning, match="not private"):
+        assert model.unknown(["a", "z", "z", None]) == ["z", None]
+    with pytest.raises(InputError, match="from_features"):
+        ProductOrder([(0, 1), (0, 10)])  # pyright: ignore[reportArgumentType]
+
+
+def test_published_code_is_loaded_only_when_it_is_asked_for() -> None:
+    code = (
+        "import sys; from fractions import Fraction; from isotone.curves import PrivateIsotonicRegression as Model\n"
+        "from isotone.curves.setting import CurveSetting\n"
+        "def build(**more): Model(1, (0, 1), (0, 1), **more)._public(weighted=False, grouped=False).problem.mechanism(99, CurveSetting(Fraction(1)))\n"
+        "loaded = lambda: [name for name in sys.modules if name.startswith('isotone.published.curves.')]\n"
+        "build(); build(loss='absolute'); build(shape='convex', x_grid=5); assert not loaded(), loaded()\n"
+        "build(method='threshold'); assert loaded()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
