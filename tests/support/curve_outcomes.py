@@ -56,7 +56,9 @@ class Outcomes:
     def words(self, size: int) -> Any:
         raise NotImplementedError("no mechanism on curves draws these")
 
-    def segments(self, scores: Any, offsets: Any, rates: Sequence[Fraction], multiplicity: Any) -> Any:
+    def segments(
+        self, scores: Any, offsets: Any, rates: Sequence[Fraction], multiplicity: Any, size: int | None = None
+    ) -> Any:
         chosen = []
         for start, stop, rate in zip(offsets[:-1].tolist(), offsets[1:].tolist(), rates, strict=True):
             weights = [

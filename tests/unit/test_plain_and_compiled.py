@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from copy import deepcopy
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,10 @@ import pytest
 from isotone import noise, tables
 from isotone.counts import OrderGaussianMechanism, consistent, plan
 from isotone.counts.norm import cone, norms
+from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression, ProductOrder
 from isotone.kernels import PLAIN_STEPS, Kernel
+from isotone.noise.compiled.choice_kernel import choose_segments
+from isotone.noise.exponential_choice import PLAIN_CANDIDATES
 from isotone.order import Poset, project_covariance
 from isotone.order.bipartitions.extended import tables as bipartition_tables
 from isotone.order.bipartitions.moments import expected_squares
@@ -154,6 +158,66 @@ def test_draws_of_a_remap_follow_its_ceilings_exactly() -> None:
             assert drawn.tolist() == [column, column]
             floor = ceiling
         assert floor == UNIT
+
+
+def test_curves_and_orders_of_few_elements(both_ways: Counter[str]) -> None:
+    curve: dict[str, Any] = {"bounds": (0, 9), "y_range": (0, 1), "x_grid": 10, "public_n": 40}
+    xs, ys = list(range(10)) * 4, [k / 39 for k in range(40)]
+    for more in ({"method": "baseline"}, {"shape": "convex"}, {"shape": ("linear", 2, 3), "x_grid": 7}):
+        PrivateIsotonicRegression(1, **{**curve, **more, "value_levels": 4}).fit(xs, ys)
+    PrivateIsotonicRegression(300, **curve, loss="absolute").fit(xs, ys)
+    names = ["a", "b", "c", "d"] * 10
+    cells, cubes = [(k % 2, k % 3) for k in range(40)], [(k % 2, k % 3, k % 2) for k in range(40)]
+    for order, places in ((N_ORDER, names), (ProductOrder((2, 3)), cells), (ProductOrder((2, 3, 2)), cubes)):
+        PrivatePosetRegression(order, y_range=(0, 1), loss="absolute").fit(places, ys)
+    assert {"totals", "piece_costs", "staircases", "row_costs", "best_steps", "sums"} <= set(both_ways)
+
+
+def test_which_code_chooses_a_cut_does_not_depend_on_the_number_of_records(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ran: list[str] = []
+    for name in ("plain", "compiled"):
+        real = getattr(choose_segments, name)
+        monkeypatch.setitem(
+            vars(choose_segments), name, lambda *args, n=name, r=real: (ran.append(n), r(*args))[1]
+        )
+    for points, expected in ((PLAIN_CANDIDATES, "plain"), (PLAIN_CANDIDATES + 1, "compiled")):
+        for rows in (0, 3, PLAIN_CANDIDATES):
+            model = PrivateIsotonicRegression(1, (0, 1), (0, 1), x_grid=points, public_n=50)
+            model.fit(np.linspace(0, 1, rows), np.zeros(rows))
+            assert set(ran) == {expected}
+            ran.clear()
+
+
+CURVE_WITHOUT_COMPILING = """
+import sys
+from isotone import kernels
+def refuse(function, *_): raise SystemExit(f"{function.__module__}.{function.__name__} would be compiled")
+kernels._compile = refuse
+from isotone.cli import main
+for command in (["plan", sys.argv[1], "--records", "569"], ["release", sys.argv[1]]):
+    sys.argv = ["isotone", *command]
+    try:
+        main()
+    except SystemExit as ended:
+        assert not ended.code, ended.code
+assert "numba" not in sys.modules
+"""
+
+
+def test_the_example_of_a_curve_is_planned_and_released_without_compiling(tmp_path: Path) -> None:
+    root = Path(__file__).resolve().parents[2]
+    spec = (root / "examples/calibration/spec.toml").read_text(encoding="utf-8")
+    (tmp_path / "spec.toml").write_text(spec.replace("../../data", f"{root}/data"), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", CURVE_WITHOUT_COMPILING, str(tmp_path / "spec.toml")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out" / "release.csv").exists()
 
 
 WITHOUT_COMPILING = """

@@ -89,7 +89,7 @@ def plan(
     loss: Any = "squared",
     y_range: Any = (0, 1),
     labels: bool | None = None,
-    methods: Sequence[str] = ("additive", "threshold", "baseline", "bins"),
+    methods: Sequence[str] = ("additive", "baseline", "bins"),
     neighbours: Neighbours = "add-remove",
     contributions: int = 1,
     repetitions: int = 3,

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.kernels import kernel
-
-__all__ = ["Slopes", "derivative"]
+__all__ = ["Slopes"]
 
 Ints = NDArray[np.int64]
 
@@ -29,27 +26,11 @@ class Slopes:
     above: int = 1
     below: int = 1
 
-    def at(self, value: int, levels: Ints) -> Ints:
-        """The derivatives at one value for records of the given levels."""
+    def at(self, value: int | Ints, levels: Ints) -> Ints:
+        """The derivatives at one value, or one for each record, for records of the given levels."""
         raw = np.clip(self.offset + self.scale * value - self.step * levels, -self.cap, self.cap)
         return np.where(raw > 0, raw * self.above, raw * self.below)
 
     def bound(self, value: int, top: int) -> int:
         """The largest absolute derivative at ``value`` over all records of levels ``0, …, top``."""
         return int(np.abs(self.at(value, np.array([0, top], dtype=np.int64))).max())
-
-    def places(self, values: Ints) -> Ints:
-        """``offset + scale·v`` for values ``v``, as compiled code takes them."""
-        return self.offset + self.scale * values
-
-    @property
-    def rule(self) -> Ints:
-        """The other numbers, as compiled code takes them."""
-        return np.array([self.step, self.cap, self.above, self.below])
-
-
-@kernel
-def derivative(place: Any, level: Any, rule: Ints) -> Any:
-    """The derivative at a place for a record of a level."""
-    slope = min(max(place - rule[0] * level, -rule[1]), rule[1])
-    return slope * (rule[2] if slope > 0 else rule[3])

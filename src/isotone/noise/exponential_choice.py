@@ -34,6 +34,8 @@ __all__ = ["choose_exponential", "choose_exponential_segments"]
 
 Integers = NDArray[np.int64] | Sequence[int]
 MOST_CANDIDATES = 2**27
+PLAIN_CANDIDATES = 1 << 12
+"""From at most so many Python chooses within a twentieth of a second."""
 LOG_TWO_ABOVE = log_two(192)[1]
 NO_WEIGHT = "A choice needs a candidate of multiplicity above 0, and none of multiplicity below 0."
 ALL_ONE = np.zeros(0, dtype=np.int64)
@@ -63,6 +65,8 @@ def choose_exponential_segments(
     offsets: Integers,
     rates: Fraction | Sequence[Fraction],
     multiplicity: Integers | None = None,
+    *,
+    size: int | None = None,
 ) -> NDArray[np.int64]:
     """Choose independently in each segment.
 
@@ -70,7 +74,8 @@ def choose_exponential_segments(
 
     Segment ``s`` holds the candidates ``offsets[s], …, offsets[s + 1] - 1``, at least one; ``rates`` is one
     rate for all segments, or one for each. The result counts from the start of the segment. Scores and
-    multiplicities must fit 64 bits.
+    multiplicities must fit 64 bits. Where the number of candidates is private, ``size`` is a public bound on it: few enough
+    are chosen from without compiling anything, and the law is the same.
 
     >>> choose_exponential_segments([0, 50, 50, 0], [0, 2, 4], Fraction(1000))
     array([0, 1])
@@ -87,7 +92,7 @@ def choose_exponential_segments(
     every = [rates] if isinstance(rates, Fraction) else list(rates)
     if len(every) != sizes.size and not isinstance(rates, Fraction):
         raise InputError(f"{sizes.size} segments need one rate, or one for each, not {len(every)}.")
-    return _choose(values, counts, bounds, longest, every)
+    return _choose(values, counts, bounds, longest, every, size)
 
 
 def _choose(
@@ -96,6 +101,7 @@ def _choose(
     offsets: NDArray[np.int64],
     longest: int,
     rates: Sequence[Fraction],
+    size: int | None = None,
 ) -> NDArray[np.int64]:
     """Run the kernel, and settle what it leaves open."""
     segments = offsets.size - 1
@@ -106,10 +112,11 @@ def _choose(
     chosen = np.empty(segments, dtype=np.int64)
     pending, state = np.zeros(2, dtype=np.uint64), np.zeros(3, dtype=np.int64)
     words = random_words(4 * segments + 8)
+    run = choose_segments
+    if size is not None:
+        run = choose_segments.plain if size <= PLAIN_CANDIDATES else choose_segments.compiled
     while True:
-        status = choose_segments(
-            scores, counts, offsets, mantissas, places, words, sums, chosen, pending, state
-        )
+        status = run(scores, counts, offsets, mantissas, places, words, sums, chosen, pending, state)
         segment = int(state[SEGMENT])
         if status == DONE:
             return chosen

@@ -31,8 +31,18 @@ class Draws(Protocol):
         """An index with probability proportional to ``exp(−rate·score)``."""
         ...
 
-    def segments(self, scores: Ints, offsets: Ints, rates: Sequence[Fraction], multiplicity: Ints) -> Ints:
-        """In every segment an index ``i`` with weight ``multiplicity[i]·exp(−rate·scores[i])``."""
+    def segments(
+        self,
+        scores: Ints,
+        offsets: Ints,
+        rates: Sequence[Fraction],
+        multiplicity: Ints,
+        size: int | None = None,
+    ) -> Ints:
+        """In every segment an index ``i`` with weight ``multiplicity[i]·exp(−rate·scores[i])``.
+
+        Where the number of candidates is private, ``size`` is a public bound: it decides which code runs.
+        """
         ...
 
     def below(self, sizes: Ints) -> Ints:
@@ -72,9 +82,16 @@ class ExactDraws:
         """See ``Draws``."""
         return noise.choose_exponential(scores, rate)
 
-    def segments(self, scores: Ints, offsets: Ints, rates: Sequence[Fraction], multiplicity: Ints) -> Ints:
+    def segments(
+        self,
+        scores: Ints,
+        offsets: Ints,
+        rates: Sequence[Fraction],
+        multiplicity: Ints,
+        size: int | None = None,
+    ) -> Ints:
         """See ``Draws``."""
-        return noise.choose_exponential_segments(scores, offsets, rates, multiplicity)
+        return noise.choose_exponential_segments(scores, offsets, rates, multiplicity, size=size)
 
     def below(self, sizes: Ints) -> Ints:
         """See ``Draws``."""
@@ -111,7 +128,14 @@ class SeededDraws:
         weights = np.exp(-float(rate) * (scores - np.min(scores)))
         return int(self.rng.choice(len(scores), p=weights / np.sum(weights)))
 
-    def segments(self, scores: Ints, offsets: Ints, rates: Sequence[Fraction], multiplicity: Ints) -> Ints:
+    def segments(
+        self,
+        scores: Ints,
+        offsets: Ints,
+        rates: Sequence[Fraction],
+        multiplicity: Ints,
+        size: int | None = None,
+    ) -> Ints:
         """The largest of the log-weights plus Gumbel noise."""
         sizes = np.diff(offsets)
         starts = offsets[:-1]

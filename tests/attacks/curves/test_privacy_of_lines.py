@@ -59,7 +59,9 @@ class Fixed:
     def __init__(self, values: Any) -> None:
         self.values, self.asked = values, Asked([], [])
 
-    def segments(self, scores: Any, offsets: Any, rates: Any, multiplicity: Any) -> Any:
+    def segments(
+        self, scores: Any, offsets: Any, rates: Any, multiplicity: Any, size: int | None = None
+    ) -> Any:
         for start, stop, rate in zip(offsets[:-1], offsets[1:], rates, strict=True):
             self.asked.places.append((np.repeat(scores[start:stop], multiplicity[start:stop]), rate))
         return np.zeros(len(rates), np.int64)

@@ -31,7 +31,9 @@ class Quiet(Outcomes):
         super().__init__([])
         self.rates: list[Fraction] = []
 
-    def segments(self, scores: Any, offsets: Any, rates: Any, multiplicity: Any) -> Any:
+    def segments(
+        self, scores: Any, offsets: Any, rates: Any, multiplicity: Any, size: int | None = None
+    ) -> Any:
         self.rates += list(rates)
         ends = itertools.pairwise(offsets)
         return np.array([np.argmin(scores[start:stop]) for start, stop in ends])

@@ -52,7 +52,9 @@ class Best(Outcomes):
     def decide(self, log_weights: Any) -> int:
         return int(np.argmax(log_weights))
 
-    def segments(self, scores: Any, offsets: Any, rates: Any, multiplicity: Any) -> Any:
+    def segments(
+        self, scores: Any, offsets: Any, rates: Any, multiplicity: Any, size: int | None = None
+    ) -> Any:
         self.rates += list(rates)
         return np.array([np.argmin(scores[start:stop]) for start, stop in itertools.pairwise(offsets)])
 

@@ -45,7 +45,9 @@ class Recorder(Outcomes):
         super().__init__([])
         self.rates: list[Fraction] = []
 
-    def segments(self, scores: Any, offsets: Any, rates: Any, multiplicity: Any) -> Any:
+    def segments(
+        self, scores: Any, offsets: Any, rates: Any, multiplicity: Any, size: int | None = None
+    ) -> Any:
         self.rates += list(rates)
         return super().segments(scores, offsets, rates, multiplicity)
 

@@ -54,7 +54,9 @@ class Coins:
     def __init__(self, sides: Any) -> None:
         self.sides = list(sides)
 
-    def segments(self, scores: Any, offsets: Any, rates: Any, multiplicity: Any) -> Any:
+    def segments(
+        self, scores: Any, offsets: Any, rates: Any, multiplicity: Any, size: int | None = None
+    ) -> Any:
         return self.sides.pop(0).astype(np.int64)
 
 

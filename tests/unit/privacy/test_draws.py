@@ -25,7 +25,9 @@ class Exhaustive:
     def choice(self, scores: Any, rate: Fraction) -> int:
         return 0
 
-    def segments(self, scores: Any, offsets: Any, rates: Any, multiplicity: Any) -> Any:
+    def segments(
+        self, scores: Any, offsets: Any, rates: Any, multiplicity: Any, size: int | None = None
+    ) -> Any:
         return np.zeros(len(offsets) - 1, np.int64)
 
     def below(self, sizes: Any) -> Any:

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.curves.chain.tree import Parts, Runs
+from isotone.curves.chain.tree import Inside, Parts, Runs
 from isotone.curves.grids import FINE
-from isotone.curves.slopes import Slopes, derivative
-from isotone.kernels import kernel
+from isotone.curves.slopes import Slopes
 
 __all__ = ["AdditiveScore"]
 
@@ -31,17 +30,9 @@ class AdditiveScore:
 
     def scores(self, runs: Runs, parts: Parts, offsets: Ints) -> Ints:
         """Up to a constant of the part: minus the sum of derivatives below the cut."""
-        rule = self.slopes
-        return _scores(
-            runs.records.levels,
-            runs.records.weights,
-            runs.start,
-            parts.first,
-            parts.last,
-            rule.places(parts.middle),
-            offsets,
-            rule.rule,
-        )
+        inside = Inside.of(runs, parts, offsets)
+        levels, weights = runs.records.levels[inside.record], runs.records.weights[inside.record]
+        return -inside.sums(weights * self.slopes.at(parts.middle[inside.part], levels))
 
     def ranges(self, parts: Parts) -> list[int]:
         """The largest absolute derivative at the middle of each part."""
@@ -50,20 +41,3 @@ class AdditiveScore:
             if middle not in known:
                 known[middle] = self.slopes.bound(middle, FINE)
         return [known[middle] for middle in parts.middle.tolist()]
-
-
-@kernel
-def _scores(
-    levels: Ints, weights: Ints, start: Ints, first: Ints, last: Ints, middle: Ints, offsets: Ints, rule: Ints
-) -> Ints:
-    scores = np.empty(offsets[-1], np.int64)
-    for part in range(first.size):
-        place = offsets[part]
-        score = 0
-        scores[place] = 0
-        for run in range(first[part], last[part]):
-            for record in range(start[run], start[run + 1]):
-                score -= weights[record] * derivative(middle[part], levels[record], rule)
-            place += 1
-            scores[place] = score
-    return scores

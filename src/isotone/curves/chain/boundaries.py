@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.curves.chain.tree import Parts, Runs, draw_cuts
+from isotone.curves.chain.tree import Inside, Parts, Runs, draw_cuts
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.records import Records
 from isotone.curves.setting import CurveSetting
-from isotone.kernels import kernel
 
 __all__ = ["BoundaryScore", "draw_boundaries", "merged", "move_boundaries"]
 
@@ -94,43 +93,11 @@ class BoundaryScore:
 
     def scores(self, runs: Runs, parts: Parts, offsets: Ints) -> Ints:
         """What the records below the cut lose by having the lower value, up to a constant of the window."""
-        return _losses(
-            runs.records.rows(self.table),
-            runs.records.weights,
-            runs.start,
-            parts.first,
-            parts.last,
-            offsets,
-            self.table,
-            self.below,
-            self.above,
-        )
+        inside = Inside.of(runs, parts, offsets)
+        rows, weights = runs.records.rows(self.table)[inside.record], runs.records.weights[inside.record]
+        below, above = self.below[inside.part], self.above[inside.part]
+        return inside.sums(weights * (self.table[rows, below] - self.table[rows, above]))
 
     def ranges(self, parts: Parts) -> list[int]:
         """The most that a record can lose or gain by the exchange of the two values."""
         return np.abs(self.table[:, self.below] - self.table[:, self.above]).max(axis=0).tolist()
-
-
-@kernel
-def _losses(
-    rows: Ints,
-    weights: Ints,
-    start: Ints,
-    first: Ints,
-    last: Ints,
-    offsets: Ints,
-    table: Ints,
-    below: Ints,
-    above: Ints,
-) -> Ints:
-    scores = np.empty(offsets[-1], np.int64)
-    for part in range(first.size):
-        place, score = offsets[part], 0
-        scores[place] = 0
-        for run in range(first[part], last[part]):
-            for record in range(start[run], start[run + 1]):
-                row = table[rows[record]]
-                score += weights[record] * (row[below[part]] - row[above[part]])
-            place += 1
-            scores[place] = score
-    return scores

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.curves.chain.tree import Parts, Runs
-from isotone.kernels import kernel
+from isotone.curves.chain.tree import Inside, Parts, Runs
 
 __all__ = ["HalvingScore"]
 
@@ -25,25 +24,10 @@ class HalvingScore:
 
     def scores(self, runs: Runs, parts: Parts, offsets: Ints) -> Ints:
         """``|records below − records above|``, counted with weights."""
-        return _differences(runs.records.weights, runs.start, parts.first, parts.last, offsets)
+        inside = Inside.of(runs, parts, offsets)
+        below = inside.sums(runs.records.weights[inside.record])
+        return np.abs(2 * below - np.repeat(below[offsets[1:] - 1], np.diff(offsets)))
 
     def ranges(self, parts: Parts) -> list[int]:
         """Two, in every part."""
         return [2] * parts.low.size
-
-
-@kernel
-def _differences(weights: Ints, start: Ints, first: Ints, last: Ints, offsets: Ints) -> Ints:
-    scores = np.empty(offsets[-1], np.int64)
-    for part in range(first.size):
-        total = 0
-        for record in range(start[first[part]], start[last[part]]):
-            total += weights[record]
-        place, below = offsets[part], 0
-        scores[place] = total
-        for run in range(first[part], last[part]):
-            for record in range(start[run], start[run + 1]):
-                below += weights[record]
-            place += 1
-            scores[place] = abs(2 * below - total)
-    return scores

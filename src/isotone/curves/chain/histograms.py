@@ -69,7 +69,7 @@ def noisy_losses(
     return windows.losses(draws.perturb(counts, rate) / setting.weight_steps, table)
 
 
-@kernel
+@kernel(steps=lambda losses, *_: 4 * losses.size)
 def best_steps(losses: Floats, lowest: Ints, highest: Ints) -> Ints:
     """The nondecreasing values with the least sum of losses, where bin ``b`` has one from ``lowest[b]`` to ``highest[b]``.
 

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from isotone.curves.grids import FINE
 from isotone.curves.records import Records
 from isotone.curves.slopes import Slopes
-from isotone.kernels import kernel
 
 __all__ = ["Imbalance"]
 
@@ -46,46 +45,29 @@ class Imbalance:
 
     def of(self, records: Records, starts: Ints) -> Ints:
         """The scores by bin and value; bins begin at ``starts``."""
-        sums = _derivatives(
-            records.bins(starts),
-            records.levels,
-            records.weights,
-            starts.size,
-            self.slopes.places(self._between),
-            self.slopes.rule,
-        )
+        sums = self._sums(records.bins(starts), records.levels, records.weights, starts.size)
         return np.maximum(0, np.maximum(sums[:, :-1], -sums[:, 1:]))
 
+    def _sums(self, which: Ints, levels: Ints, weights: Ints, bins: int) -> Ints:
+        """Sums of derivatives by bin and place.
 
-@kernel
-def _derivatives(which: Ints, levels: Ints, weights: Ints, bins: int, at: Ints, rule: Ints) -> Ints:
-    """Sums of derivatives by bin and place.
+        Along the places, which are evenly spaced, a derivative is flat, then a line, from its zero on another line, and
+        flat again: each record changes the constants and the slopes of these pieces where they begin.
+        """
+        rule, at = self.slopes, self.slopes.offset + self.slopes.scale * self._between
+        zero, cap, above, below = rule.step * levels, rule.cap, rule.above, rule.below
 
-    Along the places ``at``, which are evenly spaced, a derivative is flat, then a line, from its zero on another line,
-    and flat again: each record changes the constants and the slopes of these pieces where they begin.
-    """
-    step, cap, above, below = rule
-    start, apart = at[0], at[1] - at[0]
-    flat = np.zeros((bins, at.size + 1), np.int64)
-    steep = np.zeros((bins, at.size + 1), np.int64)
-    for record in range(which.size):
-        b, weight, zero = which[record], weights[record], step * levels[record]
+        def first_above(mark: Ints) -> Ints:
+            return np.clip((mark - at[0]) // (at[1] - at[0]) + 1, 0, at.size)
+
+        flat, steep = np.zeros((2, bins, at.size + 1), np.int64)
+        np.add.at(flat[:, 0], which, -weights * cap * below)
         # the first places above the lower end, above the zero, and not below the upper end
-        rising = min(max((zero - cap - start) // apart + 1, 0), at.size)
-        positive = min(max((zero - start) // apart + 1, 0), at.size)
-        capped = min(max((zero + cap - 1 - start) // apart + 1, 0), at.size)
-        flat[b, 0] -= weight * cap * below
-        flat[b, rising] += weight * (cap - zero) * below
-        steep[b, rising] += weight * below
-        flat[b, positive] += weight * zero * (below - above)
-        steep[b, positive] += weight * (above - below)
-        flat[b, capped] += weight * (zero + cap) * above
-        steep[b, capped] -= weight * above
-    sums = np.empty((bins, at.size), np.int64)
-    for b in range(bins):
-        constant, slope = 0, 0
-        for place in range(at.size):
-            constant += flat[b, place]
-            slope += steep[b, place]
-            sums[b, place] = constant + slope * at[place]
-    return sums
+        for place, constant, slope in (
+            (first_above(zero - cap), (cap - zero) * below, below),
+            (first_above(zero), zero * (below - above), above - below),
+            (first_above(zero + cap - 1), (zero + cap) * above, -above),
+        ):
+            np.add.at(flat, (which, place), weights * constant)
+            np.add.at(steep, (which, place), weights * slope)
+        return (np.cumsum(flat, axis=1) + np.cumsum(steep, axis=1) * np.append(at, 0))[:, :-1]

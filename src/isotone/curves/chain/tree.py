@@ -23,7 +23,7 @@ from isotone.curves.grids import FINE
 from isotone.curves.records import Records
 from isotone.curves.setting import CurveSetting
 
-__all__ = ["Parts", "Runs", "Score", "draw_cuts", "grow"]
+__all__ = ["Inside", "Parts", "Runs", "Score", "draw_cuts", "grow"]
 
 Ints = NDArray[np.int64]
 
@@ -63,6 +63,32 @@ class Runs:
         cells = records.cells
         starts = np.flatnonzero(np.r_[True, cells[1:] != cells[:-1]]) if cells.size else np.zeros(0, np.int64)
         return cls(records, cells[starts], np.r_[starts, cells.size].astype(np.int64))
+
+
+@dataclass(frozen=True)
+class Inside:
+    """The records of all parts, one part after the other: which record, and which part it is in."""
+
+    record: Ints = field(repr=False)
+    part: Ints = field(repr=False)
+    _ends: Ints = field(repr=False)
+    _starts: Ints = field(repr=False)
+
+    @classmethod
+    def of(cls, runs: Runs, parts: Parts, offsets: Ints) -> Inside:
+        """The records of the runs of each part."""
+        before = runs.start[parts.first]
+        counts, cuts = runs.start[parts.last] - before, parts.last - parts.first + 1
+        skipped = before - (np.cumsum(counts) - counts)  # records before a part that are in none
+        part = np.repeat(np.arange(counts.size), counts)
+        run = np.arange(offsets[-1]) + np.repeat(parts.first - offsets[:-1], cuts)
+        ends = runs.start[run] - np.repeat(skipped, cuts)
+        return cls(np.arange(part.size) + skipped[part], part, ends, np.repeat(before - skipped, cuts))
+
+    def sums(self, values: Ints) -> Ints:
+        """For every cut the sum over the records of its part that are below it; they have one value each."""
+        total = np.concatenate([[0], np.cumsum(values)])  # may wrap around; differences that fit are right
+        return total[self._ends] - total[self._starts]
 
 
 class Score(Protocol):
@@ -113,7 +139,9 @@ def draw_cuts(
     sizes = parts.last - parts.first + 1
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     before, gaps = _gaps(runs, parts, offsets)
-    chosen = draws.segments(score.scores(runs, parts, offsets), offsets, rates, gaps)
+    # how many cuts have scores of their own is private; how many there are at most is not
+    size = int((parts.high - parts.low).sum())
+    chosen = draws.segments(score.scores(runs, parts, offsets), offsets, rates, gaps, size)
     place = offsets[:-1] + chosen
     # the score is the same on a whole gap between two runs: within it, the cut is uniform
     return before[place] + draws.below(gaps[place]) + 1, parts.first + chosen

@@ -151,7 +151,7 @@ def _exp(x: float) -> tuple[float, int]:
     return total, -octaves
 
 
-@kernel
+@kernel(steps=lambda summed, first, child, *_: summed.size + child.size)
 def _totals(summed: Bools, first: Ints, child: Ints, costs: Ints, rate: float) -> tuple[Floats, Ints, Floats]:
     """Totals of all nodes in one pass, with a running bound on the error of their logarithms."""
     nodes = summed.size

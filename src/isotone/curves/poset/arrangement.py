@@ -74,7 +74,7 @@ def _between_envelopes(covers: Ints, values: Floats) -> Floats:
     return _envelopes(rising, falling, values)
 
 
-@kernel
+@kernel(steps=lambda rising, *_: 4 * rising.shape[0])
 def _envelopes(rising: Ints, falling: Ints, values: Floats) -> Floats:
     upper, lower = values.copy(), values.copy()
     for k in range(rising.shape[0]):

@@ -77,7 +77,7 @@ class GridRegion:
         return GridRegion(self.cells[span], low[span], high[span])
 
 
-@kernel
+@kernel(steps=lambda low, high: 8 * (low.size + int((high - low).sum())))
 def _staircases(low: Ints, high: Ints) -> tuple[NDArray[np.bool_], Ints, Ints]:
     """The circuit of all staircases.
 
@@ -114,7 +114,7 @@ def _staircases(low: Ints, high: Ints) -> tuple[NDArray[np.bool_], Ints, Ints]:
     return summed, first, child
 
 
-@kernel
+@kernel(steps=lambda weights, cells, *_: 4 * cells.size)
 def _row_costs(weights: Ints, cells: Ints, low: Ints, high: Ints, nodes: int) -> Ints:
     """For "this height" nodes: the weights below the height in its row, less the least such sum."""
     costs = np.zeros(nodes, np.int64)

@@ -110,7 +110,7 @@ def list_ideals(size: int, covers: Ints, order: Ints, most: int = MOST_IDEALS) -
     )
 
 
-@kernel
+@kernel(steps=lambda parent, *_: 2 * parent.size)
 def _sums(parent: Ints, added: Ints, weights: Ints) -> Ints:
     sums = np.zeros(parent.size, np.int64)
     for i in range(1, parent.size):

@@ -24,8 +24,7 @@ from isotone.curves.measure import middles, noisy_means, rescaled
 from isotone.curves.poset.arrangement import Arrangement
 from isotone.curves.poset.regions import Cut, Region
 from isotone.curves.records import Records
-from isotone.curves.slopes import Slopes, derivative
-from isotone.kernels import kernel
+from isotone.curves.slopes import Slopes
 from isotone.order.projection.least_squares import project_bottom_up
 
 __all__ = ["Leaves", "MeasuredPosetTree", "OrderMechanism", "PosetTree", "grow_regions"]
@@ -135,29 +134,17 @@ class PosetTree(OrderMechanism):
         return grow_regions(self.arrangement, shares, level)
 
     def _weights(self, records: Records, middle: Ints) -> Ints:
-        return _element_weights(
-            records.cells,
-            records.levels,
-            records.weights,
-            self.slopes.places(middle),
-            self.slopes.rule,
-        )
+        """For every element, minus the sum of its records' derivatives."""
+        sums = np.zeros(middle.size, dtype=np.int64)
+        slopes = self.slopes.at(middle[records.cells], records.levels)
+        np.subtract.at(sums, records.cells, records.weights * slopes)
+        return sums
 
     def error(self) -> RiskBound:
         """Section 1, with as many cuts as there are ideals."""
         return RiskBound.of_cuts(
             self.setting, equal_shares(self.levels), self.arrangement.log_ideals(), self.steepest
         )
-
-
-@kernel
-def _element_weights(cells: Ints, levels: Ints, weights: Ints, at: Ints, rule: Ints) -> Ints:
-    """For every element, minus the sum of its records' derivatives."""
-    sums = np.zeros(at.size, np.int64)
-    for record in range(cells.size):
-        cell = cells[record]
-        sums[cell] -= weights[record] * derivative(at[cell], levels[record], rule)
-    return sums
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,6 @@ from isotone.curves.shapes.graphs import CurveGraph
 from isotone.curves.shapes.linear import LinearGraph, LinearPieces, linear_graph, piece_costs
 from isotone.curves.shapes.monotone import Monotone
 from isotone.curves.shapes.shape import CurveShape
-from isotone.kernels import kernel
 
 __all__ = ["BinnedDraw", "CurveDraw", "PieceDraw", "draw_bound", "point_costs"]
 
@@ -36,22 +35,22 @@ Ints = NDArray[np.int64]
 
 FEW_VALUES = 4
 """Steps of the values of a draw on a few bins."""
+AT_ONCE = 1 << 20
+"""Losses that are held in memory while they are added up."""
 
 
 def point_costs(records: Records, points: int, table: Ints) -> Ints:
     """The loss of all records at each point, for each value of the table, less the least at that point."""
-    costs = _add_rows(records.rows(table), records.cells, records.weights, points, table)
+    costs = np.zeros((points, table.shape[1]), dtype=np.int64)
+    order = np.argsort(records.cells, kind="stable")
+    cells, rows, weights = records.cells[order], records.rows(table)[order], records.weights[order]
+    size = max(1, AT_ONCE // table.shape[1])
+    for start in range(0, cells.size, size):
+        part = slice(start, start + size)
+        first = np.flatnonzero(np.diff(cells[part], prepend=-1))
+        losses = weights[part, None] * table[rows[part]]
+        costs[cells[part][first]] += np.add.reduceat(losses, first, axis=0)
     return costs - costs.min(axis=1, keepdims=True)
-
-
-@kernel
-def _add_rows(levels: Ints, cells: Ints, weights: Ints, points: int, table: Ints) -> Ints:
-    costs = np.zeros((points, table.shape[1]), np.int64)
-    for record in range(levels.size):
-        row = costs[cells[record]]
-        for value in range(table.shape[1]):
-            row[value] += weights[record] * table[levels[record], value]
-    return costs
 
 
 def draw_bound(mechanism: RegressionMechanism[Any], circuit: Circuit, scale: float, step: float) -> RiskBound:

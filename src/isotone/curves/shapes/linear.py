@@ -137,7 +137,7 @@ def linear_graph(knots: int, values: int, most: int) -> LinearGraph:
     return LinearGraph(graph, labels, ends)
 
 
-@kernel
+@kernel(steps=lambda table, knots, ends, values: 8 * ends.shape[0] * table.shape[0])
 def piece_costs(table: Ints, knots: Ints, ends: Ints, values: int) -> Ints:
     """The loss of every piece over its points: all after its first knot, and the very first point of the domain."""
     costs = np.zeros(ends.shape[0], np.int64)
