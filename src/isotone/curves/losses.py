@@ -1,24 +1,16 @@
-"""Convex losses as exact integers: derivatives on the fine grid of ``y``, tables on coarse ones.
-
-A loss is public. On a grid of ``levels + 1`` values it has two exact forms:
-
-- ``slopes``: the derivative at a value, times a positive constant that no choice depends on. Mechanisms with the
-  additive score use it (docs/theory/curves.md, section 3).
-- ``table``: the loss of every value for every ``y``, in integers, *exactly convex* along each row. Irrational
-  losses are rounded slope by slope, which keeps them convex: the table is then the loss that is minimised, and
-  everything proved for convex losses holds for it without a rounding error (section 6).
-"""
+"""The losses that a curve can be fitted by, and their names."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.curves.loss import ROWS, Loss, differences, largest_range
 from isotone.curves.slopes import Slopes
 from isotone.errors import InputError
 from isotone.privacy.checks import exact, shown
@@ -35,78 +27,16 @@ __all__ = [
     "parse_loss",
 ]
 
-ROWS = 1024
-"""Levels of ``y`` in loss tables."""
-
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-class Loss(Protocol):
-    """What every loss can do; ``span`` below is the width of ``y_range``."""
-
-    @property
-    def name(self) -> str:
-        """The name under which the loss is chosen."""
-        ...
-
-    @property
-    def by_means(self) -> bool:
-        """Whether the best constant for a group of records is their mean."""
-        ...
-
-    def values(self, y_range: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
-        """The lowest and the highest prediction."""
-        ...
-
-    def slopes(self, levels: int, span: Fraction) -> Slopes:
-        """The derivative on a grid of ``levels + 1`` values."""
-        ...
-
-    def table(self, levels: int, values: int, span: Fraction) -> Ints:
-        """Entry ``(u, v)``: the loss of value ``v`` of ``values`` for level ``u`` of ``levels``; convex in ``v``."""
-        ...
-
-    def unit(self, levels: int, values: int, span: Fraction) -> float:
-        """The loss that 1 in the table stands for."""
-        ...
-
-    def steepest(self, span: Fraction) -> float:
-        """The largest slope of the loss, per unit of ``y``: for bounds on the error, not for privacy."""
-        ...
-
-    def flipped(self) -> Loss:
-        """The loss of ``−f`` for ``−y``."""
-        ...
-
-    def evaluate(self, prediction: Floats, y: Floats) -> Floats:
-        """The loss itself, for risks of public or simulated data."""
-        ...
-
-
-def largest_range(table: Ints) -> int:
-    """How far apart one record can move the losses of two values."""
-    return int(np.ptp(table, axis=1).max())
-
-
-def _differences(levels: int, values: int) -> tuple[Ints, int]:
-    """``value − y`` for every pair, in units of the finer of the two grids; both are powers of two."""
-    unit = max(levels, values)
-    v = np.arange(values + 1, dtype=np.int64) * (unit // values)
-    u = np.arange(levels + 1, dtype=np.int64) * (unit // levels)
-    return v[None, :] - u[:, None], unit
-
-
 @dataclass(frozen=True)
-class Squared:
+class Squared(Loss):
     """``(prediction − y)²``."""
 
-    name: str = "squared"
-    by_means: bool = True
-
-    def values(self, y_range: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
-        """The lowest and the highest prediction."""
-        return y_range
+    name = "squared"
+    by_means = True
 
     def slopes(self, levels: int, span: Fraction) -> Slopes:
         """``v − u``: half the derivative."""
@@ -114,7 +44,7 @@ class Squared:
 
     def table(self, levels: int, values: int, span: Fraction) -> Ints:
         """Squared distances in squared grid units."""
-        return _differences(levels, values)[0] ** 2
+        return differences(levels, values)[0] ** 2
 
     def unit(self, levels: int, values: int, span: Fraction) -> float:
         """The loss that 1 in the table stands for."""
@@ -124,26 +54,17 @@ class Squared:
         """Twice the width of ``y_range``."""
         return 2 * float(span)
 
-    def flipped(self) -> Squared:
-        """The loss itself."""
-        return self
-
     def evaluate(self, prediction: Floats, y: Floats) -> Floats:
         """The loss itself."""
         return (prediction - y) ** 2
 
 
 @dataclass(frozen=True)
-class Pinball:
+class Pinball(Loss):
     """``q·(y − prediction)`` below ``y`` and ``(1 − q)·(prediction − y)`` above: fits the ``q``-quantile."""
 
     quantile: Fraction
-    name: str = "pinball"
-    by_means: bool = False
-
-    def values(self, y_range: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
-        """The lowest and the highest prediction."""
-        return y_range
+    name = "pinball"
 
     def slopes(self, levels: int, span: Fraction) -> Slopes:
         """``1 − q`` above ``y``, ``−q`` below, 0 at ``y``, times the denominator of ``q``."""
@@ -152,7 +73,7 @@ class Pinball:
 
     def table(self, levels: int, values: int, span: Fraction) -> Ints:
         """Distances in grid units times the two integer slopes."""
-        away, _ = _differences(levels, values)
+        away, _ = differences(levels, values)
         rule = self.slopes(levels, span)
         return np.where(away > 0, away * rule.above, -away * rule.below)
 
@@ -176,15 +97,10 @@ class Pinball:
 
 
 @dataclass(frozen=True)
-class Absolute:
+class Absolute(Loss):
     """``|prediction − y|``."""
 
-    name: str = "absolute"
-    by_means: bool = False
-
-    def values(self, y_range: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
-        """The lowest and the highest prediction."""
-        return y_range
+    name = "absolute"
 
     def slopes(self, levels: int, span: Fraction) -> Slopes:
         """The sign of ``v − u``."""
@@ -192,19 +108,11 @@ class Absolute:
 
     def table(self, levels: int, values: int, span: Fraction) -> Ints:
         """Distances in grid units."""
-        return np.abs(_differences(levels, values)[0])
+        return np.abs(differences(levels, values)[0])
 
     def unit(self, levels: int, values: int, span: Fraction) -> float:
         """The loss that 1 in the table stands for."""
         return float(span / max(levels, values))
-
-    def steepest(self, span: Fraction) -> float:
-        """One."""
-        return 1.0
-
-    def flipped(self) -> Absolute:
-        """The loss itself."""
-        return self
 
     def evaluate(self, prediction: Floats, y: Floats) -> Floats:
         """The loss itself."""
@@ -212,15 +120,14 @@ class Absolute:
 
 
 @dataclass(frozen=True)
-class Huber:
+class Huber(Loss):
     """Squared up to a distance ``delta``, linear beyond, with slope at most 1: ``d²/(2·delta)``, ``|d| − delta/2``.
 
     ``delta`` is rounded to the grid of ``y`` (at least one step); None is a tenth of ``y_range``.
     """
 
     delta: Fraction | None = None
-    name: str = "huber"
-    by_means: bool = False
+    name = "huber"
 
     def _steps(self, levels: int, span: Fraction) -> int:
         """``delta`` in steps of the grid."""
@@ -231,17 +138,13 @@ class Huber:
         """The same, but no more than there are steps: no two values are further apart."""
         return min(levels, self._steps(levels, span))
 
-    def values(self, y_range: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
-        """The lowest and the highest prediction."""
-        return y_range
-
     def slopes(self, levels: int, span: Fraction) -> Slopes:
         """``v − u``, cut off at ``delta``."""
         return Slopes(0, 1, 1, cap=self._cap(levels, span))
 
     def table(self, levels: int, values: int, span: Fraction) -> Ints:
         """``d²`` up to ``delta``, ``2·delta·|d| − delta²`` beyond."""
-        away, unit = _differences(levels, values)
+        away, unit = differences(levels, values)
         cap = self._cap(unit, span)
         far = np.abs(away)
         return np.where(far <= cap, far**2, 2 * cap * far - cap**2)
@@ -251,14 +154,6 @@ class Huber:
         unit = max(levels, values)
         return float(span / unit / (2 * self._steps(unit, span)))
 
-    def steepest(self, span: Fraction) -> float:
-        """One."""
-        return 1.0
-
-    def flipped(self) -> Huber:
-        """The loss itself."""
-        return self
-
     def evaluate(self, prediction: Floats, y: Floats) -> Floats:
         """The loss itself; ``delta`` None means a tenth here (``y_range`` of width 1)."""
         delta = 0.1 if self.delta is None else float(self.delta)
@@ -267,7 +162,7 @@ class Huber:
 
 
 @dataclass(frozen=True)
-class Logistic:
+class Logistic(Loss):
     """``−y·ln p − (1 − y)·ln(1 − p)`` for predictions ``p`` in ``[margin, 1 − margin]`` and ``y`` in [0, 1].
 
     Cutting ``p`` off inside the loss would not be convex, so the *range* of predictions is restricted instead
@@ -275,8 +170,8 @@ class Logistic:
     """
 
     margin: Fraction = Fraction(1, 64)
-    name: str = "logistic"
-    by_means: bool = True
+    name = "logistic"
+    by_means = True
 
     PARTS = 1024
     ROUNDING = 1 << 24
@@ -323,10 +218,6 @@ class Logistic:
         """At the margin, for the label that is further away."""
         return self.PARTS / self._share
 
-    def flipped(self) -> Logistic:
-        """The loss itself: exchanging the labels exchanges ``p`` and ``1 − p``."""
-        return self
-
     def evaluate(self, prediction: Floats, y: Floats) -> Floats:
         """The loss itself."""
         return -(y * np.log(prediction) + (1 - y) * np.log1p(-prediction))
@@ -336,7 +227,7 @@ def parse_loss(spec: Any) -> Loss:
     """The loss that a name, a pair or a text such as ``"pinball(0.9)"`` stands for.
 
     >>> parse_loss("pinball(0.9)")
-    Pinball(quantile=Fraction(9, 10), name='pinball', by_means=False)
+    Pinball(quantile=Fraction(9, 10))
     >>> parse_loss(("huber", 2)).delta
     Fraction(2, 1)
     """
