@@ -27,7 +27,10 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Case:
-    """A fit: the loss and the range of ``y``, about how many records, and what the mechanism may spend."""
+    """The public facts of a fit.
+
+    The loss and the range of ``y``, about how many records, and what the mechanism may spend.
+    """
 
     loss: Loss
     y_range: tuple[Fraction, Fraction]

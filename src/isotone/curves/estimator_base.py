@@ -1,4 +1,7 @@
-"""The base of the private estimators: scikit-learn's where it is installed, and a small one elsewhere."""
+"""The base class of the private estimators.
+
+scikit-learn's where it is installed, and a small one elsewhere.
+"""
 
 from __future__ import annotations
 

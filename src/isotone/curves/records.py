@@ -28,7 +28,10 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Records:
-    """Private records on public grids: the index of ``x``, the index of ``y``, an integer weight."""
+    """Private records on public grids.
+
+    The index of ``x``, the index of ``y``, an integer weight.
+    """
 
     cells: Ints = field(repr=False)
     levels: Ints = field(repr=False)
@@ -56,7 +59,10 @@ class Records:
         return (self.levels + coarse // 2) // coarse
 
     def bins(self, starts: Ints) -> Ints:
-        """For every record the bin it is in; bins begin at ``starts``."""
+        """The bin of every record.
+
+        Bins begin at ``starts``.
+        """
         return np.searchsorted(starts, self.cells, side="right") - 1
 
     def mirrored(self, points: int) -> Records:
@@ -70,7 +76,10 @@ class Records:
 
 @dataclass(frozen=True)
 class RawRecords:
-    """Private columns of equal length, as they came: no value has been looked at."""
+    """Private columns of equal length, as they came.
+
+    No value has been looked at.
+    """
 
     x: Any = field(repr=False)
     y: Any = field(repr=False)
@@ -114,7 +123,9 @@ class RawRecords:
 
 
 def _among_first(names: Sequence[str | None], kept: Bools, contributions: int) -> Bools:
-    """Marks, of the records kept so far, the first ``contributions`` of each unit; none without a unit.
+    """Mark the first ``contributions`` records of each unit among those kept.
+
+    None is marked without a unit.
 
     The rule sees one unit's rows at a time, so adding or removing another unit changes nothing.
     """

@@ -1,4 +1,7 @@
-"""Reference data for planning: curves, designs and noise on which methods are compared without any private data."""
+"""Reference data for planning.
+
+Curves, designs and noise on which methods are compared without any private data.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,10 @@ OPTIMUM_UNIT = 1 << 30
 
 @dataclass(frozen=True)
 class Reference:
-    """A synthetic population. ``labels``: ``y`` is 0 or 1; otherwise the curve with Gaussian noise of 0.1."""
+    """A synthetic population.
+
+    With ``labels``, ``y`` is 0 or 1. Otherwise it is the curve with Gaussian noise of 0.1.
+    """
 
     curve: str
     design: str
@@ -70,7 +76,7 @@ def risk(curve: Curve, records: Records, loss: Loss) -> float:
 
 
 def least_risk(records: Records, loss: Loss) -> float:
-    """The mean loss of the best increasing curve: what can be had without privacy."""
+    """The mean loss of the best increasing curve without privacy."""
     n, runs = records.cells.size, Runs.of(records)
     if loss.by_means:
         low, high = (float(end) for end in loss.values(UNIT))

@@ -27,11 +27,18 @@ class ChainCase(Case):
         return self.grid.points
 
     def bins(self, wanted: float, most: int = MOST_BINS) -> int:
-        """A number of bins near the one wanted: at least 2, and no more than there are points."""
+        """A number of bins near the one wanted.
+
+        At least 2, and no more than there are points.
+        """
         return min(self.points, most, max(2, round(wanted)))
 
     @property
     def evenness(self) -> float:
-        """One for losses that treat both sides alike; a quantile far from the median has few records on one side."""
+        """How evenly the loss treats both sides.
+
+        One for losses that treat both sides alike. A quantile far from the median has few records on one
+        side.
+        """
         slopes = self.slopes
         return 2 * min(slopes.above, slopes.below) / (slopes.above + slopes.below)

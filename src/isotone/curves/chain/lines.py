@@ -1,4 +1,6 @@
-"""From steps to lines: a released step curve says more than its steps, if the curve behind it has few jumps.
+"""Turn a released step curve into lines.
+
+The steps say more than their values, if the curve behind them has few jumps.
 
 Where rises are alike from step to step, the curve probably rises all along, and lines through the steps are closer to
 it; where one rise is far higher than its neighbours, it probably jumps, and the step should stay. Everything here looks
@@ -25,7 +27,9 @@ LEAST = 0.1
 
 
 def find_jumps(values: Floats) -> list[tuple[int, int]]:
-    """Pairs ``(i, j)`` of steps between which the values jump; no step is in two pairs.
+    """Pairs ``(i, j)`` of steps between which the values jump.
+
+    No step is in two pairs.
 
     ``j`` is ``i + 1``, or ``i + 2`` where one step in the middle of the jump has a value between.
 
@@ -49,7 +53,9 @@ def find_jumps(values: Floats) -> list[tuple[int, int]]:
 
 
 def sloped(starts: Ints, values: Floats, points: int) -> Curve:
-    """The steps with slopes: each turns about its middle until it would meet a neighbour, and stays flat at a jump.
+    """The steps with slopes.
+
+    Each turns about its middle until it would meet a neighbour, and stays flat at a jump.
 
     The slope of a step is the smaller of the slopes to its neighbours' middles (a limited slope, as in schemes for
     conservation laws), so the curve still rises everywhere and each step keeps its mean.
@@ -72,7 +78,10 @@ def sloped(starts: Ints, values: Floats, points: int) -> Curve:
 
 
 def lines_through(starts: Ints, values: Floats, points: int, *, even: bool) -> Curve:
-    """Lines through the steps, but for jumps; with a corner at every point, if points are not ``even``."""
+    """Lines through the steps, but for jumps.
+
+    There is a corner at every point, if points are not ``even``.
+    """
     curve = sloped(*merged(starts, values), points)
     if even:
         return curve

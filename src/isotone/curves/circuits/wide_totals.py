@@ -1,4 +1,7 @@
-"""The totals of :mod:`isotone.curves.circuits.circuit` in integers of any size, for the rare draw that floats leave open."""
+"""The totals of a circuit in integers of any size.
+
+For the rare draw that the floats of :mod:`isotone.curves.circuits.circuit` leave open.
+"""
 
 from __future__ import annotations
 

@@ -75,7 +75,10 @@ class OrderProblem:
         return "additive" if self.method == "auto" else self.method
 
     def arrangement(self) -> Arrangement:
-        """How the order is cut; without cuts, only its size and covers matter."""
+        """How the order is cut.
+
+        Without cuts, only its size and covers matter.
+        """
         if self.method == "threshold":
             return whole(self.order, listed(self.order), "listed")
         if self.method == "coupling":

@@ -1,4 +1,6 @@
-"""Products of chains, without listing their relations: the order of several binned columns.
+"""Products of chains, without listing their relations.
+
+This is the order of several binned columns.
 
 A cell is below another if it is at most as high in every column. An order of 1,000 × 1,000 cells has 10¹² pairs to
 compare; as a product it is described by two numbers.
@@ -30,7 +32,9 @@ WHY_BOUNDS = "Columns are cut into bins between public limits, and values outsid
 
 @dataclass(frozen=True)
 class ProductOrder:
-    """The product of chains of the given lengths; its elements are tuples of numbers, each from 0.
+    """The product of chains of the given lengths.
+
+    Its elements are tuples of numbers, each from 0.
 
     >>> grid = ProductOrder((1000, 1000))
     >>> len(grid), (3, 999) in grid, grid.index((0, 7))
@@ -57,7 +61,10 @@ class ProductOrder:
             )
 
     def rows(self, table: Any) -> int:
-        """The number of rows of a table with a column for each chain; other shapes are refused."""
+        """The number of rows of a table with a column for each chain.
+
+        Other shapes raise an error.
+        """
         shape = shape_of(table, "X")
         if len(shape) > 2 or (len(shape) == 2 and shape[1] != len(self.shape)):
             raise InputError(f"X must have two dimensions and {len(self.shape)} columns, not shape {shape}.")
@@ -114,7 +121,10 @@ class ProductOrder:
         return count
 
     def planes(self) -> list[Ints]:
-        """The cells of every plane along the two longest axes: one plane if no other axis has two places."""
+        """The cells of every plane along the two longest axes.
+
+        One plane if no other axis has two places.
+        """
         longest = sorted(range(len(self.shape)), key=lambda axis: -self.shape[axis])[:2]
         kept = [self.shape[axis] for axis in longest]
         cells = np.arange(len(self)).reshape(self.shape)
@@ -125,7 +135,9 @@ class ProductOrder:
 
 @dataclass(frozen=True)
 class FeatureOrder(ProductOrder):
-    """The order of several columns cut into equal bins: higher in every column is higher.
+    """The order of several columns cut into equal bins.
+
+    Higher in every column is higher.
 
     ``falling`` columns are taken the other way round: the prediction falls as they rise.
     """
@@ -169,7 +181,10 @@ class FeatureOrder(ProductOrder):
 
 
 def _one_each(value: Any, count: int, name: str) -> tuple[Any, ...]:
-    """One entry for each column, from one for all or from a list; plain values of arrays."""
+    """One entry for each column, from one for all or from a list.
+
+    Arrays are turned into plain values.
+    """
     if hasattr(value, "tolist"):
         value = value.tolist()
     entries = tuple(value) if isinstance(value, (list, tuple)) else (value,) * count

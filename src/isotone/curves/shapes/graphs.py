@@ -30,7 +30,10 @@ class CurveGraph:
 
     @classmethod
     def of(cls, nodes: int, edges: list[tuple[Ints, Ints]], source: Ints, loaded: Ints) -> CurveGraph:
-        """A graph from its edges; ``loaded`` has the value nodes by point (first axis) and value (last)."""
+        """A graph from its edges.
+
+        ``loaded`` has the value nodes by point (first axis) and value (last).
+        """
         lower = np.concatenate([pair[0].ravel() for pair in edges])
         upper = np.concatenate([pair[1].ravel() for pair in edges])
         marks = np.zeros(nodes, dtype=np.bool_)
@@ -55,7 +58,10 @@ class CurveGraph:
 
 
 def refuse_many_edges(edges: int, points: int, values: int) -> None:
-    """Raise if the graph of a shape would be too large; public numbers decide."""
+    """Raise an error if the graph of a shape would be too large.
+
+    Only public numbers decide.
+    """
     if edges > MOST_EDGES:
         raise InputError(
             f"This shape on {points} points of x and {values} values needs a graph of {edges:,} edges, and "

@@ -41,7 +41,10 @@ class Monotone(CurveShape):
         return monotone_graph(grid.points, values + 1)
 
     def steps(self, case: ChainCase) -> int:
-        """Steps of the grid of values: the more, the more records and epsilon there are."""
+        """The number of steps of the grid of values.
+
+        It grows with the number of records and epsilon.
+        """
         if case.value_levels is not None:
             return case.value_levels
         size = math.sqrt(case.strength / math.log(case.points + 1))

@@ -17,7 +17,9 @@ SHAPES: tuple[type[CurveShape], ...] = (ConstantPieces, LinearPieces, Lipschitz,
 
 
 def parse_shape(spec: Any) -> CurveShape | None:
-    """The shape that a name or a tuple stands for; None for no shape.
+    """The shape that a name or a tuple stands for.
+
+    None for no shape.
 
     >>> parse_shape(("linear", 4, 9))
     LinearPieces(pieces=4, knots=9)

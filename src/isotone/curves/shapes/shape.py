@@ -41,7 +41,10 @@ class CurveShape:
 
     @classmethod
     def parse(cls, arguments: Sequence[Any]) -> Self | None:
-        """The shape with these arguments; None if their number is wrong. Wrong arguments raise."""
+        """The shape with these arguments.
+
+        None if their number is wrong. Wrong arguments raise an error.
+        """
         raise NotImplementedError
 
     def graph(self, grid: Grid, values: int, height: Fraction) -> CurveGraph:
