@@ -27,7 +27,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Case:
-    """The public facts of a fit.
+    """The facts of a fit that the choice of a mechanism may use.
 
     The loss and the range of ``y``, about how many records, and what the mechanism may spend.
     """
