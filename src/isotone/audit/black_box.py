@@ -187,7 +187,7 @@ class _Event:
     def words(self) -> str:
         side, bound = "second" if self.swapped else "first", "at most" if self.turned else "at least"
         cut = -self.threshold if self.turned else self.threshold
-        return f"{self.score.name} is {bound} {cut:.3g}, which speaks for the {side} side"
+        return f"{self.score.name} is {bound} {cut:.3g}, which is evidence for the {side} side"
 
     def hits(self, outputs: Floats) -> int:
         values = self.score(outputs)

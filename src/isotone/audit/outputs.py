@@ -55,7 +55,7 @@ def draw_both(
     if one is None or other is None:
         return _labelled(first, second)
     if one.shape[1] != other.shape[1]:
-        raise InputError("The two sides have outputs of different lengths: that alone tells them apart.")
+        raise InputError("The two sides have outputs of different lengths, which alone distinguishes them.")
     return Sides(*_as_floats(one, other))
 
 

@@ -161,8 +161,8 @@ def cycle_error(names: Sequence[Hashable]) -> OrderError:
     shown = [repr(name) for name in names]
     if len(shown) > 12:
         shown[6:-5] = [f"… {len(shown) - 11} more …"]
-    circle = " ≤ ".join([*shown, shown[0]])
+    cycle = " ≤ ".join([*shown, shown[0]])
     return OrderError(
-        f"These relations go round in a circle: {circle}. In an order they would be one element: "
+        f"These relations form a cycle: {cycle}. In an order its elements would be equal: "
         "drop one of these relations, or merge the elements."
     )

@@ -32,7 +32,7 @@ class Poset:
     ``Poset(elements, relations)``: ``elements`` are distinct hashable names (at least one), ``relations``
     pairs ``(lower, upper)``, read "a yes to lower implies a yes to upper". Relations may repeat, may leave
     out what follows by transitivity, and may relate a name to itself, which says nothing and is ignored;
-    they must not go round in a circle.
+    they must not form a cycle.
 
     A poset is immutable. Two are equal when they have the same set of elements and the same order on it,
     however they were described. The *sequence* of the elements, which gives every array its meaning, is

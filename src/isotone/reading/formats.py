@@ -80,8 +80,8 @@ def _read_json_lines(connection: Any, files: list[str], names: list[str]) -> Any
 
     Brackets and commas around it, as in an array, are left out.
 
-    The keys of a line are contents: a column that no line has is missing everywhere, and nobody is told. Nested
-    values are missing.
+    The keys of a line are contents, so a column that no line has is missing everywhere, without a message.
+    Nested values are missing.
     """
     lines = connection.read_csv(
         for_engine(files),

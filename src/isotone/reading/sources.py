@@ -67,7 +67,7 @@ def open_source(data: Any, columns: Sequence[str]) -> Frame:
         raise InputError("A column cannot be called '' or '*': engines take that for all columns. Rename it.")
     if len({name.lower() for name in chosen}) < len(chosen):
         raise InputError(
-            "Two of the columns differ in capitals only, which engines do not tell apart. Rename one."
+            "Two of the columns differ in upper and lower case only, which engines do not distinguish. Rename one."
         )
     if isinstance(data, Declared):
         wanted = list(dict.fromkeys([*chosen, *data.types]))

@@ -126,7 +126,7 @@ def test_a_long_cycle_is_abridged():
             lambda: Poset.from_matrix([[1, 1, 0], [0, 1, 1], [0, 0, 1]], "abc"),
             "'a' ≤ 'b' ≤ 'c', but 'a' ≤ 'c' is missing",
         ),
-        (lambda: Poset.from_matrix([[1, 1, 0], [0, 1, 1], [1, 0, 1]]), "not transitive|in a circle"),
+        (lambda: Poset.from_matrix([[1, 1, 0], [0, 1, 1], [1, 0, 1]]), "not transitive|form a cycle"),
         (lambda: Poset.disjoint_union(Poset.chain("ab"), Poset.chain("bc")), r"'b'.*rename\(\)"),
         (lambda: Poset.series(Poset.chain("ab"), Poset.chain("bc")), r"'b'.*rename\(\)"),
         (lambda: Poset.chain("ab").rename({"a": "b"}), "'b' is given twice"),

@@ -103,7 +103,7 @@ def test_relations_are_refused_exactly_when_they_go_round(given_relations):
     n, pairs = given_relations
     leq = warshall(n, pairs)
     if (leq & leq.T).sum() > n:
-        with pytest.raises(OrderError, match="in a circle") as caught:
+        with pytest.raises(OrderError, match="form a cycle") as caught:
             Poset(range(n), pairs)
         circle = str(caught.value).split(": ")[1].split(". ")[0].split(" ≤ ")
         assert circle[0] == circle[-1]

@@ -4,8 +4,8 @@ Which counts, how many categories each, and the evidence.
 
 The model (docs/theory/tables-whole.md, section 4): ``d`` of the ``n`` counts occur, any ``d`` equally likely,
 and the categories are spread over them uniformly. Counts that do not occur are empty exactly, which no smooth
-model can say. The support is found by backward elimination: fit, drop the counts that the views speak for
-least, fit again; the most plausible support on the way is kept.
+model can say. The support is found by backward elimination: fit, drop the counts with
+the least evidence, fit again. The most plausible support on the way is kept.
 """
 
 from __future__ import annotations

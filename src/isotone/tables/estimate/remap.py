@@ -1,10 +1,10 @@
 """Noisy counts to published counts, by thresholds on the whole table.
 
-``η`` categories on each count are believed in, with an error; each noisy count has a posterior besides. For
+``η`` categories on each count are estimated, with an error. Each noisy count has a posterior besides. For
 every threshold ``t`` one number decides: how many categories, the smallest noisy counts first, are published
 as at most ``t``. It minimises expected count error plus ``price`` times expected distribution error
 (docs/theory/tables-whole.md, section 5). A price of infinity is rank matching: the published table then has
-the believed histogram exactly, up to rounding.
+the estimated histogram exactly, up to rounding.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def thresholds(
 ) -> NDArray[np.int64]:
     """How many categories to publish as at most ``t``, for ``t = 0..n-2``.
 
-    ``observed`` is the histogram of the noisy counts, ``histogram`` the one believed in; the standard error
+    ``observed`` is the histogram of the noisy counts, ``histogram`` the estimated one. The standard error
     of its cumulative sums is ``deviation``, and counts carry clamped geometric noise of ``epsilon`` per step.
 
     >>> thresholds(np.array([3, 1, 2]), np.array([2.0, 3.0, 1.0]), np.zeros(2), 1.0, math.inf)
