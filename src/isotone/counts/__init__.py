@@ -1,4 +1,7 @@
-"""Counts of yes/no answers over a partial order: mechanisms, their errors, and the plan that picks one."""
+"""Counts of yes/no answers over a partial order.
+
+Mechanisms, their errors, and the plan that picks one.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Plans: mechanisms compared without data, and how a comparison is shown."""
+"""Compare mechanisms without data, and show the comparison."""

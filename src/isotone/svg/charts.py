@@ -1,4 +1,7 @@
-"""Charts as SVG text: bars with intervals, a distribution and a curve."""
+"""Charts as SVG text.
+
+Bars with intervals, a distribution and a curve.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +70,10 @@ def bars(
 def distribution(
     edges: Sequence[float], shares: Sequence[float], line: Sequence[float], names: tuple[str, str]
 ) -> str:
-    """Bars between the edges and a stair line over them; ``names`` tell the two apart."""
+    """Bars between the edges and a stair line over them.
+
+    ``names`` label the two.
+    """
     left = 66.0
     across = _Axis(*_limits(edges[0], edges[-1]), left, _WIDTH - _RIGHT)
     up = _Axis(*_limits(0.0, 1.05 * max([*shares, *line], default=1.0)), _HEIGHT - _BOTTOM, _TOP)
@@ -112,7 +118,7 @@ def _limits(low: float, high: float) -> tuple[float, float]:
 
 
 def _below(across: _Axis, y: float, top: float, label: str, grid: bool = True) -> Iterator[str]:
-    """The horizontal axis: ticks, numbers and what they are."""
+    """The horizontal axis, with ticks, numbers and what they are."""
     marks = ticks(across.low, across.high)
     yield _line([(across.start, y), (across.end, y)], 1, "currentColor", 0.6)
     for mark, shown in zip(marks, _labels(marks), strict=True):

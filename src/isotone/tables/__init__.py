@@ -1,4 +1,7 @@
-"""Tables of counts that keep their distribution: privatisers, count mechanisms, plans."""
+"""Tables of counts that keep their distribution.
+
+Privatisers, count mechanisms and plans.
+"""
 
 from __future__ import annotations
 

@@ -19,7 +19,9 @@ them intervals of 95 % held for 12 % to 86 % of tables of 2 to 20 categories; wi
 
 @dataclass(frozen=True, eq=False)
 class PublishedTable:
-    """What a two-stage release gives: every part is private, so all of it may be published.
+    """The result of a two-stage release.
+
+    Every part is private, so all of it may be published.
 
     ``values``: one count for each category. ``noisy_counts`` and ``noisy_cumulative``: the two noisy
     measurements everything was computed from. ``probabilities``: the distribution of true counts believed in.
@@ -62,7 +64,10 @@ class PublishedTable:
         return np.sqrt(np.maximum(square[where] - 2 * self.values * mean[where] + self.values**2.0, 0.0))
 
     def _prior(self) -> NDArray[np.float64]:
-        """``probabilities``, doubted as if it had been seen in ``_DOUBT`` categories fewer: a few say little about others."""
+        """``probabilities``, as if seen in ``_DOUBT`` categories fewer.
+
+        A few categories say little about others.
+        """
         size = len(self.noisy_counts)
         return (size * self.probabilities + _DOUBT / (self.upper + 1)) / (size + _DOUBT)
 

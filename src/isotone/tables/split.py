@@ -64,5 +64,8 @@ WHOLE_TABLE = Rule(0.05, 0.45, 2.0)
 
 
 def checked_split(split: Number, name: str = "split") -> Fraction:
-    """``split`` as a share strictly between 0 and 1: every stage needs a part of epsilon."""
+    """``split`` as a share strictly between 0 and 1.
+
+    Every stage needs a part of epsilon.
+    """
     return share(split, name)

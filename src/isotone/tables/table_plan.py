@@ -1,4 +1,7 @@
-"""Plan a table before any data is read: both errors of every mechanism, for a guessed shape or a public prior."""
+"""Plan a table before any data is read.
+
+Both errors of every mechanism, for a guessed shape or a public prior.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,9 @@ Planned = TableRow
 
 @dataclass(frozen=True, eq=False)
 class TradeOff:
-    """Count error against distribution error along the price of the second: closed form, row by row.
+    """Count error against distribution error along the price of the second.
+
+    In closed form, row by row.
 
     Entry ``i`` belongs to the mechanism with the least ``count error + price[i]·W1`` among all ε-DP matrices
     (docs/theory/tables.md, section 4): price 0 is the least count error, a large price the fixed point.
@@ -74,7 +79,9 @@ class TradeOff:
 
 @dataclass(frozen=True, eq=False)
 class TablePlan(Plan[TableRow]):
-    """Mechanisms for a table, best first: by the product of count error and distribution error.
+    """Mechanisms for a table, best first.
+
+    They are sorted by the product of count error and distribution error.
 
     Printed it is a table, in a terminal as in a notebook; ``best`` is ready to release.
     """

@@ -1,4 +1,7 @@
-"""Tables of counts as they enter a mechanism: whole numbers, at least 0, top-coded at a public bound."""
+"""Check and top-code tables of counts.
+
+Whole numbers, at least 0, clipped to a public bound.
+"""
 
 from __future__ import annotations
 

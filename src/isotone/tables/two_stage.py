@@ -1,4 +1,7 @@
-"""Both stages in one mechanism: a private distribution of counts, then private counts that have it."""
+"""The two-stage mechanism for tables.
+
+A private distribution of counts, then private counts that have it.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,10 @@ _LONG = 16  # … unless counts range so far that row by row, with a distributio
 
 @dataclass(frozen=True)
 class Stages:
-    """How ε is spent on a table: on its upper bound, its distribution and its counts, and by which remap."""
+    """How ε is spent on a table.
+
+    On its upper bound, its distribution and its counts, and by which remap.
+    """
 
     bound: Fraction
     distribution: Fraction
@@ -126,7 +132,9 @@ class TwoStageMechanism:
         return self.unit.pure(self.epsilon)
 
     def stages(self, size: int) -> Stages:
-        """How ε is spent on a table of ``size`` categories: a function of public numbers.
+        """How ε is spent on a table of ``size`` categories.
+
+        It is a function of public numbers.
 
         >>> TwoStageMechanism(upper=9, epsilon=1, split="0.25").stages(100)
         Stages(bound=Fraction(0, 1), distribution=Fraction(1, 4), counts=Fraction(3, 4), remap='auto')
@@ -156,11 +164,17 @@ class TwoStageMechanism:
         return self.release_in_full(counts).values
 
     def release_in_full(self, counts: Counts) -> PublishedTable:
-        """The same release with all its private parts: intervals, distribution, noisy measurements."""
+        """Release a table with all its private parts.
+
+        Intervals, distribution and noisy measurements.
+        """
         return self.run(top_coded(counts, self.upper), ExactDraws())
 
     def simulate(self, counts: Counts, rng: np.random.Generator) -> Simulated:
-        """The published counts of a seeded run, for experiments: not private."""
+        """Simulate the published counts of a seeded run.
+
+        They are not private and serve experiments only.
+        """
         table = top_coded(np.asarray(counts), self.upper)
         return Simulated.wrap(self.run(table, SeededDraws(rng)).values)
 
@@ -185,7 +199,10 @@ class TwoStageMechanism:
 
 @dataclass(frozen=True, eq=False)
 class _Measured:
-    """The two private measurements of a table; everything made from them is post-processing."""
+    """The two private measurements of a table.
+
+    Everything made from them is post-processing.
+    """
 
     first: Distribution
     noisy: NDArray[np.int64]

@@ -75,12 +75,17 @@ class DifferenceBodyMechanism(PosetMechanism):
 
     @property
     def rate(self) -> Fraction:
-        """The rate of the exponential steps: epsilon over the number of records of a unit."""
+        """The rate of the exponential steps.
+
+        Epsilon over the number of records of a unit.
+        """
         # the old records and the new ones of a unit have norm at most 1 together, one by one: section 2
         return self.epsilon / self.sensitivity.records
 
     def norm(self, y: ArrayLike) -> NDArray[np.float64]:
-        """The norm of ``y`` (of each row): 1 at most for a record, and for one in place of another.
+        """The norm of ``y`` (of each row).
+
+        It is 1 at most for a record, and for one in place of another.
 
         That of the relaxed order if the method is ``relaxed``.
         """
@@ -95,11 +100,14 @@ class DifferenceBodyMechanism(PosetMechanism):
 
     @property
     def has_total(self) -> bool:
-        """The number of records is not covered: it is public, or an element above all others."""
+        """Whether the number of records is covered, which it is not.
+
+        It is public, or an element above all others.
+        """
         return False
 
     def release_with_total(self, counts: Counts, records: int) -> NoReturn:
-        """Refused: this noise does not cover the number of records."""
+        """Raise an error, since this noise does not cover the number of records."""
         raise InputError(
             "DifferenceBodyMechanism releases no total. Publish the number of records if it is public, or add "
             "an element above all others to the order and count all records there."

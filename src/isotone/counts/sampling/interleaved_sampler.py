@@ -39,11 +39,16 @@ class InterleavedSampler(Sampler):
 
     @property
     def log_count(self) -> float:
-        """The logarithm of the number of pairs; estimated if the method is ``rejection``."""
+        """The logarithm of the number of pairs.
+
+        Estimated if the method is ``rejection``.
+        """
         return super().log_count + math.lgamma(len(self.order) + 1)
 
     def draw_spans(self) -> tuple[Ints, Ints]:
-        """One draw, from cryptographic bits: for each element the places of its two ends among all steps.
+        """Draw once from cryptographic bits.
+
+        For each element the places of its two ends among all steps.
 
         The noise on the element is the sum of the steps up to the first end, minus that up to the second.
         """
@@ -106,12 +111,15 @@ class InterleavedSampler(Sampler):
 
     @cached_property
     def total_square(self) -> float:
-        """Refused: this noise does not cover the number of records."""
+        """Raise an error, since this noise does not cover the number of records."""
         raise InputError("This noise does not cover the number of records.")
 
 
 def _spans(P: Poset, orders: Orders, sizes: Ints, slots: Ints) -> tuple[Ints, Ints]:
-    """The two ends of each element's steps; a row of ``slots`` has those of side A first, ascending."""
+    """The two ends of each element's steps.
+
+    A row of ``slots`` has those of side A first, ascending.
+    """
     plus, minus = places(P, orders, sizes)
     starts = np.concatenate((np.zeros((len(slots), 1), np.int64), slots), axis=1)
     upper = np.take_along_axis(starts, plus, axis=1)
@@ -125,7 +133,10 @@ _recent: Recent[InterleavedSampler] = Recent(4)
 def interleaved_sampler(
     P: Poset, relaxation: Relaxation | None = None, progress: Progress = no_progress
 ) -> InterleavedSampler:
-    """The sampler of ``P``; the last few are kept. It shares tables and relaxation with :func:`sampler`."""
+    """The sampler of ``P``.
+
+    The last few are kept. It shares tables and relaxation with :func:`sampler`.
+    """
     return _recent.get((P.elements, P.covers, relaxation), lambda: _build(P, relaxation, progress))
 
 
