@@ -76,10 +76,10 @@ def coupling_law(region: CoupledRegion, weights: Any, rate: Fraction) -> tuple[l
 class SolvedRegion(CoupledRegion):
     """A coupled region whose cut is one choice with the solved law, so that mechanisms can be walked through."""
 
-    def cut(self, weights: Any, rate: Fraction, choices: Any) -> Cut:
+    def cut(self, weights: Any, rate: Fraction, draws: Any) -> Cut:
         """Choose an ideal."""
         ideals, shares = coupling_law(self, weights, rate)
-        inside = ideals[choices.decide([math.log(share) for share in shares])]
+        inside = ideals[draws.decide([math.log(share) for share in shares])]
         return Cut(self._part(inside), self._part(~inside))
 
     def _part(self, inside: Any) -> SolvedRegion | None:

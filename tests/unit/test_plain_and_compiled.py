@@ -164,7 +164,8 @@ def test_curves_and_orders_of_few_elements(both_ways: Counter[str]) -> None:
     curve: dict[str, Any] = {"bounds": (0, 9), "y_range": (0, 1), "x_grid": 10, "public_n": 40}
     xs, ys = list(range(10)) * 4, [k / 39 for k in range(40)]
     for more in ({"method": "baseline"}, {"shape": "convex"}, {"shape": ("linear", 2, 3), "x_grid": 7}):
-        PrivateIsotonicRegression(1, **{**curve, **more, "value_levels": 4}).fit(xs, ys)
+        options: dict[str, Any] = {**curve, **more, "value_levels": 4}
+        PrivateIsotonicRegression(1, **options).fit(xs, ys)
     PrivateIsotonicRegression(300, **curve, loss="absolute").fit(xs, ys)
     names = ["a", "b", "c", "d"] * 10
     cells, cubes = [(k % 2, k % 3) for k in range(40)], [(k % 2, k % 3, k % 2) for k in range(40)]

@@ -253,8 +253,8 @@ def test_stopping_at_empty_parts_would_leak() -> None:
 
     @dataclass(frozen=True)
     class Stopping(TreeMechanism):
-        def draw(self, records: Records, choices: Any) -> Curve:
-            curve = super().draw(records, choices)
+        def draw(self, records: Records, draws: Any) -> Curve:
+            curve = super().draw(records, draws)
             occupied = np.unique(np.searchsorted(curve.knots, records.cells, side="right") - 1)
             return Curve(curve.knots[occupied], curve.values[occupied], self.points)
 

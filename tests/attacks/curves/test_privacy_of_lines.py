@@ -79,7 +79,7 @@ class Fixed:
 
 
 def asked(mechanism: DrawnValues, values: Any, rows: Weighted) -> Asked:
-    choices = Fixed(values)
+    choices: Any = Fixed(values)
     mechanism.draw(records_of([row for row, _ in rows], [weight for _, weight in rows]), choices)
     return choices.asked
 
