@@ -138,6 +138,8 @@ class BoundedPosetMechanism(PosetMechanism):
             draws, weight, squared = draws + len(y), weight + kept.sum(), squared + np.sum(kept**2)
             square = y**2
             sums += [kept @ square, kept**2 @ square, kept**2 @ square**2]
+        if weight == 0.0:  # not one draw was kept: plans leave such a mechanism out
+            return 0.0, Error(np.full(n, np.inf), "simulated", np.full(n, np.inf))
         mean = sums[0] / weight
         spread = sums[2] - 2 * mean * sums[1] + mean**2 * squared
         return float(weight / draws), Error(mean, "simulated", np.sqrt(np.maximum(spread, 0.0)) / weight)
