@@ -93,7 +93,7 @@ def test_norms_and_projections(both_ways: Counter[str]) -> None:
     cone(FOREST, y[0])
     consistent(FOREST, y[0])
     project_covariance(FOREST, y[0], np.diag(np.arange(1.0, 9.0)))
-    assert {"norms", "parts", "dual_active_set", "merge_up_the_forest"} <= set(both_ways)
+    assert {"maxima", "parts", "dual_active_set", "merge_up_the_forest"} <= set(both_ways)
 
 
 def test_noise_from_the_same_words(both_ways: Counter[str]) -> None:

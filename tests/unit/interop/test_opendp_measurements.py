@@ -37,6 +37,7 @@ PURE, CONCENTRATED, APPROXIMATE = (
 COUNTS = [
     (counts.PosetMechanism(P, "1/2"), PURE, 0.5, 1.5),
     (counts.BoundedPosetMechanism(P, "1/2", max_size=2), PURE, 0.5, 1.5),
+    (counts.DifferenceBodyMechanism(P, "1/2", neighbours="add-remove"), PURE, 0.5, 1.5),
     (counts.LInfinityMechanism(P, "1/2"), PURE, 0.5, 1.5),
     (counts.LaplaceMechanism(P, "1/2", max_size=1), PURE, 0.5, 1.5),
     (counts.DiscreteLaplaceMechanism(P, "1/2"), PURE, 0.5, 1.5),

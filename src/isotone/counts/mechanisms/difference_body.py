@@ -48,8 +48,8 @@ class DifferenceBodyMechanism(PosetMechanism):
     >>> m = DifferenceBodyMechanism(P, epsilon=1)
     >>> m.release([120, 80, 33]).shape
     (3,)
-    >>> m.norm([0, 1, -1])
-    array(1.)
+    >>> float(m.norm([0, 1, -1]))
+    1.0
     """
 
     sampler: InterleavedSampler = field(repr=False, compare=False)

@@ -54,8 +54,8 @@ class PosetMechanism(AdditiveMechanism):
     >>> m = PosetMechanism(P, epsilon=1)
     >>> m.release([120, 80, 33]).shape
     (3,)
-    >>> m.norm([1, 1, 0])
-    array(1.)
+    >>> float(m.norm([1, 1, 0]))
+    1.0
     """
 
     sampler: Sampler = field(repr=False, compare=False)
