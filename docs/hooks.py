@@ -1,8 +1,9 @@
-"""What the site does to its pages: folders in the navigation, links from docstrings to the theory, where pages come from."""
+"""What the site does to its pages: folders in the navigation, links from docstrings to the theory, typeset mathematics."""
 
 from __future__ import annotations
 
 import re
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,9 @@ from typing import Any
 from markdown.extensions.toc import slugify
 
 DOCS = Path(__file__).resolve().parent
+sys.path.insert(0, str(DOCS))
+
+from mathematics import typeset  # noqa: E402
 
 _SECTION = re.compile(r"docs/theory/(?P<page>[a-z-]+)\.md(?:, sections? (?P<number>\d+))?")
 
@@ -22,7 +26,9 @@ def on_config(config: Any) -> Any:
 
 
 def on_page_content(html: str, page: Any, **_: Any) -> str:
-    """Make mentions of the theory in docstrings into links."""
+    """Typeset the mathematics of the theory, and make mentions of the theory in docstrings into links."""
+    if page.file.src_uri.startswith("theory/"):
+        return typeset(html)
     if not page.file.src_uri.startswith("reference/"):
         return html
     return _SECTION.sub(_theory_link, html)
