@@ -153,3 +153,25 @@ def test_a_context_may_lack_only_the_budget():
 def test_registering_twice_does_no_harm():
     bridge.register()
     bridge.register()
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        (counts.PosetMechanism, {}),
+        (counts.OrderGaussianMechanism, {}),
+        (counts.OrderGaussianMechanism, {"delta": "1/1024"}),
+    ],
+)
+def test_counts_are_released_with_the_budget_that_the_map_tells(kind, options, monkeypatch):
+    used: list[Any] = []
+
+    def release(self, values):
+        used.append(self.guarantee)
+        return np.zeros(3, np.int64)
+
+    monkeypatch.setattr(kind, "release", release)
+    made = bridge.make_isotone_counts(*SPACE, P, 0.375, mechanism=kind.__name__, **options)
+    made(table())
+    told = made.map(1)[0] if options else made.map(1)
+    assert [promise.rho or promise.epsilon for promise in used] == [told] == [0.375]

@@ -252,6 +252,23 @@ def test_regressions_bound_each_unit_whatever_the_order_of_its_rows():
         made(table)
 
 
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        PrivateIsotonicRegression(1000, (0, 10), (0, 1), contributions=2),
+        PrivatePosetRegression(Poset.chain(["5"]), 1000, (0, 1), contributions=2),
+    ],
+)
+def test_a_unit_with_many_rows_does_not_outweigh_the_others(estimator):
+    """One person says 1 in 400 rows, forty say 0 once: two rows of the first count."""
+    people = pd.DataFrame(
+        {"person": [*map(str, range(40)), *["loud"] * 400], "x": 5, "y": [0] * 40 + [1] * 400}
+    )
+    distance = dp.symmetric_id_distance("person")
+    made = bridge.make_curve(bridge.table_domain(), distance, estimator, x="x", y="y")
+    assert made(people).predict([5] if isinstance(estimator, PrivateIsotonicRegression) else ["5"])[0] < 0.5
+
+
 def test_replaced_records_have_their_own_metric():
     replaced = counts.PosetMechanism(P, 1, neighbours="replace")
     made = bridge.make_counts(bridge.table_domain(), dp.change_one_distance(), replaced)

@@ -58,7 +58,10 @@ def test_closure_covers_and_linear_extension_of_every_labelled_order(n):
         assert Poset(range(n), sorted(covers)) == P
 
 
-@pytest.mark.parametrize("P", SMALL, ids=repr)
+LOW_COVER_LAST = Poset(range(4), [(0, 1), (1, 3), (2, 3)])  # 2 is below 3 and minimal, and comes after 1
+
+
+@pytest.mark.parametrize("P", [*SMALL, LOW_COVER_LAST], ids=repr)
 def test_height_width_levels_and_ends(P):
     n = len(P)
     chains = [s for s in subsets(n) if all(P.leq(a, b) or P.leq(b, a) for a, b in combinations(s, 2))]

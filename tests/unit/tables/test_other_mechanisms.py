@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -10,6 +12,7 @@ from tests.support.tables_exact import shapes, solve
 from isotone.errors import InputError
 from isotone.mechanism import Mechanism
 from isotone.noise import Simulated
+from isotone.privacy.unit import Unit
 from isotone.tables import (
     CountMechanism,
     discrete_gaussian,
@@ -18,9 +21,16 @@ from isotone.tables import (
     truncated_geometric,
     unfixed_optimum,
 )
+from isotone.tables.matrices.coupling import UNIT, Remap
+from isotone.tables.matrices.factored import FactoredMechanism
 from isotone.tables.matrices.losses import is_concentrating, is_convex, is_monge, loss_matrix
 
 Z = np.random.default_rng(1).dirichlet(np.ones(7))
+BLURRED = Remap(  # every row may go to either of two columns, so the loss is below epsilon
+    np.arange(0, 15, 2),
+    np.tile([1, 5], 7),
+    np.column_stack([np.linspace(0.9, 0.2, 7) * UNIT, np.full(7, float(UNIT))]).astype(np.int64).ravel(),
+)
 
 ALL: dict[str, CountMechanism] = {
     "closed form": fixed_point(Z, 1),
@@ -31,6 +41,7 @@ ALL: dict[str, CountMechanism] = {
     "geometric": truncated_geometric(7, 1),
     "staircase": staircase(7, 1),
     "Gaussian": discrete_gaussian(7, 1, "1e-3"),
+    "blurred": FactoredMechanism(7, Fraction(1), Unit(), False, remap=BLURRED),
 }
 
 
@@ -142,6 +153,12 @@ def test_the_columns_of_the_unfixed_optimum_are_posterior_medians() -> None:
             j = int(t.remap.columns[k])
             assert below[j] >= 0.5 - 1e-9
             assert j == 0 or below[j - 1] <= 0.5 + 1e-9
+
+
+def test_the_unfixed_optimum_is_that_of_epsilon_per_step() -> None:
+    shared = unfixed_optimum(Z, 6, contributions=3, neighbours="replace").remap.columns.tolist()
+    assert shared == unfixed_optimum(Z, 1).remap.columns.tolist()
+    assert shared != unfixed_optimum(Z, 6).remap.columns.tolist()
 
 
 def test_a_loss_that_geometric_noise_may_not_serve_is_refused() -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
 from isotone import noise
 from isotone.errors import InputError
+from isotone.privacy.calibration import sigma_squared
 from isotone.tables import Distribution, fixed_point, privatize_distribution, simulate_distribution
 from isotone.tables.distribution.haar import Haar
 from isotone.tables.distribution.hierarchy import Hierarchy
@@ -105,6 +107,21 @@ def test_the_noise_has_the_rate_that_the_unit_and_the_sensitivity_ask_for(
     privatize_distribution([1, 2, 3], 40, "0.6", method, contributions=3, neighbours="replace")
     movement = {"cumulative": 1, "cyclic-laplace": 1, "laplace": 2, "privelet": 12, "hierarchical": 4}[method]
     assert rates == [Fraction("0.6") / movement, Fraction("0.6") / movement / 6]
+
+
+@pytest.mark.parametrize("unit", [{}, {"contributions": 3}, {"contributions": 3, "neighbours": "replace"}])
+def test_the_variance_is_that_of_all_steps_in_one_direction(unit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three countings of one person may all move one count: the distance is 3, and 6 for a person replaced."""
+    asked: list[Fraction] = []
+
+    def draw(variance: Fraction, size: int) -> np.ndarray:
+        asked.append(variance)
+        return np.zeros(size, np.int64)
+
+    monkeypatch.setattr(noise, "rounded_gaussians", draw)
+    privatize_distribution([1, 2, 3], 40, "0.6", "cyclic-gaussian", delta="1e-6", **unit)
+    steps = unit.get("contributions", 1) * (2 if "neighbours" in unit else 1)
+    assert asked == [sigma_squared(Fraction("0.6"), Fraction("1e-6"), steps**2)]
 
 
 @pytest.mark.parametrize("post", ["isotonic", "clip"])
