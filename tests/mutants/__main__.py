@@ -2,10 +2,13 @@
 
 Run by ``make mutants``. Each worker has a copy of the repository, in which it plants a fault, runs the tests that
 must catch it, and takes the fault out again. First the tests run without a fault: one that fails anyway catches
-nothing. A fault is caught when a test fails. It is a development tool, not a part of the tests.
+nothing. It is a development tool, not a part of the tests.
 
     python -m tests.mutants              all of them
     python -m tests.mutants ledger noise-3   some tables, some faults
+
+The exit code is 0 if every fault is caught or explained, 1 if a hole is left, and 2 if the list does not fit the code or
+a test fails without a fault.
 """
 
 from __future__ import annotations
@@ -14,35 +17,20 @@ import argparse
 import importlib
 import multiprocessing
 import os
-import shutil
-import signal
 import sys
 import tempfile
 import time
-import traceback
-import zlib
-from collections.abc import Iterable
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
+from typing import TypeVar
 
-import pytest
+from tests.mutants.faults import Fault, misplaced, read_faults
+from tests.mutants.trial import LIBRARIES, Trial, make_copy, plant, run_tests
 
-from tests.mutants.faults import ROOT, Fault, misplaced, read_faults
-
-PARTS = (
-    "src",
-    "tests",
-    "docs",
-    "examples",
-    "experiments",
-    "benchmarks",
-    "data",
-    "pyproject.toml",
-    "README.md",
-)
-LOADED_ONCE = ("hypothesis", "scipy.optimize", "scipy.stats")  # by all tests: forks have them
 SECONDS = 600  # for one fault: on a busy machine a slow test is no caught fault
-FAILED, PASSED, HUNG, BROKEN = 1, 0, -1, 99
+
+Item = TypeVar("Item", Fault, tuple[str, ...])
 
 
 def main() -> int:
@@ -52,9 +40,6 @@ def main() -> int:
     )
     parser.add_argument("names", nargs="*", help="tables (ledger) or faults (ledger-3); all if none is named")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument(
-        "--no-baseline", action="store_true", help="do not first run the tests without a fault"
-    )
     options = parser.parse_args()
     names = set(options.names)
     faults = [f for f in read_faults() if not names or f.name in names or f.name.rpartition("-")[0] in names]
@@ -62,123 +47,92 @@ def main() -> int:
     if wrong or not faults:
         print("\n".join(wrong) or "No fault has such a name.")
         return 2
-    for library in LOADED_ONCE:
+    for library in LIBRARIES:
         importlib.import_module(library)
-    with tempfile.TemporaryDirectory(prefix="isotone-mutants-") as folder:
-        if not options.no_baseline:
-            _make_copy(folder)
-            code, text = _run(_copy, sorted({test for fault in faults for test in fault.tests}), 3600)
-            if code != PASSED:
-                print(f"The tests must pass without a fault first:\n{text}")
-                return 2
-        forks = multiprocessing.get_context("fork")
-        with ProcessPoolExecutor(options.workers, forks, _make_copy, (folder,)) as pool:
-            verdicts = list(pool.map(_verdict, faults))
-    return _report(faults, verdicts)
+    began, forks = time.monotonic(), multiprocessing.get_context("fork")
+    with (
+        tempfile.TemporaryDirectory(prefix="isotone-mutants-") as folder,
+        ProcessPoolExecutor(options.workers, forks, _enter, (folder,)) as pool,
+    ):
+        clean = _each(pool, _without_fault, _by_file(faults))
+        if any(trial.outcome != "passed" for trial in clean):
+            print("These tests must pass without a fault first.")
+            return 2
+        trials = _each(pool, _with_fault, faults)
+    holes = _report(faults, trials)
+    cpu = sum(trial.cpu for trial in clean + trials) / 60
+    print(f"{cpu:.1f} minutes of processor time, {(time.monotonic() - began) / 60:.1f} minutes by the clock.")
+    return 1 if holes else 0
 
 
-_copy = ROOT
+_copy = Path()
 """The copy of this worker."""
 
 
-def _make_copy(folder: str) -> None:
+def _enter(folder: str) -> None:
     global _copy
     _copy = Path(folder) / str(os.getpid())
-    for part in PARTS:
-        source = ROOT / part
-        if source.is_dir():
-            shutil.copytree(source, _copy / part, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(source, _copy / part)
+    make_copy(_copy)
 
 
-def _verdict(fault: Fault) -> str:
-    """Plant the fault in the copy and run its tests: caught, survived, or what went wrong."""
-    path = _copy / "src" / "isotone" / fault.module
-    text, times = path.read_text(encoding="utf-8"), path.stat()
-    began = time.monotonic()
-    try:
-        path.write_text(fault.planted(text), encoding="utf-8")
-        # kept bytecode is told from the text by size and time: every fault gets a time of its own
-        moment = times.st_mtime + 1 + zlib.crc32(fault.name.encode()) % 10**6
-        os.utime(path, (moment, moment))
-        code, said = _run(_copy, fault.tests, SECONDS)
-    finally:
-        path.write_text(text, encoding="utf-8")
-        os.utime(path, (times.st_mtime, times.st_mtime))
-    words = {
-        FAILED: "caught",
-        HUNG: f"NO VERDICT: the tests did not end within {SECONDS} s",
-        PASSED: "SURVIVED",
-    }
-    verdict = words.get(code, f"ERROR {code}: {said}")
-    why = next((line for line in said.splitlines() if line.startswith("FAILED")), "")
-    print(f"{fault.name:14} {time.monotonic() - began:5.0f} s  {verdict}  {why[:150]}", flush=True)
-    return verdict
+def _without_fault(tests: tuple[str, ...]) -> Trial:
+    return run_tests(_copy, tests, 3600)
 
 
-def _run(copy: Path, tests: Iterable[str], seconds: float) -> tuple[int, str]:
-    """The exit code of the tests in a copy, and what they said last.
-
-    They run in a fork, which has the libraries loaded already: loading takes longer than most of these tests.
-    """
-    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:
-        child = os.fork()
-        if child == 0:
-            os._exit(_in_copy(copy, list(tests), said.fileno()))
-        end = time.monotonic() + seconds
-        while not (ended := os.waitpid(child, os.WNOHANG))[0]:
-            if time.monotonic() > end:
-                os.killpg(child, signal.SIGKILL)
-                os.waitpid(child, 0)
-                return HUNG, ""
-            time.sleep(0.05)
-        said.seek(0)
-        return os.waitstatus_to_exitcode(ended[1]), "\n".join(said.read().splitlines()[-15:])
+def _with_fault(fault: Fault) -> Trial:
+    with plant(fault, _copy):
+        return run_tests(_copy, fault.tests, SECONDS)
 
 
-def _in_copy(copy: Path, tests: list[str], output: int) -> int:
-    """Run the tests, in a group of processes of its own: what they start ends with them."""
-    code = BROKEN
-    try:
-        os.setsid()
-        for stream in (1, 2):
-            os.dup2(output, stream)
-        os.chdir(copy)
-        os.environ |= {"PYTHONPATH": str(copy / "src"), "MPLBACKEND": "Agg"}
-        os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".cache" / "numba"))
-        sys.path[:] = [
-            str(copy),
-            str(copy / "src"),
-            *(p for p in sys.path if not p.startswith(str(ROOT / "src"))),
-        ]
-        for name in [name for name in sys.modules if name.partition(".")[0] in ("tests", "isotone")]:
-            del sys.modules[name]  # those of the copy are loaded
-        code = int(pytest.main(["-q", "-x", "-m", "not services", "-p", "no:xdist", *tests]))
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    return code
+def _by_file(faults: Iterable[Fault]) -> list[tuple[str, ...]]:
+    """The named tests, those of one file together."""
+    files: dict[str, set[str]] = {}
+    for test in {test for fault in faults for test in fault.tests}:
+        files.setdefault(test.partition("::")[0], set()).add(test)
+    return [(file,) if file in tests else tuple(sorted(tests)) for file, tests in sorted(files.items())]
 
 
-def _report(faults: list[Fault], verdicts: list[str]) -> int:
-    """Print what survives and what is explained; the exit code is 1 if a hole is left."""
-    holes = 0
-    for fault, verdict in zip(faults, verdicts, strict=True):
-        caught = verdict.startswith("caught")
-        if caught and fault.survives:
+def _each(pool: ProcessPoolExecutor, run: Callable[[Item], Trial], items: list[Item]) -> list[Trial]:
+    """Run every item and print each as it ends."""
+    waiting = {pool.submit(run, item): place for place, item in enumerate(items)}
+    trials: dict[int, Trial] = {}
+    for done in as_completed(waiting):
+        place, trial = waiting[done], done.result()
+        trials[place] = trial
+        item = items[place]
+        name = item.name if isinstance(item, Fault) else item[0].partition("::")[0]
+        word = _verdict(item, trial) if isinstance(item, Fault) else f"{trial.outcome} without a fault"
+        print(
+            f"[{len(trials)}/{len(items)}] {name:12} {trial.cpu:5.1f} s  {word}  {trial.why[:1000]}",
+            flush=True,
+        )
+    return [trials[place] for place in range(len(items))]
+
+
+def _verdict(fault: Fault, trial: Trial) -> str:
+    if trial.outcome == "failed":
+        return "caught, but explained" if fault.survives else "caught"
+    if trial.outcome == "passed":
+        return "survives as explained" if fault.survives else "SURVIVES"
+    return "ERROR"
+
+
+def _report(faults: list[Fault], trials: list[Trial]) -> int:
+    """Print all faults that are not caught; the number of holes among them."""
+    verdicts = [_verdict(fault, trial) for fault, trial in zip(faults, trials, strict=True)]
+    print()
+    for fault, trial, verdict in zip(faults, trials, verdicts, strict=True):
+        if verdict == "caught, but explained":
             print(f"{fault.name} is caught now: take its explanation out of the list.")
-        if fault.unrun:
-            print(f"{fault.name} was marked as never run: take the mark off.")
-        if not caught:
-            holes += not fault.survives
-            why = fault.survives or "NOT EXPLAINED"
-            print(f"{fault.name} {verdict}\n  {fault.module}: {fault.old!r} -> {fault.new!r}\n  {why}")
+        elif verdict != "caught":
+            told = fault.survives or trial.why or "No test that it names notices, and nothing explains why."
+            print(f"{fault.name} {verdict}\n  {fault.module}: {fault.old!r} -> {fault.new!r}\n  {told}")
+    holes = sum(verdict in ("SURVIVES", "ERROR") for verdict in verdicts)
     caught = sum(verdict.startswith("caught") for verdict in verdicts)
+    slowest = sorted(zip(trials, faults, strict=True), key=lambda pair: -pair[0].cpu)[:5]
+    print("Slowest: " + ", ".join(f"{fault.name} {trial.cpu:.0f} s" for trial, fault in slowest) + ".")
     print(f"{len(faults)} faults, {caught} caught, {len(faults) - caught - holes} explained, {holes} holes.")
-    return 1 if holes else 0
+    return holes
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ def event() -> Any:
 
 
 def _start(target: Callable[..., None], *args: Any) -> BaseProcess:
-    process = _processes.Process(target=target, args=args)
+    process = _processes.Process(target=target, args=args, daemon=True)  # a sleeper ends with the tests
     process.start()
     return process
 

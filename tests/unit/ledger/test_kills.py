@@ -106,10 +106,11 @@ def test_a_crowd_with_one_request_makes_one_charge_and_one_draw(place, tmp_path)
 
 def test_a_live_process_is_not_resumed_and_a_dead_one_is(place, tmp_path):
     ledger, marker = make(place), tmp_path / "drawn"
-    hold, wake = event(), event()
+    hold, wake, awake = event(), event(), event()
+    awake.set()
     sleeper = start_sleeper(place, "r", hold, wake, marker)
     assert hold.wait(60)
-    assert run(start_sleeper(place, "r", event(), wake, marker)) == BUSY
+    assert run(start_sleeper(place, "r", event(), awake, marker)) == BUSY  # were it not, it would draw
     assert [charge.state for charge in ledger.charges()] == ["charged"]
     waiter = start_attempt(place, "r", marker)
     sleeper.kill()

@@ -110,7 +110,9 @@ def test_the_noise_has_the_rate_that_the_unit_and_the_sensitivity_ask_for(
 
 
 @pytest.mark.parametrize("unit", [{}, {"contributions": 3}, {"contributions": 3, "neighbours": "replace"}])
-def test_the_variance_is_that_of_all_steps_in_one_direction(unit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_variance_is_that_of_all_steps_in_one_direction(
+    unit: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Three countings of one person may all move one count: the distance is 3, and 6 for a person replaced."""
     asked: list[Fraction] = []
 
