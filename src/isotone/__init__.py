@@ -1,4 +1,4 @@
-"""Differentially private statistics that respect order: counts, tables and curves.
+"""Differentially private counts, tables and curves that respect order.
 
 Describe the order, plan without data, release against a ledger, verify. See the README for a first example.
 """

@@ -51,7 +51,7 @@ class Kernel(Generic[P, R]):
     def __init__(
         self, function: Callable[P, R], options: dict[str, Any], steps: Callable[P, int] | None = None
     ) -> None:
-        """Keep the function as it is; ``options`` are numba's, and ``leaf``."""
+        """Keep the function as it is. ``options`` are numba's, and ``leaf``."""
         if not isinstance(function, FunctionType):
             raise TypeError(f"A kernel is made of a function, not of {function!r}.")
         self.function, self.options, self.steps = function, options, steps
@@ -121,7 +121,7 @@ def kernel(
 
 
 def cache_directory(of: Kernel[..., Any]) -> Path | None:
-    """Where the compiled code of a kernel is kept; None if there is no place to keep it."""
+    """Where the compiled code of a kernel is kept, or None if there is no such place."""
     for base in _bases():
         if os.access(base if base.exists() else base.parent, os.W_OK):
             return base / f"isotone-{of.name}-{of.fingerprint}"
@@ -189,7 +189,7 @@ def _code(code: CodeType) -> tuple[Any, ...]:
 
 
 def _constant(value: Any) -> Any:
-    """What a global means to compiled code: arrays and numbers by value, modules and functions by name."""
+    """What a global means to compiled code. Arrays and numbers count by value, modules and functions by name."""
     if isinstance(value, ModuleType) and value.__name__.startswith("isotone."):
         raise TypeError(f"A kernel must import what it uses of {value.__name__} by name, so that it is seen.")
     if isinstance(value, np.ndarray):

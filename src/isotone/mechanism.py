@@ -52,7 +52,7 @@ class HasGuarantee(Protocol):
 
 @runtime_checkable
 class Mechanism(HasGuarantee, Protocol[Statistic, Output]):
-    """What every mechanism can do: ``Statistic`` goes into a release, ``Output`` comes out."""
+    """What every mechanism can do. ``Statistic`` goes into a release, ``Output`` comes out."""
 
     def error(self) -> Any:
         """How far a release is from the truth, from the mechanism's own distribution, without data."""
@@ -63,7 +63,7 @@ class Mechanism(HasGuarantee, Protocol[Statistic, Output]):
         ...
 
     def simulate(self, what: Any, /, rng: np.random.Generator) -> Any:
-        """Float draws from a seeded generator, for planning only; their type is :class:`Simulated`.
+        """Float draws from a seeded generator, for planning only, of type :class:`Simulated`.
 
         ``what`` is the number of draws where the noise does not depend on the statistic, and a public statistic
         to try the mechanism on elsewhere.
@@ -91,7 +91,7 @@ class HasTotal(Protocol):
 
 @runtime_checkable
 class HasLogDensity(Protocol):
-    """A mechanism whose noise has an explicit density: its scale is all that a budget changes."""
+    """A mechanism whose noise has an explicit density. A budget changes its scale alone."""
 
     def log_density(self, output: Any, counts: Any = None) -> NDArray[np.float64]:
         """The log density of outputs given the statistic."""

@@ -1,4 +1,4 @@
-"""The command line: parse, call, print. Every command is a thin shell over a public function.
+"""The command line. Every command is a thin shell over a public function.
 
 On a terminal there are tables and progress bars; in a pipe, plain text. ``--json`` prints one JSON value.
 Exit codes: 0 done, 1 refused or failed with a sentence on stderr, 2 a mistake in the call itself.
@@ -32,7 +32,7 @@ app.add_typer(order_app, name="order")
 
 
 def main() -> None:
-    """Run the command line; an isotone error is a sentence on stderr and exit code 1, never a traceback."""
+    """Run the command line. An isotone error is a sentence on stderr and exit code 1, never a traceback."""
     try:
         app()
     except IsotoneError as error:

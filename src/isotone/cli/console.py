@@ -1,4 +1,4 @@
-"""What all commands share: the terminal, progress, and values as text or JSON."""
+"""The terminal, progress, and values as text or JSON, shared by all commands."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def show(value: Any, *, as_json: bool, quiet: bool, plain: Any) -> None:
 
 
 def printable(text: str) -> str:
-    """``text`` as this terminal can show it: Greek letters by name on an ASCII one, no control codes."""
+    """``text`` as this terminal can show it, with Greek letters by name on an ASCII one and no control codes."""
     text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     encoding = sys.stdout.encoding or "utf-8"
     try:

@@ -1,4 +1,4 @@
-"""Commands about releases: plan, release, verify, report, check and audit."""
+"""The commands plan, release, verify, report, check and audit."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def verify(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Check a release from its folder alone: files, seal, promise, errors and report.
+    """Check files, seal, promise, errors and report of a release from its folder alone.
 
     With --key also who signed it, with --ledger also that it was paid for.
     """
@@ -140,7 +140,7 @@ def report(folder: ReleaseFolder) -> None:
 
 
 def check(spec: SpecPath) -> None:
-    """Look at the contents of the data for oddities. For the steward's desk: not private, never to be published."""
+    """Look at the contents of the data for oddities. NOT PRIVATE, never to be published."""
     from isotone.release import check_spec, load_spec
 
     out.print(str(check_spec(load_spec(spec))), markup=False)

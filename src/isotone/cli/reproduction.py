@@ -82,7 +82,7 @@ def reproduce(
 
 
 def check_experiments(chosen: dict[str, Path]) -> None:
-    """Hold quick runs against what is stored; exit code 1 if a number is off."""
+    """Compare quick runs with what is stored, with exit code 1 if a number differs."""
     checks = load_experiment(experiments_folder() / "_check.py")
     off = 0
     for name, path in chosen.items():

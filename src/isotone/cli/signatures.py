@@ -1,4 +1,4 @@
-"""Commands about signatures: keygen and sign."""
+"""The commands keygen and sign."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which mechanisms apply to an order and a promise: the list that a plan compares.
+"""The mechanisms that apply to an order and a promise, for a plan to compare.
 
 A new mechanism that can release enters the comparison here, in one line. ℓ2 and other ℓp balls are not listed:
 they cannot release, and are never the best (docs/theory/baselines.md, section 3).
@@ -59,7 +59,7 @@ class Setting:
 
 
 def candidates(setting: Setting, promise: Guarantee) -> list[Build]:
-    """The mechanisms that apply, unsorted; each is built from a promise of the same kind as ``promise``."""
+    """The mechanisms that apply, unsorted, each built from a promise of the same kind as ``promise``."""
     P = setting.P
 
     def pure(kind: Callable[..., AdditiveMechanism], **other: Any) -> Build:

@@ -1,4 +1,4 @@
-"""The plan: every applicable mechanism with its error, best first. Nothing is read and nothing is spent."""
+"""The plan of counts, with every applicable mechanism and its error. Nothing is read and nothing is spent."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ class CountPlan(Plan[CountRow]):
 
     @property
     def advice(self) -> str:
-        """Which promise serves a steward whose number of records is public: add-remove, or replace at twice ε."""
+        """Compare add-remove with replace at twice ε, for a steward whose number of records is public."""
         from isotone.counts.public_number import advice
 
         return advice(self)
@@ -203,7 +203,7 @@ class CountPlan(Plan[CountRow]):
         return self._budget_for(error, confidence, simultaneous)
 
     def rho_for(self, error: float, confidence: float = 0.95, simultaneous: bool = True) -> float:
-        """The smallest rho at which some mechanism keeps within ``error``; see :meth:`epsilon_for`."""
+        """The smallest rho at which some mechanism keeps within ``error``, like :meth:`epsilon_for`."""
         if self.guarantee.kind != "zcdp":
             raise InputError("This plan spends epsilon: ask epsilon_for().")
         return self._budget_for(error, confidence, simultaneous)

@@ -1,4 +1,4 @@
-"""Which guarantee serves a steward whose number of records is public: adding or removing, or replacing.
+"""Compare both kinds of neighbours for a steward whose number of records is public.
 
 A release that is ε-DP when a unit is added or removed is 2ε-DP when one is replaced. So a promise of ε about
 replacing asks no more about a unit's answers than ε/2 about adding or removing, and needs less noise; but it
@@ -19,7 +19,7 @@ __all__ = ["advice"]
 
 
 def advice(plan: CountPlan) -> str:
-    """What a plan says about the other kind of neighbours; nothing where it compares no such mechanism."""
+    """What a plan says about the other kind of neighbours, empty where it compares no such mechanism."""
     if plan.guarantee.kind != "pure":
         return ""
     ordered = next((row.mechanism for row in plan.rows if type(row.mechanism) is PosetMechanism), None)

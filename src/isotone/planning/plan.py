@@ -1,4 +1,4 @@
-"""A plan: mechanisms with their errors, best first. Nothing is read and nothing is spent.
+"""A plan lists mechanisms with their errors, best first. Nothing is read and nothing is spent.
 
 Counts, tables and curves each have rows of their own, which say what their columns are. What a plan can do with rows is the
 same for all: it prints as a table in a terminal and in a notebook, draws itself, and turns into plain values.
@@ -21,7 +21,7 @@ __all__ = ["Column", "Plan", "Row"]
 
 @dataclass(frozen=True)
 class Column:
-    """One number of every row: the attribute that has it, its heading, and how it is written.
+    """One number of every row, with its attribute, its heading and its format.
 
     A column with a ``marker`` is drawn with it, as matplotlib calls markers.
     """
@@ -58,7 +58,7 @@ RowT = TypeVar("RowT", bound=Row, covariant=True)
 
 @dataclass(frozen=True)
 class Plan(ABC, Generic[RowT]):
-    """Mechanisms for one question, best first; ``best`` is ready to release."""
+    """Mechanisms for one question, best first. ``best`` is ready to release."""
 
     rows: tuple[RowT, ...]
 

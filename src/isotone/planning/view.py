@@ -1,4 +1,4 @@
-"""A plan for the eye: text, a rich table, HTML and a picture."""
+"""A plan as text, rich table, HTML and picture."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FAR = 20
 
 
 def _lines(plan: Plan[Any]) -> list[tuple[str, ...]]:
-    """Headings and rows; the first and the last column are words, the others numbers."""
+    """Headings and rows. The first and the last column are words, the others numbers."""
     columns = plan.rows[0].columns
     rows = [
         (row.name, *(column.written(getattr(row, column.name)) for column in columns), row.note)

@@ -1,4 +1,4 @@
-"""The steward's path: sources to statistics, mechanisms to releases; ledger, manifest, spec and report."""
+"""Releases from start to end, with ledger, manifest, spec and report."""
 
 from isotone.audit.report import AuditReport
 from isotone.ledger import Charge, Cost, Ledger

@@ -1,4 +1,4 @@
-"""Reading a folder that a stranger made: only regular files inside it, only so large, only so deep.
+"""Read a folder that a stranger made, within limits on files, sizes and depth.
 
 A release is checked by people who do not trust its publisher. So a link, a pipe, a device, a file that fills the
 memory or text that is nested without end is an error with a sentence, and never a wait or a crash.
@@ -38,7 +38,7 @@ _LONGEST_NUMBER = 400  # digits; a 64-bit integer has 19, a float at most some 3
 
 
 def read_file(folder: str | os.PathLike[str], name: str) -> bytes:
-    """The bytes of a regular file in ``folder``; anything else is refused without waiting for it."""
+    """The bytes of a regular file in ``folder``. Anything else is refused without waiting for it."""
     if name in ("", ".", "..") or len(os.fsencode(name)) > 200 or re.search(r"[/\\\0]", name):
         raise InputError(f"{_short(name)} is no plain file name. A release names files in its own folder.")
     # a link is not followed, and a pipe or device is not waited for
@@ -96,7 +96,7 @@ def read_json(folder: str | os.PathLike[str], name: str) -> dict[str, Any]:
 
 
 def plain_json(text: str) -> Any:
-    """A JSON value of bounded depth with finite numbers and no key twice; ValueError says what is wrong."""
+    """A JSON value of bounded depth with finite numbers and no key twice. ValueError says what is wrong."""
     try:
         value = json.loads(
             text,
@@ -125,7 +125,7 @@ def plain_json(text: str) -> Any:
 def read_columns(
     folder: str | os.PathLike[str], name: str, words: Collection[str]
 ) -> dict[str, tuple[Any, ...]]:
-    """The columns of a CSV file in ``folder``: those called ``words`` as text, the others as numbers."""
+    """The columns of a CSV file in ``folder``, those called ``words`` as text and the others as numbers."""
     text = read_text(folder, name)
     if "\0" in text:
         _refuse(folder, name, "it holds a null character")

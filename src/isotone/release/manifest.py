@@ -1,4 +1,4 @@
-"""The manifest: what a release is and what it promises, as typed plain values that can be hashed and checked.
+"""The manifest says what a release is and what it promises, in typed values that can be hashed and checked.
 
 It holds public things and private outputs only. There is no row count, no file size, no hash and no time of
 the data in it; the one time is that of the charge, which was made before the data was read. Each kind of release
@@ -45,7 +45,7 @@ _RENAMED = {"request": "spec"}  # what version 1 called them
 
 
 class Promise(TypedDict):
-    """The guarantee; its numbers are exact text."""
+    """The guarantee. Its numbers are exact text."""
 
     kind: str
     epsilon: str
@@ -64,7 +64,7 @@ class OrderEntry(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest(Mapping[str, Any]):
-    """What every release says about itself; also a mapping of the same entries as they are written.
+    """What every release says about itself. It is also a mapping of the entries as they are written.
 
     Entries that are None and listed in ``optional`` are not written at all.
     """
@@ -147,11 +147,11 @@ class Manifest(Mapping[str, Any]):
         return replace(self, content_hash=self.hash_with(columns))
 
     def hash_with(self, columns: Mapping[str, tuple[Any, ...]]) -> str:
-        """The hash of the values and of this manifest; ``files`` and ``content_hash`` are left out."""
+        """The hash of the values and of this manifest, without ``files`` and ``content_hash``."""
         return digest(self.bytes_with(columns))
 
     def bytes_with(self, columns: Mapping[str, tuple[Any, ...]]) -> bytes:
-        """The values and this manifest as canonical bytes: what is sealed and signed."""
+        """The values and this manifest as canonical bytes, which are sealed and signed."""
         kept = {key: value for key, value in self.plain().items() if key not in ("files", "content_hash")}
         return canonical_json(
             {"manifest": kept, "columns": {name: list(part) for name, part in columns.items()}}
@@ -198,12 +198,12 @@ def content_hash(content: Mapping[str, Any]) -> str:
 
 
 def digest(content: bytes) -> str:
-    """The name of some bytes: their SHA-256."""
+    """The SHA-256 of some bytes, which names them."""
     return "sha256:" + hashlib.sha256(content).hexdigest()
 
 
 def order_to(P: Poset) -> OrderEntry:
-    """An order as plain values; names become text."""
+    """An order as plain values. Names become text."""
     names = [str(x) for x in P.elements]
     if len(set(names)) < len(names):
         raise InputError("Two elements of the order have the same name as text. Rename one before releasing.")

@@ -1,4 +1,4 @@
-"""Public files that describe an order or a list of categories: CSV, JSON and TOML.
+"""Public CSV, JSON and TOML files that describe an order or a list of categories.
 
 These files are public: their contents may be quoted in errors.
 """
@@ -42,7 +42,7 @@ def read_order(path: str | Path, lower: str = "child", upper: str = "parent") ->
 
 
 def load_order(path: str | Path, lower: str = "child", upper: str = "parent") -> Poset:
-    """The order of a spec, or of an order file: a TOML file with an ``[order]`` section is a spec."""
+    """The order of a spec or of an order file. A TOML file with an ``[order]`` section is a spec."""
     path = Path(path)
     if path.suffix.lower() == ".toml" and isinstance(_mapping(path).get("order"), dict):
         from isotone.release.kinds.counts.section import Order

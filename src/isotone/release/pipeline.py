@@ -1,4 +1,4 @@
-"""One release, whatever its kind: rehearse, charge, read, draw, seal, present.
+"""Make one release of any kind in six steps, rehearse, charge, read, draw, seal and present.
 
 What can be refused is refused before the charge. The charge is durable before the data is read, the mark ``drawn``
 before the first bit of noise, and the content hash before the folder is in its place. Nothing that the data contains
@@ -41,7 +41,7 @@ _NOWHERE = Presentation()
 
 @dataclass(frozen=True)
 class Outcome:
-    """A release, and whether it was drawn now; otherwise it was released before and nothing was charged."""
+    """A release, and whether it was drawn now. If not, it was released before and nothing was charged."""
 
     release: Release
     fresh: bool
@@ -100,7 +100,7 @@ def _drawn(
     place: Place | None,
     progress: Progress,
 ) -> Release:
-    """Charge, read, draw, seal; every state is durable before the next step begins."""
+    """Charge, read, draw and seal. Every state is durable before the next step begins."""
     with ledger.attempt(
         query.guarantee,
         request=request,
@@ -125,7 +125,7 @@ def _drawn(
 
 
 def request_id(query: Query[Any, Any], identity: Any) -> str | None:
-    """A digest of the public parameters and of the data's identity; None for data without one."""
+    """A digest of the public parameters and of the data's identity, or None for data without one."""
     if identity is None:
         return None
     return content_hash({"parameters": query.parameters(), "data": identity})
@@ -152,7 +152,7 @@ def rehearse(query: Query[Any, Any], frame: Frame, presentation: Presentation) -
 
 
 def _require_readable(folder: str) -> None:
-    """Refuse what nobody could read again: texts and files beyond the limits of those who verify a release."""
+    """Refuse texts and files beyond the limits of those who verify a release."""
     try:
         load_release(folder)
     except InputError as error:

@@ -1,4 +1,4 @@
-"""The plan of a spec: what would be released, by which mechanism, with what error."""
+"""The plan of a spec says what would be released, by which mechanism, with what error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["SpecPlan"]
 
 @dataclass(frozen=True)
 class SpecPlan:
-    """A plan for people (``view``: anything rich can print) and for programs (``plain``)."""
+    """A plan for people (``view``, which rich can print) and for programs (``plain``)."""
 
     view: Any
     values: dict[str, Any]

@@ -1,4 +1,4 @@
-"""Recipes: a mechanism as plain values, and back, so that a stranger can rebuild what made a release.
+"""A recipe is a mechanism as plain values, from which a stranger can rebuild what made a release.
 
 A recipe is the name of the mechanism's class and the arguments of its constructor. Every mechanism keeps its
 arguments as attributes of the same names, which is all that this needs.
@@ -81,7 +81,7 @@ def _arguments(kind: type[Any]) -> list[str]:
 
 
 def _argument(mechanism: Any, name: str) -> Any:
-    """An argument as plain values; the numbers of the promise come from the guarantee, and are exact."""
+    """An argument as plain values. The numbers of the promise come from the guarantee, and are exact."""
     if name in ("epsilon", "delta", "rho"):
         number: Fraction = getattr(mechanism.guarantee, name)
         return str(number) if number else None

@@ -1,4 +1,4 @@
-"""A release: the published numbers, how uncertain they are, and the manifest that says what they promise."""
+"""A release is the published numbers, how uncertain they are, and the manifest."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Release:
 
     @property
     def kind(self) -> str:
-        """What was released: counts, a table or a curve."""
+        """The kind of release, such as counts, a table or a curve."""
         return self.manifest.kind
 
     @property
@@ -89,7 +89,7 @@ class Release:
         return pa.table(data)
 
     def consistent(self, *, integers: bool = True) -> Release:
-        """The same release with values that could be true: not negative, and following the order.
+        """The same release with values that could be true, not negative and following the order.
 
         Post-processing: the promise stays as it is. Intervals are kept as they are, because they are about the
         noise of the values as first released.
@@ -99,7 +99,7 @@ class Release:
         return kind_named(self.kind).consistent(self, integers=integers)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the release: a Hasse diagram, a distribution, or a curve."""
+        """Draw the release as a Hasse diagram, a distribution, or a curve."""
         from isotone.release.reporting.pictures import draw
 
         return draw(self, ax)
@@ -113,7 +113,7 @@ class Release:
         return out.getvalue()
 
     def sealed_bytes(self) -> bytes:
-        """Values and manifest as canonical bytes: what the seal is the hash of, and what is signed."""
+        """Values and manifest as canonical bytes, which are sealed and signed."""
         return self.manifest.bytes_with(self.columns)
 
     def save(self, folder: str | os.PathLike[str], *, report: bool = True) -> Path:
@@ -170,7 +170,7 @@ def seal(columns: Mapping[str, tuple[Any, ...]], manifest: Mapping[str, Any]) ->
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write a file in one step: readers see the old content or the new, never a part."""
+    """Write a file in one step. Readers see the old content or the new, never a part."""
     part = path.with_name(path.name + ".part")
     try:
         with part.open("w", encoding="utf-8", newline="") as file:

@@ -1,4 +1,4 @@
-"""What the sections of a spec are made of: exact numbers, texts and the base of every section."""
+"""Exact numbers, texts and the base class of the sections of a spec."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The specification of a release: one TOML file, everything in it public and fixed before data is read.
+"""The specification of a release is one TOML file. All of it is public and fixed before data is read.
 
 A spec says where the data is, what is promised, what is released and where it goes. Its hash identifies it in
 the ledger and in the manifest, so that the same spec is not charged twice by accident. Nothing in a spec may be
@@ -168,14 +168,14 @@ class _Spec(Section):
 
     @property
     def hash(self) -> str:
-        """What identifies this spec: a digest of its entries, and of the public files it names."""
+        """A digest of the entries of this spec, and of the public files it names."""
         content = self.model_dump(mode="json", exclude_none=True)
         content[self.kind.key] = getattr(self, self.kind.key).content(self.resolve)
         return content_hash(content).removeprefix("sha256:")
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What identifies the data in a request: its path and declared types, and nothing of its contents."""
+        """What identifies the data in a request. It is the path and the declared types, nothing of the contents."""
         path = Path(self.resolve(self.data.path)).absolute()
         return {"path": str(path), "types": dict(self.data.types)}
 
@@ -206,7 +206,7 @@ else:
 
 
 def load_spec(path: str | Path) -> Spec:
-    """Read and check a spec; every error names the entry, its value and the repair."""
+    """Read and check a spec. Every error names the entry, its value and the repair."""
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What a steward does with a spec: plan, audit, release. The command line is a shell over this."""
+"""Plan, audit and release a spec. The command line is a shell over this."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def audit_name(
 
 
 def open_ledger(spec: Spec) -> Ledger:
-    """The spec's ledger; started on first use if the spec gives its total and the folder has no other ledger."""
+    """The spec's ledger, started on first use if the spec gives its total and the folder has no other ledger."""
     privacy = spec.privacy
     where = privacy.ledger if "://" in privacy.ledger else spec.resolve(privacy.ledger)
     total = privacy.budget.model_dump(exclude_none=True) if privacy.budget is not None else {}

@@ -1,4 +1,4 @@
-"""Folders of releases: written beside their place, made durable, and renamed into it in one step.
+"""Folders of releases, written beside their place, made durable, and renamed into it in one step.
 
 The content hash is in the ledger before the rename. So a process that is killed between the two leaves a folder that
 the next run of the same request recognises by its hash and puts into place. A folder that the ledger does not know
@@ -25,7 +25,7 @@ _PART = "isotone-part"
 
 @dataclass(frozen=True)
 class Place:
-    """Where a release goes: ``folder``, and the folders beside it that are on their way there.
+    """Where a release goes. Folders beside ``folder`` are on their way there.
 
     ``request`` marks those of one request; requests are exclusive in the ledger, so nobody else touches them.
     """
@@ -79,7 +79,7 @@ class Place:
             )
 
     def write(self, release: Release, sealed: Iterable[Charge]) -> Path:
-        """Write a release beside its place; every byte is on the disk when this returns."""
+        """Write a release beside its place. Every byte is on the disk when this returns."""
         self._sweep({charge.release: charge for charge in sealed})
         part = Path(tempfile.mkdtemp(prefix=self._prefix, suffix=f".{_PART}", dir=self.folder.parent))
         part.chmod(0o777 & ~_umask())
@@ -89,7 +89,7 @@ class Place:
         return part
 
     def publish(self, part: Path) -> None:
-        """Rename a written release into its place; what stands there is moved aside."""
+        """Rename a written release into its place. What stands there is moved aside."""
         try:
             if self.folder.is_dir() and any(self.folder.iterdir()):
                 self._move_aside(self.folder)
@@ -129,7 +129,7 @@ class Place:
             return []
 
     def _sweep(self, sealed: dict[str | None, Charge]) -> None:
-        """Remove what an earlier process of this request left unsealed; keep what the ledger knows."""
+        """Remove what an earlier process of this request left unsealed, and keep what the ledger knows."""
         for part in self._parts() if self.request else []:
             left = self._release_in(part)
             if left is not None and _hash(left) in sealed:

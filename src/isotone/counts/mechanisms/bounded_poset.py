@@ -41,7 +41,7 @@ KEPT, LARGEST = 4_000, 1 << 19
 
 
 class TooFewDrawsError(InputError):
-    """Rejection would keep too few draws; the order and the bound alone decide that."""
+    """Rejection would keep too few draws. The order and the bound alone decide that."""
 
 
 @dataclass(frozen=True, init=False)

@@ -137,7 +137,7 @@ class HierarchicalMechanism(AdditiveMechanism):
 
 
 def chains_of(P: Poset) -> tuple[NDArray[np.int64], ...] | None:
-    """The positions of each chain, bottom up, if the order is chains side by side; None if it branches."""
+    """The positions of each chain, bottom up, if the order is chains side by side, or None if it branches."""
     lower, upper = P.cover_pairs.T
     if max(np.bincount(lower, minlength=1).max(), np.bincount(upper, minlength=1).max()) > 1:
         return None

@@ -54,7 +54,7 @@ def make_column(input_domain: Any, input_metric: Any, column: str) -> Any:
 
 
 def _read_rows(data: Any, *, numbers: Sequence[str]) -> list[tuple[float, ...]]:
-    """The rows of some columns of numbers; NaN where there is none."""
+    """The rows of some columns of numbers, NaN where there is none."""
     frame, read = _opened(data, (), numbers)
     found = collect(frame.select(*read))
     columns = [[math.nan if value is None else float(value) for value in column] for column in found.values()]

@@ -109,7 +109,7 @@ def _copy(estimator: Estimator) -> Estimator:
 
 
 def _fit_bounded(estimator: Any, x: Any, y: Any) -> Any:
-    """Fit to rows whose units are bounded already: rows of their own keep the noise for `contributions` rows."""
+    """Fit to rows whose units are bounded already, with the noise for `contributions` rows."""
     return estimator.fit(x, y, groups=np.arange(len(y)))
 
 
@@ -132,7 +132,7 @@ def _fit_chain(
 def _fit_order(
     estimator: PrivatePosetRegression, data: Any, x: str | Sequence[str], y: str, unit: str | None
 ) -> PrivatePosetRegression:
-    """Fit to rows bounded by unit where the data are; the estimator reads elements as it always does."""
+    """Fit to rows that are bounded by unit where the data are."""
     texts, numbers = ([x], [y]) if isinstance(x, str) else ([], [*x, y])
     rows = bounded_rows(data, unit, estimator.contributions, texts=texts, numbers=numbers)
     places: Any = [row[0] if isinstance(x, str) else list(row[:-1]) for row in rows]

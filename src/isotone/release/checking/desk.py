@@ -43,7 +43,7 @@ class DeskReport:
 
 
 def check_spec(spec: Spec) -> DeskReport:
-    """Look at the data of a spec: rows, units, odd values, records that break the order."""
+    """Look at rows, units, odd values and order-breaking records in the data of a spec."""
     path = str(spec.resolve(spec.data.path))
     source = Declared(path, spec.data.types)
     column = spec.data.unit

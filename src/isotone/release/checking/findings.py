@@ -80,5 +80,5 @@ def commonest(values: Frame) -> tuple[int, str]:
 
 
 def one(frame: Frame) -> dict[str, Any]:
-    """The single row of a query; sums of nothing are 0."""
+    """The single row of a query. Sums of nothing are 0."""
     return {name: values[0] or 0 for name, values in collect(frame).items()}

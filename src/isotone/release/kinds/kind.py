@@ -1,4 +1,4 @@
-"""What a kind of release owes to the rest: a query that the pipeline runs, and all that is said about its result.
+"""What a kind of release must offer, from its query to its report.
 
 A new kind is one new folder beside this file, with files of the same names as those of the other kinds: ``section`` of
 the spec, ``query`` with its manifest, ``release``, ``report``, ``check``, ``faults`` and ``kind``; and one line in ``__init__.py``. Nothing else asks which kind a release is.
@@ -33,7 +33,7 @@ Drawn = TypeVar("Drawn")
 
 @dataclass(frozen=True)
 class Stamp:
-    """What the ledger says about a release: its charge, the charge's time, the data set and the request."""
+    """What the ledger says about a release."""
 
     charge: int
     time: str
@@ -46,7 +46,7 @@ class Stamp:
 
 
 class Query(ABC, Generic[Statistic, Drawn]):
-    """One release as asked for: public parameters, all of them checked when it is made.
+    """One release as asked for. All its parameters are public, and checked when it is made.
 
     ``open`` and ``read`` touch the data; ``draw`` is the only step that draws noise. ``read`` and ``draw`` accept
     zero rows like any others, so that the whole chain can be rehearsed.
@@ -71,7 +71,7 @@ class Query(ABC, Generic[Statistic, Drawn]):
 
     @abstractmethod
     def open(self) -> Frame:
-        """The columns that are needed, lazily; only the schema is looked at."""
+        """The columns that are needed, lazily. Only the schema is looked at."""
 
     @abstractmethod
     def read(self, frame: Frame) -> Statistic:
@@ -110,11 +110,11 @@ class Kind(ABC):
 
     @abstractmethod
     def plan(self, spec: Spec, records: int | None, progress: Progress) -> SpecPlan:
-        """What would be released and with what error; no data is read and no budget is spent."""
+        """What would be released and with what error. No data is read and no budget is spent."""
 
     @abstractmethod
     def audit(self, spec: Spec, trials: int, progress: Progress) -> AuditReport:
-        """An attack on the mechanism that a spec would use; the data is not opened."""
+        """An attack on the mechanism that a spec would use. The data is not opened."""
 
     @abstractmethod
     def audit_named(self, name: str, epsilon: Number, trials: int, progress: Progress) -> AuditReport:
@@ -125,7 +125,7 @@ class Kind(ABC):
         """What the steward should know about the contents of the data. Not private."""
 
     def consistent(self, release: Release, *, integers: bool) -> Release:
-        """A release of values that could be true; by default all that are released could."""
+        """A release of values that could be true. By default all that are released could."""
         return release
 
     @abstractmethod

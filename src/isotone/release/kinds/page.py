@@ -16,7 +16,7 @@ INK, SOFT = "#1f4e79", "#9dbbd6"
 
 
 class Page(ABC):
-    """The words and the picture of a report; ``level`` is the confidence of the intervals in words."""
+    """The words and the picture of a report. ``level`` is the confidence of the intervals in words."""
 
     lead: ClassVar[str]
     """What was released, in one sentence."""

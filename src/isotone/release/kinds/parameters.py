@@ -71,7 +71,7 @@ def title_text(title: Any, default: str) -> str:
 
 
 def unit_in_words(column: Any, words: Any) -> str:
-    """The privacy unit in words; by default the name of its column, or "record"."""
+    """The privacy unit in words, by default the name of its column, or "record"."""
     named = None if column is None else column_name(column, "unit")
     return named or "record" if words is None else plain_text(words, "unit_name")
 

@@ -1,4 +1,4 @@
-"""Pictures of a release: what people would rather see than read. Only published numbers are drawn."""
+"""Pictures of a release. Only published numbers are drawn."""
 
 from __future__ import annotations
 

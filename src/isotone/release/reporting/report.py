@@ -1,4 +1,4 @@
-"""The report: one HTML page about a release, complete in itself, in words that need no training.
+"""The report is one HTML page about a release, complete in itself, in words that need no training.
 
 It shows private outputs and public values only, and says nothing about the data that is not known without them. It
 loads nothing from anywhere. The page is a function of the sealed folder and of the versions in its generator line, so
@@ -91,7 +91,7 @@ def report_html(release: Release) -> str:
 
 
 def generator() -> str:
-    """What draws the page: the same versions draw the same page from the same folder."""
+    """The versions that draw the page. The same ones draw the same page from the same folder."""
     made_with = ("isotone", "numpy", "scipy")
     return ", ".join(f"{name} {version(name)}" for name in made_with)
 

@@ -1,4 +1,4 @@
-"""The charge behind a release: from the ledger itself, or from an extract of that one charge.
+"""The charge behind a release, from the ledger itself or from an extract of that one charge.
 
 Anyone can write an extract (``isotone ledger extract``), so it counts only with a signature (the same name and ``.sig``)
 by a key that the reader names.
@@ -24,7 +24,7 @@ __all__ = ["charge_faults", "paid_charge"]
 def paid_charge(
     where: str | os.PathLike[str], dataset: str, number: int, keys: Sequence[signing.PublicKey] | None
 ) -> tuple[Mapping[str, Any], str]:
-    """The extract of one charge, and who vouches for it: the ledger, a key that the reader named, or nobody."""
+    """The extract of one charge, vouched for by the ledger, by a key that the reader named, or by nobody."""
     if not str(where).endswith(".json"):
         if not str(where).startswith("postgresql://") and not Path(where).is_file():
             raise InputError(f"There is no ledger {str(where)!r}.")
@@ -42,7 +42,7 @@ def paid_charge(
 def charge_faults(
     extract: Mapping[str, Any], number: int, dataset: str, stated: Guarantee, content_hash: str
 ) -> list[str]:
-    """Why the charge does not show that this release was paid for; nothing if it does."""
+    """Why the charge does not show that this release was paid for, empty if it does."""
     charge = extract["charge"]
     if extract["dataset"] != dataset or charge["number"] != number:
         return [f"it is about charge {charge['number']} of the data set {extract['dataset'][:60]!r}"]

@@ -15,7 +15,7 @@ __all__ = ["sign_file", "sign_release"]
 
 
 def sign_release(folder: str | os.PathLike[str], key: str | os.PathLike[str]) -> Path:
-    """Write ``release.sig``: the signature of the values and the manifest by the private key in a file."""
+    """Sign the values and the manifest with the private key in a file, into ``release.sig``."""
     release = load_release(folder)
     message = release.sealed_bytes()
     if digest(message) != release.manifest["content_hash"]:
@@ -24,7 +24,7 @@ def sign_release(folder: str | os.PathLike[str], key: str | os.PathLike[str]) ->
 
 
 def sign_file(path: str | os.PathLike[str], key: str | os.PathLike[str]) -> Path:
-    """Write ``path.sig``: the signature of a file, such as an extract of a ledger."""
+    """Sign a file, such as an extract of a ledger, into ``path.sig``."""
     path = Path(path)
     return _write(path.with_name(path.name + ".sig"), sign(read_file(path.parent, path.name), key))
 

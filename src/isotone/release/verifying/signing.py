@@ -1,4 +1,4 @@
-"""Signatures of a release: Ed25519 over the values and the manifest, in the format of OpenSSH.
+"""Ed25519 signatures of the values and the manifest, in the format of OpenSSH.
 
 The seal of a release shows that values and manifest belong together, but anyone can make a seal. A signature shows
 who made it. Keys and signatures are those of ``ssh-keygen -Y`` with the name space ``isotone``, so that keys which
@@ -98,7 +98,7 @@ def sign(message: bytes, path: str | os.PathLike[str]) -> str:
 
 
 def signer(message: bytes, signature: str) -> PublicKey:
-    """The key that ``signature`` is by; refused unless it is a right signature of ``message``."""
+    """The key that made ``signature``, which must be a right signature of ``message``."""
     _, ed25519, wrong = _cryptography()
     wire, digest, value = _parts(signature)
     key = _key_of(wire)
@@ -112,7 +112,7 @@ def signer(message: bytes, signature: str) -> PublicKey:
 
 
 def public_keys(path: str | os.PathLike[str]) -> tuple[PublicKey, ...]:
-    """The keys in a file: a public key, or a list of allowed signers (``ssh-keygen``, ALLOWED SIGNERS)."""
+    """The keys in a file, a public key or a list of allowed signers (``ssh-keygen``, ALLOWED SIGNERS)."""
     try:
         lines = _read(path).decode().splitlines()
     except UnicodeDecodeError:
@@ -132,7 +132,7 @@ def public_keys(path: str | os.PathLike[str]) -> tuple[PublicKey, ...]:
 
 
 def _listed(path: str | os.PathLike[str], number: int, line: str) -> PublicKey:
-    """The key in one line: ``[owners [namespaces="…"]] ssh-ed25519 AAAA… [comment]``."""
+    """The key in one line ``[owners [namespaces="…"]] ssh-ed25519 AAAA… [comment]``."""
     where = f"Line {number} of {str(path)!r}"
     words = line.split()
     at = next((k for k, word in enumerate(words[:3]) if word == _KIND.decode()), None)
@@ -222,7 +222,7 @@ def _read(path: str | os.PathLike[str]) -> bytes:
 
 
 def _write_new(path: Path, content: bytes, mode: int) -> None:
-    """Write a file that does not exist yet: a key is never overwritten."""
+    """Write a file that does not exist yet, since a key is never overwritten."""
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     except FileExistsError:

@@ -1,4 +1,4 @@
-"""Verifying a release: what a stranger can check with the folder alone, and what a reader may rely on.
+"""Verify a release with its folder alone, as a stranger can.
 
 From the folder: its files are those of a release and nothing else is read; the content hash matches the values and the manifest; the
 mechanism described keeps the promise stated, for records of the kind that the rules let through; everything published
@@ -113,7 +113,7 @@ def verify(
 
 
 def _guarded(name: str, step: Callable[[], Check]) -> Check:
-    """A check that a forged manifest cannot break: what it cannot be run on, fails."""
+    """A check that a forged manifest cannot break. It fails where it cannot run."""
     try:
         return step()
     except IsotoneError as error:
@@ -172,7 +172,7 @@ def _error(release: Release) -> Check:
 
 
 def _report(release: Release, folder: str | os.PathLike[str]) -> Check:
-    """The report, drawn again: it is a function of the folder and of the versions that draw."""
+    """Compare the report with one drawn again from the folder."""
     from isotone.release.reporting.report import generator, report_html
 
     if not has_file(folder, "report.html"):
@@ -188,7 +188,7 @@ def _report(release: Release, folder: str | os.PathLike[str]) -> Check:
 def _signature(
     release: Release, folder: str | os.PathLike[str], keys: Sequence[signing.PublicKey] | None
 ) -> Check:
-    """Signed by a key that the reader named; a signature by any other key proves nothing."""
+    """Whether a key that the reader named signed the release. Any other signature proves nothing."""
     if not has_file(folder, signing.SIGNATURE):
         return Check("signature", keys is None, "the release is not signed", checked=False)
     found = signing.signer(release.sealed_bytes(), read_text(folder, signing.SIGNATURE))

@@ -28,7 +28,7 @@ SPREADS = 8.0
 def count_faults(
     columns: Columns, manifest: Mapping[str, Any], mechanism: AdditiveMechanism, known: Known
 ) -> list[str]:
-    """Faults in the labels, errors and intervals of counts; ``known`` says what the mechanism publishes."""
+    """Faults in the labels, errors and intervals of counts. ``known`` says what the mechanism publishes."""
     groups = manifest.get("groups")
     names = [str(name) for name in mechanism.P.elements]
     repeat = len(groups["values"]) if groups else 1
@@ -99,7 +99,7 @@ def _total_faults(manifest: Mapping[str, Any], mechanism: AdditiveMechanism, rep
 
 
 def _drawn(columns: Columns, consistent: bool, alone: NDArray[Any], together: NDArray[Any]) -> NDArray[Any]:
-    """The values that the intervals are about: as first drawn, before they were made consistent."""
+    """The values as first drawn, which the intervals are about."""
     if not consistent:
         return np.array(columns["value"], dtype=np.int64)
     high, high_all = (np.array(columns[name], dtype=np.int64) for name in ("high", "high_all"))

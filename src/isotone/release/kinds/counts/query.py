@@ -1,4 +1,4 @@
-"""The query of counts: what is read, drawn and published, and what its manifest says."""
+"""The query of counts, which says what is read, drawn, published and written in the manifest."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class GroupEntry(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class CountManifest(Manifest):
-    """The manifest of counts; ``total`` is the noisy number of records, one for each group where there are groups."""
+    """The manifest of counts. ``total`` is the noisy number of records, one for each group where there are groups."""
 
     name: ClassVar[str] = "counts"
     texts: ClassVar[frozenset[str]] = frozenset({"element", "group"})
@@ -84,7 +84,7 @@ class CountStatistic(NamedTuple):
 
 @dataclass(frozen=True)
 class CountQuery(Query[CountStatistic, CountStatistic]):
-    """A release of counts as asked for; :func:`count_query` makes and checks one."""
+    """A release of counts as asked for, made and checked by :func:`count_query`."""
 
     source: RecordSource
     P: Poset
@@ -183,7 +183,7 @@ class CountQuery(Query[CountStatistic, CountStatistic]):
 
 
 def count_columns(mechanism: Any, confidence: float) -> dict[str, NDArray[Any]]:
-    """What is known about each value before any data is read: standard deviation and half-widths."""
+    """Standard deviation and half-widths of each value, known before any data is read."""
     sd = mechanism.error().sd
     if not np.all(sd <= _WIDEST):
         raise InputError(_TOO_WIDE)

@@ -110,7 +110,7 @@ def _largest(release: Release) -> tuple[list[int], list[str], str]:
 
 
 def _bars(release: Release, ax: Axes) -> None:
-    """Largest first; too many for a diagram."""
+    """Bars, largest first, for orders that are too large for a diagram."""
     rows, names, label = _largest(release)
     value, high = (np.array(release.columns[key])[rows] for key in ("value", "high"))
     place = np.arange(len(rows))[::-1]
@@ -120,7 +120,7 @@ def _bars(release: Release, ax: Axes) -> None:
 
 
 def _comparison(release: Release) -> str | None:
-    """What plain Laplace noise with the same promise would have given; None where it does not compare.
+    """The error of plain Laplace noise with the same promise, or None where it does not compare.
 
     Only what is known without the data: the errors of two mechanisms whose noise does not depend on it.
     """

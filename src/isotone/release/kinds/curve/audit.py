@@ -20,7 +20,7 @@ _FITS = 6_000  # an audit fits at most so often: a fit takes milliseconds
 def audit_curve(
     options: dict[str, Any], contributions: int, promise: Guarantee, trials: int, progress: Progress
 ) -> AuditReport:
-    """A fit to a dozen records, with and without one unit more (or with one replaced); seen at three points."""
+    """A fit to a dozen records, with and without one unit more (or with one replaced), seen at three points."""
     estimator = curves.PrivateIsotonicRegression(
         promise.epsilon, neighbours=promise.neighbours, contributions=contributions, **options
     )

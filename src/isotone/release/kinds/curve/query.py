@@ -59,7 +59,7 @@ class CurveManifest(Manifest):
 
 @dataclass(frozen=True)
 class CurveQuery(Query[Points, "PrivateIsotonicRegression"]):
-    """A release of a curve as asked for; :func:`curve_query` makes and checks one."""
+    """A release of a curve as asked for, made and checked by :func:`curve_query`."""
 
     source: PointSource
     settings: Mapping[str, Any]

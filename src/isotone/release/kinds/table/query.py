@@ -28,14 +28,14 @@ TableRules = TypedDict("TableRules", {"unit": str | None, "contributions": int, 
 
 @dataclass(frozen=True, kw_only=True)
 class TableManifest(Manifest):
-    """The manifest of a table; ``distribution`` is the private share of categories with each count."""
+    """The manifest of a table. ``distribution`` is the private share of categories with each count."""
 
     name: ClassVar[str] = "table"
     texts: ClassVar[frozenset[str]] = frozenset({"category"})
 
     meanings: ClassVar[dict[str, str]] = Manifest.meanings | {
         "category": "The column of the categories.",
-        "upper": "The largest count that was told apart.",
+        "upper": "The largest count. Counts above it were clipped to it.",
         "method": "How the table was estimated from the noisy measurements.",
         "distribution": "The private share of categories with each count from 0 to upper.",
         "rules": "How rows became counts: unit, contributions, the form of the rows and the top code.",
@@ -52,7 +52,7 @@ class TableManifest(Manifest):
 
 @dataclass(frozen=True)
 class TableQuery(Query[NDArray[np.int64], PublishedTable]):
-    """A release of a table as asked for; :func:`table_query` makes and checks one."""
+    """A release of a table as asked for, made and checked by :func:`table_query`."""
 
     source: CategorySource
     mechanism: TwoStageMechanism

@@ -64,7 +64,7 @@ def release_table(
         The column, and the public list of its values. Others are ignored; absent ones count 0. The list must not
         come from the data.
     upper
-        The largest count that is told apart; larger ones are top-coded. Public, and not chosen by the data.
+        The largest count. Counts above it are clipped to it. Public, and not chosen by the data.
     count
         The column of counts, for rows that are already aggregated.
     unit, contributions

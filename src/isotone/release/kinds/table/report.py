@@ -64,7 +64,7 @@ class TablePage(Page):
 
 
 def _shares(release: Release) -> tuple[_Floats, _Floats, _Floats]:
-    """Edges of bars, and the shares between them: of the released table, and of the private distribution."""
+    """Edges of bars, with the shares of the released table and of the private distribution between them."""
     value = np.array(release.columns["value"])
     upper = int(release.manifest["upper"])
     released = np.bincount(value, minlength=upper + 1)[: upper + 1] / max(len(value), 1)

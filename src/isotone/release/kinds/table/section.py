@@ -30,7 +30,7 @@ class Table(Section):
     count: Text | None = None
     """For rows that are already counts: the column of the count. Without it a row counts as one."""
     upper: Size
-    """The largest count that is told apart; larger ones are published as this at most. Not chosen by the data."""
+    """The largest count. Counts above it are clipped to it. Not chosen by the data."""
     remap: Literal["auto", "rows", "table"] = "auto"
     """Whether counts are published row by row or from an estimate for the whole table; "auto" decides by public numbers and by what is already private."""
     split: Real | None = None
