@@ -93,6 +93,7 @@ def test_zero_concentrated_promises_add_and_absorb_pure_ones():
     both = Guarantee.zcdp("0.1") + Guarantee.pure(1)
     assert both.kind == "zcdp"
     assert both.rho == Fraction(1, 10) + Fraction(1, 2)
+    assert (Guarantee.pure(3) + Guarantee.zcdp("0.1")).rho == Fraction(1, 10) + Fraction(9, 2)
 
 
 def test_an_approximate_promise_is_not_added_to_a_concentrated_one():
@@ -108,6 +109,8 @@ def test_deltas_that_add_up_to_one_promise_nothing():
 def test_promises_about_different_units_do_not_combine():
     with pytest.raises(InputError, match="different neighbours or units"):
         _ = Guarantee.pure(1, unit="person") + Guarantee.pure(1, unit="household")
+    with pytest.raises(InputError, match="different neighbours or units"):
+        _ = Guarantee.pure(1, neighbours="add-remove") + Guarantee.pure(1, neighbours="replace")
 
 
 @given(st.fractions(min_value=Fraction(1, 10**6), max_value=20), st.integers(1, 300))

@@ -66,7 +66,7 @@ def whole_number(value: Any, name: str, least: int = 1, most: int | None = None)
     """
     wanted = f"a whole number of at least {least:,}" + ("" if most is None else f" and at most {most:,}")
     try:
-        number = None if isinstance(value, (bool, np.bool_)) else int(operator.index(value))
+        number = None if isinstance(value, (bool, np.bool_)) else operator.index(value)
     except TypeError:
         number = None
     if number is None or number < least or (most is not None and number > most):

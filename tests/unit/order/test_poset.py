@@ -58,6 +58,17 @@ def test_closure_covers_and_linear_extension_of_every_labelled_order(n):
         assert Poset(range(n), sorted(covers)) == P
 
 
+@pytest.mark.parametrize("P", [P for P in SMALL if len(P) <= 4], ids=repr)
+def test_the_sequence_of_relations_and_what_follows_from_them_do_not_show(P):
+    strict = [(a, b) for a, b in permutations(P.elements, 2) if P.leq(a, b)]
+    for names in permutations(P.elements):
+        shown = [
+            (Q.covers, Q.linear_extension())
+            for Q in (Poset(names, said) for said in (P.covers, P.covers[::-1], strict, strict[::-1]))
+        ]
+        assert shown == shown[:1] * 4
+
+
 LOW_COVER_LAST = Poset(range(4), [(0, 1), (1, 3), (2, 3)])  # 2 is below 3 and minimal, and comes after 1
 
 
@@ -129,6 +140,7 @@ def test_equality_and_hash_are_by_order_and_not_by_description():
     assert hash(P) == hash(same)
     assert Poset("abc", [("a", "b")]) != P
     assert Poset("abc", [("b", "a"), ("c", "b")]) != P
+    assert Poset("cab", [("b", "a"), ("c", "b")]) != P
     assert Poset("abd", [("a", "b"), ("b", "d")]) != P
     assert P != "abc"
     assert len({P, same, P.dual()}) == 2

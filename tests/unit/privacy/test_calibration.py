@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isotone.errors import InputError
+from isotone.privacy import calibration
 from isotone.privacy.calibration import (
     delta_bracket,
     discrete_sigma_squared,
@@ -156,6 +157,18 @@ def test_a_converted_rho_is_valid_and_a_millionth_more_is_not(epsilon: str, delt
 
         assert log_delta(r) <= mpmath.log(target)
         assert log_delta(r * (1 + mpmath.mpf("1e-8"))) > mpmath.log(target)
+
+
+@pytest.mark.parametrize("off", [1e-9, 1e-6, 1e-3])
+def test_floats_that_err_in_the_search_cost_accuracy_and_not_privacy(
+    off: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search that thinks δ smaller than it is finds too large a rho; the comparison in integers takes it back."""
+    e, d = Fraction(1), Fraction(1, 10**6)
+    right, honest = largest_rho(e, d), calibration._log_delta
+    monkeypatch.setattr(calibration, "_log_delta", lambda rho, epsilon: honest(rho, epsilon) - off)
+    found = largest_rho.__wrapped__(e, d)
+    assert right * (1 - Fraction(off) * 100) < found < right * (1 + Fraction(1, 10**8))
 
 
 def test_a_budget_too_small_to_convert_is_refused() -> None:

@@ -78,6 +78,12 @@ def test_what_is_no_number_is_refused(wrong: Any) -> None:
         exact(wrong, "epsilon")
 
 
+@pytest.mark.parametrize("endless", ["1e99999", "1E-99999", Decimal("1e99999"), "0." + "1" * 2000])
+def test_what_would_take_long_to_read_is_refused(endless: Any) -> None:
+    with pytest.raises(InputError, match="epsilon must be a"):
+        exact(endless, "epsilon")
+
+
 @given(st.integers(-(10**30), 10**30), st.integers(1, 10**30))
 def test_every_rational_survives(p: int, q: int) -> None:
     assert exact(Fraction(p, q)) == exact(f"{p}/{q}") == Fraction(p, q)

@@ -14,6 +14,7 @@ import pytest
 import isotone as iso
 from isotone.errors import InputError, IsotoneError
 from isotone.ledger import LostError
+from isotone.ledger.attempt import Attempt
 from isotone.release import Ledger, load_release, load_spec, release_spec, verify
 from isotone.release.result import seal
 from isotone.release.store import Place
@@ -123,6 +124,26 @@ def test_three_runs_at_once_end_with_one_charge_and_one_release(desk):
     assert [run.returncode for run in runs] == [0, 0, 0], ends
     assert [charge.state for charge in charges(desk)] == ["sealed"]
     assert verify(desk / "out").holds
+
+
+def test_a_release_is_on_the_disk_before_it_is_sealed(desk, monkeypatch):
+    """A power cut after the seal must not take the files: they and the two folders that name them are synced."""
+    synced, before_the_seal = set(), set()
+    sync, sealed = os.fsync, Attempt.seal
+
+    def told_sync(descriptor):
+        sync(descriptor)
+        synced.add(os.fstat(descriptor).st_ino)
+
+    def told_seal(attempt, release):
+        before_the_seal.update(synced)
+        sealed(attempt, release)
+
+    monkeypatch.setattr(os, "fsync", told_sync)
+    monkeypatch.setattr(Attempt, "seal", told_seal)
+    _, folder, _ = released(desk)
+    needed = [folder / "release.csv", folder / "manifest.json", folder, folder.parent]
+    assert {path.stat().st_ino for path in needed} <= before_the_seal
 
 
 def test_a_foreign_folder_is_never_adopted(desk):

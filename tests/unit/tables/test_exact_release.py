@@ -135,8 +135,20 @@ def test_a_word_on_a_boundary_is_left_to_the_integers() -> None:
     assert t._settle(0, boundary + 5) == 1
 
 
+def test_a_release_asks_the_integers_where_floats_cannot_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    t = scales_of("max")[0]
+    boundary = int(t._brackets(next(levels_by_row(t.terms)).copy(), 64)[0][0])
+    words = np.array([boundary - 5, boundary + 5], dtype=np.uint64)
+    monkeypatch.setattr(noise, "random_words", lambda size: words)
+    first, second = t.terms.columns[:2].tolist()
+    assert first != second
+    assert t.release([0, 0]).tolist() == [first, second]
+
+
 def test_brackets_are_tight_hold_the_floats_and_add_up_to_one() -> None:
-    for t in scales_of("max"):
+    shared = fixed_point(np.full(7, 1 / 7), "2.1", constructor="heuristic", contributions=3)
+    assert isinstance(shared, ScaleMechanism)
+    for t in [*scales_of("max"), shared]:
         levels = next(levels_by_row(t.terms)).copy()
         lower, upper = t._brackets(levels, 128)
         assert all(low <= high for low, high in zip(lower, upper, strict=True))

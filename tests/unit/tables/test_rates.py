@@ -84,3 +84,11 @@ def test_a_count_above_the_private_bound_is_cut_before_its_noise(monkeypatch):
     full = TwoStageMechanism(20, EPSILON, percentile=90).release_in_full([9, 9, 0])
     assert full.upper == 1
     assert full.noisy_counts.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(("unit", "steps"), UNITS)
+@pytest.mark.parametrize("constructor", ["heuristic", "lp"])
+def test_published_constructions_are_those_of_epsilon_per_step(constructor, unit, steps):
+    shared = fixed_point(SHARES, EPSILON, constructor=constructor, **unit)
+    alone = fixed_point(SHARES, EPSILON / steps, constructor=constructor)
+    assert shared.matrix() == pytest.approx(alone.matrix(), abs=1e-9)
