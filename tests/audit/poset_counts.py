@@ -41,13 +41,7 @@ def audit_every_relaxation_by_one_relation_is_rejected_to_uniform() -> str:
         for k in range(len(P.covers)):
             kept = Relaxation(P.covers[:k] + P.covers[k + 1 :])
             sampler = build_sampler(P, kept, no_progress)
-            draws = bipartitions.draw(
-                sampler.tables,
-                400 * bipartitions.count(P),
-                noise.random_words,
-                noise.bernoulli,
-                sampler.dropped,
-            )
+            draws = sampler.source.draw(400 * bipartitions.count(P), noise.random_words, noise.bernoulli)
             worst, tried = min(worst, _uniform_p(P, *draws)), tried + 1
     assert worst > FALSE_ALARM, worst
     return f"{tried} relaxations of the orders with four elements, smallest p-value {worst:.2g}"

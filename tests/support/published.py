@@ -18,7 +18,6 @@ from isotone import noise
 from isotone.counts.sampling.bipartition_sampler import sampler
 from isotone.counts.sampling.simulation import noise_rows
 from isotone.order import Poset
-from isotone.order.bipartitions import extended as bipartitions
 
 Floats = NDArray[np.float64]
 Batch = Callable[[Floats, int], Floats]
@@ -46,10 +45,10 @@ def published_mechanism(P: Poset, rng: np.random.Generator) -> Batch:
 
 def exact_mechanism(P: Poset, rng: np.random.Generator) -> Batch:
     """Extended bipartitions by the exact sampler, from cryptographic bits; exponentials are simulated."""
-    tables = sampler(P).tables
+    source = sampler(P).source
 
     def release(counts: Floats, size: int) -> Floats:
-        orders, sizes = bipartitions.draw(tables, size, noise.random_words, noise.bernoulli)
+        orders, sizes = source.draw(size, noise.random_words, noise.bernoulli)
         return _rounded(P, orders, sizes, counts, rng)
 
     return release

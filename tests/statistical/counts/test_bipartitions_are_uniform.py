@@ -14,6 +14,7 @@ from isotone.counts import Relaxation
 from isotone.counts.sampling.bipartition_sampler import Sampler, build_sampler
 from isotone.counts.sampling.method import Method
 from isotone.counts.sampling.reinsertion import wander
+from isotone.counts.sampling.sources import TableSource
 from isotone.mechanism import no_progress
 from isotone.order import Poset
 from isotone.order.bipartitions import extended as bipartitions
@@ -82,9 +83,7 @@ def test_the_published_sampler_is_not_uniform():
 def test_rejection_from_a_relaxed_order_is_uniform(P, kept):
     sampler = build_sampler(P, Relaxation.of(kept), no_progress)
     assert sampler.method.name == "rejection"
-    draws = bipartitions.draw(
-        sampler.tables, 60 * bipartitions.count(P), noise.random_words, noise.bernoulli, sampler.dropped
-    )
+    draws = sampler.source.draw(60 * bipartitions.count(P), noise.random_words, noise.bernoulli)
     assert uniform_p(P, *draws) > FALSE_ALARM
 
 
@@ -103,6 +102,6 @@ def test_the_relaxed_method_is_uniform_for_the_relaxed_order(monkeypatch):
 
 def test_wandering_keeps_the_uniform_law():
     rng = np.random.default_rng(11)
-    start, sizes = Sampler(FENCE, bipartitions.tables(FENCE), Method("exact")).simulate(1, rng)
+    start, sizes = Sampler(FENCE, TableSource(bipartitions.tables(FENCE)), Method("exact")).simulate(1, rng)
     rows = wander(FENCE, start[0], int(sizes[0]), 60 * 196, 12, rng)
     assert uniform_p(FENCE, *rows) > FALSE_ALARM

@@ -18,6 +18,7 @@ from isotone.counts import DifferenceBodyMechanism, Relaxation
 from isotone.counts.norm import cone, difference_norms
 from isotone.counts.sampling.interleaved_sampler import InterleavedSampler, interleaved_sampler
 from isotone.counts.sampling.method import Method
+from isotone.counts.sampling.sources import TableSource
 from isotone.order import Poset
 from isotone.order.bipartitions.extended import loosened
 
@@ -106,7 +107,7 @@ def test_cones_that_were_equally_likely_would_be_seen():
 @pytest.mark.parametrize("P", [V_AND_POINT, TWO_CHAINS, N_ORDER], ids=str)
 def test_tables_that_are_rounded_coarsely_carry_the_weight_exactly(P, monkeypatch):
     monkeypatch.setattr("isotone.counts.sampling.bipartition_sampler.is_small", lambda _: False)
-    sampler = InterleavedSampler(P, loosened(coarse_tables(P)), Method("exact"))
+    sampler = InterleavedSampler(P, TableSource(loosened(coarse_tables(P))), Method("exact"))
     law, seen = weights(P), Counter[tuple[tuple[int, ...], tuple[int, ...]]]()
     for _ in range(4_000):
         order, a = sampler.draw()

@@ -9,7 +9,7 @@ from isotone.counts import (
     relax,
     sample_extended_bipartition,
 )
-from isotone.counts.sampling import bipartition_sampler
+from isotone.counts.sampling import bipartition_sampler, sources
 from isotone.errors import InputError, OrderError
 from isotone.order import Poset
 from isotone.order.bipartitions import extended as bipartitions
@@ -106,7 +106,8 @@ def test_a_mechanism_that_keeps_too_few_uses_the_relaxed_ball_and_tells_its_cost
 def test_an_order_out_of_reach_is_relaxed_without_being_asked(monkeypatch):
     monkeypatch.setattr(bipartition_sampler, "within_reach", lambda P: False)
     monkeypatch.setattr(bipartition_sampler, "relax", lambda P, **_: Relaxation(P.covers[1:]))
-    P = crown(3).rename(lambda k: f"question {k}")  # a name of its own: samplers are kept by order
+    pairs = [(0, 1), (1, 2), (3, 2), (3, 4), (5, 4)]
+    P = Poset(range(6), pairs).rename(lambda k: f"question {k}")  # samplers are kept by order: new names
     assert PosetMechanism(P, 1).method.name == "rejection"
     A, B = sample_extended_bipartition(P)
     assert set(A + B) == set(P.elements)
@@ -118,7 +119,7 @@ def test_an_order_out_of_reach_is_relaxed_without_being_asked(monkeypatch):
 def test_simulations_wander_where_rejection_keeps_few(monkeypatch):
     P = crown(3)
     m = PosetMechanism(P, 1, relaxation=Relaxation(P.covers[1:]))
-    monkeypatch.setattr(bipartition_sampler, "RARE", 1.0)
+    monkeypatch.setattr(sources, "RARE", 1.0)
     orders, sizes = m.sampler.simulate(50, np.random.default_rng(0))
     assert orders.shape == (50, 6)
     assert bipartitions.kept(orders, sizes, np.argwhere(P.leq_matrix() & ~np.eye(6, dtype=bool))).all()

@@ -1,16 +1,16 @@
 """Uniform extended bipartitions, for releases and for simulations, on any order.
 
-An order within reach of the tables is drawn from its own. Any other is relaxed first; the extended bipartitions
-of the order itself are then drawn by rejection if enough draws are kept, and otherwise the relaxed order takes
-its place. Which of the three it is depends on the order alone, and :class:`Method` says so.
+An order within reach of the tables is drawn from its own, and one of two levels by coupling from the past. Any
+other is relaxed first; the extended bipartitions of the order itself are then drawn by rejection if enough draws are
+kept, and otherwise the relaxed order takes its place. Which of these it is depends on the order alone, and
+:class:`Method` says so.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
@@ -23,12 +23,14 @@ from isotone.counts.sampling.recent import Recent
 from isotone.counts.sampling.reinsertion import wander
 from isotone.counts.sampling.relaxation import Relaxation, relax
 from isotone.counts.sampling.simulation import places
+from isotone.counts.sampling.sources import RARE, CoupledSource, Source, TableSource, seeded
+from isotone.counts.sampling.telescope import log_share
 from isotone.errors import InputError
 from isotone.mechanism import Error, Progress, no_progress
 from isotone.order.bipartitions.extended import Tables, draw, kept, tables, within_reach
-from isotone.order.bipartitions.moments import expected_squares
 from isotone.order.bipartitions.small import Part, is_small, part_of
 from isotone.order.bipartitions.small_rows import SmallRows
+from isotone.order.bipartitions.two_levels import TwoLevels
 
 if TYPE_CHECKING:
     from isotone.order import Poset
@@ -45,8 +47,8 @@ TRIES = 1 << 16
 KEPT = 20
 """… which it is if at least so many are kept: a release then takes a few thousand draws."""
 
-RARE = 0.01
-"""Below this acceptance simulations wander instead of rejecting, and a longer search is worth while."""
+SWEEPS = 2
+"""Sweeps of the random walk between two rows of a simulation."""
 
 QUICK_STEPS = 30
 """Steps of a first, short search."""
@@ -56,27 +58,25 @@ QUICK_STEPS = 30
 class Sampler:
     """Draws uniform extended bipartitions of ``order``.
 
-    They come from ``tables``, which may know fewer relations: draws that break one of ``dropped`` are not kept.
     ``order`` is the order asked for, unless the method is ``relaxed``.
     """
 
     order: Poset
-    tables: Tables = field(repr=False)
+    source: Source = field(repr=False)
     method: Method
-    dropped: Ints = field(repr=False, default_factory=lambda: np.empty((0, 2), np.int64))
 
     def draw(self) -> tuple[Orders, int]:
         """Draw an exactly uniform extended bipartition from cryptographic bits.
 
         Returns positions (side A first), and the size of side A.
 
-        A small order is drawn with Python's integers, any other by the compiled walk: the same law.
+        A small order is drawn with Python's integers, any other by compiled code: the same law.
         """
         if self._part is not None:
             size = noise.choose_integer(self._size_weights(self._part))
             one, two = self._part.draw(size, noise.choose_integer)
             return np.array(one + two, np.int32), len(one)
-        orders, sizes = draw(self.tables, 1, noise.random_words, noise.bernoulli, self.dropped)
+        orders, sizes = self.source.draw(1, noise.random_words, noise.bernoulli)
         return orders[0], int(sizes[0])
 
     def simulate(self, size: int, rng: np.random.Generator) -> tuple[Orders, Ints]:
@@ -87,10 +87,10 @@ class Sampler:
         """
         if self._rows is not None:
             return self._rows.draw(size, rng)
-        if self.method.acceptance >= RARE or size <= 1:
-            return draw(self.tables, size, *_seeded(rng), self.dropped)
-        orders, sizes = draw(self.tables, 1, *_seeded(rng), self.dropped)
-        return self.wander(self.order, orders[0], int(sizes[0]), size, 4, rng)
+        if self.source.quick or size <= 1:
+            return self.source.draw(size, *seeded(rng))
+        orders, sizes = self.source.draw(1, *seeded(rng))
+        return self.wander(self.order, orders[0], int(sizes[0]), size, SWEEPS, rng)
 
     @classmethod
     def wander(
@@ -130,51 +130,48 @@ class Sampler:
     def log_count(self) -> float:
         """The logarithm of the number of extended bipartitions.
 
-        Estimated if the method is ``rejection``.
+        Estimated if the method is ``rejection`` or ``two levels``.
         """
-        return self.tables.log_count + math.log(self.method.acceptance)
+        known = self.source.log_count
+        return self._estimated_log_count if known is None else known
+
+    @cached_property
+    def _estimated_log_count(self) -> float:
+        """From that of unrelated elements, by a random walk."""
+        return self._log_count_of_points(len(self.order)) + log_share(self.wander, self.order)
+
+    @classmethod
+    def _log_count_of_points(cls, n: int) -> float:
+        return math.lgamma(n + 2)
+
+    @property
+    def _simulated_rows(self) -> int:
+        numbers = 2_000_000 if self.source.quick else 500_000
+        return max(2_000, min(100_000, numbers // len(self.order)))
 
     @cached_property
     def squares(self) -> Error:
         """The expected square of the noise on each element at rate 1."""
-        exact = None if len(self.dropped) else self._exact_squares()
+        exact = self._exact_squares()
         if exact is not None:
             return Error(exact)
-        rows = self.simulate(_rows(self.order), np.random.default_rng(0))
+        rows = self.simulate(self._simulated_rows, np.random.default_rng(0))
         return _mean(self.given(self.order, *rows))
 
     def _exact_squares(self) -> Floats | None:
-        return expected_squares(self.tables)
+        return self.source.expected_squares()
 
     @cached_property
     def total_square(self) -> float:
         """The expected square of the noise on the number of records at rate 1."""
-        n = len(self.order)
-        if len(self.dropped):
-            _, sizes = self.simulate(_rows(self.order), np.random.default_rng(0))
+        n, law = len(self.order), self.source.size_law()
+        if law is None:
+            _, sizes = self.simulate(self._simulated_rows, np.random.default_rng(0))
             return float(np.mean((2 * sizes - n) ** 2)) + n + 2
-        return float(np.sum(self.tables.sizes * (2 * np.arange(n + 1) - n) ** 2)) + n + 2
-
-
-def _seeded(
-    rng: np.random.Generator,
-) -> tuple[Callable[[int], NDArray[np.uint64]], Callable[[Fraction], bool]]:
-    """Random words and random answers for planning."""
-
-    def words(count: int) -> NDArray[np.uint64]:
-        return rng.integers(0, 2**64, size=count, dtype=np.uint64)
-
-    def settle(p: Fraction) -> bool:
-        return bool(rng.random() < p)
-
-    return words, settle
+        return float(np.sum(law * (2 * np.arange(n + 1) - n) ** 2)) + n + 2
 
 
 S = TypeVar("S", bound=Sampler)
-
-
-def _rows(P: Poset) -> int:
-    return max(4_000, min(100_000, 2_000_000 // len(P)))
 
 
 def _mean(squares: Floats) -> Error:
@@ -191,7 +188,9 @@ def build_sampler(P: Poset, relaxation: Relaxation | None, progress: Progress) -
     if relaxation is not None:
         return _relaxed_sampler(P, relaxation)
     if within_reach(P):
-        return Sampler(P, tables(P), Method("exact"))
+        return Sampler(P, TableSource(tables(P)), Method("exact"))
+    if np.max(P.levels) <= 1:
+        return Sampler(P, CoupledSource(TwoLevels(P)), Method("two levels"))
     quick = relax(P, steps=QUICK_STEPS)
     if _acceptance(tables(quick.order(P)), quick.dropped(P)) >= RARE:  # good enough: no need to search on
         return _relaxed_sampler(P, quick)
@@ -207,21 +206,21 @@ def settle_method(kind: type[S], P: Poset, relaxed: Poset, made: Tables, dropped
     """Rejection where enough draws from the tables of the relaxed order are kept, the relaxed order elsewhere."""
     made = kind.weighed(made)
     if not len(dropped):
-        return kind(P, made, Method("exact"))
+        return kind(P, TableSource(made), Method("exact"))
     acceptance = _acceptance(made, dropped)
     names = tuple((P.elements[x], P.elements[y]) for x, y in dropped.tolist())
     if acceptance >= KEPT / TRIES:
-        return kind(P, made, Method("rejection", names, acceptance), dropped)
-    candidate = kind(relaxed, made, Method("relaxed", names))
+        return kind(P, TableSource(made, dropped, acceptance), Method("rejection", names, acceptance))
+    candidate = kind(relaxed, TableSource(made), Method("relaxed", names))
     cost, error = _cost(P, candidate)
-    return kind(relaxed, made, Method("relaxed", names, cost=cost, cost_error=error))
+    return kind(relaxed, candidate.source, Method("relaxed", names, cost=cost, cost_error=error))
 
 
 def _acceptance(made: Tables, dropped: Ints) -> float:
     """The share of draws from the relaxed order that are draws of the order itself, from public bits."""
     rng, tried, count = np.random.default_rng(0), 0, 0
     while tried < TRIES and count < 50 * KEPT:
-        orders, sizes = draw(made, 4096, *_seeded(rng))
+        orders, sizes = draw(made, 4096, *seeded(rng))
         count += int(kept(orders, sizes, dropped).sum())
         tried += 4096
     return count / tried

@@ -20,11 +20,12 @@ from isotone.counts.sampling.recent import Recent
 from isotone.counts.sampling.reinsertion import wander
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.counts.sampling.simulation import places
+from isotone.counts.sampling.sources import CoupledSource, TableSource
 from isotone.errors import InputError
 from isotone.mechanism import Progress, no_progress
 from isotone.order.bipartitions.extended import Tables, loosened
-from isotone.order.bipartitions.moments import expected_squares
 from isotone.order.bipartitions.small import Part
+from isotone.order.bipartitions.two_levels import TwoLevels
 from isotone.order.poset import Poset
 
 __all__ = ["InterleavedSampler", "interleaved_sampler"]
@@ -41,9 +42,13 @@ class InterleavedSampler(Sampler):
     def log_count(self) -> float:
         """The logarithm of the number of pairs.
 
-        Estimated if the method is ``rejection``.
+        Estimated if the method is ``rejection`` or ``two levels``.
         """
         return super().log_count + math.lgamma(len(self.order) + 1)
+
+    @classmethod
+    def _log_count_of_points(cls, n: int) -> float:
+        return n * math.log(2)
 
     def draw_spans(self) -> tuple[Ints, Ints]:
         """Draw once from cryptographic bits.
@@ -76,16 +81,8 @@ class InterleavedSampler(Sampler):
     def wander(
         cls, P: Poset, order: Orders, a: int, rows: int, sweeps: int, rng: np.random.Generator
     ) -> tuple[Orders, Ints]:
-        """A uniform walk whose rows are kept in proportion to their interleavings."""
-        n, found, kept = len(P), 0, list[tuple[Orders, Ints]]()
-        logs = np.array([-math.lgamma(k + 1) - math.lgamma(n - k + 1) for k in range(n + 1)])
-        while found < rows:
-            orders, sizes = wander(P, order, a, max(rows, 16), sweeps, rng)
-            order, a = orders[-1], int(sizes[-1])
-            chosen = np.log(rng.random(sizes.size)) < logs[sizes] - logs[n // 2]
-            kept.append((orders[chosen], sizes[chosen]))
-            found += int(chosen.sum())
-        return np.concatenate([o for o, _ in kept])[:rows], np.concatenate([s for _, s in kept])[:rows]
+        """A random walk that keeps the weights of the interleavings."""
+        return wander(P, order, a, rows, sweeps, rng, balanced=True)
 
     @classmethod
     def given(cls, P: Poset, orders: Orders, sizes: Ints) -> Floats:
@@ -106,7 +103,7 @@ class InterleavedSampler(Sampler):
 
     def _exact_squares(self) -> Floats | None:
         # the last step of the tables divides by (a + 1)(a + 2) and its like
-        n, passed = len(self.order), expected_squares(self.tables)
+        n, passed = len(self.order), self.source.expected_squares()
         return None if passed is None else (n + 1) * (n + 2) * passed
 
     @cached_property
@@ -142,9 +139,11 @@ def interleaved_sampler(
 
 def _build(P: Poset, relaxation: Relaxation | None, progress: Progress) -> InterleavedSampler:
     plain = sampler(P, relaxation, progress)
+    if not isinstance(plain.source, TableSource):
+        return InterleavedSampler(P, CoupledSource(TwoLevels(P, balanced=True)), plain.method)
     places = {x: i for i, x in enumerate(P.elements)}
     dropped = np.array([(places[x], places[y]) for x, y in plain.method.dropped], np.int64).reshape(-1, 2)
     related = P.leq_matrix() & ~np.eye(len(P), dtype=np.bool_)
     related[dropped[:, 0], dropped[:, 1]] = False
     relaxed = Poset(P.elements, [(P.elements[x], P.elements[y]) for x, y in np.argwhere(related)])
-    return settle_method(InterleavedSampler, P, relaxed, plain.tables, dropped)
+    return settle_method(InterleavedSampler, P, relaxed, plain.source.tables, dropped)

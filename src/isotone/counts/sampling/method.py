@@ -11,11 +11,12 @@ __all__ = ["Method"]
 
 @dataclass(frozen=True)
 class Method:
-    """Which of three exactly private methods is used.
+    """Which of four exactly private methods is used.
 
     See docs/theory/counts.md, section 9.
 
     * ``exact``: noise shaped by the order, from its own tables.
+    * ``two levels``: the same noise for an order of height 2 at most, by coupling from the past.
     * ``rejection``: the same noise, drawn from a relaxed order until a draw fits; ``acceptance`` is the
       estimated share of draws that do.
     * ``relaxed``: noise shaped by the relaxed order. Its expected squared error is ``cost`` times that of the
@@ -27,7 +28,7 @@ class Method:
     exact
     """
 
-    name: Literal["exact", "rejection", "relaxed"]
+    name: Literal["exact", "two levels", "rejection", "relaxed"]
     dropped: tuple[tuple[Hashable, Hashable], ...] = field(default=(), repr=False)
     acceptance: float = 1.0
     cost: float = 1.0
@@ -39,4 +40,6 @@ class Method:
             return f"rejection: drawn {without}, about 1 in {1 / self.acceptance:.0f} draws fits"
         if self.name == "relaxed":
             return f"relaxed: {without}, squared error {self.cost:.2f} ± {self.cost_error:.2f} times as large"
+        if self.name == "two levels":
+            return "two levels: exact, by coupling from the past"
         return self.name

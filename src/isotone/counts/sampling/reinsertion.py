@@ -27,13 +27,20 @@ Orders = NDArray[np.int32]
 
 
 def wander(
-    P: Poset, order: Orders, a: int, rows: int, sweeps: int, rng: np.random.Generator
+    P: Poset,
+    order: Orders,
+    a: int,
+    rows: int,
+    sweeps: int,
+    rng: np.random.Generator,
+    balanced: bool = False,
 ) -> tuple[Orders, Ints]:
     """Simulate ``rows`` extended bipartitions by a random walk.
 
     Each is ``sweeps`` · n moves after the one before, and the first that many after ``order``.
 
-    An extended bipartition is a row of positions, side A first and ascending, and the size ``a`` of side A.
+    An extended bipartition is a row of positions, side A first and ascending, and the size ``a`` of side A. If
+    ``balanced``, each has the weight ``1 / (|A|! |B|!)``, and all have the same otherwise.
     """
     n = len(P)
     orders, sizes = np.empty((rows, n), np.int32), np.empty(rows, np.int64)
@@ -42,14 +49,19 @@ def wander(
     row = order.astype(np.int32)
     for r in range(rows):
         picks = rng.integers(n, size=sweeps * n, dtype=np.int64)
-        _move(less, row, side, picks, rng.random(picks.size))
+        _move(less, row, side, picks, rng.random(picks.size), balanced)
         orders[r], sizes[r] = row, side[0]
     return orders, sizes
 
 
 @kernel
 def _move(
-    less: NDArray[np.bool_], row: Orders, side: Ints, picks: Ints, uniforms: NDArray[np.float64]
+    less: NDArray[np.bool_],
+    row: Orders,
+    side: Ints,
+    picks: Ints,
+    uniforms: NDArray[np.float64],
+    balanced: bool,
 ) -> None:
     """Take each of ``picks`` out and put it back.
 
@@ -64,11 +76,15 @@ def _move(
         a = side[0] - 1 if k < side[0] else side[0]
         low_a, high_a = _gap(less, row, 0, a, x)
         low_b, high_b = _gap(less, row, a, n - 1, x)
-        place = low_a + int(uniforms[t] * (high_a - low_a + high_b - low_b + 2))
-        if place > high_a:
-            place = low_b + place - high_a - 1
+        # a place on side A makes it a + 1, one on side B makes that n - a: the weights in the ratio (n - a) : (a + 1)
+        on_a, on_b = (n - a, a + 1) if balanced else (1, 1)
+        weight_a, weight_b = (high_a - low_a + 1) * on_a, (high_b - low_b + 1) * on_b
+        drawn = int(uniforms[t] * (weight_a + weight_b))
+        if drawn >= weight_a:
+            place = low_b + (drawn - weight_a) // on_b
             side[0] = a
         else:
+            place = low_a + drawn // on_a
             side[0] = a + 1
         for j in range(n - 1, place, -1):
             row[j] = row[j - 1]
