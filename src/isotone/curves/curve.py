@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.curves.circuits.selection import CurveDraws, ExactCurveDraws, SeededCurveDraws
+from isotone.curves.measure import NoisySums
 from isotone.curves.records import Records
 from isotone.curves.setting import CurveSetting
 from isotone.noise import Simulated
@@ -35,18 +36,21 @@ class Curve:
     values: Floats
     points: int
     interpolated: bool = False
+    sums: NoisySums | None = field(default=None, repr=False, compare=False)
+    """The noisy sums that the curve was made of, where it was."""
 
     def mirrored(self) -> Curve:
         """The same curve with the points in reverse order."""
         last = self.points - 1
+        sums = self.sums and self.sums.mirrored()
         if self.interpolated:
-            return replace(self, knots=last - self.knots[::-1], values=self.values[::-1])
+            return replace(self, knots=last - self.knots[::-1], values=self.values[::-1], sums=sums)
         ends = np.r_[self.knots[1:] - 1, last]
-        return replace(self, knots=last - ends[::-1], values=self.values[::-1])
+        return replace(self, knots=last - ends[::-1], values=self.values[::-1], sums=sums)
 
     def upside_down(self) -> Curve:
         """The same curve with the values in reverse order."""
-        return replace(self, values=1.0 - self.values)
+        return replace(self, values=1.0 - self.values, sums=self.sums and self.sums.upside_down())
 
     def corners(self) -> tuple[Ints, Floats]:
         """Points and values between which the curve is linear (constant pieces have two corners)."""

@@ -1,4 +1,4 @@
-"""Noisy means of bins: the measurement behind ``bins`` and behind the values of ``additive``.
+"""Noisy sums and means of bins: the measurement behind every curve that is fitted by means.
 
 A record of level ``u`` adds ``u`` to one sum of its bin and ``top − u`` to another. Both are whole numbers and
 together they are always ``top``, so noise of rate ``share·epsilon/top`` on each costs ``share`` of epsilon in all,
@@ -7,6 +7,7 @@ and no budget is split between a count and a sum (docs/theory/curves.md, section
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -18,7 +19,16 @@ from isotone.curves.records import Records
 from isotone.curves.setting import CurveSetting
 from isotone.order.projection.chain import pool_adjacent_violators
 
-__all__ = ["equal_bins", "faint", "middles", "noisy_means", "pooled", "rescaled"]
+__all__ = [
+    "NoisySums",
+    "equal_bins",
+    "faint",
+    "middles",
+    "noisy_means",
+    "noisy_sums",
+    "pooled",
+    "rescaled",
+]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -38,6 +48,66 @@ def equal_bins(low: Ints, high: Ints, bins: int, by_width: float = 0.0) -> Ints:
     return np.concatenate(starts).astype(np.int64)
 
 
+@dataclass(frozen=True)
+class NoisySums:
+    """What was measured in bins that begin at ``starts``: for each a noisy sum of ``y`` and one of ``1 − y``.
+
+    ``ones`` and ``zeros`` are whole numbers in ``unit``-ths of a record, with two-sided geometric noise of the given
+    rate. They were released: everything made of them is post-processing.
+    """
+
+    starts: Ints
+    ones: Ints
+    zeros: Ints
+    unit: int
+    rate: Fraction
+    points: int
+
+    @property
+    def in_records(self) -> tuple[Floats, Floats]:
+        """Both sums in records."""
+        return self.ones / self.unit, self.zeros / self.unit
+
+    @property
+    def record_rate(self) -> float:
+        """The rate of the noise a record."""
+        return float(self.rate * self.unit)
+
+    def mirrored(self) -> NoisySums:
+        """The same sums with the points in reverse order."""
+        ends = np.r_[self.starts[1:], self.points]
+        return replace(
+            self, starts=self.points - ends[::-1], ones=self.ones[::-1], zeros=self.zeros[::-1]
+        )
+
+    def upside_down(self) -> NoisySums:
+        """The same sums with ``y`` running the other way."""
+        return replace(self, ones=self.zeros, zeros=self.ones)
+
+
+def noisy_sums(
+    records: Records,
+    starts: Ints,
+    points: int,
+    setting: CurveSetting,
+    share: Fraction,
+    draws: CurveDraws,
+    top: int = FINE,
+) -> NoisySums:
+    """The noisy sums of ``y`` and ``1 − y`` in bins, for ``share`` of epsilon.
+
+    ``y`` is counted in ``top`` levels: 1 for labels, which are 0 or 1, so that noise is in whole records.
+    """
+    rate = setting.noise_rate(share, top)
+    levels = records.levels // (FINE // top)
+    bins = records.bins(starts)
+    sums = np.zeros((2, starts.size), dtype=np.int64)
+    np.add.at(sums[0], bins, records.weights * levels)
+    np.add.at(sums[1], bins, records.weights * (top - levels))
+    sums = np.asarray(draws.perturb(sums, rate))
+    return NoisySums(starts, sums[0], sums[1], top * setting.weight_steps, rate, points)
+
+
 def noisy_means(
     records: Records, starts: Ints, setting: CurveSetting, share: Fraction, draws: CurveDraws
 ) -> tuple[Floats, Floats]:
@@ -45,15 +115,8 @@ def noisy_means(
 
     A count below half the scale of the noise tells nothing: there the count is that, and the mean 1/2.
     """
-    rate = setting.noise_rate(share, FINE)
-    bins = records.bins(starts)
-    sums = np.zeros((2, starts.size), dtype=np.int64)
-    np.add.at(sums[0], bins, records.weights * records.levels)
-    np.add.at(sums[1], bins, records.weights * (FINE - records.levels))
-    sums = draws.perturb(sums, rate)
     # from here on everything is made of noisy numbers: floats do no harm
-    unit = float(FINE * setting.weight_steps)
-    ones, zeros = sums[0] / unit, sums[1] / unit
+    ones, zeros = noisy_sums(records, starts, 0, setting, share, draws).in_records
     least = faint(setting, share)
     count = np.maximum(ones + zeros, least)
     mean = np.where(ones + zeros > least, ones / count, 0.5)

@@ -16,10 +16,15 @@ MOST_BINS = 4096
 
 @dataclass(frozen=True)
 class ChainCase(Case):
-    """A fit of an increasing curve on the points of ``grid``, of a ``shape`` if that is given."""
+    """A fit of an increasing curve on the points of ``grid``, of a ``shape`` if that is given.
+
+    ``labels`` declares that ``y`` is one of the two ends of its range; ``output`` is what means are to estimate.
+    """
 
     grid: Grid
     shape: CurveShape | None = None
+    labels: bool = False
+    output: str = "population"
 
     @property
     def points(self) -> int:

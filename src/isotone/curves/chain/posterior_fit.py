@@ -1,0 +1,127 @@
+"""Means and probabilities: two rounds of noisy sums, and the posterior of a rising curve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone.curves.chain.case import ChainCase
+from isotone.curves.chain.placement import even_starts, placed_starts
+from isotone.curves.circuits.selection import CurveDraws
+from isotone.curves.curve import Curve, CurveMechanism, RiskBound
+from isotone.curves.grids import FINE
+from isotone.curves.measure import NoisySums, noisy_sums, rescaled
+from isotone.curves.posterior.posterior import CurvePosterior, curve_posterior
+from isotone.curves.records import Records
+
+__all__ = ["OUTPUTS", "PosteriorFit", "RoundShares"]
+
+Floats = NDArray[np.float64]
+
+OUTPUTS = ("population", "records")
+SPREAD = 0.1
+"""The variance of ``y`` about its mean ``v`` is taken as this times ``v·(1 − v)`` where ``y`` is no label."""
+LEVELS = ((5_000, 101), (40_000, 201), (float("inf"), 401))
+"""Values of the posterior, by epsilon times the number of records."""
+
+
+@dataclass(frozen=True)
+class RoundShares:
+    """What the two rounds spend of epsilon: together exactly 1."""
+
+    coarse: Fraction = Fraction(1, 10)
+    fine: Fraction = Fraction(9, 10)
+
+    def __post_init__(self) -> None:
+        if self.coarse + self.fine != 1 or min(self.coarse, self.fine) <= 0:
+            raise ValueError("The shares of the two rounds must be above 0, and 1 together.")
+
+
+@dataclass(frozen=True)
+class PosteriorFit(CurveMechanism):
+    """Two rounds of noisy sums of ``y`` and ``1 − y``, and the posterior of a rising hidden chain.
+
+    1. With a tenth of epsilon: both sums in ``coarse_bins`` even bins. They place the bins of the second round.
+    2. With the rest: both sums in at most ``fine_bins`` bins.
+    3. The posterior of a rising curve given these sums. ``output`` is its mean (``population``), or the pooled expected
+       sums (``records``), which is near the fit to the records themselves. Lines join the middles of bins.
+
+    ``labels``: ``y`` is 0 or 1, by declaration. ``n`` is a public or noisy number of records. ``ends`` are those of the
+    predictions, as shares of ``y_range``.
+
+    Guarantee: epsilon-DP for one privacy unit (docs/theory/curves.md, section 8).
+    Error: ``error()`` is an estimate, not a bound.
+    Cost: O(n) to count, and O(bins·values) for the posterior, whatever the number of records.
+    """
+
+    n: int
+    coarse_bins: int
+    fine_bins: int
+    levels: int
+    labels: bool = False
+    output: str = "population"
+    ends: tuple[Fraction, Fraction] = (Fraction(0), Fraction(1))
+    even: bool = True
+    shares: RoundShares = RoundShares()
+
+    @classmethod
+    def of(cls, case: ChainCase) -> PosteriorFit:
+        """The mechanism with sizes for a case."""
+        bins = case.bins(min(1024, max(8, 0.25 * case.strength**0.75)))
+        return cls(
+            case.setting,
+            case.points,
+            case.n,
+            case.bins(min(64, max(16, bins))),
+            bins,
+            next(levels for below, levels in LEVELS if case.strength < below),
+            case.labels,
+            case.output,
+            case.ends,
+            case.grid.even,
+        )
+
+    @property
+    def spread(self) -> float:
+        """The variance of ``y`` as a share of that of labels."""
+        return 1.0 if self.labels else SPREAD
+
+    def draw(self, records: Records, draws: CurveDraws) -> Curve:
+        """The curve, with the noisy sums of the second round."""
+        sums = self.measure(records, draws)
+        found = self.posterior(sums)
+        values = found.records if self.output == "records" else found.population
+        return self._lines(sums, rescaled(values, self.ends))
+
+    def measure(self, records: Records, draws: CurveDraws) -> NoisySums:
+        """The two rounds: all that looks at records."""
+        top = 1 if self.labels else FINE
+        coarse = even_starts(self.points, self.coarse_bins)
+        first = noisy_sums(records, coarse, self.points, self.setting, self.shares.coarse, draws, top)
+        starts = placed_starts(first, self.n, self.fine_bins, self.spread)
+        return noisy_sums(records, starts, self.points, self.setting, self.shares.fine, draws, top)
+
+    def posterior(self, sums: NoisySums) -> CurvePosterior:
+        """The posterior given the sums of the second round."""
+        return curve_posterior(*sums.in_records, sums.record_rate, self.levels, self.spread)
+
+    def _lines(self, sums: NoisySums, values: Floats) -> Curve:
+        """Lines through the middles of bins; on points that are not even, a corner at every point."""
+        ends = np.r_[sums.starts[1:], self.points] - 1
+        middles = (sums.starts + ends) / 2.0
+        if self.even:
+            # a middle between two points: both are corners
+            corners = [np.floor(middles), np.ceil(middles), [0, self.points - 1]]
+            knots = np.unique(np.concatenate(corners)).astype(np.int64)
+        else:
+            knots = np.arange(self.points)
+        rising = np.maximum.accumulate(np.interp(knots, middles, values))
+        return Curve(knots, rising, self.points, interpolated=True, sums=sums)
+
+    def error(self) -> RiskBound:
+        """An estimate: the noise of the sums of all bins, shared by a chain."""
+        rate = float(self.setting.rate(self.shares.fine, 1)) * self.setting.weight_steps
+        return RiskBound(self.fine_bins**0.5 / rate, 1.0 / self.fine_bins**2, proved=False)

@@ -1,0 +1,135 @@
+"""Rising hidden chains: the priors of a curve's values from bin to bin, and their posterior by messages.
+
+A state is a value of a grid and a slope. To the next bin the value rises by the slope (rounded down or up, so that the mean
+rise is the slope), or it jumps by any number of steps; the slope is drawn again with some probability.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Prior", "evidence_of_nothing", "posterior_of", "priors"]
+
+Floats = NDArray[np.float64]
+
+SLOPES = (0.0, 0.15, 0.4, 1.0, 2.0, 4.0, 8.0)
+"""Slopes, in ranges of values over the whole domain."""
+JUMPS, REDRAWS = (0.3, 2.0, 8.0), (3.0, 12.0)
+"""Expected numbers of jumps, and of new slopes, along the curve."""
+STEPS = (2.0, 10.0, 40.0)
+"""Expected numbers of jumps of curves that are flat but for them."""
+ENDS = 3.0
+"""How many values more the first value's lowest and highest count as."""
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Priors that share their slopes (in steps of the grid of values a bin): one for each entry of the others."""
+
+    slopes: tuple[float, ...]
+    jump: tuple[float, ...]
+    redraw: tuple[float, ...]
+
+
+def priors(bins: int, values: int) -> tuple[Prior, ...]:
+    """The nine priors for so many bins and values, in groups."""
+    scale = values / bins
+    slopes = tuple(slope * scale for slope in SLOPES)
+    redraw = tuple(min(0.9, often / bins) for often in REDRAWS)
+    smooth = tuple(Prior(slopes, (min(0.5, often / bins),) * len(redraw), redraw) for often in JUMPS)
+    return (*smooth, Prior((0.0,), tuple(min(0.5, often / bins) for often in STEPS), (0.0,) * len(STEPS)))
+
+
+def posterior_of(likelihood: Floats, prior: Prior) -> tuple[Floats, Floats]:
+    """The log evidence of each prior of a group, and the posterior of each bin's value under it.
+
+    ``likelihood`` is by bin and value, up to a factor for each bin.
+    """
+    moves = _Moves(prior, likelihood.shape[1])
+    evidence, forward = _forward(likelihood, moves)
+    found = np.empty((len(prior.jump), *likelihood.shape))
+    message = np.ones(forward.shape[1:])
+    for b in range(likelihood.shape[0] - 1, -1, -1):
+        seen = np.einsum("msv,msv->mv", forward[b], message)
+        found[:, b] = seen / np.maximum(seen.sum(axis=1, keepdims=True), 1e-300)
+        if b:
+            message = moves.back(message * likelihood[b])
+            message /= np.maximum(message.max(axis=(1, 2), keepdims=True), 1e-300)
+    return evidence, found
+
+
+@lru_cache(maxsize=64)
+def evidence_of_nothing(bins: int, values: int) -> tuple[tuple[float, ...], ...]:
+    """The log weight of all paths that stay inside the range, for each group of priors."""
+    flat = np.ones((bins, values))
+    return tuple(
+        tuple(_forward(flat, _Moves(prior, values), keep=False)[0].tolist()) for prior in priors(bins, values)
+    )
+
+
+class _Moves:
+    """The step from one bin to the next for all priors of a group, on arrays by prior, slope and value."""
+
+    def __init__(self, prior: Prior, values: int) -> None:
+        self.values, self.size = values, len(prior.slopes)
+        self.floor = [int(slope) for slope in prior.slopes]
+        self.over = [slope - int(slope) for slope in prior.slopes]
+        self.jump = np.array(prior.jump)[:, None, None]
+        self.redraw = np.array(prior.redraw)[:, None, None]
+
+    def start(self) -> Floats:
+        """The law of the first value and slope."""
+        first = np.ones(self.values)
+        first[[0, -1]] += ENDS
+        first /= first.sum() * self.size
+        return np.broadcast_to(first, (self.jump.size, self.size, self.values))
+
+    def ahead(self, state: Floats) -> Floats:
+        """Where a law of states goes."""
+        risen = np.zeros_like(state)
+        for s, (low, over) in enumerate(zip(self.floor, self.over, strict=True)):
+            if low < self.values:
+                risen[:, s, low:] += (1 - over) * state[:, s, : self.values - low]
+            if over and low + 1 < self.values:
+                risen[:, s, low + 1 :] += over * state[:, s, : self.values - low - 1]
+        jumped = np.cumsum(state, axis=2) - state
+        return self._slopes((1 - self.jump) * risen + (self.jump / self.values) * jumped)
+
+    def back(self, message: Floats) -> Floats:
+        """What a message about the next bin tells about this one."""
+        message = self._slopes(message)
+        risen = np.zeros_like(message)
+        for s, (low, over) in enumerate(zip(self.floor, self.over, strict=True)):
+            if low < self.values:
+                risen[:, s, : self.values - low] += (1 - over) * message[:, s, low:]
+            if over and low + 1 < self.values:
+                risen[:, s, : self.values - low - 1] += over * message[:, s, low + 1 :]
+        jumped = np.cumsum(message[:, :, ::-1], axis=2)[:, :, ::-1] - message
+        return (1 - self.jump) * risen + (self.jump / self.values) * jumped
+
+    def _slopes(self, state: Floats) -> Floats:
+        """The same with slopes drawn again, now and then."""
+        if self.size == 1:
+            return state
+        return (1 - self.redraw) * state + self.redraw * state.mean(axis=1, keepdims=True)
+
+
+def _forward(likelihood: Floats, moves: _Moves, *, keep: bool = True) -> tuple[Floats, Floats]:
+    """The log evidence, and the law of each bin's state given the bins up to it."""
+    state = moves.start()
+    kept = np.empty((likelihood.shape[0] if keep else 0, *state.shape))
+    evidence = np.zeros(state.shape[0])
+    for b in range(likelihood.shape[0]):
+        if b:
+            state = moves.ahead(state)
+        state = state * likelihood[b]
+        total = np.maximum(state.sum(axis=(1, 2), keepdims=True), 1e-300)
+        state = state / total
+        evidence += np.log(total[:, 0, 0])
+        if keep:
+            kept[b] = state
+    return evidence, kept
