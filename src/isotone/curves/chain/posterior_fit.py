@@ -94,7 +94,7 @@ class PosteriorFit(CurveMechanism):
         sums = self.measure(records, draws)
         found = self.posterior(sums)
         values = found.records if self.output == "records" else found.population
-        return self._lines(sums, rescaled(values, self.ends))
+        return self.lines(sums, rescaled(values, self.ends))
 
     def measure(self, records: Records, draws: CurveDraws) -> NoisySums:
         """The two rounds: all that looks at records."""
@@ -108,7 +108,7 @@ class PosteriorFit(CurveMechanism):
         """The posterior given the sums of the second round."""
         return curve_posterior(*sums.in_records, sums.record_rate, self.levels, self.spread)
 
-    def _lines(self, sums: NoisySums, values: Floats) -> Curve:
+    def lines(self, sums: NoisySums, values: Floats) -> Curve:
         """Lines through the middles of bins; on points that are not even, a corner at every point."""
         ends = np.r_[sums.starts[1:], self.points] - 1
         middles = (sums.starts + ends) / 2.0

@@ -1,0 +1,151 @@
+"""Populations on which curves are compared: those that constants were tuned on, and those that were held out.
+
+A curve is a function of the rank of ``x``, so that it is the same for every design, and of a place that is drawn anew for
+every data set, so that no number of bins fits it by chance. The seed of a data set is ``[SEED, population, n, repetition]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone.curves.grids import FINE, Grid
+from isotone.curves.records import Records
+
+__all__ = ["HELD_OUT", "POINTS", "SEED", "TUNED", "UNIT", "Population", "Sample"]
+
+Floats = NDArray[np.floating[Any]]
+UNIT = (Fraction(0), Fraction(1))
+POINTS = 4096
+SEED = 20_261_116
+
+
+def _logistic(u: Floats, place: float) -> Floats:
+    return 1 / (1 + np.exp(-12 * (u - place)))
+
+
+def _stairs(u: Floats, place: float) -> Floats:
+    return 0.1 + 0.2 * np.sum([u > at + place / 5 for at in (0.13, 0.27, 0.5, 0.72)], axis=0)
+
+
+CURVES: dict[str, Callable[[Floats, float], Floats]] = {
+    "logistic": _logistic,
+    "linear": lambda u, place: u,
+    "step": lambda u, place: 0.2 + 0.6 * (u > place),
+    "stairs": _stairs,
+    "constant": lambda u, place: 0.3 + 0 * u,
+    # from here on held out
+    "square": lambda u, place: u**2,
+    "hinge": lambda u, place: np.clip(np.maximum(0.15, 1.7 * (u - place) + 0.15), 0, 1),
+    "two steps": lambda u, place: 0.1 + 0.35 * (u > place - 0.2) + 0.45 * (u > place + 0.2),
+    "root": lambda u, place: np.sqrt(u),
+    "rare": lambda u, place: 0.01 + 0.09 * u**2,
+    "dose": lambda u, place: 0.1 + 0.6 / (1 + np.exp(-20 * (u - place))),
+    "late": lambda u, place: u**6,
+    "plateaus": lambda u, place: 0.5 + 0.22 * np.tanh(30 * (u - place + 0.2)) + 0.22 * np.tanh(30 * (u - place - 0.2)),
+    "flat": lambda u, place: 0.7 + 0 * u,
+}  # fmt: skip
+
+DESIGNS: dict[str, Callable[[Floats], Floats]] = {
+    "uniform": lambda u: u,
+    "crowded": lambda u: np.interp(u, [0, 0.05, 0.95, 1], [0, 0.6, 0.63, 1]),
+    # from here on held out
+    "crowded above": lambda u: 1 - (1 - u) ** 4,
+    "two crowds": lambda u: np.where(u < 0.5, 0.1 + 0.2 * u, 0.6 + 0.6 * (u - 0.5)),
+    "bell": lambda u: np.interp(u, *_bell()),
+    "heaped": lambda u: np.round(14 * u) / 14,
+    "both ends": lambda u: 1 / (1 + np.exp(-20 * (2 * u - 1))),
+    "skewed": lambda u: u**5,
+}
+
+
+def _bell() -> tuple[Floats, Floats]:
+    """Ranks and places of a sum of four uniforms, nearly a normal law."""
+    x = np.linspace(0, 1, 513)
+    density = np.exp(-0.5 * ((x - 0.5) / 0.12) ** 2)
+    rank = np.cumsum(density) / density.sum()
+    return np.r_[0.0, rank], np.r_[0.0, x]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One data set: records on the grids, and the true curve at each of them (in the same order)."""
+
+    records: Records
+    truth: Floats
+
+
+@dataclass(frozen=True)
+class Population:
+    """A curve, a design of ``x``, and the law of ``y``: "labels", or real with "normal", "laplace" or "beta" noise."""
+
+    curve: str
+    design: str
+    y: str = "labels"
+
+    @property
+    def labels(self) -> bool:
+        """Whether ``y`` is 0 or 1."""
+        return self.y == "labels"
+
+    @property
+    def name(self) -> str:
+        """The three words of the population."""
+        return f"{self.curve}, {self.design}, {self.y}"
+
+    def sample(self, n: int, repetition: int) -> Sample:
+        """``n`` records, by a seed of their own."""
+        number = (TUNED + HELD_OUT).index(self)
+        rng = np.random.default_rng([SEED, number, n, repetition])
+        u = rng.random(n)
+        truth = np.asarray(CURVES[self.curve](u, float(rng.uniform(0.3, 0.7))), np.float64)
+        x = Grid(*UNIT, POINTS).snap(np.asarray(DESIGNS[self.design](u), np.float64))
+        levels = Grid(*UNIT, FINE + 1).snap(self._y(truth, rng))
+        order = np.lexsort((-levels, x))
+        return Sample(Records(x[order], levels[order], np.ones(n, np.int64)), truth[order])
+
+    def _y(self, truth: Floats, rng: np.random.Generator) -> NDArray[np.float64]:
+        n = truth.size
+        if self.y == "labels":
+            return (rng.random(n) < truth) * 1.0
+        if self.y == "normal":
+            return np.clip(truth + rng.normal(0, 0.1, n), 0, 1)
+        if self.y == "laplace":
+            return np.clip(truth + np.where(rng.random(n) < 0.9, 1, 6) * rng.laplace(0, 0.05, n), 0, 1)
+        spread = 4.0  # a beta law of variance truth·(1 − truth)/5
+        return rng.beta(np.maximum(spread * truth, 1e-3), np.maximum(spread * (1 - truth), 1e-3))
+
+
+TUNED = (
+    Population("logistic", "uniform"),
+    Population("linear", "uniform"),
+    Population("step", "uniform"),
+    Population("stairs", "uniform"),
+    Population("constant", "uniform"),
+    Population("linear", "crowded"),
+    Population("step", "crowded"),
+    Population("logistic", "uniform", "normal"),
+    Population("step", "uniform", "normal"),
+)
+"""Populations that constants may be chosen with."""
+
+HELD_OUT = (
+    Population("square", "uniform"),
+    Population("hinge", "crowded above"),
+    Population("two steps", "two crowds"),
+    Population("root", "bell"),
+    Population("rare", "uniform"),
+    Population("dose", "heaped"),
+    Population("late", "both ends"),
+    Population("plateaus", "skewed"),
+    Population("flat", "two crowds"),
+    Population("square", "bell", "laplace"),
+    Population("hinge", "two crowds", "beta"),
+    Population("two steps", "uniform", "normal"),
+)
+"""Populations that no constant was chosen with: they are reported, and nothing else."""

@@ -1,0 +1,98 @@
+"""What curves fitted by means are compared with: the mechanism they replaced, and one noisy histogram with pooling."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone.curves.chain.additive import AdditiveScore
+from isotone.curves.chain.halving import HalvingScore
+from isotone.curves.chain.tree import grow
+from isotone.curves.circuits.selection import SeededCurveDraws
+from isotone.curves.grids import FINE
+from isotone.curves.losses import Squared
+from isotone.curves.measure import equal_bins, noisy_means, noisy_sums, pooled
+from isotone.curves.records import Records
+from isotone.curves.setting import CurveSetting
+
+__all__ = ["EQUAL_COUNTS", "HISTOGRAMS", "RIVALS", "before", "equal_counts", "histogram"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Rival = Callable[[Records, int, int, Fraction, bool, np.random.Generator], Floats]
+"""Records, points, their number, epsilon, whether y is 0 or 1, randomness: a value for every point."""
+
+HISTOGRAMS = (8, 16, 32, 64, 128, 256, 512, 1024)
+EQUAL_COUNTS = (8, 32, 128, 512)
+
+
+def before(
+    records: Records, points: int, n: int, epsilon: Fraction, labels: bool, rng: np.random.Generator
+) -> Floats:
+    """The former ``auto``: a few levels of cuts, then noisy means in bins that divide the parts, then pooling."""
+    setting = CurveSetting(epsilon)
+    strength = max(1.0, float(epsilon) * n)
+    few = strength < 30
+    levels = 0 if few else 1 if strength < 2_000 else 2 if strength < 50_000 else 3
+    share = Fraction(0) if few else Fraction(1, 10)
+    bins = min(points, max(2, round(1.4 * math.sqrt(float(1 - share) * strength))))
+    draws = SeededCurveDraws(rng)
+    score = AdditiveScore(Squared().slopes(FINE, Fraction(1)))
+    parts = grow(records, points, [share / max(1, levels)] * levels, score, setting, draws)
+    starts = equal_bins(parts.low, parts.high, bins, 0.5 if strength < 5_000 else 0.0)
+    mean, count = noisy_means(records, starts, setting, 1 - share, draws)
+    return _steps(starts, np.clip(pooled(mean, count), 0, 1), points)
+
+
+def histogram(bins: int) -> Rival:
+    """One noisy histogram of (bin, y) at full epsilon, and pooling."""
+
+    def fit(
+        records: Records, points: int, n: int, epsilon: Fraction, labels: bool, rng: np.random.Generator
+    ) -> Floats:
+        starts = np.arange(bins, dtype=np.int64) * points // bins
+        return _pooled(records, starts, points, epsilon, labels, rng)
+
+    return fit
+
+
+def equal_counts(bins: int) -> Rival:
+    """A tenth of epsilon for cuts that halve the records, then the same histogram in equal parts of each."""
+
+    def fit(
+        records: Records, points: int, n: int, epsilon: Fraction, labels: bool, rng: np.random.Generator
+    ) -> Floats:
+        levels, setting = 4, CurveSetting(epsilon / 10)
+        parts = grow(
+            records, points, [Fraction(1, levels)] * levels, HalvingScore(), setting, SeededCurveDraws(rng)
+        )
+        starts = equal_bins(parts.low, parts.high, bins)
+        return _pooled(records, starts, points, epsilon * Fraction(9, 10), labels, rng)
+
+    return fit
+
+
+def _pooled(
+    records: Records, starts: Ints, points: int, epsilon: Fraction, labels: bool, rng: np.random.Generator
+) -> Floats:
+    sums = noisy_sums(
+        records, starts, points, CurveSetting(epsilon), Fraction(1), SeededCurveDraws(rng), 1 if labels else FINE
+    )
+    ones, zeros = (np.maximum(side, 0.0) for side in sums.in_records)
+    total = ones + zeros
+    return _steps(starts, np.clip(pooled((ones + 0.5) / (total + 1), np.maximum(total, 0.5)), 0, 1), points)
+
+
+def _steps(starts: Ints, values: Any, points: int) -> Floats:
+    return np.asarray(values, np.float64)[np.searchsorted(starts, np.arange(points), side="right") - 1]
+
+
+RIVALS: dict[str, Rival] = {
+    **{f"{bins} bins": histogram(bins) for bins in HISTOGRAMS},
+    **{f"{bins} equal counts": equal_counts(bins) for bins in EQUAL_COUNTS},
+}

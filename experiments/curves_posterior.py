@@ -1,0 +1,236 @@
+"""Curves of means and probabilities: the posterior of two rounds of noisy sums against what else there is.
+
+Every population, number of records and epsilon is a cell. In each cell all methods see the same data sets. Measured are the
+root mean squared distances to the isotonic fit of the records and to the true curve, at the records, and the excess squared
+and logistic loss on the records. Writes ``cells.csv``, ``summary.csv`` and ``calibration.csv``. Draws are simulated; released
+ones have the same distribution.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from _curve_populations import HELD_OUT, POINTS, SEED, TUNED, UNIT, Population
+from _curve_rivals import RIVALS, before
+from common import DATA, read_table, write_table
+from isotone.curves.chain.case import ChainCase
+from isotone.curves.chain.posterior_fit import PosteriorFit
+from isotone.curves.circuits.selection import SeededCurveDraws
+from isotone.curves.grids import FINE, Grid
+from isotone.curves.losses import Squared
+from isotone.curves.records import Records
+from isotone.curves.setting import CurveSetting
+from isotone.mechanism import Progress
+from isotone.order.projection.chain import pool_adjacent_violators
+
+Floats = NDArray[np.floating[Any]]
+Row = dict[str, Any]
+EPSILONS = ("1/10", "3/10", "1", "3")
+REPETITIONS = {300: 24, 1_000: 20, 5_000: 20, 50_000: 3}
+MEASURES = ("fit", "truth", "squared", "logistic")
+MARGIN = 0.01
+"""Predictions are moved so far from 0 and 1 before their logistic loss is taken."""
+
+
+def measured(values: Floats, records: Records, fitted: Floats, truth: Floats | None) -> list[float]:
+    """The squared distances to fit and truth, and the excess squared and logistic loss, at the records."""
+    found, y = values[records.cells], records.levels / FINE
+
+    def loss(p: Floats) -> float:
+        p = np.clip(p, MARGIN, 1 - MARGIN)
+        return float(-np.mean(y * np.log(p) + (1 - y) * np.log(1 - p)))
+
+    return [
+        float(np.mean((found - fitted) ** 2)),
+        float(np.mean((found - truth) ** 2)) if truth is not None else math.nan,
+        float(np.mean((found - y) ** 2) - np.mean((fitted - y) ** 2)),
+        loss(found) - loss(fitted),
+    ]
+
+
+def isotonic(records: Records) -> Floats:
+    """The best increasing fit at the records, without privacy."""
+    return pool_adjacent_violators(records.levels / FINE, np.ones(records.levels.size))
+
+
+def ours(records: Records, n: int, epsilon: Fraction, labels: bool, rng: np.random.Generator) -> dict[str, Floats]:
+    """Both outputs of the mechanism, from the same noisy sums."""
+    case = ChainCase(
+        Squared(), UNIT, CurveSetting(epsilon), n, None, None, Grid(*UNIT, POINTS), None, labels
+    )
+    built = PosteriorFit.of(case)
+    sums = built.measure(records, SeededCurveDraws(rng))
+    found = built.posterior(sums)
+    every = np.arange(POINTS)
+    return {
+        "population": built.lines(sums, found.population).at(every),
+        "records": built.lines(sums, found.records).at(every),
+    }
+
+
+def fits(
+    records: Records, n: int, epsilon: Fraction, labels: bool, seed: list[int], rivals: bool
+) -> dict[str, Floats]:
+    """A value for every point, by method."""
+    found = ours(records, n, epsilon, labels, np.random.default_rng([*seed, 0]))
+    found["before"] = before(records, POINTS, n, epsilon, labels, np.random.default_rng([*seed, 1]))
+    if rivals:
+        for number, (name, rival) in enumerate(RIVALS.items(), 2):
+            found[name] = rival(records, POINTS, n, epsilon, labels, np.random.default_rng([*seed, number]))
+    return found
+
+
+def cell(task: tuple[Population, int, str, int, bool]) -> list[Row]:
+    """A row for every method: mean squared measures over the repetitions, and their standard errors."""
+    population, n, budget, repetitions, rivals = task
+    found: dict[str, list[list[float]]] = {}
+    for repetition in range(repetitions):
+        sample = population.sample(n, repetition)
+        fitted = isotonic(sample.records)
+        seed = [SEED, (TUNED + HELD_OUT).index(population), n, repetition, EPSILONS.index(budget)]
+        for name, values in fits(sample.records, n, Fraction(budget), population.labels, seed, rivals).items():
+            found.setdefault(name, []).append(measured(values, sample.records, fitted, sample.truth))
+    return [
+        {
+            "held_out": population in HELD_OUT,
+            "population": population.name,
+            "n": n,
+            "epsilon": float(Fraction(budget)),
+            "method": name,
+            "repetitions": repetitions,
+            **averages(values),
+        }
+        for name, values in found.items()
+    ]
+
+
+def averages(values: Iterable[list[float]]) -> Row:
+    """The mean of every measure, and its standard error."""
+    table = np.array(list(values))
+    row: Row = {}
+    for place, name in enumerate(MEASURES):
+        row[name] = float(table[:, place].mean())
+        row[f"{name}_error"] = float(table[:, place].std(ddof=1) / math.sqrt(len(table)))
+    return row
+
+
+OUTPUT = {"fit": "records", "truth": "population", "squared": "records", "logistic": "records"}
+"""Which output is meant for which measure."""
+
+
+def summary(rows: list[Row]) -> list[Row]:
+    """For both halves of the populations and every measure: ratios to the former mechanism and to the best rival.
+
+    Ratios of distances are of root mean squares; those of losses are of means. The best rival is chosen in hindsight, cell
+    by cell, among all others and the former mechanism: that is biased against us.
+    """
+    cells: dict[tuple[Any, ...], dict[str, Row]] = {}
+    for row in rows:
+        key = (row["held_out"], row["population"], row["n"], row["epsilon"])
+        cells.setdefault(key, {})[row["method"]] = row
+    table: list[Row] = []
+    for held_out, measure in itertools.product((False, True), MEASURES):
+        power = 0.5 if measure in ("fit", "truth") else 1.0
+        versus: dict[str, list[float]] = {"before": [], "best": []}
+        worse, surely, worst = 0, 0, 0.0
+        for key, methods in cells.items():
+            labels = key[1].endswith("labels")
+            if key[0] != held_out or (measure == "logistic" and not labels):
+                continue
+            own = methods[OUTPUT[measure]]
+            others = [row for name, row in methods.items() if name not in ("population", "records")]
+            best = min(others, key=lambda row: row[measure])
+            for name, other in (("before", methods["before"]), ("best", best)):
+                versus[name].append((max(own[measure], 1e-12) / max(other[measure], 1e-12)) ** power)
+            worst = max(worst, versus["best"][-1])
+            if versus["best"][-1] > 1.03:
+                worse += 1
+                apart = own[measure] - best[measure]
+                surely += apart > 2 * math.hypot(own[f"{measure}_error"], best[f"{measure}_error"])
+        if versus["best"]:
+            table.append(
+                {
+                    "held_out": held_out,
+                    "measure": measure,
+                    "output": OUTPUT[measure],
+                    "cells": len(versus["best"]),
+                    "over_before": float(np.exp(np.mean(np.log(versus["before"])))),
+                    "over_best": float(np.exp(np.mean(np.log(versus["best"])))),
+                    "more_than_3_percent_worse": worse,
+                    "beyond_chance": int(surely),
+                    "worst": worst,
+                }
+            )
+    return table
+
+
+def calibration(draws: int) -> list[Row]:
+    """A real set, 569 scores of a classifier with their labels: the distance to the fit of the records."""
+    table = read_table(DATA / "curves" / "calibration_breast_cancer.csv")
+    x = np.array([float(row["score"]) for row in table])
+    y = np.array([float(row["label"]) for row in table])
+    levels = Grid(*UNIT, FINE + 1).snap(y)
+    records = Records(Grid(*UNIT, POINTS).snap(x), levels, np.ones(x.size, np.int64)).sorted()
+    fitted = isotonic(records)
+    rows: list[Row] = []
+    for place, budget in enumerate(EPSILONS):
+        found: dict[str, list[list[float]]] = {}
+        for draw in range(draws):
+            for name, values in fits(records, x.size, Fraction(budget), True, [SEED, 99, place, draw], True).items():
+                found.setdefault(name, []).append(measured(values, records, fitted, None))
+        for name, values in found.items():
+            roots = np.sqrt([value[0] for value in values])
+            rows.append(
+                {
+                    "epsilon": float(Fraction(budget)),
+                    "method": name,
+                    "draws": draws,
+                    "rmse_to_fit": float(np.sqrt(np.mean(roots**2))),
+                    "standard_error": float(roots.std(ddof=1) / math.sqrt(draws)),
+                    "excess_squared": float(np.mean([value[2] for value in values])),
+                    "excess_logistic": float(np.mean([value[3] for value in values])),
+                }
+            )
+    return rows
+
+
+def tasks(quick: bool) -> list[tuple[Population, int, str, int, bool]]:
+    """All cells; the largest of them only for some."""
+    if quick:
+        return [(population, 300, "1", 2, True) for population in (TUNED + HELD_OUT)[::5]]
+    found: list[tuple[Population, int, str, int, bool]] = []
+    for n, population, budget in itertools.product(REPETITIONS, TUNED + HELD_OUT, EPSILONS):
+        found.append((population, n, budget, REPETITIONS[n], True))
+    return found
+
+
+def run(out: Path, quick: bool, progress: Progress) -> None:
+    wanted = tasks(quick)
+    rows: list[Row] = []
+    with ProcessPoolExecutor() as pool:
+        answers = map(cell, wanted) if quick else pool.map(cell, wanted)
+        for done, (task, found) in enumerate(zip(wanted, answers, strict=True), 1):
+            rows += found
+            progress(0.9 * done / len(wanted), f"n = {task[1]}, {task[0].name}, ε = {task[2]}")
+    write_table(out, "cells", columns_of(rows))
+    write_table(out, "summary", columns_of(summary(rows)))
+    progress(0.95, "calibration of a classifier")
+    write_table(out, "calibration", columns_of(calibration(3 if quick else 40)))
+    progress(1.0, "done")
+
+
+def columns_of(rows: list[Row]) -> dict[str, list[Any]]:
+    """Rows as columns, with five digits."""
+    return {
+        name: [float(f"{row[name]:.5g}") if isinstance(row[name], float) else row[name] for row in rows]
+        for name in rows[0]
+    }
