@@ -81,7 +81,13 @@ def _pooled(
     records: Records, starts: Ints, points: int, epsilon: Fraction, labels: bool, rng: np.random.Generator
 ) -> Floats:
     sums = noisy_sums(
-        records, starts, points, CurveSetting(epsilon), Fraction(1), SeededCurveDraws(rng), 1 if labels else FINE
+        records,
+        starts,
+        points,
+        CurveSetting(epsilon),
+        Fraction(1),
+        SeededCurveDraws(rng),
+        1 if labels else FINE,
     )
     ones, zeros = (np.maximum(side, 0.0) for side in sums.in_records)
     total = ones + zeros

@@ -62,14 +62,14 @@ def isotonic(records: Records) -> Floats:
     return pool_adjacent_violators(records.levels / FINE, np.ones(records.levels.size))
 
 
-def ours(records: Records, n: int, epsilon: Fraction, labels: bool, rng: np.random.Generator) -> dict[str, Floats]:
+def ours(
+    records: Records, n: int, epsilon: Fraction, labels: bool, rng: np.random.Generator
+) -> dict[str, Floats]:
     """Both outputs of the mechanism, from the same noisy sums."""
-    case = ChainCase(
-        Squared(), UNIT, CurveSetting(epsilon), n, None, None, Grid(*UNIT, POINTS), None, labels
-    )
+    case = ChainCase(Squared(), UNIT, CurveSetting(epsilon), n, None, None, Grid(*UNIT, POINTS), None, labels)
     built = PosteriorFit.of(case)
     sums = built.measure(records, SeededCurveDraws(rng))
-    found = built.posterior(sums)
+    found = built.posterior(sums, built.levels)
     every = np.arange(POINTS)
     return {
         "population": built.lines(sums, found.population).at(every),
@@ -97,7 +97,9 @@ def cell(task: tuple[Population, int, str, int, bool]) -> list[Row]:
         sample = population.sample(n, repetition)
         fitted = isotonic(sample.records)
         seed = [SEED, (TUNED + HELD_OUT).index(population), n, repetition, EPSILONS.index(budget)]
-        for name, values in fits(sample.records, n, Fraction(budget), population.labels, seed, rivals).items():
+        for name, values in fits(
+            sample.records, n, Fraction(budget), population.labels, seed, rivals
+        ).items():
             found.setdefault(name, []).append(measured(values, sample.records, fitted, sample.truth))
     return [
         {
@@ -185,7 +187,9 @@ def calibration(draws: int) -> list[Row]:
     for place, budget in enumerate(EPSILONS):
         found: dict[str, list[list[float]]] = {}
         for draw in range(draws):
-            for name, values in fits(records, x.size, Fraction(budget), True, [SEED, 99, place, draw], True).items():
+            for name, values in fits(
+                records, x.size, Fraction(budget), True, [SEED, 99, place, draw], True
+            ).items():
                 found.setdefault(name, []).append(measured(values, records, fitted, None))
         for name, values in found.items():
             roots = np.sqrt([value[0] for value in values])

@@ -10,18 +10,21 @@ import itertools
 import math
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from isotone.curves.chain.additive import AdditiveScore
-from isotone.curves.chain.bins import QuantileBins
+from isotone.curves.chain.bins import MeanBins, QuantileBins
 from isotone.curves.chain.choose import ChainProblem
 from isotone.curves.chain.drawn_values import DrawShares
 from isotone.curves.chain.imbalance import Imbalance
 from isotone.curves.chain.line_fit import LineFit
-from isotone.curves.chain.tree_mechanisms import MeasuredTree, TreeMechanism
+from isotone.curves.chain.posterior_fit import PosteriorFit, RoundShares
+from isotone.curves.chain.tree_mechanisms import TreeMechanism
 from isotone.curves.curve import CurveMechanism
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses import Absolute, Huber, Logistic, Pinball, Squared, parse_loss
+from isotone.curves.measure import NoisySums
+from isotone.curves.posterior.posterior import CurvePosterior
 from isotone.curves.setting import CurveSetting
 from isotone.curves.shapes.curve_draws import BinnedDraw, CurveDraw, PieceDraw
 from isotone.curves.shapes.linear import linear_graph, spread_knots
@@ -105,10 +108,22 @@ def linear_tree(setting: CurveSetting) -> CurveMechanism:
     return ShapeTree(setting, 4, splitter, 1, 3, absolute_table(), interpolated=True)
 
 
-def measured(loss: Any, levels: int, share: Fraction, bins: int, points: int) -> Factory:
-    return lambda setting: MeasuredTree(
-        setting, points, AdditiveScore(slopes(loss)), levels, share, bins, squared=isinstance(loss, Squared)
-    )
+class Remembering(PosteriorFit):
+    """The mechanism, which computes the posterior of the same noisy sums once only."""
+
+    known: ClassVar[dict[Any, CurvePosterior]] = {}
+
+    def posterior(self, sums: NoisySums, levels: int, keep: float = 1e-3) -> CurvePosterior:
+        key = (self.labels, sums.rate, sums.ones.tobytes(), sums.zeros.tobytes(), levels)
+        if key not in self.known:
+            self.known[key] = super().posterior(sums, levels, keep)
+        return self.known[key]
+
+
+def two_rounds(coarse: Fraction, *, labels: bool, points: int = 3, output: str = "population") -> Factory:
+    """One coarse bin, two fine ones and three values, so that all outputs can be walked through."""
+    shares = RoundShares(coarse, 1 - coarse)
+    return lambda setting: Remembering(setting, points, 10, 1, 2, 3, labels, output, shares=shares)
 
 
 def lines(loss: Any, shares: DrawShares, *, levels: int = 0, points: int = 3) -> Factory:
@@ -152,8 +167,9 @@ MECHANISMS: dict[str, Factory] = {
     "additive logistic": additive(Logistic()),
     "additive absolute, two levels": additive(Absolute(), 2, 3),
     "additive pinball, growing": tree(AdditiveScore(slopes(Pinball(Fraction(3, 4)))), 2, 3, growth=19),
-    "measured squared": measured(Squared(), 1, Fraction(1, 2), 1, 3),
-    "measured logistic": measured(Logistic(), 1, Fraction(1, 10), 1, 2),
+    "posterior of labels": two_rounds(Fraction(1, 10), labels=True),
+    "posterior of values": two_rounds(Fraction(1, 2), labels=False, points=2),
+    "posterior, mostly the first round": two_rounds(Fraction(9, 10), labels=True, points=2, output="records"),
     "threshold absolute": tree(LinearScore(1, 1)),
     "threshold pinball": tree(LinearScore(1, 3)),
     "threshold pinball, growing": tree(LinearScore(1, 3), 2, 3, growth=19),
@@ -161,8 +177,7 @@ MECHANISMS: dict[str, Factory] = {
     "threshold squared, two levels": tree(SquaredScore(), 2, 3),
     "threshold logistic": tree(table_score(Logistic())),
     "threshold huber": tree(table_score(Huber())),
-    "bins of means, squared": measured(Squared(), 0, Fraction(0), 2, 2),
-    "bins of means, logistic": measured(Logistic(), 0, Fraction(0), 2, 2),
+    "bins of means": lambda s: MeanBins(s, 2, 2),
     "bins of medians": lambda s: QuantileBins(s, 2, Imbalance(slopes(Absolute()), 2), 2),
     "bins of quantiles": lambda s: QuantileBins(s, 2, Imbalance(slopes(Pinball(Fraction(3, 4))), 2), 2),
     "one draw of medians": lines(Absolute(), DrawShares(Fraction(0), Fraction(1))),

@@ -30,7 +30,6 @@ COUNTING_SHARE = Fraction(2, 100)
 
 
 WEIGHT_STEPS = 64
-WHY_RANGE = "The noise that hides one record depends on how far its y can lie from the others."
 
 
 class PrivacyWarning(UserWarning):
@@ -78,6 +77,7 @@ class PrivateEstimator(EstimatorBase, Generic[Problem]):
     """A private regressor, which charges its ledger before it reads data and keeps none."""
 
     description: ClassVar[str]
+    published_methods: ClassVar[tuple[str, ...]] = ("threshold", "coupling")
 
     epsilon: Number
     y_range: Any
@@ -121,6 +121,7 @@ class PrivateEstimator(EstimatorBase, Generic[Problem]):
             public.whole.unit.contributions,
             public.whole.weight_steps,
             public.max_weight,
+            self._labels(public),
         )
         self._draw(public, records, ExactCurveDraws())
         self.guarantee_ = public.whole.guarantee
@@ -139,6 +140,10 @@ class PrivateEstimator(EstimatorBase, Generic[Problem]):
     def _y_range(self, public: Public[Problem]) -> tuple[Fraction, Fraction]:
         """The public limits of ``y``."""
         raise NotImplementedError
+
+    def _labels(self, public: Public[Problem]) -> tuple[float, float] | None:
+        """The two values that ``y`` was declared to have, if it was."""
+        return None
 
     def _rows(self, x: Any) -> int:
         """The number of rows of ``x``; a wrong shape is refused."""
@@ -178,9 +183,9 @@ class PrivateEstimator(EstimatorBase, Generic[Problem]):
         return float(positive(self.max_weight, "max_weight"))
 
     def _warn_of_published(self) -> None:
-        if self.method in ("threshold", "coupling"):
+        if self.method in self.published_methods:
             warnings.warn(
-                f"method={self.method!r} is kept for comparison with the literature: 'additive' is more accurate.",
+                f"method={self.method!r} is kept for comparison with the literature: 'auto' is more accurate.",
                 ComparisonWarning,
                 stacklevel=4,
             )

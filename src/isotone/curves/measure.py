@@ -22,6 +22,7 @@ from isotone.order.projection.chain import pool_adjacent_violators
 __all__ = [
     "NoisySums",
     "equal_bins",
+    "even_starts",
     "faint",
     "middles",
     "noisy_means",
@@ -32,6 +33,11 @@ __all__ = [
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+
+
+def even_starts(points: int, bins: int) -> Ints:
+    """The first points of so many even bins."""
+    return np.arange(bins, dtype=np.int64) * points // bins
 
 
 def equal_bins(low: Ints, high: Ints, bins: int, by_width: float = 0.0) -> Ints:
@@ -76,9 +82,7 @@ class NoisySums:
     def mirrored(self) -> NoisySums:
         """The same sums with the points in reverse order."""
         ends = np.r_[self.starts[1:], self.points]
-        return replace(
-            self, starts=self.points - ends[::-1], ones=self.ones[::-1], zeros=self.zeros[::-1]
-        )
+        return replace(self, starts=self.points - ends[::-1], ones=self.ones[::-1], zeros=self.zeros[::-1])
 
     def upside_down(self) -> NoisySums:
         """The same sums with ``y`` running the other way."""

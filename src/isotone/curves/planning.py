@@ -89,7 +89,7 @@ def plan(
     loss: Any = "squared",
     y_range: Any = (0, 1),
     labels: bool | None = None,
-    methods: Sequence[str] = ("additive", "baseline", "bins"),
+    methods: Sequence[str] = ("auto", "baseline", "bins"),
     neighbours: Neighbours = "add-remove",
     contributions: int = 1,
     repetitions: int = 3,
@@ -101,8 +101,8 @@ def plan(
     that their product is the same: what privacy costs depends on little else. The simulation is seeded, so the same question
     has the same answer.
 
-    >>> print(plan(1, 1000, methods=["additive", "bins"], repetitions=1).best.method)
-    additive
+    >>> print(plan(1, 1000, methods=["auto", "bins"], repetitions=1).best.method)
+    auto
     """
     budget = positive(epsilon, "epsilon")
     chosen = parse_loss(loss)
@@ -112,7 +112,7 @@ def plan(
     repeated = whole_number(repetitions, "repetitions")
     wanted = [methods] if isinstance(methods, str) else list(methods)
     if not wanted:
-        raise InputError("methods is empty: name at least one, such as 'additive'.")
+        raise InputError("methods is empty: name at least one, such as 'auto'.")
     size = min(count, LARGEST_SIMULATION)
     setting = CurveSetting(budget * Fraction(count, size), unit)
     simulation = _Simulation(

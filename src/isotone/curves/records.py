@@ -103,14 +103,17 @@ class RawRecords:
         contributions: int,
         weight_steps: int,
         max_weight: float,
+        labels: tuple[float, float] | None = None,
     ) -> Records:
         """The records that count, as integers on public grids.
 
-        ``locate`` gives the place of each ``x``, −1 where there is none. Of each unit the first ``contributions``
-        records with values count.
+        ``locate`` gives the place of each ``x``, −1 where there is none. With ``labels`` any other ``y`` is missing. Of
+        each unit the first ``contributions`` records with values count.
         """
         cells, y = locate(self.x), numbers_of(only_column(self.y, "y"))
         kept = (cells >= 0) & ~np.isnan(y)
+        if labels is not None:
+            kept &= (y == labels[0]) | (y == labels[1])
         weights = np.full(cells.size, weight_steps, dtype=np.int64)
         if self.weight is not None:
             weight = numbers_of(only_column(self.weight, "sample_weight"))

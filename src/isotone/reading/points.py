@@ -41,7 +41,7 @@ class PointSource:
     """Two columns, their public ranges, and into how many steps each range is cut.
 
     A value goes to the nearest grid point; values outside a range go to its end. Rows whose x or y is missing
-    or not a number are dropped. ``marks`` lists the points of x where they are not evenly spaced. Of a unit with more
+    or not a number are dropped; with ``labels``, those whose y is not exactly an end of its range. ``marks`` lists the points of x where they are not evenly spaced. Of a unit with more
     than ``contributions`` rows that many count, chosen with equal probability.
     """
 
@@ -55,6 +55,7 @@ class PointSource:
     unit: str | None = None
     contributions: int = 1
     marks: tuple[float, ...] = ()
+    labels: bool = False
 
     def __post_init__(self) -> None:
         for name, (low, high) in (("bounds", self.bounds), ("y_range", self.y_range)):
@@ -82,7 +83,11 @@ def count_points(source: PointSource, frame: Frame, salt: bytes | None = None) -
     schema = frame.collect_schema()
     real = as_real(source.x, schema[source.x])
     x = _nearest(real, source.marks) if source.marks else _snap(real, source.bounds, source.x_steps)
-    y = _snap(as_real(source.y, schema[source.y]), source.y_range, source.y_steps).alias(_Y)
+    outcome = as_real(source.y, schema[source.y])
+    if source.labels:
+        low, high = map(float, source.y_range)
+        outcome = nw.when((outcome == low) | (outcome == high)).then(outcome)
+    y = _snap(outcome, source.y_range, source.y_steps).alias(_Y)
     unit = [as_unit(source.unit, schema[source.unit]).alias(UNIT)] if source.unit else []
     rows = frame.select(x.alias(_X), y, *unit).filter(~nw.col(_X).is_null(), ~nw.col(_Y).is_null())
     if source.unit is not None:

@@ -15,7 +15,8 @@ from isotone.curves.chain.bins import COUNTING, QuantileBins
 from isotone.curves.chain.choose import METHODS, ChainProblem
 from isotone.curves.chain.histogram_fit import HistogramFit
 from isotone.curves.chain.imbalance import Imbalance
-from isotone.curves.chain.tree_mechanisms import MeasuredTree, TreeMechanism
+from isotone.curves.chain.posterior_fit import PosteriorFit, RoundShares
+from isotone.curves.chain.tree_mechanisms import TreeMechanism
 from isotone.curves.curve import Curve
 from isotone.curves.direction import AUTO_SHARE, choose_direction, least_absolute_loss
 from isotone.curves.grids import FINE, Grid
@@ -32,9 +33,7 @@ from isotone.privacy.unit import Unit
 ONE = (Fraction(0), Fraction(1))
 
 
-def blueprint(
-    method: str = "additive", loss: Loss | None = None, points: int = 64, **more: Any
-) -> ChainProblem:
+def blueprint(method: str = "auto", loss: Loss | None = None, points: int = 64, **more: Any) -> ChainProblem:
     return ChainProblem(loss or Squared(), ONE, Grid(Fraction(0), Fraction(1), points), method, **more)
 
 
@@ -71,13 +70,23 @@ def test_the_levels_of_a_tree_share_epsilon() -> None:
     assert set(recorder.rates) == {Fraction(1)}
 
 
-def test_cuts_and_means_share_epsilon() -> None:
+@pytest.mark.parametrize(("labels", "top"), [(True, 1), (False, FINE)])
+def test_the_two_rounds_share_epsilon(labels: bool, top: int) -> None:
     recorder = Recorder()
-    score = AdditiveScore(Squared().slopes(FINE, Fraction(1)))
-    MeasuredTree(CurveSetting(Fraction(10)), 8, score, 1, Fraction(1, 5), 4).draw(
-        records_of([(2, 0)]), recorder
-    )
-    assert recorder.rates == [Fraction(2, FINE // 2), Fraction(8, FINE)]
+    mechanism = blueprint("auto", labels=labels).mechanism(100, CurveSetting(Fraction(10)))
+    assert isinstance(mechanism, PosteriorFit)
+    mechanism.draw(records_of([(2, 0)]), recorder)
+    assert recorder.rates == [Fraction(1, top), Fraction(9, top)]
+
+
+def test_shares_of_rounds_that_are_not_one_together_are_refused() -> None:
+    for coarse, fine in (
+        (Fraction(1, 10), Fraction(1)),
+        (Fraction(0), Fraction(1)),
+        (Fraction(2), Fraction(-1)),
+    ):
+        with pytest.raises(ValueError, match="1 together"):
+            RoundShares(coarse, fine)
 
 
 def test_values_and_counts_of_bins_share_epsilon() -> None:
@@ -176,21 +185,22 @@ def test_the_bound_on_the_excess_loss_holds_on_average() -> None:
 
 def test_auto_is_decided_by_public_numbers() -> None:
     once = CurveSetting(Fraction(1))
-    assert blueprint("auto").method_used(1000, once) == "additive"
-    assert blueprint("auto").method_used(20, once) == "bins"
-    assert blueprint("auto").method_used(200, CurveSetting(Fraction(1), Unit(10))) == "bins"
+    assert blueprint("auto").method_used(1000, once) == "posterior"
+    assert blueprint("auto").method_used(20, once) == "posterior"
     assert blueprint("auto", levels=2).method_used(20, once) == "additive"
-    assert blueprint("auto", Absolute()).method_used(20, once) == "additive"
+    assert blueprint("auto", Absolute()).method_used(20, once) == "few bins"
+    assert blueprint("auto", Absolute()).method_used(200, CurveSetting(Fraction(1), Unit(10))) == "few bins"
     assert blueprint("auto", shape=parse_shape("convex")).method_used(1000, once) == "baseline"
     assert blueprint("threshold", shape=parse_shape("convex")).method_used(1000, once) == "threshold"
 
 
 def test_losses_without_means_are_fitted_by_histograms_once_there_are_many_records() -> None:
-    plan, setting = blueprint("additive", Absolute(), points=4096), CurveSetting(Fraction(1))
+    plan, setting = blueprint("auto", Absolute(), points=4096), CurveSetting(Fraction(1))
     assert isinstance(plan.mechanism(400, CurveSetting(Fraction(5))), TreeMechanism)
     assert isinstance(plan.mechanism(2_000, CurveSetting(Fraction(5))), HistogramFit)
-    assert isinstance(blueprint("additive", Absolute(), levels=3).mechanism(6_000, setting), TreeMechanism)
-    assert isinstance(blueprint("additive", Squared()).mechanism(6_000, setting), MeasuredTree)
+    assert isinstance(blueprint("auto", Absolute(), levels=3).mechanism(6_000, setting), TreeMechanism)
+    assert isinstance(blueprint("additive", Squared()).mechanism(6_000, setting), TreeMechanism)
+    assert isinstance(blueprint("auto", Squared()).mechanism(6_000, setting), PosteriorFit)
 
 
 def test_later_levels_spend_more_where_that_was_asked_for() -> None:

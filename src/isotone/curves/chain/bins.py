@@ -1,4 +1,4 @@
-"""Noisy quantiles of equal bins, pooled: what a careful analyst would try first for losses without means."""
+"""Noisy means or quantiles of equal bins, pooled: what a careful analyst would try first."""
 
 from __future__ import annotations
 
@@ -13,14 +13,49 @@ from isotone.curves.chain.case import ChainCase
 from isotone.curves.chain.imbalance import Imbalance
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import Curve, CurveMechanism, RiskBound
-from isotone.curves.measure import equal_bins, pooled
+from isotone.curves.losses import Squared
+from isotone.curves.measure import even_starts, noisy_means, pooled, rescaled
 from isotone.curves.records import Records
 
-__all__ = ["QuantileBins"]
+__all__ = ["MeanBins", "QuantileBins"]
 
 Ints = NDArray[np.int64]
 
 COUNTING = Fraction(1, 10)
+MOST_BINS = 1 << 20
+"""A limit of memory, which only an epsilon without meaning can reach."""
+
+
+@dataclass(frozen=True)
+class MeanBins(CurveMechanism):
+    """The noisy mean of every bin, pooled with noisy counts as weights.
+
+    For losses that are fitted by means. ``ends`` are those of the predictions, as shares of ``y_range``.
+
+    Guarantee: epsilon-DP for one privacy unit (docs/theory/curves.md, section 8).
+    Error: ``error()`` is proved for the squared loss and an estimate for others.
+    """
+
+    bins: int
+    ends: tuple[Fraction, Fraction] = (Fraction(0), Fraction(1))
+    squared: bool = True
+
+    @classmethod
+    def of(cls, case: ChainCase) -> MeanBins:
+        """The mechanism with sizes for a case."""
+        bins = case.bins(1.4 * math.sqrt(case.strength), MOST_BINS)
+        return cls(case.setting, case.points, bins, case.ends, isinstance(case.loss, Squared))
+
+    def draw(self, records: Records, draws: CurveDraws) -> Curve:
+        """A step curve with at most one step for each bin."""
+        starts = even_starts(self.points, self.bins)
+        mean, count = noisy_means(records, starts, self.setting, Fraction(1), draws)
+        return Curve(starts, rescaled(pooled(mean, count), self.ends), self.points)
+
+    def error(self) -> RiskBound:
+        """Section 8, for the squared loss: three times the noise of a sum for each bin, and a quarter a record."""
+        rest = float(self.setting.epsilon) / self.setting.factor
+        return RiskBound(3.0 * self.bins / rest, 0.25, proved=self.squared)
 
 
 @dataclass(frozen=True)
@@ -47,7 +82,7 @@ class QuantileBins(CurveMechanism):
 
     def draw(self, records: Records, draws: CurveDraws) -> Curve:
         """A step curve with at most one step for each bin."""
-        starts = equal_bins(np.zeros(1, np.int64), np.full(1, self.points, np.int64), self.bins)
+        starts = even_starts(self.points, self.bins)
         scores = self.score.of(records, starts)
         rate = self.setting.rate(1 - COUNTING, self.score.range)
         offsets = np.arange(starts.size + 1, dtype=np.int64) * scores.shape[1]

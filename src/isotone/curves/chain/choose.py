@@ -12,12 +12,13 @@ from fractions import Fraction
 from typing import Literal, get_args
 
 from isotone.curves.case import check_sizes
-from isotone.curves.chain.bins import QuantileBins
+from isotone.curves.chain.bins import MeanBins, QuantileBins
 from isotone.curves.chain.case import ChainCase
 from isotone.curves.chain.drawn_values import StepFit
 from isotone.curves.chain.histogram_fit import HistogramFit
 from isotone.curves.chain.line_fit import LineFit, RefinedLineFit
-from isotone.curves.chain.tree_mechanisms import MANY, MeasuredTree, TreeMechanism
+from isotone.curves.chain.posterior_fit import OUTPUTS, PosteriorFit
+from isotone.curves.chain.tree_mechanisms import MANY, TreeMechanism
 from isotone.curves.chain.turned import Turned
 from isotone.curves.curve import CurveMechanism
 from isotone.curves.grids import LEVELS, Grid
@@ -28,16 +29,18 @@ from isotone.curves.shapes.linear import LinearPieces
 from isotone.curves.shapes.monotone import Monotone
 from isotone.curves.shapes.shape import CurveShape
 from isotone.errors import InputError
+from isotone.privacy.checks import one_of
 
 __all__ = ["METHODS", "TABLE", "ChainProblem", "Method", "usual_points"]
 
-Method = Literal["additive", "threshold", "baseline", "bins", "auto"]
+Method = Literal["auto", "additive", "threshold", "baseline", "bins"]
 METHODS: tuple[str, ...] = get_args(Method)
 
 TREE_POINTS = 4096
 """Points of ``x`` when the user gives no grid, but for the baseline and for shapes."""
 FEW = 30
-"""Below this product of epsilon and records a curve has a few bins: cuts that find nothing but noise do harm."""
+"""Below this product of epsilon and records losses without means have a few bins: cuts that find nothing but noise do
+harm."""
 FAINT, FAINT_OF_MANY = 12, 7
 """Epsilon times the records, over the records to the power 2/3: below this, the noise of the mechanism is larger than
 what a curve can gain by following the noise of the records, and losses without means are fitted by lines. The first
@@ -54,6 +57,12 @@ def _faint(case: ChainCase) -> bool:
     return case.evenness * case.strength < limit * max(1, case.n) ** (2 / 3)
 
 
+def _additive_tree(case: ChainCase) -> CurveMechanism:
+    from isotone.published.curves.additive_tree import additive_tree
+
+    return additive_tree(case)
+
+
 def _published_tree(case: ChainCase) -> CurveMechanism:
     from isotone.published.curves.threshold import threshold_tree
 
@@ -68,28 +77,30 @@ def _published_shape(case: ChainCase) -> CurveMechanism:
 
 @dataclass(frozen=True)
 class Row:
-    """A mechanism, the method it stands for, and when: the first row that applies is taken."""
+    """A mechanism with its name, the method it stands for, and when: the first row that applies is taken."""
 
+    name: str
     method: str
     when: Callable[[ChainCase], bool]
     build: Callable[[ChainCase], CurveMechanism]
 
 
 TABLE = (
-    Row("threshold", lambda case: case.shape is not None, _published_shape),
-    Row("threshold", lambda case: True, _published_tree),
-    Row("baseline", lambda case: isinstance(case.shape, LinearPieces), PieceDraw.of),
-    Row("baseline", lambda case: True, CurveDraw.of),
-    Row("bins", lambda case: case.loss.by_means, MeasuredTree.without_cuts),
-    Row("bins", lambda case: True, QuantileBins.of),
-    Row("additive", lambda case: case.loss.by_means, MeasuredTree.of),
-    Row("additive", lambda case: case.levels is not None, TreeMechanism.of),
-    Row("additive", lambda case: case.strength < FEW, BinnedDraw.of),
-    Row("additive", lambda case: _faint(case) and case.evenness * case.strength < CERTAIN, LineFit.of),
-    Row("additive", _faint, RefinedLineFit.of),
-    Row("additive", lambda case: case.strength < MANY, TreeMechanism.of),
-    Row("additive", lambda case: case.strength < AMPLE * case.evenness**2 * case.n, StepFit.of),
-    Row("additive", lambda case: True, HistogramFit.of),
+    Row("threshold", "threshold", lambda case: case.shape is not None, _published_shape),
+    Row("threshold", "threshold", lambda case: True, _published_tree),
+    Row("baseline", "baseline", lambda case: isinstance(case.shape, LinearPieces), PieceDraw.of),
+    Row("baseline", "baseline", lambda case: True, CurveDraw.of),
+    Row("bins", "bins", lambda case: case.loss.by_means, MeanBins.of),
+    Row("bins", "bins", lambda case: True, QuantileBins.of),
+    Row("additive", "additive", lambda case: True, _additive_tree),
+    Row("additive", "auto", lambda case: case.levels is not None, _additive_tree),
+    Row("posterior", "auto", lambda case: case.loss.by_means, PosteriorFit.of),
+    Row("few bins", "auto", lambda case: case.strength < FEW, BinnedDraw.of),
+    Row("lines", "auto", lambda case: _faint(case) and case.evenness * case.strength < CERTAIN, LineFit.of),
+    Row("refined lines", "auto", _faint, RefinedLineFit.of),
+    Row("tree", "auto", lambda case: case.strength < MANY, TreeMechanism.of),
+    Row("steps", "auto", lambda case: case.strength < AMPLE * case.evenness**2 * case.n, StepFit.of),
+    Row("histograms", "auto", lambda case: True, HistogramFit.of),
 )
 
 
@@ -107,14 +118,17 @@ class ChainProblem:
     loss: Loss
     y_range: tuple[Fraction, Fraction]
     grid: Grid
-    method: str = "additive"
+    method: str = "auto"
     shape: CurveShape | None = None
     levels: int | None = None
     value_levels: int | None = None
     increasing: bool = True
+    labels: bool = False
+    output: str = "population"
 
     def __post_init__(self) -> None:
         check_sizes(self, METHODS, LEVELS)
+        one_of(self.output, "output", OUTPUTS)
         if self.shape is not None and self.method == "bins":
             raise InputError(
                 "Bins have no shape but rising. Use method='auto' for the draw from all curves of the shape, or "
@@ -125,27 +139,37 @@ class ChainProblem:
         self.loss.values(self.y_range)
 
     def method_used(self, n: int, setting: CurveSetting) -> str:
-        """The method that ``auto`` stands for with about ``n`` records, and the one that a shape allows."""
-        if self.shape is not None:
-            return "threshold" if self.method == "threshold" else "baseline"
-        if self.method != "auto":
-            return self.method
-        few = self.loss.by_means and self.levels is None and self._case(n, setting).strength < FEW
-        return "bins" if few else "additive"
+        """The name of the mechanism that the method stands for with about ``n`` records."""
+        return self._row(self._case(n, setting)).name
 
     def mechanism(self, n: int, setting: CurveSetting) -> CurveMechanism:
         """The mechanism for about ``n`` records."""
-        method, case = self.method_used(n, setting), self._case(n, setting)
-        inner = next(row for row in TABLE if row.method == method and row.when(case)).build(case)
+        case = self._case(n, setting)
+        inner = self._row(case).build(case)
         upside_down = self.shape is not None and self.shape.upside_down
         mirror = upside_down == self.increasing
         if not mirror and not upside_down:
             return inner
         return Turned(setting, self.grid.points, inner, mirror, upside_down)
 
+    def _row(self, case: ChainCase) -> Row:
+        method = self.method
+        if self.shape is not None and method != "threshold":
+            method = "baseline"
+        return next(row for row in TABLE if row.method == method and row.when(case))
+
     def _case(self, n: int, setting: CurveSetting) -> ChainCase:
         """What the mechanism for increasing curves sees."""
         loss = self.loss.flipped() if self.shape is not None and self.shape.upside_down else self.loss
         return ChainCase(
-            loss, self.y_range, setting, n, self.levels, self.value_levels, self.grid, self.shape
+            loss,
+            self.y_range,
+            setting,
+            n,
+            self.levels,
+            self.value_levels,
+            self.grid,
+            self.shape,
+            self.labels,
+            self.output,
         )

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.curves.measure import NoisySums
-from isotone.curves.posterior.posterior import curve_posterior
+from isotone.curves.posterior.posterior import CurvePosterior
 
-__all__ = ["even_starts", "placed_starts"]
+__all__ = ["placed_starts"]
 
 Ints = NDArray[np.int64]
 
@@ -18,19 +18,12 @@ CROWDS, RISES = 0.45, 0.25
 """At most so many of the bins go to crowds, and so many to where the curve rises; the others are even."""
 CLEAR = 1.5
 """How clearly a crowd must stand out: so much beyond what the largest of the noises reaches."""
-COARSE_LEVELS = 51
-"""Values of the posterior of the first round."""
 
 
-def even_starts(points: int, bins: int) -> Ints:
-    """The first points of so many even bins."""
-    return np.arange(bins, dtype=np.int64) * points // bins
+def placed_starts(sums: NoisySums, found: CurvePosterior, n: int, bins: int) -> Ints:
+    """The first points of at most ``bins`` bins, from noisy sums of even coarse bins and their posterior ``found``.
 
-
-def placed_starts(sums: NoisySums, n: int, bins: int, spread: float) -> Ints:
-    """The first points of at most ``bins`` bins, from the noisy sums of even coarse bins and about ``n`` records.
-
-    A coarse bin gets bins by its width, by how crowded it clearly is, and by the posterior of its density ``r`` and of
+    About ``n`` records are expected. A coarse bin gets bins by its width, by how crowded it clearly is, and by the posterior of its density ``r`` and of
     the slope ``g`` of the curve there: in proportion to ``(r·g²)^{1/3}``, which evens out what steps miss.
     """
     size = sums.starts.size
@@ -39,7 +32,6 @@ def placed_starts(sums: NoisySums, n: int, bins: int, spread: float) -> Ints:
     surplus = ones + zeros - expected
     crowd = np.where(surplus > (math.log(size) + CLEAR) / sums.record_rate, surplus, 0.0)
     crowded = CROWDS * min(1.0, float(crowd.sum()) / n)
-    found = curve_posterior(ones, zeros, sums.record_rate, COARSE_LEVELS, spread, keep=1e-2)
     slope = np.gradient(found.population) if size > 1 else np.zeros(1)
     rising = ((found.ones + found.zeros) * slope**2) ** (1 / 3)
     share = np.full(size, (1.0 - crowded - RISES) / size) + RISES * rising / max(float(rising.sum()), 1e-9)

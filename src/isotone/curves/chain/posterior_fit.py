@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.curves.chain.case import ChainCase
-from isotone.curves.chain.placement import even_starts, placed_starts
+from isotone.curves.chain.placement import placed_starts
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import Curve, CurveMechanism, RiskBound
 from isotone.curves.grids import FINE
-from isotone.curves.measure import NoisySums, noisy_sums, rescaled
+from isotone.curves.measure import NoisySums, even_starts, noisy_sums, rescaled
 from isotone.curves.posterior.posterior import CurvePosterior, curve_posterior
 from isotone.curves.records import Records
 
@@ -24,6 +24,8 @@ Floats = NDArray[np.float64]
 OUTPUTS = ("population", "records")
 SPREAD = 0.1
 """The variance of ``y`` about its mean ``v`` is taken as this times ``v·(1 − v)`` where ``y`` is no label."""
+COARSE_LEVELS = 51
+"""Values of the posterior of the first round."""
 LEVELS = ((5_000, 101), (40_000, 201), (float("inf"), 401))
 """Values of the posterior, by epsilon times the number of records."""
 
@@ -92,7 +94,7 @@ class PosteriorFit(CurveMechanism):
     def draw(self, records: Records, draws: CurveDraws) -> Curve:
         """The curve, with the noisy sums of the second round."""
         sums = self.measure(records, draws)
-        found = self.posterior(sums)
+        found = self.posterior(sums, self.levels)
         values = found.records if self.output == "records" else found.population
         return self.lines(sums, rescaled(values, self.ends))
 
@@ -101,12 +103,13 @@ class PosteriorFit(CurveMechanism):
         top = 1 if self.labels else FINE
         coarse = even_starts(self.points, self.coarse_bins)
         first = noisy_sums(records, coarse, self.points, self.setting, self.shares.coarse, draws, top)
-        starts = placed_starts(first, self.n, self.fine_bins, self.spread)
+        found = self.posterior(first, COARSE_LEVELS, keep=1e-2)
+        starts = placed_starts(first, found, self.n, self.fine_bins)
         return noisy_sums(records, starts, self.points, self.setting, self.shares.fine, draws, top)
 
-    def posterior(self, sums: NoisySums) -> CurvePosterior:
-        """The posterior given the sums of the second round."""
-        return curve_posterior(*sums.in_records, sums.record_rate, self.levels, self.spread)
+    def posterior(self, sums: NoisySums, levels: int, keep: float = 1e-3) -> CurvePosterior:
+        """The posterior given the sums of a round."""
+        return curve_posterior(*sums.in_records, sums.record_rate, levels, self.spread, keep)
 
     def lines(self, sums: NoisySums, values: Floats) -> Curve:
         """Lines through the middles of bins; on points that are not even, a corner at every point."""

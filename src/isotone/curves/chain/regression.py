@@ -14,8 +14,9 @@ from isotone.curves.chain.choose import ChainProblem, usual_points
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import Curve
 from isotone.curves.direction import AUTO_SHARE, choose_direction
-from isotone.curves.estimator import COUNTING_SHARE, WHY_RANGE, PrivateEstimator, Public
+from isotone.curves.estimator import COUNTING_SHARE, PrivateEstimator, Public
 from isotone.curves.grids import FINE, Grid, GridSpec, make_grid, parse_interval
+from isotone.curves.labels import parse_y
 from isotone.curves.losses import parse_loss
 from isotone.curves.records import Records
 from isotone.curves.shapes.parse import parse_shape
@@ -35,11 +36,12 @@ MOST_LISTED = 4096
 
 @dataclass(frozen=True)
 class Setup:
-    """What is known of a fit before any data: the public grid of ``x``, the range of ``y``, and the guarantee."""
+    """What is known of a fit before any data: the public grid of ``x``, the range of ``y`` (or its two values), and the guarantee."""
 
     grid: Grid
     y_range: tuple[Fraction, Fraction]
     guarantee: Guarantee
+    labels: bool = False
 
 
 class PrivateIsotonicRegression(PrivateEstimator[ChainProblem]):
@@ -57,24 +59,31 @@ class PrivateIsotonicRegression(PrivateEstimator[ChainProblem]):
     bounds, y_range : (low, high)
         Public limits of ``x`` and ``y``. They must not come from the data. Values outside are moved to the ends,
         missing, infinite and unreadable values drop their record, and nothing is said about either.
+    y_values : (low, high), optional
+        In place of ``y_range``: the two values of ``y``, such as ``(0, 1)`` for labels. They are declared, never detected.
+        Any other ``y`` drops its record.
     increasing : True, False or "auto"
         "auto" spends 5 % of epsilon on finding the direction.
     loss : "squared", "absolute", ("huber", delta), ("pinball", q), "logistic" or ("logistic", margin)
         Logistic predictions lie in ``[margin, 1 − margin]``, with a margin from 1/1024 to 503/1024 (default 1/64).
-    method : "additive", "threshold", "baseline", "bins" or "auto"
-        "additive": cuts by the additive score, and for squared and logistic loss noisy means between them. For other
-        losses, by how much epsilon and records allow (docs/theory/curves.md, section 10): a draw on a few bins; one draw of
-        all values, with lines through them or with all boundaries drawn again; a tree of cuts; or noisy histograms and
-        private boundaries.
-        "threshold": the algorithm of Ghazi, Kamath, Kumar and Manurangsi 2022, for comparison. "baseline": the exponential mechanism over
-        all monotone curves on a grid. "bins": equal bins and pooling. "auto": by a public rule.
+    method : "auto", "additive", "threshold", "baseline" or "bins"
+        "auto": for squared and logistic loss two rounds of noisy sums and the posterior of a rising curve
+        (docs/theory/curves.md, section 8). For other losses, by how much epsilon and records allow (section 10): a draw on
+        a few bins; one draw of all values, with lines through them or with all boundaries drawn again; a tree of cuts; or
+        noisy histograms and private boundaries.
+        For comparison: "threshold", the algorithm of Ghazi, Kamath, Kumar and Manurangsi 2022, and "additive", its tree
+        with the additive score; "baseline", the exponential mechanism over all monotone curves on a grid; "bins", equal
+        bins and pooling.
+    output : "population" or "records"
+        What "auto" estimates for squared and logistic loss: the curve that the records were drawn from (the posterior
+        mean), or the fit to these records without privacy.
     shape : None, ("constant", pieces), ("linear", pieces[, knots]), ("lipschitz", slope), "convex" or "concave"
         With a shape, "threshold" is the published tree for it, and every other method (but "bins") is one exact draw
         from all curves of that shape. The released curve has the shape exactly. Linear pieces end on ``knots``
         (17) evenly spread points of ``x`` (on all, if it has fewer). Shapes need an even grid of ``x``; one that is too
         large for the shape is refused before the ledger is charged.
     levels : int, optional
-        How often the range of values is halved.
+        How often the range of values is halved by a tree of cuts ("additive" and "threshold").
     x_grid : int, "integers" or list of points, optional
         The public grid of ``x``: so many even points, every integer of ``bounds``, or these points. By default 4096, and
         fewer for the baseline and for shapes: 256 (constant), 257 (linear), 65 (Lipschitz), 33 (convex, concave).
@@ -104,7 +113,7 @@ class PrivateIsotonicRegression(PrivateEstimator[ChainProblem]):
     epsilon_spent_ : Fraction
     guarantee_ : Guarantee
     method_ : str
-        The method that was used.
+        The mechanism that was used.
 
     Notes
     -----
@@ -124,8 +133,11 @@ class PrivateIsotonicRegression(PrivateEstimator[ChainProblem]):
     """
 
     description = "isotonic regression"
+    published_methods = ("additive", "threshold")
 
     bounds: Any
+    y_values: Any
+    output: str
     shape: Any
     x_grid: GridSpec | None
     out_of_bounds: str
@@ -136,9 +148,11 @@ class PrivateIsotonicRegression(PrivateEstimator[ChainProblem]):
         bounds: Any = None,
         y_range: Any = None,
         *,
+        y_values: Any = None,
         increasing: Any = True,
         loss: Any = "squared",
-        method: str = "additive",
+        method: str = "auto",
+        output: str = "population",
         shape: Any = None,
         levels: int | None = None,
         x_grid: GridSpec | None = None,
@@ -164,7 +178,8 @@ class PrivateIsotonicRegression(PrivateEstimator[ChainProblem]):
     def check(self) -> Setup:
         """Check every parameter, without data and without spending anything; refuse what ``fit`` would refuse."""
         public = self._public(weighted=False, grouped=True)
-        return Setup(public.problem.grid, public.problem.y_range, public.whole.guarantee)
+        problem = public.problem
+        return Setup(problem.grid, problem.y_range, public.whole.guarantee, problem.labels)
 
     def predict(self, T: Any) -> NDArray[np.float64]:
         """The curve at ``T`` (one dimension or one column); missing stays missing."""
@@ -195,17 +210,20 @@ class PrivateIsotonicRegression(PrivateEstimator[ChainProblem]):
         """Check all parameters; the errors may name them, as they are public."""
         bounds = parse_interval(self.bounds, "bounds", WHY_BOUNDS)
         shape, method = parse_shape(self.shape), self.method
+        y_range, labels = parse_y(self.y_range, self.y_values)
         found = isinstance(self.increasing, str) and self.increasing == "auto"
         self._out_of_bounds()
         problem = ChainProblem(
             parse_loss(self.loss),
-            parse_interval(self.y_range, "y_range", WHY_RANGE),
+            y_range,
             make_grid(bounds, self.x_grid, usual_points(method, shape)),
             method,
             shape,
             self.levels,
             self.value_levels,
             found or self._rises(),
+            labels,
+            self.output,
         )
         spent = AUTO_SHARE if found else Fraction(0)
         public = self._checked(problem, weighted=weighted, grouped=grouped, spent=spent)
@@ -225,6 +243,10 @@ class PrivateIsotonicRegression(PrivateEstimator[ChainProblem]):
 
     def _y_range(self, public: Public[ChainProblem]) -> tuple[Fraction, Fraction]:
         return public.problem.y_range
+
+    def _labels(self, public: Public[ChainProblem]) -> tuple[float, float] | None:
+        low, high = public.problem.y_range
+        return (float(low), float(high)) if public.problem.labels else None
 
     def _rows(self, x: Any) -> int:
         shape = shape_of(x, "X")

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from isotone.curves.arrays import check_length, only_column, shape_of
 from isotone.curves.circuits.selection import CurveDraws
-from isotone.curves.estimator import WHY_RANGE, PrivacyWarning, PrivateEstimator, Public
+from isotone.curves.estimator import PrivacyWarning, PrivateEstimator, Public
 from isotone.curves.grids import FINE, parse_interval
+from isotone.curves.labels import WHY_RANGE
 from isotone.curves.losses import parse_loss
 from isotone.curves.poset.arrangement import Order
 from isotone.curves.poset.choose import OrderProblem

@@ -121,11 +121,21 @@ def _fit_chain(
     grid, (low, high) = setup.grid, setup.y_range
     limits = (grid.low, grid.high), (low, high)
     source = PointSource(
-        data, x, y, *limits, grid.points - 1, _Y_STEPS, unit, estimator.contributions, grid.listed
+        data,
+        x,
+        y,
+        *limits,
+        grid.points - 1,
+        _Y_STEPS,
+        unit,
+        estimator.contributions,
+        grid.listed,
+        setup.labels,
     )
     points = count_points(source, source.open())
     xs = np.repeat(grid.positions(points.x), points.count)
-    ys = np.repeat(float(low) + float(high - low) * points.y / _Y_STEPS, points.count)
+    share = points.y / _Y_STEPS
+    ys = np.repeat((1.0 - share) * float(low) + share * float(high), points.count)  # exact at both ends
     return _fit_bounded(estimator, xs, ys)
 
 

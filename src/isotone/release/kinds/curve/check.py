@@ -18,6 +18,6 @@ def check_curve(spec: Spec, source: Any) -> list[str]:
     """Values of x and y that are no numbers or outside their public ranges."""
     curve = spec.said(Curve)
     lines: list[str] = []
-    for column, (low, high) in ((curve.x, curve.bounds), (curve.y, curve.y_range)):
+    for column, (low, high) in ((curve.x, curve.bounds), (curve.y, curve.y_ends)):
         lines += numbers(source, column, float(Fraction(low)), float(Fraction(high)), whole=False)
     return lines

@@ -64,7 +64,14 @@ class CurveKind(Kind):
         if size is None:
             text += " About how many records are there? With --records the plan tells the expected error."
             return SpecPlan(text, {**spec.head(), "text": text})
-        expected = curves.plan(promise.epsilon, size, loss=curve.loss, y_range=curve.y_range, **setting)
+        expected = curves.plan(
+            promise.epsilon,
+            size,
+            loss=curve.loss,
+            y_range=curve.y_ends,
+            labels=curve.y_values is not None or None,
+            **setting,
+        )
         if curve.shape is not None:
             text += " What follows is for curves without the shape: those of other methods, to compare with."
         text += f"\n{expected}"

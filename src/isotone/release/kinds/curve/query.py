@@ -100,7 +100,8 @@ class CurveQuery(Query[Points, "PrivateIsotonicRegression"]):
         """The fitted curve."""
         low, high = map(float, self.source.y_range)
         xs = np.repeat(self.grid.positions(statistic.x), statistic.count)
-        ys = np.repeat(low + (high - low) * statistic.y / Y_STEPS, statistic.count)
+        share = statistic.y / Y_STEPS
+        ys = np.repeat((1.0 - share) * low + share * high, statistic.count)  # exact at both ends
         estimator = curves.PrivateIsotonicRegression(unit=self.guarantee.unit, **self.settings)
         # The engine has already bounded each unit; rows of their own keep the noise for `contributions` rows.
         return estimator.fit(xs, ys, groups=np.arange(len(xs)))

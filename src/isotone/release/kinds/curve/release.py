@@ -40,7 +40,7 @@ def release_curve(
     x: str,
     y: str,
     bounds: tuple[Number, Number],
-    y_range: tuple[Number, Number],
+    y_range: tuple[Number, Number] | None = None,
     epsilon: Number,
     ledger: Ledger,
     unit: str | None = None,
@@ -69,7 +69,7 @@ def release_curve(
         As for :func:`release_counts`.
     options
         Everything else that :class:`~isotone.curves.PrivateIsotonicRegression` takes: ``increasing``, ``loss``,
-        ``method``, ``shape``, ``levels``, ``public_n``, ``x_grid`` …
+        ``y_values`` (in place of ``y_range``), ``output``, ``method``, ``shape``, ``levels``, ``public_n``, ``x_grid`` …
 
     Returns
     -------
@@ -120,7 +120,9 @@ def curve_query(
     public = curves.PrivateIsotonicRegression(unit=promise.unit, **settings).check()
     grid = public.grid
     limits = (grid.low, grid.high), public.y_range
-    source = PointSource(data, x, y, *limits, grid.points - 1, Y_STEPS, unit, units, grid.listed)
+    source = PointSource(
+        data, x, y, *limits, grid.points - 1, Y_STEPS, unit, units, grid.listed, public.labels
+    )
     return CurveQuery(source, settings, grid, promise, title_text(title, f"{y} by {x}"))
 
 

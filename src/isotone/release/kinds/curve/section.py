@@ -23,14 +23,18 @@ class Curve(Section):
     """The column of y."""
     bounds: tuple[Real, Real]
     """Public limits [low, high] of x; values outside are moved to the ends. Not chosen by the data."""
-    y_range: tuple[Real, Real]
-    """Public limits [low, high] of y, in the same way. The noise grows with their distance."""
+    y_range: tuple[Real, Real] | None = None
+    """Public limits [low, high] of y, in the same way. The noise grows with their distance. Required, but for `y_values`."""
+    y_values: tuple[Real, Real] | None = None
+    """In place of `y_range`: the two values of y, such as [0, 1]. Rows with any other y are left out."""
     increasing: bool | Literal["auto"] = True
     """Whether y rises or falls with x; "auto" spends 5 % of ε on finding out."""
     loss: str | tuple[str, Real] = "squared"
     """What a fit minimises: "squared", "absolute", "logistic", ["huber", delta], ["pinball", q] or ["logistic", margin]."""
-    method: Text = "additive"
-    """The mechanism: "additive", "threshold", "baseline", "bins" or "auto"."""
+    method: Text = "auto"
+    """The mechanism: "auto", or for comparison "additive", "threshold", "baseline" or "bins"."""
+    output: Literal["population", "records"] = "population"
+    """What a fit by means estimates: the curve that the records were drawn from, or the fit to these records."""
     shape: str | tuple[str, Real] | tuple[str, Real, Size] | None = None
     """Beyond rising: ["constant", pieces], ["linear", pieces] or ["linear", pieces, knots], ["lipschitz", slope], "convex" or
     "concave"."""
@@ -50,7 +54,18 @@ class Curve(Section):
             }
             pairs = {key: tuple(value) for key, value in lists.items()}
             given = {**given, **pairs}
+            if given.get("y_range") is None and given.get("y_values") is None:
+                raise ValueError(
+                    "y_range is missing: give the public limits of y, or its two values as y_values"
+                )
         return given
+
+    @property
+    def y_ends(self) -> tuple[Real, Real]:
+        """The lowest and the highest y."""
+        ends = self.y_values or self.y_range
+        assert ends is not None, "a section without both was refused"
+        return ends
 
     def options(self) -> dict[str, Any]:
         """The options of the estimator."""

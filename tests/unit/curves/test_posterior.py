@@ -1,0 +1,320 @@
+"""The posterior of a rising curve against plain sums and enumerations, and the mechanism around it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.support.curve_outcomes import records_of
+
+from isotone.curves import PrivateIsotonicRegression
+from isotone.curves.chain.placement import placed_starts
+from isotone.curves.chain.posterior_fit import PosteriorFit
+from isotone.curves.chain.turned import Turned
+from isotone.curves.grids import FINE
+from isotone.curves.measure import NoisySums, even_starts, noisy_sums, pooled
+from isotone.curves.posterior import hidden_chain
+from isotone.curves.posterior.hidden_chain import Prior, evidence_of_nothing, posterior_of, priors
+from isotone.curves.posterior.likelihood import noisy_count, noisy_total
+from isotone.curves.posterior.posterior import curve_posterior
+from isotone.curves.posterior.rates import Rates, rates_of
+from isotone.curves.posterior.values import bin_values
+from isotone.curves.records import Records
+from isotone.curves.setting import CurveSetting
+from isotone.errors import InputError
+
+FAR = 1e12
+
+
+def log_poisson(k: Any, mean: float) -> Any:
+    return k * math.log(mean) - mean - np.array([math.lgamma(each + 1) for each in k.tolist()])
+
+
+CASES = [
+    (rate, mean, seen)
+    for rate in (0.02, 0.3, 1.0, 4.0)
+    for mean in (0.05, 1.0, 12.0, 150.0)
+    for seen in (-7, 0, 1, 5, 13, 160, 260)
+]
+
+
+@pytest.mark.parametrize(("rate", "mean", "seen"), CASES)
+def test_the_law_of_a_noisy_count_is_the_sum_over_all_counts(rate: float, mean: float, seen: int) -> None:
+    k = np.arange(700.0)
+    apart, shrink = np.abs(seen - k), math.exp(-rate)
+    peak = math.log((1 - shrink) / (1 + shrink))
+    terms = log_poisson(k, mean) - rate * apart
+    top = terms.max()
+    total = top + math.log(np.exp(terms - top).sum())
+    log_p, expected = noisy_count(np.array([float(seen)]), np.array([mean]), rate)
+    assert log_p[0] == pytest.approx(total + peak, abs=1e-8)
+    assert expected[0] == pytest.approx(float((np.exp(terms - total) * k).sum()), rel=1e-7, abs=1e-9)
+    # two noises: the convolution of one with the other
+    both = terms + np.log(apart + (1 + shrink**2) / (1 - shrink**2))
+    top = both.max()
+    wanted = top + math.log(np.exp(both - top).sum()) + 2 * peak
+    assert noisy_total(np.array([float(seen)]), np.array([mean]), rate)[0] == pytest.approx(wanted, abs=1e-5)
+
+
+def test_the_law_of_two_noises_is_that_of_their_sum() -> None:
+    rate, noise = 0.7, np.arange(-80, 81)
+    one = np.exp(-rate * np.abs(noise)) * math.tanh(rate / 2)
+    both = np.convolve(one, one)
+    nobody = noisy_total(np.arange(-5.0, 6.0), np.zeros(11), rate)
+    np.testing.assert_allclose(np.exp(nobody), both[155:166], rtol=1e-10)
+
+
+def paths(prior: Prior, member: int, likelihood: Any) -> dict[tuple[int, ...], float]:
+    """The weight of every path of values, by walking through slopes, jumps and roundings one by one."""
+    bins, values = likelihood.shape
+    size = len(prior.slopes)
+    first = np.ones(values)
+    first[[0, -1]] += hidden_chain.ENDS
+    first /= first.sum()
+    weights: dict[tuple[int, ...], float] = {}
+    for slopes in itertools.product(range(size), repeat=bins):
+        turns = 1.0 / size
+        for before, after in itertools.pairwise(slopes):
+            redraw = prior.redraw[member]
+            turns *= (1 - redraw) * (before == after) + redraw / size
+        for path in itertools.combinations_with_replacement(range(values), bins):
+            weight = turns * first[path[0]] * likelihood[0, path[0]]
+            for b in range(1, bins):
+                # the slope of the bin before decides the rise
+                slope, rise = prior.slopes[slopes[b - 1]], path[b] - path[b - 1]
+                low = int(slope)
+                moved = (rise == low) * (1 - slope + low) + (rise == low + 1) * (slope - low)
+                jump = prior.jump[member]
+                weight *= (1 - jump) * moved + jump * (rise >= 1) / values
+                weight *= likelihood[b, path[b]]
+            weights[path] = weights.get(path, 0.0) + weight
+    return weights
+
+
+@pytest.mark.parametrize("member", [0, 1])
+def test_the_chain_adds_up_all_paths(member: int) -> None:
+    prior = Prior((0.0, 0.6, 1.5), (0.1, 0.4), (0.3, 0.05))
+    likelihood = np.random.default_rng(3).random((4, 5))
+    evidence, chances = posterior_of(likelihood, prior)
+    weights = paths(prior, member, likelihood)
+    assert evidence[member] == pytest.approx(math.log(sum(weights.values())), rel=1e-12)
+    wanted = np.zeros((4, 5))
+    for path, weight in weights.items():
+        wanted[np.arange(4), list(path)] += weight / sum(weights.values())
+    np.testing.assert_allclose(chances[member], wanted, atol=1e-12)
+
+
+def test_there_are_nine_priors_and_the_weight_of_their_paths_is_known() -> None:
+    groups = priors(3, 4)
+    assert sum(len(group.jump) for group in groups) == 9
+    assert [len(group.slopes) for group in groups] == [7, 7, 7, 1]
+    flat = np.ones((3, 4))
+    for group, known in zip(groups, evidence_of_nothing(3, 4), strict=True):
+        for member, value in enumerate(known):
+            assert value == pytest.approx(math.log(sum(paths(group, member, flat).values())), abs=1e-12)
+
+
+def test_rates_are_what_the_other_bins_tell() -> None:
+    rate, totals = 0.8, np.array([4.0, 30.0, -2.0])
+    found = rates_of(totals, rate)
+    size = found.grid.size
+    own = np.exp(noisy_total(totals[:, None], found.grid, rate))
+    lonely = rates_of(totals[:1], rate)
+    anywhere = np.gradient(np.sqrt(found.grid + 0.5))
+    anywhere = 0.5 * anywhere / anywhere.sum() + 0.5 / size
+    anywhere[0] += 0.2
+    anywhere /= anywhere.sum()
+    apart = np.abs(np.subtract.outer(np.arange(size), np.arange(size)))
+    near, far = np.exp(-apart / 0.4), np.exp(-apart / 3.0)
+    moves = 0.55 * near / near.sum(1, keepdims=True) + 0.3 * far / far.sum(1, keepdims=True) + 0.15 * anywhere
+    law = anywhere[:, None, None] * moves[:, :, None] * moves[None, :, :]
+    for b, others in enumerate(((1, 2), (0, 2), (0, 1))):
+        shape = [own[o].reshape([-1 if axis == o else 1 for axis in range(3)]) for o in others]
+        wanted = (law * shape[0] * shape[1]).sum(axis=others)
+        np.testing.assert_allclose(found.others[b], wanted / wanted.sum(), rtol=1e-9, atol=1e-15)
+    np.testing.assert_allclose(lonely.others[0].sum(), 1.0)
+    assert found.grid[0] == 0
+    assert np.all(np.diff(found.grid) > 0)
+
+
+def test_values_are_weighed_with_every_rate() -> None:
+    rate, values = 0.5, np.linspace(0, 1, 5)
+    ones, zeros = np.array([3.0, 0.0, 3.0]), np.array([1.0, 6.0, -1.0])
+    grid = np.array([0.0, 2.0, 5.0])
+    others = np.array([[0.2, 0.5, 0.3], [0.1, 0.1, 0.8], [1 / 3] * 3])
+    found = bin_values(ones, zeros, Rates(grid, others, np.ones((3, 3))), values, rate, 0.0)
+    for b, v in itertools.product(range(3), range(5)):
+        total = up = down = 0.0
+        for lam, weight in zip(grid, others[b], strict=True):
+            a, mean_a = noisy_count(ones[b : b + 1], np.array([lam * values[v]]), rate)
+            c, mean_c = noisy_count(zeros[b : b + 1], np.array([lam * (1 - values[v])]), rate)
+            p = weight * math.exp(a[0] + c[0])
+            total, up, down = total + p, up + p * mean_a[0], down + p * mean_c[0]
+        assert found.log_likelihood[b, v] == pytest.approx(math.log(total))
+        assert found.ones[b, v] == pytest.approx(up / total)
+        assert found.zeros[b, v] == pytest.approx(down / total)
+
+
+def test_the_posterior_rises_and_is_finite_whatever_was_drawn() -> None:
+    rng = np.random.default_rng(0)
+    for rate in (1e-9, 0.1, 3.0, 1e9):
+        for scale in (1.0, 50.0, FAR):
+            ones, zeros = np.rint(scale * rng.standard_normal((2, 5)))
+            for spread in (1.0, 0.1):
+                found = curve_posterior(ones, zeros, rate, 11, spread)
+                for curve in (found.population, found.records):
+                    assert np.all((curve >= 0) & (curve <= 1))
+                    assert np.all(np.diff(curve) >= 0)
+
+
+def test_with_little_noise_records_are_the_pooled_bins() -> None:
+    ones, zeros = np.array([10.0, 30.0, 20.0, 55.0]), np.array([30.0, 10.0, 30.0, 5.0])
+    wanted = pooled(ones / (ones + zeros), ones + zeros)
+    found = curve_posterior(ones, zeros, 25.0, 401)
+    np.testing.assert_allclose(found.records, wanted, atol=1e-6)
+    np.testing.assert_allclose(found.population, wanted, atol=0.08)
+
+
+def sums_of(ones: Any, zeros: Any, points: int, rate: int = 1) -> NoisySums:
+    starts = even_starts(points, len(ones))
+    return NoisySums(starts, np.array(ones), np.array(zeros), 1, Fraction(rate), points)
+
+
+def test_bins_of_the_second_round_are_finer_in_crowds_and_where_the_curve_rises() -> None:
+    def starts(ones: list[int], zeros: list[int]) -> Any:
+        sums = sums_of(ones, zeros, 160)
+        found = curve_posterior(*sums.in_records, sums.record_rate, 51)
+        return placed_starts(sums, found, sum(ones) + sum(zeros), 40)
+
+    even = starts([50] * 16, [50] * 16)
+    assert even[0] == 0
+    assert np.all(np.diff(even) > 0)
+    assert 8 <= np.sum(even < 40) <= 12
+    crowded = starts([5] * 15 + [700], [5] * 15 + [700])
+    assert np.sum(crowded >= 150) > 3 * np.sum(even >= 150)
+    steep = starts([0] * 8 + [100] * 8, [100] * 8 + [0] * 8)
+    assert np.sum((steep >= 60) & (steep < 100)) > 1.5 * np.sum((even >= 60) & (even < 100))
+
+
+def test_bins_depend_on_the_first_round_only() -> None:
+    class Scripted:
+        """Answers the first round from a script, whatever the records are."""
+
+        def __init__(self) -> None:
+            self.asked: list[Any] = []
+
+        def perturb(self, values: Any, rate: Fraction) -> Any:
+            self.asked.append(values)
+            return np.arange(values.size).reshape(values.shape) * 7 if len(self.asked) == 1 else values
+
+    mechanism = PosteriorFit(CurveSetting(Fraction(1)), 64, 100, 4, 9, 11, True)
+    found = []
+    for rows in ([(0, 0)], [(63, FINE)] * 50, [(n, FINE) for n in range(64)]):
+        draws: Any = Scripted()
+        found.append(mechanism.measure(records_of(rows), draws).starts.tolist())
+    assert found[0] == found[1] == found[2]
+
+
+def test_noisy_sums_count_y_and_the_rest_in_their_bins() -> None:
+    class Silent:
+        def perturb(self, values: Any, rate: Fraction) -> Any:
+            return values
+
+    silent: Any = Silent()
+    records = records_of([(0, FINE), (1, 0), (1, FINE // 4), (3, FINE)], [1, 2, 1, 3])
+    setting = CurveSetting(Fraction(1), weight_steps=3)
+    sums = noisy_sums(records, np.array([0, 2]), 4, setting, Fraction(1), silent)
+    ones, zeros = sums.in_records
+    np.testing.assert_allclose(ones, [1.25 / 3, 1.0])
+    np.testing.assert_allclose(zeros, [2.75 / 3, 0.0])
+    assert sums.record_rate == 1.0
+    labelled = noisy_sums(records, np.array([0, 2]), 4, setting, Fraction(1), silent, 1)
+    assert (labelled.ones.tolist(), labelled.zeros.tolist()) == ([1, 3], [3, 0])
+    assert (labelled.unit, labelled.rate) == (3, Fraction(1, 3))
+    turned = labelled.mirrored()
+    assert turned.starts.tolist() == [0, 2]
+    assert turned.ones.tolist() == [3, 1]
+    assert labelled.upside_down().ones.tolist() == [3, 0]
+
+
+def test_a_falling_curve_keeps_its_sums_in_the_order_of_x() -> None:
+    rng = np.random.default_rng(1)
+    cells = rng.integers(0, 64, 3_000)
+    levels = (rng.random(3_000) > cells / 64) * FINE
+    records = Records(cells, levels.astype(np.int64), np.ones(3_000, np.int64)).sorted()
+    setting = CurveSetting(Fraction(2))
+    inner = PosteriorFit(setting, 64, 3_000, 16, 30, 51, True)
+    curve = Turned(setting, 64, inner, True, False).simulate(records, rng)
+    assert curve.sums is not None
+    assert curve.sums.starts[0] == 0
+    ones, zeros = curve.sums.in_records
+    assert ones[0] / (ones[0] + zeros[0]) > 0.7 > 0.3 > ones[-1] / (ones[-1] + zeros[-1])
+    assert curve.at(np.array([0]))[0] > 0.8
+
+
+def model(**params: Any) -> PrivateIsotonicRegression:
+    return PrivateIsotonicRegression(**{"epsilon": 50, "bounds": (0, 100), "public_n": 2_000, "x_grid": 101, **params})
+
+
+def test_declared_labels_drop_every_other_y() -> None:
+    x = np.arange(2_000) % 100
+    y = (x >= 50).astype(float)
+    # as many records with other values, which as numbers would pull the curve down
+    more_x, more_y = np.tile(x, 2), np.r_[y, np.full(2_000, 0.25)]
+    found = model(y_values=(0, 1)).fit(more_x, more_y).predict([10, 90])
+    assert np.abs(found - [0.0, 1.0]).max() < 0.1
+    pulled = model(y_range=(0, 1)).fit(more_x, more_y).predict([90])
+    assert pulled[0] < 0.8
+
+
+def test_a_record_without_a_label_does_not_use_up_a_contribution() -> None:
+    x, who = np.repeat(np.arange(2_000) % 100, 2), np.repeat(np.arange(2_000), 2)
+    y = np.tile([0.5, 1.0], 2_000)  # the first row of every unit has no label
+    found = model(y_values=(0, 1)).fit(x, y, groups=who)
+    assert found.predict([50])[0] > 0.9
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"y_values": (1, 0)}, "reversed"),
+        ({"y_values": (0, "1/3")}, "not floating-point numbers exactly"),
+        ({"y_values": (0, 1), "y_range": (0, 2)}, "contradict"),
+        ({"y_values": 1}, "pair"),
+        ({"y_values": (0, 1), "output": "mean"}, "output must be"),
+        ({}, "y_range=.* is missing"),
+    ],
+)
+def test_impossible_labels_and_outputs_are_refused_before_the_charge(given: Any, message: str) -> None:
+    class Ledger:
+        def charge(self, guarantee: Any, description: str) -> None:
+            raise AssertionError("charged")
+
+    with pytest.raises(InputError, match=message):
+        model(**given, ledger=Ledger()).fit([1.0], [1.0])
+
+
+def test_both_outputs_follow_a_line_and_are_what_they_say() -> None:
+    x = np.arange(20_000) % 100
+    y = (np.arange(20_000) // 100 % 100 < x).astype(float)
+    for output in ("population", "records"):
+        for loss in ("squared", "logistic"):
+            fitted = model(y_values=(0, 1), output=output, loss=loss, public_n=20_000).fit(x, y)
+            assert fitted.method_ == "posterior"
+            assert np.abs(fitted.predict([20, 50, 80]) - [0.2, 0.5, 0.8]).max() < 0.06
+            assert fitted.curve_.sums is not None
+
+
+def test_few_points_and_uneven_points_have_a_posterior_too() -> None:
+    x = np.repeat([1.0, 2.0, 5.0, 70.0], 500)
+    y = np.repeat([0.1, 0.2, 0.6, 0.9], 500)
+    for grid in ([1, 2, 5, 70], 2, "integers"):
+        fitted = model(y_range=(0, 1), x_grid=grid).fit(x, y)
+        values = fitted.predict(np.linspace(0, 100, 400))
+        assert np.all(np.diff(values) >= -1e-12)
+    listed = model(y_range=(0, 1), x_grid=[1, 2, 5, 70]).fit(x, y)
+    np.testing.assert_allclose(listed.predict([1, 2, 5, 70]), [0.1, 0.2, 0.6, 0.9], atol=0.05)
