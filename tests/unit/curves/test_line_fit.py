@@ -327,7 +327,7 @@ def test_its_error_is_an_estimate_and_steps_cost_their_width() -> None:
 
 
 def plan(loss: Loss, points: int = 4096) -> ChainProblem:
-    return ChainProblem(loss, ONE, Grid(*ONE, points), "additive")
+    return ChainProblem(loss, ONE, Grid(*ONE, points), "auto")
 
 
 @pytest.mark.parametrize("loss", [Absolute(), Huber(Fraction(1, 10)), Pinball(Fraction(9, 10))])

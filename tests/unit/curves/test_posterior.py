@@ -257,7 +257,8 @@ def test_a_falling_curve_keeps_its_sums_in_the_order_of_x() -> None:
 
 
 def model(**params: Any) -> PrivateIsotonicRegression:
-    return PrivateIsotonicRegression(**{"epsilon": 50, "bounds": (0, 100), "public_n": 2_000, "x_grid": 101, **params})
+    every: dict[str, Any] = {"epsilon": 50, "bounds": (0, 100), "public_n": 2_000, "x_grid": 101}
+    return PrivateIsotonicRegression(**{**every, **params})
 
 
 def test_declared_labels_drop_every_other_y() -> None:
