@@ -109,14 +109,15 @@ class Population:
         order = np.lexsort((-levels, x))
         return Sample(Records(x[order], levels[order], np.ones(n, np.int64)), truth[order])
 
-    def _y(self, truth: Floats, rng: np.random.Generator) -> NDArray[np.float64]:
+    def _y(self, truth: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
         n = truth.size
         if self.y == "labels":
-            return (rng.random(n) < truth) * 1.0
+            return (rng.random(n) < truth).astype(np.float64)
         if self.y == "normal":
-            return np.clip(truth + rng.normal(0, 0.1, n), 0, 1)
+            return np.asarray(np.clip(truth + rng.normal(0, 0.1, n), 0, 1), np.float64)
         if self.y == "laplace":
-            return np.clip(truth + np.where(rng.random(n) < 0.9, 1, 6) * rng.laplace(0, 0.05, n), 0, 1)
+            wide = np.where(rng.random(n) < 0.9, 1.0, 6.0)
+            return np.asarray(np.clip(truth + wide * rng.laplace(0, 0.05, n), 0, 1), np.float64)
         spread = 4.0  # a beta law of variance truth·(1 − truth)/5
         return rng.beta(np.maximum(spread * truth, 1e-3), np.maximum(spread * (1 - truth), 1e-3))
 
