@@ -22,6 +22,7 @@ from isotone.audit.report import AuditReport
 from isotone.errors import InputError
 from isotone.mechanism import Progress
 from isotone.order import Poset
+from isotone.order.choices import some_record
 from isotone.privacy.guarantee import Number
 
 __all__ = ["audit_count_mechanism", "example_of"]
@@ -77,10 +78,14 @@ def _neighbouring_counts(
     A unit has the same record in all its contributions.
     """
     P, size = mechanism.P, mechanism.max_size or len(mechanism.P)
-    longest = np.zeros(len(P), dtype=np.int64)
-    longest[P.linear_order[::-1][:size]] = 1
+    from_the_top = [P.elements[x] for x in P.linear_order[::-1][:size]]
     chosen = np.random.default_rng(0).permutation(len(P))[:_FILTERS]
-    above = [np.array([P.leq(P.elements[i], x) for x in P.elements], dtype=np.int64) for i in chosen]
+    longest, *above = (
+        np.array([x in record for x in P.elements], dtype=np.int64)
+        for record in (
+            some_record(P, names) for names in (from_the_top, *(P.up_set(P.elements[i]) for i in chosen))
+        )
+    )
     records = [mechanism.contributions * J for J in [longest, *above] if J.sum() <= size]
     nothing = np.zeros(len(P), dtype=np.int64)
     if mechanism.guarantee.neighbours == "add-remove":

@@ -104,9 +104,10 @@ def audit_exact(
     if promise.kind != "pure":
         return _audit_gaussian(mechanism, statistic, neighbours, promise, rng)
     density, whole = _explicit(mechanism)
+    possible = getattr(mechanism, "possible_outputs", None)  # where counts add up in every output
     best = ExactFinding(float(promise.epsilon), -np.inf, _numbers(statistic), (), ())
     for neighbour in neighbours:
-        loss, output = _search(density, statistic, neighbour, rng, starts, rounds, whole)
+        loss, output = _search(density, statistic, neighbour, rng, starts, rounds, whole, possible)
         if loss > best.loss:
             best = ExactFinding(
                 best.claimed, loss, _numbers(statistic), _numbers(neighbour), tuple(map(float, output))
@@ -140,6 +141,7 @@ def _search(
     starts: int,
     rounds: int,
     whole: bool,
+    possible: Callable[[Floats], Floats] | None = None,
 ) -> tuple[float, Floats]:
     """Random starts, then random steps of shrinking size that are kept when they do not lose."""
     base, other = np.asarray(statistic, dtype=float), np.asarray(neighbour, dtype=float)
@@ -158,16 +160,22 @@ def _search(
     scale = 10.0 ** rng.uniform(-3, 2, (starts, 1))
     points = base + scale * rng.standard_normal((starts, n))
     points[: starts // 3] = other + 1e-6 * rng.standard_normal((starts // 3, n))
-    points = np.rint(points) if whole else points
+    points = _allowed(points, whole, possible)
     values = losses(points)
     for step in np.geomspace(2.0, 1.0 if whole else 1e-3, rounds):
         moves = step * rng.standard_normal(points.shape) * (rng.random(points.shape) < max(0.2, 2 / n))
-        moved = np.rint(points + moves) if whole else points + moves
+        moved = _allowed(points + moves, whole, possible)
         found = losses(moved)
         better = found >= values
         points[better], values[better] = moved[better], found[better]
     top = int(np.argmax(values))
     return float(values[top]), points[top]
+
+
+def _allowed(points: Floats, whole: bool, possible: Callable[[Floats], Floats] | None) -> Floats:
+    """Outputs that the mechanism can have, near the points."""
+    points = np.rint(points) if whole else points
+    return points if possible is None else possible(points)
 
 
 def _audit_matrix(mechanism: Any, promise: Guarantee) -> ExactFinding:

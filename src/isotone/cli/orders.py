@@ -27,15 +27,23 @@ Lower = Annotated[str, typer.Option(help="For a CSV file: the column of the lowe
 
 Upper = Annotated[str, typer.Option(help="For a CSV file: the column of the upper element.")]
 
+ChoiceColumn = Annotated[
+    str | None, typer.Option("--choice", help="For a CSV file: the column of what excludes each other.")
+]
+
 
 @order_app.command("check")
 def order_check(
-    file: OrderPath, lower: Lower = "child", upper: Upper = "parent", as_json: AsJson = False
+    file: OrderPath,
+    lower: Lower = "child",
+    upper: Upper = "parent",
+    choice: ChoiceColumn = None,
+    as_json: AsJson = False,
 ) -> None:
     """Check an order and describe its shape."""
     from isotone.release import describe_order, load_order
 
-    found = describe_order(load_order(file, lower, upper))
+    found = describe_order(load_order(file, lower, upper, choice))
     table = Table(show_header=False, box=None)
     for key, value in found.items():
         table.add_row(key, str(value))
@@ -50,11 +58,12 @@ def order_plot(
     ),
     lower: Lower = "child",
     upper: Upper = "parent",
+    choice: ChoiceColumn = None,
 ) -> None:
     """Draw an order as a Hasse diagram."""
     from isotone.release import load_order
 
-    P = load_order(file, lower, upper)
+    P = load_order(file, lower, upper, choice)
     import matplotlib as mpl
 
     mpl.use("Agg")

@@ -82,6 +82,11 @@ def candidates(setting: Setting, promise: Guarantee) -> list[Build]:
     def order_gaussian(g: Guarantee, progress: Progress) -> AdditiveMechanism:
         return OrderGaussianMechanism(P, **_parameters(g), **setting.common(g), progress=progress)
 
+    if any(choice.kind == "partition" for choice in P.choices):  # noise that adds up
+        builds = [ordered(PosetMechanism)]
+        return (
+            [*builds, ordered(DifferenceBodyMechanism)] if adjacency(promise.neighbours).exchanges else builds
+        )
     # where a bound on sizes changes nothing, records need not be cut
     builds = [ordered(PosetMechanism), pure(LInfinityMechanism, max_size=None)]
     if adjacency(promise.neighbours).exchanges:
@@ -89,7 +94,7 @@ def candidates(setting: Setting, promise: Guarantee) -> list[Build]:
     if setting.max_size is not None and setting.max_size < len(P) <= BOUNDED_REACH:
         builds.append(ordered(BoundedPosetMechanism, setting.max_size))
     builds += [pure(LaplaceMechanism), pure(DiscreteLaplaceMechanism)]
-    if P.height > 1 and chains_of(P) is not None:
+    if P.height > 1 and chains_of(P) is not None and not P.choices:
         builds.append(pure(HierarchicalMechanism, max_size=None))
     if promise.kind != "pure":
         builds += [order_gaussian, gaussian(GaussianMechanism), gaussian(DiscreteGaussianMechanism)]

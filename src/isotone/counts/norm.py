@@ -20,7 +20,7 @@ from isotone.order.closure import ends_by_start
 if TYPE_CHECKING:
     from isotone.order import Poset
 
-__all__ = ["Cone", "as_rows", "bottom_up", "cone", "difference_norms", "norms"]
+__all__ = ["Cone", "as_rows", "bottom_up", "cone", "difference_norms", "norms", "running_totals"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -51,12 +51,15 @@ class Cone:
 def norms(P: Poset, y: ArrayLike) -> Floats:
     """The norm of each row of ``y`` (of ``y`` itself if it is one vector), in O(n + covers) each.
 
+    Infinite for a vector that breaks a partition, whose counts add up in every record.
+
     >>> from isotone.order import Poset
     >>> P = Poset(["hyp", "twice"], [("twice", "hyp")])
     >>> norms(P, [[1, 0], [1, 1], [0, 1], [3, -4]])
     array([ 1.,  1.,  2., 11.])
     """
-    return _maxima_of(P, y).sum(axis=-1)
+    totals, possible = running_totals(P, y)
+    return np.where(possible, _maxima_of(P.coding.order if P.choices else P, totals).sum(axis=-1), np.inf)
 
 
 def difference_norms(P: Poset, y: ArrayLike) -> Floats:
@@ -69,7 +72,22 @@ def difference_norms(P: Poset, y: ArrayLike) -> Floats:
     >>> difference_norms(P, [[1, 0], [1, 1], [0, 1], [3, -4]])
     array([1., 1., 1., 7.])
     """
-    return _maxima_of(P, y).max(axis=-1)
+    totals, possible = running_totals(P, y)
+    return np.where(possible, _maxima_of(P.coding.order if P.choices else P, totals).max(axis=-1), np.inf)
+
+
+def running_totals(P: Poset, y: ArrayLike) -> tuple[Floats, NDArray[np.bool_]]:
+    """Each row in the coordinates of ``P.coding``, and whether its partitions add up.
+
+    Without choices the row itself.
+    """
+    rows = as_rows(P, y)
+    if not P.choices:
+        return rows, np.ones(rows.shape[:-1], np.bool_)
+    totals = P.coding.encode(rows)
+    off = np.abs(P.coding.decode(totals) - rows)
+    scale = 1 + np.max(np.abs(rows), axis=-1, keepdims=True)
+    return totals, np.all(off <= 1e-9 * scale, axis=-1)
 
 
 def _maxima_of(P: Poset, y: ArrayLike) -> Floats:
@@ -92,6 +110,8 @@ def cone(P: Poset, y: ArrayLike) -> Cone:
     row = as_rows(P, y)
     if row.ndim != 1:
         raise InputError("A cone belongs to one vector: pass one number for each element.")
+    if P.choices:
+        raise InputError("Cones belong to orders without choices: ask for one of P.coding.order.")
     order, starts, lowers = bottom_up(P)
     p, q, on_a = _parts(row, order, starts, lowers)
     place = np.empty(len(P), np.int64)

@@ -7,18 +7,20 @@ coordinates that can move (docs/theory/baselines.md, section 1).
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from isotone.order.coding import Options, innermost_first
 from isotone.privacy.adjacency import Neighbours, adjacency
 from isotone.privacy.checks import whole_number
 
 if TYPE_CHECKING:
     from isotone.order import Poset
 
-__all__ = ["Sensitivity"]
+__all__ = ["Sensitivity", "largest_record"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,8 @@ class Sensitivity:
         """
         exchanges = adjacency(neighbours).exchanges
         records = whole_number(contributions, "contributions")
-        largest = len(P) if max_size is None else min(len(P), whole_number(max_size, "max_size"))
+        longest = largest_record(P)
+        largest = longest if max_size is None else min(longest, whole_number(max_size, "max_size"))
         if not exchanges or largest == len(P):
             return cls(records, largest)
         top = _top_chain(P)
@@ -74,6 +77,24 @@ class Sensitivity:
     def linf(self) -> int:
         """The largest ℓ∞ norm of a unit's change."""
         return self.records
+
+
+def largest_record(P: Poset) -> int:
+    """The largest number of elements in one record.
+
+    Of the options of a choice only the one with the largest part of a record below it counts.
+
+    >>> from isotone.order import Poset
+    >>> largest_record(Poset.from_mapping({"a": "q", "b": "q", "b1": "b"}, children={"q": "exclusive"}))
+    3
+    """
+    if not P.choices:
+        return len(P)
+    options = Options.of(P)
+    most = Counter(options.nearest.values())  # elements whose lowest option this is, itself included
+    for choice in innermost_first(P):
+        most[options.enclosing[choice.options[0]]] += max(most[option] for option in choice.options)
+    return most[None]
 
 
 def _top_chain(P: Poset) -> int:

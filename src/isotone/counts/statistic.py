@@ -56,7 +56,26 @@ def check_counts(P: Poset, counts: Counts) -> NDArray[np.int64]:
             f"{lower!r} implies {upper!r}, but the counts given break that order. Counts of closed records "
             "never do: pass the records through close() first."
         )
+    if P.choices:
+        _check_choices(P, values)
     return values
+
+
+def _check_choices(P: Poset, values: NDArray[np.int64]) -> None:
+    """Refuse counts that no records with at most one option of each choice can have."""
+    sums: dict[Hashable, tuple[str, int]] = {}
+    for choice in P.choices:
+        total = sum(int(values[P.index(option)]) for option in choice.options)
+        sums[choice.options[0]] = choice.kind, total
+    for option, upper in P.covers:
+        kind, total = sums.get(option, ("any", 0))
+        count = int(values[P.index(upper)])
+        if total > count or (kind == "partition" and total < count):
+            more = "add up to" if kind == "partition" else "are together at most"
+            raise OrderError(
+                f"{option!r} and its siblings exclude each other, so their counts {more} that of {upper!r}. The "
+                "counts given do not. Give each record one option first."
+            )
 
 
 def _in_order(P: Poset, counts: Any) -> ArrayLike:

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.errors import OrderError
+from isotone.order import choices as exclusive
 from isotone.order import closure, combine, description, records
+from isotone.order.choices import Children, Choice
 from isotone.order.closure import Bits, Ints
 from isotone.order.width import width
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from isotone.order.canonical import Canonical
+    from isotone.order.coding import Coding
     from isotone.order.decomposition import Node
     from isotone.order.drawing.hasse import Direction
 
@@ -32,10 +35,12 @@ class Poset:
     ``Poset(elements, relations)``: ``elements`` are distinct hashable names (at least one), ``relations``
     pairs ``(lower, upper)``, read "a yes to lower implies a yes to upper". Relations may repeat, may leave
     out what follows by transitivity, and may relate a name to itself, which says nothing and is ignored;
-    they must not form a cycle.
+    they must not form a cycle. ``choices`` are pairs ``(kind, options)``: of the options of an ``"exclusive"``
+    choice a record has at most one, and of a ``"partition"`` exactly one if it has their parent, so that their
+    counts add up. Choices that overlap, or cannot be recoded as an order (:mod:`.choices`), are refused.
 
-    A poset is immutable. Two are equal when they have the same set of elements and the same order on it,
-    however they were described. The *sequence* of the elements, which gives every array its meaning, is
+    A poset is immutable. Two are equal when they have the same set of elements, the same order on it and
+    the same choices, however they were described. The *sequence* of the elements, which gives every array its meaning, is
     not part of equality: before sharing arrays between equal posets compare ``elements`` too.
 
     Positions in arrays are positions in ``elements``. Building takes O(m n / 64) word operations for m
@@ -53,20 +58,23 @@ class Poset:
     _index: dict[Hashable, int]
     _order: Ints
     _covers: Ints
+    _choices: tuple[Choice, ...]
 
-    def __init__(self, elements: Iterable[Hashable], relations: Iterable[Any] = ()) -> None:
+    def __init__(
+        self, elements: Iterable[Hashable], relations: Iterable[Any] = (), choices: Iterable[Any] = ()
+    ) -> None:
         index = description.read_elements(elements)
-        self._settle(index, description.read_relations(relations, index))
+        self._settle(index, description.read_relations(relations, index), choices)
 
     @classmethod
-    def _of(cls, elements: Iterable[Hashable], pairs: Ints) -> Poset:
+    def _of(cls, elements: Iterable[Hashable], pairs: Ints, choices: Iterable[Any] = ()) -> Poset:
         """The poset with these relations, distinct rows ``(lower, upper)`` of positions."""
         poset = cls.__new__(cls)
-        poset._settle(description.read_elements(elements), pairs)
+        poset._settle(description.read_elements(elements), pairs, choices)
         return poset
 
-    def _settle(self, index: dict[Hashable, int], pairs: Ints) -> None:
-        """Find a linear extension and the covers."""
+    def _settle(self, index: dict[Hashable, int], pairs: Ints, choices: Iterable[Any]) -> None:
+        """Find a linear extension and the covers, and check the choices."""
         n = len(index)
         pairs = _sorted_pairs(pairs)  # nothing depends on the sequence in which relations were given
         lower, upper = np.ascontiguousarray(pairs.T)
@@ -86,6 +94,8 @@ class Poset:
             known["_covers"] = covers
             # once more, from the covers: relations that follow from others must not show in the sequence
             known["_order"], _ = closure.linear_order(*closure.ends_by_start(n, above, below))
+        known["_choices"] = exclusive.read_choices(choices, index)
+        exclusive.check_choices(self)
 
     # Building from other things
 
@@ -123,16 +133,26 @@ class Poset:
         return poset
 
     @classmethod
-    def from_mapping(cls, parents: Mapping[Any, Any]) -> Poset:
+    def from_mapping(cls, parents: Mapping[Any, Any], children: Children = "any") -> Poset:
         """The order in which each key lies below its parents.
 
         A value is a parent, a list or set of parents, or None; text and tuples are single names. Parents
         that are no keys become elements too, after the keys.
 
+        ``children`` says what a record can have together among the children of an element: ``"any"`` of them,
+        at most one (``"exclusive"``) or exactly one (``"partition"``). It is one of these words for all
+        elements, or a mapping from elements to such a word or to a list of groups ``(word, [children])``; None
+        stands for the elements with nothing above them. ``children="partition"`` describes codes of which a
+        record has one, so several elements with nothing above them then exclude each other too.
+
         >>> Poset.from_mapping({"twice": "hyp", "meds": ["hyp"], "hyp": None}).maximal
         ('hyp',)
+        >>> T = Poset.from_mapping({"111": "11", "112": "11", "21": None}, children="partition")
+        >>> [choice.options for choice in T.choices]
+        [('111', '112'), ('21', '11')]
         """
-        return cls(*description.read_mapping(parents))
+        elements, relations = description.read_mapping(parents)
+        return cls(elements, relations, exclusive.read_children(children, elements, relations))
 
     @classmethod
     def from_networkx(cls, graph: Any) -> Poset:
@@ -150,13 +170,13 @@ class Poset:
 
         Names must differ.
         """
-        return cls._of(*combine.beside(posets))
+        return cls._of(*combine.beside(posets), [c for P in posets for c in P.choices])
 
     @classmethod
     def series(cls, *posets: Poset) -> Poset:
         """The posets stacked, bottom to top.
 
-        All of one lies below all of the next. Names must differ.
+        All of one lies below all of the next. Names must differ. Choices are forgotten.
 
         >>> Poset.series(Poset.antichain("ab"), Poset.chain("c")).covers
         (('a', 'c'), ('b', 'c'))
@@ -174,13 +194,13 @@ class Poset:
         return cls._of(range(n), random_dag(n, rng, steps))
 
     def dual(self) -> Poset:
-        """The same elements, upside down."""
+        """The same elements, upside down, without choices."""
         return self._of(self._index, self._covers[:, ::-1])
 
     def induced(self, names: Iterable[Hashable]) -> Poset:
         """The order restricted to ``names``.
 
-        They keep the sequence they have here.
+        They keep the sequence they have here. Choices are forgotten, since what they say may depend on others.
         """
         chosen = np.unique([self.index(name) for name in names]).astype(np.int64)
         leq = closure.unpack(self._closure[chosen], len(self))[:, chosen]
@@ -195,7 +215,16 @@ class Poset:
         ('first', 'b')
         """
         names = [new(x) if callable(new) else new.get(x, x) for x in self.elements]
-        return self._of(names, self._covers)
+        called = dict(zip(self.elements, names, strict=True))
+        choices = [(choice.kind, [called[x] for x in choice.options]) for choice in self.choices]
+        return self._of(names, self._covers, choices)
+
+    def forget_choices(self) -> Poset:
+        """The same order in which all children combine freely.
+
+        It covers all records that this one does, and more; the noise is larger.
+        """
+        return self._of(self._index, self._covers)
 
     # Elements and relations
 
@@ -227,6 +256,24 @@ class Poset:
     def cover_pairs(self) -> Ints:
         """The covers as an ``(m, 2)`` array of positions, in lexicographic order."""
         return _read_only(self._covers)
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        """The groups of elements that exclude each other.
+
+        See :mod:`.choices`.
+        """
+        return self._choices
+
+    @cached_property
+    def coding(self) -> Coding:
+        """Counts as counts over an order without choices, and back.
+
+        See :mod:`.coding`.
+        """
+        from isotone.order.coding import code
+
+        return code(self)
 
     def leq(self, a: Hashable, b: Hashable) -> bool:
         """Whether ``a ≤ b``, so that a yes to ``a`` implies a yes to ``b``."""
@@ -314,7 +361,7 @@ class Poset:
         place = np.empty(len(self), np.int64)
         place[positions] = np.arange(len(self))
         names = [self.elements[x] for x in positions.tolist()]
-        return Canonical(self._of(names, place[self._covers]), _read_only(positions))
+        return Canonical(self._of(names, place[self._covers], self.choices), _read_only(positions))
 
     @cached_property
     def is_forest(self) -> bool:
@@ -390,7 +437,7 @@ class Poset:
         if not isinstance(other, Poset):
             return NotImplemented
         if self.elements == other.elements:
-            return np.array_equal(self._covers, other._covers)
+            return np.array_equal(self._covers, other._covers) and self.choices == other.choices
         return self._identity == other._identity
 
     def __hash__(self) -> int:
@@ -401,12 +448,15 @@ class Poset:
         return hash(self._identity)
 
     @property
-    def _identity(self) -> tuple[frozenset[Hashable], frozenset[tuple[Hashable, Hashable]]]:
-        return frozenset(self.elements), frozenset(self.covers)
+    def _identity(self) -> tuple[frozenset[Any], ...]:
+        choices = frozenset((choice.kind, frozenset(choice.options)) for choice in self.choices)
+        return frozenset(self.elements), frozenset(self.covers), choices
 
     def __repr__(self) -> str:
         if len(self) <= 12:
-            return f"Poset({list(self.elements)!r}, {list(self.covers)!r})"
+            choices = [(choice.kind, list(choice.options)) for choice in self.choices]
+            also = f", {choices!r}" if choices else ""
+            return f"Poset({list(self.elements)!r}, {list(self.covers)!r}{also})"
         first = ", ".join(repr(name) for name in self.elements[:3])
         size = f"{len(self)} elements, {len(self._covers)} covers, height {self.height}"
         return f"<Poset of {size}: {first}, …>"
@@ -418,7 +468,7 @@ class Poset:
         self.__setattr__(name, None)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Poset._of, (self.elements, self._covers)
+        return Poset._of, (self.elements, self._covers, self.choices)
 
     def to_networkx(self) -> Any:
         """The Hasse diagram as a ``networkx.DiGraph`` with edges ``(lower, upper)``."""

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
 
 from isotone.errors import InputError
 
-__all__ = ["any_of", "joined", "numbered", "totals", "with_sha256"]
+__all__ = ["Pick", "any_of", "joined", "numbered", "picked", "totals", "with_sha256"]
 
 Frame = nw.LazyFrame[Any]
 _ARGUMENTS = 8
@@ -37,6 +38,54 @@ def joined(frame: Frame, stages: Sequence[Mapping[str, Sequence[str]]]) -> Frame
         yes = [any_of([nw.col(x) for x in (name, *others)]).alias(name) for name, others in stage.items()]
         frame = frame.with_columns(*yes)
     return frame
+
+
+@dataclass(frozen=True)
+class Pick:
+    """Columns of which the first yes stays.
+
+    ``members`` are the columns that are yes only if the option with this number is the first yes.
+    """
+
+    options: Sequence[str]
+    members: Mapping[str, int]
+
+
+def picked(frame: Frame, picks: Sequence[Pick]) -> Frame:
+    """The frame with the first option of each pick, and without the members of all others. None is null."""
+    first = [f"isotone_pick_{g}" for g in range(len(picks))]
+    if frame.implementation.is_duckdb():
+        numbers = ", ".join(
+            f"least({', '.join(f'if({x}, {i}, {len(pick.options)})' for i, x in enumerate(pick.options))}) AS {name}"
+            for name, pick in zip(first, picks, strict=True)
+        )
+        kept = ", ".join(
+            f"{x} AND {name} = {i} AS {x}"
+            for name, pick in zip(first, picks, strict=True)
+            for x, i in pick.members.items()
+        )
+        native: Any = frame.to_native()
+        inner = f"(SELECT *, {numbers} FROM {_ROWS})"
+        text = f"SELECT * EXCLUDE ({', '.join(first)}) REPLACE ({kept}) FROM {inner}"
+        return nw.from_native(native.query(_ROWS, text))
+    frame = frame.with_columns(
+        *(
+            nw.min_horizontal(
+                *(
+                    nw.when(nw.col(x)).then(nw.lit(i)).otherwise(nw.lit(len(pick.options)))
+                    for i, x in enumerate(pick.options)
+                )
+            ).alias(name)
+            for name, pick in zip(first, picks, strict=True)
+        )
+    )
+    return frame.with_columns(
+        *(
+            (nw.col(x) & (nw.col(name) == i)).alias(x)
+            for name, pick in zip(first, picks, strict=True)
+            for x, i in pick.members.items()
+        )
+    ).drop(*first)
 
 
 def totals(frame: Frame, names: Sequence[str], rows: str, by: str | None) -> Frame:

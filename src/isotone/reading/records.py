@@ -3,7 +3,7 @@
 The records are repaired by declared rules, then counted.
 
 Everything is a lazy query that runs where the data is; what comes back is one number per element. Every rule
-here looks at one unit at a time (its rows are combined first, then closed or dropped, then cut to size), so
+here looks at one unit at a time (its rows are combined first, then closed or dropped, then given one option of each choice, then cut to size), so
 adding or removing a unit adds or removes whole records: the sensitivity is what the mechanism assumes,
 whatever the data contains.
 """
@@ -23,6 +23,7 @@ from isotone.order import Poset
 from isotone.order.closing import closing_stages
 from isotone.reading.answers import Answers
 from isotone.reading.contributions import UNIT, at_most, check_contributions
+from isotone.reading.exclusive import Conflict, with_one_option
 from isotone.reading.native import any_of, joined, numbered, totals
 from isotone.reading.sources import Frame, collect, open_source
 from isotone.reading.texts import as_text, as_unit, name_text
@@ -55,6 +56,8 @@ class RecordRules:
     unit's rows are combined into one record (any yes is a yes); with ``contributions=k`` at most k rows of
     a unit count, chosen with equal probability. ``on_violation`` says what happens to a record
     that breaks the order: "close" takes the smallest filter that contains it, "drop" leaves it out.
+    ``on_conflict`` says what happens to a record that breaks a choice of the order, such as two options of which
+    one is allowed: "first" keeps the first in the sequence of the elements, "drop" leaves the record out.
     ``max_size=k`` keeps the first k yeses along the linear extension from the top.
     """
 
@@ -63,10 +66,13 @@ class RecordRules:
     on_violation: Literal["close", "drop"] = "close"
     max_size: int | None = None
     answers: Answers = field(default_factory=Answers)
+    on_conflict: Conflict = "first"
 
     def __post_init__(self) -> None:
         if self.on_violation not in ("close", "drop"):
             raise InputError(f"on_violation must be 'close' or 'drop', not {self.on_violation!r}.")
+        if self.on_conflict not in ("first", "drop"):
+            raise InputError(f"on_conflict must be 'first' or 'drop', not {self.on_conflict!r}.")
         check_contributions(self.contributions, self.unit)
         if self.max_size is not None and self.max_size < 1:
             raise InputError(f"max_size must be at least 1, not {self.max_size!r}.")
@@ -157,8 +163,9 @@ def read_records(
 
 
 def repaired(records: Frame, P: Poset, rules: RecordRules) -> Frame:
-    """Every record a filter of the order, and cut to size."""
+    """Every record a filter of the order, with one option of each choice, and cut to size."""
     records = (_close if rules.on_violation == "close" else _drop)(records, P)
+    records = with_one_option(records, P, _names(P), rules.on_conflict)
     if rules.max_size is not None and rules.max_size < len(P):
         records = _cut(records, P, rules.max_size)
     return records

@@ -14,7 +14,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NotRequired, Self
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
@@ -55,11 +55,19 @@ class Promise(TypedDict):
     unit: str
 
 
+class ChoiceEntry(TypedDict):
+    """Elements of which a record has at most one ("exclusive"), or one if it has their parent ("partition")."""
+
+    kind: str
+    options: list[str]
+
+
 class OrderEntry(TypedDict):
-    """A partial order by its elements and its covering pairs [lower, upper]."""
+    """A partial order by its elements, its covering pairs [lower, upper], and its choices if it has any."""
 
     elements: list[str]
     covers: list[list[str]]
+    choices: NotRequired[list[ChoiceEntry]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,13 +215,18 @@ def order_to(P: Poset) -> OrderEntry:
     names = [str(x) for x in P.elements]
     if len(set(names)) < len(names):
         raise InputError("Two elements of the order have the same name as text. Rename one before releasing.")
-    return {"elements": names, "covers": [[str(a), str(b)] for a, b in P.covers]}
+    entry: OrderEntry = {"elements": names, "covers": [[str(a), str(b)] for a, b in P.covers]}
+    choices: list[ChoiceEntry] = [
+        {"kind": choice.kind, "options": [str(x) for x in choice.options]} for choice in P.choices
+    ]
+    return {**entry, "choices": choices} if choices else entry
 
 
 def order_from(plain: Mapping[str, Any]) -> Poset:
     """The order that :func:`order_to` wrote."""
     pairs: list[tuple[Hashable, Hashable]] = [(a, b) for a, b in plain["covers"]]
-    return Poset(plain["elements"], pairs)
+    choices = [(entry["kind"], entry["options"]) for entry in plain.get("choices", ())]
+    return Poset(plain["elements"], pairs, choices)
 
 
 def guarantee_to(promise: Guarantee) -> Promise:

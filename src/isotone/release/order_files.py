@@ -14,34 +14,63 @@ from typing import Any
 
 from isotone.errors import OrderError, SpecError
 from isotone.order import Poset
+from isotone.order.choices import Children, read_children
 from isotone.privacy.checks import did_you_mean
 
 __all__ = ["describe_order", "load_order", "read_categories", "read_order"]
 
 
-def read_order(path: str | Path, lower: str = "child", upper: str = "parent") -> Poset:
+def read_order(
+    path: str | Path,
+    lower: str = "child",
+    upper: str = "parent",
+    choice: str | None = None,
+    children: Children | None = None,
+) -> Poset:
     """The order in a file.
 
     CSV: one line per relation, with the columns ``lower`` and ``upper`` (an empty upper entry only names an
     element). JSON or TOML: a table ``name = parent`` or ``name = [parents]``.
+
+    What excludes each other stands in a column ``choice`` of a CSV file: on the line of a relation "exclusive" or
+    "partition", with a name after it if there are several groups below the upper element ("exclusive diet"). In
+    JSON or TOML it is a table ``children``; for any file it may be given here, as for ``Poset.from_mapping``.
     """
     path = Path(path)
+    if choice is not None and (children is not None or path.suffix.lower() != ".csv"):
+        raise SpecError("A column of choices is for CSV files, and children= stands in its place: give one.")
     if path.suffix.lower() == ".csv":
-        rows = _rows(path, [lower, upper])
+        rows = _rows(path, [lower, upper, *([choice] if choice else [])])
         elements = dict.fromkeys(row[key] for row in rows for key in (lower, upper) if row[key])
         relations = [(row[lower], row[upper]) for row in rows if row[lower] and row[upper]]
         if not elements:
             raise OrderError(f"The order file {str(path)!r} names no element.")
-        return Poset(elements, relations)
+        if choice is not None:
+            return Poset(elements, relations, _choices(rows, lower, upper, choice))
+        return Poset(elements, relations, read_children(children or "any", elements, relations))
     mapping = _mapping(path)
+    inside = mapping.pop("children") if isinstance(mapping.get("children"), dict) else None
+    if inside is not None and children is not None:
+        raise SpecError(f"{str(path)!r} says what its children are: leave out children=.")
     parents: dict[Hashable, Any] = {
         str(name): [str(x) for x in value] if isinstance(value, list) else (str(value) if value else None)
         for name, value in mapping.items()
     }
-    return Poset.from_mapping(parents)
+    return Poset.from_mapping(parents, inside or children or "any")
 
 
-def load_order(path: str | Path, lower: str = "child", upper: str = "parent") -> Poset:
+def _choices(rows: list[dict[str, str]], lower: str, upper: str, choice: str) -> list[tuple[str, list[str]]]:
+    """The options of each upper element that have the same entry in the column of choices."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        if row[lower] and row[choice]:
+            groups.setdefault((row[upper], row[choice]), []).append(row[lower])
+    return [(said.split()[0], options) for (_, said), options in groups.items()]
+
+
+def load_order(
+    path: str | Path, lower: str = "child", upper: str = "parent", choice: str | None = None
+) -> Poset:
     """The order of a spec or of an order file. A TOML file with an ``[order]`` section is a spec."""
     path = Path(path)
     if path.suffix.lower() == ".toml" and isinstance(_mapping(path).get("order"), dict):
@@ -50,7 +79,7 @@ def load_order(path: str | Path, lower: str = "child", upper: str = "parent") ->
 
         spec = load_spec(path)
         return spec.said(Order).order(spec.resolve)
-    return read_order(path, lower, upper)
+    return read_order(path, lower, upper, choice)
 
 
 def read_categories(path: str | Path, column: str) -> tuple[str, ...]:
@@ -91,6 +120,12 @@ def _mapping(path: Path) -> dict[str, Any]:
     return content
 
 
+def _described_choices(P: Poset) -> dict[str, int]:
+    """How many choices of each kind there are; nothing without any."""
+    kinds = [choice.kind for choice in P.choices]
+    return {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
+
+
 def describe_order(P: Poset) -> dict[str, Any]:
     """The shape of an order in a few numbers."""
     described: dict[str, Any] = {
@@ -101,6 +136,7 @@ def describe_order(P: Poset) -> dict[str, Any]:
         "minimal": len(P.minimal),
         "maximal": len(P.maximal),
         "forest": "yes" if P.is_forest else "no",
+        **_described_choices(P),
         "decomposition": type(P.decomposition()).__name__.lower(),
     }
     return described

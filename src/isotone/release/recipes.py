@@ -94,7 +94,8 @@ def _argument(mechanism: Any, name: str) -> Any:
 
 def _relaxed_covers(mechanism: counts.PosetMechanism) -> list[list[str]] | None:
     """The relaxed order that an order beyond exact reach is drawn from, so that anyone can use the same one."""
-    P, dropped = mechanism.P, set(mechanism.method.dropped)
+    P = mechanism.P.coding.order if mechanism.P.choices else mechanism.P
+    dropped = set(mechanism.method.dropped)
     if not dropped:
         return None
     related = [(P.elements[i], P.elements[j]) for i, j in np.argwhere(P.leq_matrix()) if i != j]

@@ -47,6 +47,8 @@ class Data(Section):
     """Counts: what an answer counts as that is missing or cannot be read."""
     on_violation: Literal["close", "drop"] = "close"
     """Counts: whether a record that breaks the order is completed upward, or left out."""
+    on_conflict: Literal["first", "drop"] | None = None
+    """Counts: whether a record with several options of a choice keeps the first in the list of elements, or is left out. By default "first"."""
     contributions: Size = 1
     """How many records one unit may give; the noise grows with it. 1 combines a unit's rows into one record."""
     by: Text | None = None

@@ -65,6 +65,11 @@ class AdditiveMechanism(ABC):
         """
         unit = Unit(contributions, guarantee.neighbours, guarantee.unit)
         largest = None if max_size is None else whole_number(max_size, "max_size")
+        if largest is not None and P.choices:
+            raise InputError(
+                "max_size cannot go with exclusive options: a record that is cut may lose its option. Leave out "
+                "max_size, or take P.forget_choices()."
+            )
         self._set(P=P, guarantee=guarantee, contributions=unit.contributions, max_size=largest)
         self._set(sensitivity=Sensitivity.of(P, unit.neighbours, unit.contributions, largest))
 

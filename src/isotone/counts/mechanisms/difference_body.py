@@ -7,16 +7,17 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from isotone import noise
 from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
-from isotone.counts.norm import as_rows, difference_norms
+from isotone.counts.norm import difference_norms
+from isotone.counts.sampling.bipartition_sampler import mean_of_rows
 from isotone.counts.sampling.interleaved_sampler import InterleavedSampler, interleaved_sampler
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.counts.statistic import Counts
 from isotone.errors import InputError
-from isotone.mechanism import Progress, no_progress
+from isotone.mechanism import Error, Progress, no_progress
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number
 from isotone.privacy.guarantee import Guarantee
@@ -71,7 +72,7 @@ class DifferenceBodyMechanism(PosetMechanism):
                 "DifferenceBodyMechanism covers records of every size and has no use for max_size. Use "
                 "LaplaceMechanism or BoundedPosetMechanism for short records."
             )
-        self._set(sampler=interleaved_sampler(P.canonical.order, relaxation, progress))
+        self._set(sampler=interleaved_sampler(self._coded.canonical.order, relaxation, progress))
 
     @property
     def rate(self) -> Fraction:
@@ -82,21 +83,22 @@ class DifferenceBodyMechanism(PosetMechanism):
         # the old records and the new ones of a unit have norm at most 1 together, one by one: section 2
         return self.epsilon / self.sensitivity.records
 
-    def norm(self, y: ArrayLike) -> NDArray[np.float64]:
-        """The norm of ``y`` (of each row).
+    def _norms(self, totals: NDArray[np.float64]) -> NDArray[np.float64]:
+        return difference_norms(self.sampler.order, totals)
 
-        It is 1 at most for a record, and for one in place of another.
+    def _squares(self, order: Poset) -> Error:
+        return interleaved_sampler(order).squares
 
-        That of the relaxed order if the method is ``relaxed``.
-        """
-        return difference_norms(self.sampler.order, self.P.canonical.forth(as_rows(self.P, y)))
+    def _simulated_errors(self) -> Error:
+        rows = max(4_000, min(50_000, 4_000_000 // len(self.P)))
+        return mean_of_rows(np.asarray(self.simulate(rows, np.random.default_rng(0))) ** 2)
 
     def _simulate_rows(self, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
         return self.sampler.simulate_noise(size, rng)
 
     def _integer_noise(self) -> NDArray[np.int64]:
         upper, lower = self.sampler.draw_spans()
-        return self.P.canonical.back(noise.rounded_exponential_spans(self.rate, upper, lower))
+        return self._back(noise.rounded_exponential_spans(self.rate, upper, lower))
 
     @property
     def has_total(self) -> bool:

@@ -8,15 +8,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone import noise
 from isotone.counts.mechanisms.additive import AdditiveMechanism, deviation
-from isotone.counts.norm import as_rows, norms
-from isotone.counts.sampling.bipartition_sampler import Sampler, sampler
+from isotone.counts.norm import norms, running_totals
+from isotone.counts.sampling.bipartition_sampler import Sampler, mean_of_rows, sampler
 from isotone.counts.sampling.method import Method
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.counts.sampling.simulation import noise_rows, places
@@ -24,6 +25,7 @@ from isotone.counts.statistic import Counts, check_counts, check_records
 from isotone.errors import InputError
 from isotone.mechanism import Error, Progress, no_progress
 from isotone.noise.simulated import Simulated
+from isotone.order.coding import codings
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number
 from isotone.privacy.guarantee import Guarantee
@@ -33,8 +35,13 @@ if TYPE_CHECKING:
 
 __all__ = ["PosetMechanism"]
 
+T = TypeVar("T", np.int64, np.float64)
+
 _CHUNK = 1 << 20
 """Numbers simulated at a time."""
+
+_LARGEST_EXACT, _MOST_CODINGS = 300, 60
+"""With choices, errors are exact for orders up to this size, and for so many options below each other."""
 
 
 @dataclass(frozen=True, init=False)
@@ -43,9 +50,10 @@ class PosetMechanism(AdditiveMechanism):
 
     Releases ``counts + noise`` rounded to integers, where the noise has density proportional to
     ``exp(-rate · norm(noise))`` and ``rate`` is epsilon over the number of records that a unit can change:
-    ``contributions``, twice that for ``replace``.
+    ``contributions``, twice that for ``replace``. Exclusive options are recoded as running totals, so that the
+    noise covers no record that cannot be, and counts of partitions add up.
 
-    Guarantee: epsilon-DP for ``neighbours`` (docs/theory/counts.md, section 4).
+    Guarantee: epsilon-DP for ``neighbours`` (docs/theory/counts.md, section 4, and exclusive.md, section 1).
     Error: ``error()`` needs no data.
     Cost: one draw is O(n log n) to O(n²); the tables, built once, are O(n²) on series-parallel orders.
 
@@ -78,7 +86,17 @@ class PosetMechanism(AdditiveMechanism):
                 "PosetMechanism covers records of every size and has no use for max_size. Use "
                 "BoundedPosetMechanism, or LaplaceMechanism for very short records."
             )
-        self._set(sampler=sampler(P.canonical.order, relaxation, progress))
+        self._set(sampler=sampler(self._coded.canonical.order, relaxation, progress))
+
+    @property
+    def _coded(self) -> Poset:
+        """The order that the noise is drawn for, in which exclusive options are running totals."""
+        return self.P.coding.order if self.P.choices else self.P
+
+    def _back(self, noise: NDArray[T]) -> NDArray[T]:
+        """Noise (last axis) in the canonical sequence of the coded order, as noise on the counts."""
+        totals = self._coded.canonical.back(noise)
+        return self.P.coding.decode(totals) if self.P.choices else totals
 
     @property
     def method(self) -> Method:
@@ -102,7 +120,17 @@ class PosetMechanism(AdditiveMechanism):
 
         That of the relaxed order if the method is ``relaxed``.
         """
-        return norms(self.sampler.order, self.P.canonical.forth(as_rows(self.P, y)))
+        totals, possible = running_totals(self.P, y)
+        forth = self._coded.canonical.forth
+        return np.where(possible, self._norms(forth(totals)), np.inf)
+
+    def _norms(self, totals: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The norms of rows in the canonical sequence of the coded order."""
+        return norms(self.sampler.order, totals)
+
+    def possible_outputs(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Outputs near those given in which partitions add up, one per row."""
+        return self.P.coding.decode(self.P.coding.encode(outputs)) if self.P.choices else outputs
 
     def log_density(self, output: ArrayLike, counts: Counts | None = None) -> NDArray[np.float64]:
         """The log density of real outputs given the counts (or of noise), one per row.
@@ -110,7 +138,7 @@ class PosetMechanism(AdditiveMechanism):
         Up to an additive constant of at most 1e-8 for each element; if the method is ``rejection``, the constant
         is estimated.
         """
-        constant = len(self.P) * math.log(self.rate) - self.sampler.log_count
+        constant = len(self._coded) * math.log(self.rate) - self.sampler.log_count
         return constant - float(self.rate) * self.norm(deviation(self.P, output, counts))
 
     def error(self) -> Error:
@@ -119,7 +147,36 @@ class PosetMechanism(AdditiveMechanism):
         Exact if the order is series-parallel, as forests are; otherwise from simulated bipartitions, each of
         which contributes its exact variance, with the standard error (docs/theory/counts.md, section 8).
         """
+        if self.P.choices:
+            return self._counted_errors
         return self._in_given_sequence(self.sampler.squares)
+
+    @cached_property
+    def _counted_errors(self) -> Error:
+        """The variance of counts with choices, which are differences of running totals.
+
+        Each is a running total if the options on its way come first, which changes nothing about the noise.
+        """
+        if self.method.name != "exact" or len(self.P) > _LARGEST_EXACT:
+            return self._simulated_errors()
+        variance = np.full(len(self.P), np.nan)
+        for tried, coding in enumerate(codings(self.P)):
+            order = coding.order.canonical
+            squares = self._squares(order.order)
+            if squares.method != "exact" or tried == _MOST_CODINGS:
+                return self._simulated_errors()
+            own = coding.before < 0
+            variance[own] = order.back(squares.variance)[coding.target[own]]
+        return Error(variance / float(self.rate) ** 2)
+
+    def _squares(self, order: Poset) -> Error:
+        """The expected squares at rate 1 of the noise for an order in canonical sequence."""
+        return sampler(order).squares
+
+    def _simulated_errors(self) -> Error:
+        plus, minus = self.sampler.simulate_places(np.random.default_rng(0))
+        up, down = self._back(plus), self._back(minus)  # a running total takes all steps of those below it
+        return mean_of_rows(((up - down) ** 2 + up + down) / float(self.rate) ** 2)
 
     def _in_given_sequence(self, at_rate_one: Error) -> Error:
         """An error in canonical sequence and at rate 1, in the sequence given and at this rate."""
@@ -136,11 +193,11 @@ class PosetMechanism(AdditiveMechanism):
 
         They are not private and serve planning only.
         """
-        return Simulated.wrap(self.P.canonical.back(self._simulate(size, rng)) / float(self.rate))
+        return Simulated.wrap(self._back(self._simulate(size, rng)) / float(self.rate))
 
     def _simulate(self, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Draws at rate 1, the elements in canonical sequence."""
-        n = len(self.P)
+        """Draws at rate 1, the elements of the coded order in canonical sequence."""
+        n = len(self._coded)
         result = np.empty((size, n))
         for start in range(0, size, max(1, _CHUNK // n)):
             rows = result[start : start + max(1, _CHUNK // n)]
@@ -153,13 +210,17 @@ class PosetMechanism(AdditiveMechanism):
 
     def _integer_noise(self) -> NDArray[np.int64]:
         plus, minus, _ = self._steps()
-        return noise.rounded_exponential_sums(self.rate, plus, minus)
+        return self._decoded(noise.rounded_exponential_sums(self.rate, plus, minus))
+
+    def _decoded(self, totals: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Noise on running totals, in the sequence of the coded order, as noise on the counts."""
+        return self.P.coding.decode(totals) if self.P.choices else totals
 
     def _steps(self) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
-        """How many exponential steps up and down each count takes, and how many there are up in all."""
+        """How many exponential steps up and down each running total takes, and how many there are up in all."""
         order, a = self.sampler.draw()
         plus, minus = places(self.sampler.order, order[None, :], np.array([a]))
-        back = self.P.canonical.back
+        back = self._coded.canonical.back
         return back(plus[0]), back(minus[0]), a
 
     @property
@@ -179,9 +240,9 @@ class PosetMechanism(AdditiveMechanism):
         number = check_records(records, values)
         plus, minus, a = self._steps()
         up = noise.random_bits(1)
-        all_steps = np.append(plus, a + up), np.append(minus, len(self.P) - a + 1 - up)
+        all_steps = np.append(plus, a + up), np.append(minus, len(self._coded) - a + 1 - up)
         rounded = noise.rounded_exponential_sums(self.rate, *all_steps)
-        return values + rounded[:-1], number + int(rounded[-1])
+        return values + self._decoded(rounded[:-1]), number + int(rounded[-1])
 
     def total_variance(self) -> float:
         """The variance of the noise on the number of records (simulated if the method is ``rejection``)."""

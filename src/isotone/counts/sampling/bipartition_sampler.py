@@ -35,7 +35,7 @@ from isotone.order.bipartitions.two_levels import TwoLevels
 if TYPE_CHECKING:
     from isotone.order import Poset
 
-__all__ = ["Sampler", "sample_extended_bipartition", "sampler", "settle_method"]
+__all__ = ["Sampler", "mean_of_rows", "sample_extended_bipartition", "sampler", "settle_method"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -156,7 +156,11 @@ class Sampler:
         if exact is not None:
             return Error(exact)
         rows = self.simulate(self._simulated_rows, np.random.default_rng(0))
-        return _mean(self.given(self.order, *rows))
+        return mean_of_rows(self.given(self.order, *rows))
+
+    def simulate_places(self, rng: np.random.Generator) -> tuple[Ints, Ints]:
+        """How many steps up and down each element takes, in as many rows as errors are simulated from."""
+        return places(self.order, *self.simulate(self._simulated_rows, rng))
 
     def _exact_squares(self) -> Floats | None:
         return self.source.expected_squares()
@@ -174,7 +178,7 @@ class Sampler:
 S = TypeVar("S", bound=Sampler)
 
 
-def _mean(squares: Floats) -> Error:
+def mean_of_rows(squares: Floats) -> Error:
     """The mean of simulated rows, with its standard error.
 
     Rows may depend on rows near them, so the standard error is that of the means of 50 blocks.
@@ -230,7 +234,7 @@ def _cost(P: Poset, relaxed: Sampler) -> tuple[float, float]:
     """How many times larger the squared error of the relaxed order is, and the standard error of that."""
     rng = np.random.default_rng(0)
     burnt, sizes = wander(P, P.linear_order.astype(np.int32), len(P), 1, 500, rng)
-    own = _mean(relaxed.given(P, *relaxed.wander(P, burnt[0], int(sizes[0]), 2_000, 2, rng)))
+    own = mean_of_rows(relaxed.given(P, *relaxed.wander(P, burnt[0], int(sizes[0]), 2_000, 2, rng)))
     larger = relaxed.squares
     ratio = larger.total / own.total
     spread = [float(np.sum(e.standard_error)) / e.total for e in (own, larger) if e.standard_error.size]

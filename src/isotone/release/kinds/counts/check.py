@@ -9,7 +9,16 @@ import narwhals as nw
 
 from isotone.order import Poset
 from isotone.reading.answers import Answers
-from isotone.reading.records import Groups, RecordRules, RecordSource, count_records, read_records
+from isotone.reading.exclusive import broken
+from isotone.reading.native import any_of
+from isotone.reading.records import (
+    Groups,
+    RecordRules,
+    RecordSource,
+    count_records,
+    read_records,
+    repaired,
+)
 from isotone.reading.sources import Frame, open_source
 from isotone.reading.texts import as_text, label
 from isotone.release.checking.findings import SHOWN, commonest, one, unlisted
@@ -30,7 +39,8 @@ def check_counts(spec: Spec, source: Any) -> list[str]:
     where = RecordSource(source, data.element, {**data.columns})
     groups = Groups(data.by, tuple(map(label, data.groups))) if data.by and data.groups else None
     rules = RecordRules(data.unit, data.contributions, "close", None, answers)
-    lines = _broken(where, P, rules, groups)
+    lines = _broken(where, P.forget_choices(), rules, groups)
+    lines += _conflicts(where, P, rules, groups)
     if groups is not None:
         lines += unlisted(source, groups.column, groups.values, "a group")
     if data.element is not None:
@@ -65,6 +75,21 @@ def _broken(source: RecordSource, P: Poset, rules: RecordRules, groups: Groups |
     ]
     hidden = sum(n > 0 for n, _, _ in often) - len(shown)
     return [*lines, *shown, *([f"  and {hidden:,} relations more"] if hidden else [])]
+
+
+def _conflicts(source: RecordSource, P: Poset, rules: RecordRules, groups: Groups | None) -> list[str]:
+    """How many records have several options of a choice, or none of a partition."""
+    if not P.choices:
+        return []
+    records = read_records(source, source.open(P, rules, groups), P, rules, groups)
+    records = repaired(records, P.forget_choices(), rules)
+    many, none = broken(P, [f"isotone_{i}" for i in range(len(P))])
+    kinds = [any_of(said) if said else nw.lit(False) for said in (many, none)]
+    found = one(records.select(*(said.cast(nw.Int64).sum().alias(f"n{i}") for i, said in enumerate(kinds))))
+    return [
+        f"{found['n0'] or 0:,} records have several options where one is allowed, {found['n1'] or 0:,} lack an "
+        "option of a partition"
+    ]
 
 
 def _odd_answers(frame: Frame, column: str, dtype: Any, answers: Answers) -> list[str]:

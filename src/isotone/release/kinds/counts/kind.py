@@ -58,6 +58,7 @@ class CountsKind(Kind):
             columns={**data.columns},
             answers=Answers(missing=data.missing, **words),
             on_violation=data.on_violation,
+            on_conflict=data.on_conflict or "first",
             contributions=data.contributions,
             max_size=order.max_size,
             by=data.by,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NotRequired
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,7 @@ class CountRules(TypedDict):
     unit: str | None
     contributions: int
     on_violation: str
+    on_conflict: NotRequired[str]
     max_size: int | None
     form: str
     yes: list[str]
@@ -168,7 +169,7 @@ class CountQuery(Query[CountStatistic, CountStatistic]):
 
     def _rules(self) -> CountRules:
         rules = self.rules
-        return {
+        said: CountRules = {
             "unit": rules.unit,
             "contributions": rules.contributions,
             "on_violation": rules.on_violation,
@@ -177,6 +178,7 @@ class CountQuery(Query[CountStatistic, CountStatistic]):
             "yes": list(rules.answers.yes),
             "missing": rules.answers.missing,
         }
+        return {**said, "on_conflict": rules.on_conflict} if self.P.choices else said
 
     def _groups(self) -> GroupEntry | None:
         return {"by": self.groups.column, "values": list(self.groups.values)} if self.groups else None

@@ -49,6 +49,7 @@ def release_counts(
     columns: Mapping[Any, str] | None = None,
     answers: Answers | None = None,
     on_violation: Literal["close", "drop"] = "close",
+    on_conflict: Literal["first", "drop"] = "first",
     contributions: int = 1,
     max_size: int | None = None,
     neighbours: Neighbours = "add-remove",
@@ -87,6 +88,9 @@ def release_counts(
         Which values mean yes, and what a missing answer means (default: no).
     on_violation
         What happens to a record that breaks the order: "close" it upward (default), or "drop" it.
+    on_conflict
+        What happens to a record that breaks a choice of the order: it keeps the "first" option in the sequence of
+        ``P.elements`` (default; a yes whose partition has no option is taken back), or "drop" it.
     contributions
         How many records a unit may give; the noise grows with it. 1 combines a unit's rows into one record.
     max_size
@@ -130,6 +134,7 @@ def release_counts(
         columns=columns,
         answers=answers,
         on_violation=on_violation,
+        on_conflict=on_conflict,
         contributions=contributions,
         max_size=max_size,
         by=by,
@@ -161,6 +166,7 @@ def count_query(
     columns: Mapping[Any, str] | None = None,
     answers: Answers | None = None,
     on_violation: Literal["close", "drop"] = "close",
+    on_conflict: Literal["first", "drop"] = "first",
     contributions: int = 1,
     max_size: int | None = None,
     by: str | None = None,
@@ -184,7 +190,7 @@ def count_query(
     public = None if by is None else Groups(by, public_names(() if groups is None else groups, "groups"))
     units = contribution_bound(contributions, unit)
     size = None if max_size is None else whole_number(max_size, "max_size")
-    rules = RecordRules(unit, units, on_violation, size, answers or Answers())
+    rules = RecordRules(unit, units, on_violation, size, answers or Answers(), on_conflict)
     source = RecordSource(data, element, {x: column_name(c, "columns") for x, c in (columns or {}).items()})
     noise = choose_mechanism(P, promise, units, size, mechanism, grouped=public is not None)
     if noise.neighbours == promise.neighbours:  # the mechanism may promise more: only that is charged

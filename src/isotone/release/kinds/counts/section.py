@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import model_validator
 
 from isotone.order import Poset
+from isotone.order.choices import read_children
 from isotone.release.manifest import order_to
 from isotone.release.order_files import read_order
 from isotone.release.sections import Section, Size, Text
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
     pass
 
 __all__ = ["Order"]
+
+
+def _tuples(pairs: list[Any]) -> list[Any]:
+    """Lists of a TOML file as pairs."""
+    return [tuple(x) if isinstance(x, list) else x for x in pairs]
 
 
 class Order(Section):
@@ -34,6 +40,10 @@ class Order(Section):
     """In a CSV file: the column of the lower element, the one that implies."""
     upper: Text = "parent"
     """In a CSV file: the column of the upper element, the one that is implied."""
+    choice: Text | None = None
+    """In a CSV file: the column that says "exclusive" or "partition" for options of one upper element."""
+    children: str | dict[str, str | list[tuple[str, list[str]]]] | None = None
+    """What can occur together among the children of an element: "any", "exclusive" or "partition"; or a table by element."""
     mechanism: Text = "best"
     """The name of a mechanism, or "best": the one that the plan puts first."""
     max_size: Size | None = None
@@ -45,10 +55,10 @@ class Order(Section):
     @classmethod
     def _pairs(cls, given: Any) -> Any:
         if isinstance(given, dict) and isinstance(given.get("relations"), list):
-            given = {
-                **given,
-                "relations": [tuple(x) if isinstance(x, list) else x for x in given["relations"]],
-            }
+            given = {**given, "relations": _tuples(given["relations"])}
+        if isinstance(given, dict) and isinstance(given.get("children"), dict):
+            children = {x: _tuples(y) if isinstance(y, list) else y for x, y in given["children"].items()}
+            given = {**given, "children": children}
         return given
 
     @model_validator(mode="after")
@@ -56,15 +66,25 @@ class Order(Section):
         ways = [self.file is not None, self.parents is not None, self.elements is not None]
         if sum(ways) != 1:
             raise ValueError("give the order in one way: elements (and relations), or parents, or file")
+        if self.choice is not None and (self.file is None or self.children is not None):
+            raise ValueError("choice is a column of a CSV file of the order, and stands in place of children")
         return self
 
     def order(self, resolve: Callable[[str], Path]) -> Poset:
         """The partial order."""
         if self.file is not None:
-            return read_order(resolve(self.file), self.lower, self.upper)
+            return read_order(resolve(self.file), self.lower, self.upper, self.choice, self._children())
+        children = self._children() or "any"
         if self.parents is not None:
-            return Poset.from_mapping({**self.parents})
-        return Poset(self.elements or [], self.relations or [])
+            return Poset.from_mapping({**self.parents}, children)
+        elements, relations = self.elements or [], [*(self.relations or [])]
+        return Poset(elements, relations, read_children(children, elements, [(a, b) for a, b in relations]))
+
+    def _children(self) -> Any:
+        """``children``, with the entry "" for the elements that have nothing above them."""
+        if not isinstance(self.children, dict):
+            return self.children
+        return {x or None: said for x, said in self.children.items()}
 
     def content(self, resolve: Callable[[str], Path]) -> dict[str, Any]:
         """What the section says, with the relations of a file in place of its name."""

@@ -1,0 +1,108 @@
+"""Give every record at most one option of each choice.
+
+A rule that is declared beforehand and looks at one record at a time, after the rows of its unit are combined and
+the record is closed upward; earlier, two rows of a unit could still bring two options together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Literal
+
+import narwhals as nw
+
+from isotone.order import Poset
+from isotone.order.coding import Options, innermost_first
+from isotone.reading.native import Pick, any_of, picked
+
+__all__ = ["Conflict", "broken", "with_one_option"]
+
+Frame = nw.LazyFrame[Any]
+
+Conflict = Literal["first", "drop"]
+"""What happens to a record that breaks a choice: it keeps the first option, or it is left out."""
+
+
+def with_one_option(records: Frame, P: Poset, names: Sequence[str], rule: Conflict) -> Frame:
+    """Every record with at most one option of each choice, and with one of a partition if it has the parent.
+
+    ``records`` has a column of booleans for each element, called ``names``, and is closed upward. With
+    ``"first"`` a yes whose partition has no option is taken back; then a record keeps the option that comes first in
+    the sequence of the order's elements, and what is below it. With ``"drop"`` such records are left out.
+    """
+    if not P.choices:
+        return records
+    column = dict(zip(P.elements, names, strict=True))
+    if rule == "drop":
+        many, none = broken(P, names)
+        return records.filter(~any_of([*many, *none]))
+    for stage in _missing(P, column):  # first, so that an option is not given up for one that cannot stay
+        cleared = [
+            (nw.col(name) & ~any_of([_without(parent, options) for parent, options in gone])).alias(name)
+            for name, gone in stage.items()
+        ]
+        records = records.with_columns(*cleared)
+    for stage in _conflicts(P, column):
+        records = picked(records, stage)
+    return records
+
+
+def broken(P: Poset, names: Sequence[str]) -> tuple[list[nw.Expr], list[nw.Expr]]:
+    """For each choice whether a record has several options, and for each partition whether it has none."""
+    column, parent = dict(zip(P.elements, names, strict=True)), dict(P.covers)
+    many: list[nw.Expr] = []
+    none: list[nw.Expr] = []
+    for choice in P.choices:
+        options = [column[option] for option in choice.options]
+        if len(options) > 1:
+            many.append(nw.sum_horizontal(*(nw.col(name).cast(nw.Int32) for name in options)) > 1)
+        if choice.kind == "partition":
+            none.append(_without(column[parent[choice.options[0]]], options))
+    return many, none
+
+
+def _without(parent: str, options: Sequence[str]) -> nw.Expr:
+    return nw.col(parent) & ~any_of([nw.col(name) for name in options])
+
+
+def _conflicts(P: Poset, column: Mapping[Hashable, str]) -> list[list[Pick]]:
+    """Which options to keep, outermost choices first, since an option that goes takes those below it along."""
+    options = Options.of(P)
+    inside: dict[Hashable, list[Hashable]] = {}
+    for x in P.elements:
+        above = options.nearest[x]
+        while above is not None:
+            inside.setdefault(above, []).append(x)
+            above = options.enclosing[above]
+    depth: dict[Hashable | None, int] = {None: 0}
+    stages: list[list[Pick]] = []
+    for choice in reversed(innermost_first(P)):
+        level = depth[options.enclosing[choice.options[0]]]
+        depth.update(dict.fromkeys(choice.options, level + 1))
+        if len(choice.options) == 1:
+            continue
+        members = {column[x]: i for i, option in enumerate(choice.options) for x in inside[option] if i > 0}
+        stages += [[] for _ in range(level + 1 - len(stages))]
+        stages[level].append(Pick([column[option] for option in choice.options], members))
+    return [stage for stage in stages if stage]
+
+
+def _missing(P: Poset, column: Mapping[Hashable, str]) -> list[dict[str, list[tuple[str, list[str]]]]]:
+    """Which yeses to take back for want of an option, lowest parents first.
+
+    What is below an option that is missing is a no already. The rest below the parent goes with it.
+    """
+    parent, levels = dict(P.covers), dict(zip(P.elements, P.levels.tolist(), strict=True))
+    children: dict[Hashable, list[Hashable]] = {}
+    for low, high in P.covers:
+        children.setdefault(high, []).append(low)
+    stages: dict[int, dict[str, list[tuple[str, list[str]]]]] = {}
+    for choice in P.choices:
+        if choice.kind != "partition":
+            continue
+        top = parent[choice.options[0]]
+        others = {y for x in children[top] if x not in choice.options for y in P.down_set(x)}
+        gone = column[top], [column[option] for option in choice.options]
+        for x in (top, *others):
+            stages.setdefault(levels[top], {}).setdefault(column[x], []).append(gone)
+    return [stages[level] for level in sorted(stages)]

@@ -1,0 +1,151 @@
+"""Noise for exclusive options: the hull of the records that can be, and no other."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.spatial import ConvexHull
+from tests.support.andxor import all_forests, records_of
+
+from isotone.audit.count_audit import _neighbouring_counts  # pyright: ignore[reportPrivateUsage]
+from isotone.audit.exact import audit_exact
+from isotone.counts import (
+    DifferenceBodyMechanism,
+    LaplaceMechanism,
+    LInfinityMechanism,
+    PosetMechanism,
+)
+from isotone.counts.count_plan import best_mechanism
+from isotone.counts.norm import difference_norms, norms
+from isotone.counts.sensitivity import Sensitivity, largest_record
+from isotone.errors import InputError, OrderError
+from isotone.order import Poset
+
+SMALL = [P for n in range(2, 5) for P in all_forests(n) if P.choices]
+LARGER = [P for n in (5, 6) for P in all_forests(n) if P.choices][::40]
+COLOURS = Poset.from_mapping({"red": "any", "blue": "any", "dark": "blue"}, children="partition")
+
+
+def _norm_by_lp(generators: np.ndarray, y: np.ndarray) -> float:
+    return linprog(np.ones(len(generators)), A_eq=generators.T, b_eq=y, method="highs").fun
+
+
+def test_norms_are_those_of_linear_programs_over_all_records() -> None:
+    rng = np.random.default_rng(0)
+    for P in [*SMALL, *LARGER]:
+        records = np.array(records_of(P), dtype=float)
+        # a vector in the span of the records, so that partitions add up
+        y = rng.integers(-3, 4, len(records)) @ records
+        assert norms(P, y) == pytest.approx(_norm_by_lp(np.concatenate((records, -records)), y), abs=1e-8)
+        differences = np.array([a - b for a, b in product(records, repeat=2)])
+        assert difference_norms(P, y) == pytest.approx(_norm_by_lp(differences, y), abs=1e-8)
+
+
+def test_no_record_and_no_pair_of_records_is_longer_than_the_noise_covers() -> None:
+    for P in [*SMALL, *LARGER]:
+        records = np.array(records_of(P), dtype=float)
+        assert norms(P, records).max() <= 1
+        pairs = np.array([a - b for a, b in product(records, repeat=2)])
+        assert norms(P, pairs).max() <= 2
+        assert difference_norms(P, pairs).max() <= 1
+
+
+def test_two_options_at_once_would_not_be_covered() -> None:
+    # the norm of what the rules keep out: a record with both options, or with none of a partition
+    P = Poset("ab", (), [("exclusive", ["a", "b"])])
+    assert norms(P, [1.0, 1.0]) == 2
+    assert norms(COLOURS, [1.0 if x in ("any",) else 0.0 for x in COLOURS.elements]) == np.inf
+
+
+def test_the_number_of_cones_is_the_volume_of_the_hull() -> None:
+    for P in [P for P in SMALL if all(choice.kind == "exclusive" for choice in P.choices)]:
+        records = np.array(records_of(P), dtype=float)
+        volume = ConvexHull(np.concatenate((records, -records))).volume
+        factor = float(np.prod(np.arange(1, len(P) + 1)))
+        assert P.coding.order.count_extended_bipartitions() == round(volume * factor)
+
+
+def test_errors_are_those_of_simulated_and_of_released_noise() -> None:
+    rng = np.random.default_rng(1)
+    for P in [SMALL[k] for k in (0, 5, 20, 40, 60)]:
+        for kind in (PosetMechanism, DifferenceBodyMechanism):
+            m = kind(P, epsilon=1)
+            assert m.error().method == "exact"
+            squares = np.asarray(m.simulate(40_000, rng)) ** 2
+            spread = squares.std(axis=0) / 200
+            assert np.all(np.abs(squares.mean(axis=0) - m.error().variance) < 6 * spread)
+            drawn = np.array([m.release(np.zeros(len(P), int)) for _ in range(300)], dtype=float) ** 2
+            assert np.all(np.abs(drawn.mean(axis=0) - m.error().variance) < 9 * drawn.std(axis=0) / 17 + 0.1)
+
+
+def test_errors_by_simulation_agree_with_exact_ones() -> None:
+    P = Poset.from_mapping({"a": "q", "b": "q", "c": "q", "a1": "a", "a2": "a"}, children="exclusive")
+    for kind in (PosetMechanism, DifferenceBodyMechanism):
+        m = kind(P, epsilon=2)
+        simulated = m._simulated_errors()  # pyright: ignore[reportPrivateUsage]
+        off = np.abs(simulated.variance - m.error().variance)
+        assert np.all(off <= 6 * simulated.standard_error + 1e-12)
+
+
+def test_partitions_add_up_in_every_release() -> None:
+    place = {x: i for i, x in enumerate(COLOURS.elements)}
+    for kind in (PosetMechanism, DifferenceBodyMechanism):
+        m = kind(COLOURS, epsilon=1)
+        for _ in range(20):
+            out = m.release({"red": 3, "blue": 4, "dark": 4, "any": 7})
+            assert out[place["red"]] + out[place["blue"]] == out[place["any"]]
+            assert out[place["blue"]] == out[place["dark"]]
+
+
+def test_a_density_is_zero_where_partitions_do_not_add_up() -> None:
+    m = PosetMechanism(COLOURS, epsilon=1)
+    y = np.array([1.0 if x in ("any", "red") else 0.0 for x in COLOURS.elements])
+    assert np.isfinite(m.log_density(y))
+    y[0] += 1
+    assert m.log_density(y) == -np.inf
+
+
+def test_an_audit_finds_the_claim_and_not_more() -> None:
+    m = PosetMechanism(COLOURS, epsilon=1)
+    pairs = [(base, others) for base, others in _neighbouring_counts(m) if others]
+    found = max((audit_exact(m, *pair, starts=60, rounds=20) for pair in pairs), key=lambda found: found.loss)
+    assert not found.broken
+    assert found.loss == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("counts", [[1, 1, 0, 3], [2, 2, 2, 3], [1, 0, 0, 3]])
+def test_counts_that_no_records_have_are_refused(counts: list[int]) -> None:
+    with pytest.raises(OrderError, match="exclude each other"):
+        PosetMechanism(COLOURS, 1).release(dict(zip(("red", "blue", "dark", "any"), counts, strict=True)))
+
+
+def test_independent_noise_knows_how_long_a_record_can_be() -> None:
+    for P in [*SMALL, *LARGER]:
+        records = np.array(records_of(P))
+        assert largest_record(P) == records.sum(axis=1).max()
+        differences = max(int(np.abs(a - b).sum()) for a, b in product(records, repeat=2))
+        assert Sensitivity.of(P, "replace").coordinates >= differences
+    questions = {f"q{i}": None for i in range(5)} | {
+        f"q{i}o{j}": f"q{i}" for i in range(5) for j in range(10)
+    }
+    P = Poset.from_mapping(questions, children="exclusive")
+    assert LaplaceMechanism(P, epsilon=1).error().rmse == pytest.approx(14.14, abs=0.01)
+
+
+def test_five_questions_with_ten_exclusive_options() -> None:
+    questions = {f"q{i}": None for i in range(5)} | {
+        f"q{i}o{j}": f"q{i}" for i in range(5) for j in range(10)
+    }
+    best = best_mechanism(Poset.from_mapping(questions, children="exclusive"), epsilon=1)
+    assert best.error().rmse == pytest.approx(6.6135, abs=1e-3)
+    assert PosetMechanism(Poset.from_mapping(questions), epsilon=1).error().rmse == pytest.approx(
+        20.9, abs=0.1
+    )
+
+
+def test_records_are_not_cut_where_options_exclude_each_other() -> None:
+    with pytest.raises(InputError, match="max_size"):
+        LInfinityMechanism(COLOURS, epsilon=1, max_size=2)
