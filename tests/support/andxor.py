@@ -30,17 +30,14 @@ def _below(n: int, kinds: tuple[str, ...]) -> list[tuple[Group, ...]]:
 
 @cache
 def _groups(n: int, kinds: tuple[str, ...]) -> list[Group]:
-    found: list[Group] = []
-    for sizes in _sums(n):
-        for trees in _chosen(sizes, _trees):
-            for kind in kinds:
-                if (
-                    (kind == "any" and len(trees) == 1)
-                    or (kind == "exclusive" and len(trees) > 1)
-                    or kind == "partition"
-                ):
-                    found.append((kind, trees))
-    return found
+    trees = [chosen for sizes in _sums(n) for chosen in _chosen(sizes, _trees)]
+    counts = {"any": (1, 1), "exclusive": (2, n), "partition": (1, n)}
+    return [
+        (kind, chosen)
+        for chosen in trees
+        for kind in kinds
+        if counts[kind][0] <= len(chosen) <= counts[kind][1]
+    ]
 
 
 def _sums(n: int, least: int = 1) -> Iterator[tuple[int, ...]]:
