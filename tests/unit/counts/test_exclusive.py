@@ -131,8 +131,8 @@ def test_independent_noise_knows_how_long_a_record_can_be() -> None:
     questions = {f"q{i}": None for i in range(5)} | {
         f"q{i}o{j}": f"q{i}" for i in range(5) for j in range(10)
     }
-    P = Poset.from_mapping(questions, children="exclusive")
-    assert LaplaceMechanism(P, epsilon=1).error().rmse == pytest.approx(14.14, abs=0.01)
+    survey = Poset.from_mapping(questions, children="exclusive")
+    assert LaplaceMechanism(survey, epsilon=1).error().rmse == pytest.approx(14.14, abs=0.01)
 
 
 def test_five_questions_with_ten_exclusive_options() -> None:
