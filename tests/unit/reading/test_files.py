@@ -61,7 +61,10 @@ def test_folders_are_no_columns(tmp_path):
     write(tmp_path / "a=0" / "c.csv", rows=3)
     assert counted(tmp_path / "u=7" / "c.csv", unit="u") == (3, 3)
     assert counted(tmp_path / "a=0" / "c.csv") == (3, 3)
-    for folder in ("u=7", "a=0"):
+    write(tmp_path / "c0=7" / "c.csv", rows=3)  # c0 and line are names that the readers use themselves
+    assert counted(tmp_path / "c0=7" / "c.csv", unit="u") == (3, 3)
+    (tmp_path / "line=7").mkdir()
+    for folder in ("u=7", "a=0", "line=7"):
         table = pa.table({"u": [1, 2], "a": [1, 1]})
         pq.write_table(table, tmp_path / folder / "c.parquet")
         feather.write_feather(table, str(tmp_path / folder / "c.arrow"))
