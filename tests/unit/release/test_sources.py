@@ -209,6 +209,12 @@ def test_the_words_of_booleans_are_the_numbers_that_booleans_are(backend, tmp_pa
     assert risks(backend(table, tmp_path)) == [4, 0, 1, 4]
 
 
+@every_backend
+def test_infinite_and_endless_numbers_are_missing(backend, tmp_path):
+    far = [0.25, float("inf"), -float("inf"), float("nan"), 1e301, -1e301, 0.5]
+    assert risks(backend(pd.DataFrame({"row": range(7), "risk": far}), tmp_path)) == [1, 2]
+
+
 @pytest.mark.parametrize("intruder", ["?", None, 2.5, ["list"], b"x"])
 def test_one_odd_value_does_not_change_how_booleans_are_read(intruder):
     """It changes the type of the column in pandas, and so it would change everybody."""
