@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from isotone.counts.least_error import gaussian_total, k_norm_total, log_differences, log_hull
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.mechanisms.bounded_poset import BoundedPosetMechanism
 from isotone.counts.mechanisms.difference_body import DifferenceBodyMechanism
@@ -21,23 +22,38 @@ from isotone.counts.mechanisms.gaussian import GaussianMechanism
 from isotone.counts.mechanisms.hierarchical import HierarchicalMechanism, chains_of
 from isotone.counts.mechanisms.l_infinity import LInfinityMechanism
 from isotone.counts.mechanisms.laplace import LaplaceMechanism
-from isotone.counts.mechanisms.order_gaussian import OrderGaussianMechanism
+from isotone.counts.mechanisms.order_gaussian import OrderGaussianMechanism, variance_per_sensitivity
 from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.mechanism import Progress
 from isotone.privacy.adjacency import adjacency
 from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.unit import Unit
 
 if TYPE_CHECKING:
     from isotone.order import Poset
 
-__all__ = ["Build", "Setting", "candidates", "largest_pure"]
+__all__ = ["Build", "Candidate", "Setting", "candidates", "largest_pure"]
 
 BOUNDED_REACH = 200
 """Larger orders are not looked at with bounded records: rejection would keep too few draws."""
 
 Build = Callable[[Guarantee, Progress], AdditiveMechanism]
 """Makes a mechanism that keeps a given promise, telling how far it is."""
+
+Least = Callable[[Guarantee], float]
+"""A lower bound of the total squared error under a promise, which needs neither the mechanism nor a simulation."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A mechanism that may be the best.
+
+    ``least`` is None where building it and its error are a closed form.
+    """
+
+    build: Build
+    least: Least | None = None
 
 
 @dataclass(frozen=True)
@@ -57,48 +73,68 @@ class Setting:
             "max_size": self.max_size,
         }
 
+    def least_of_hull(self, promise: Guarantee) -> float:
+        """The least total squared error of noise shaped by the hull of all records."""
+        if self.P.choices:  # not every filter is a record
+            return 0.0
+        rate = Unit(self.contributions, promise.neighbours).per_step(largest_pure(promise))
+        return k_norm_total(len(self.P), float(rate), log_hull(self.P))
 
-def candidates(setting: Setting, promise: Guarantee) -> list[Build]:
+    def least_of_differences(self, promise: Guarantee) -> float:
+        """The least total squared error of noise shaped by differences of two records."""
+        if self.P.choices:
+            return 0.0
+        rate = largest_pure(promise) / self.contributions
+        return k_norm_total(len(self.P), float(rate), log_differences(self.P))
+
+    def least_of_bounded(self, promise: Guarantee) -> float:
+        """The least total squared error with bounded records, whose body contains the hull on a smaller scale."""
+        return self.least_of_hull(promise) * ((self.max_size or 0) / len(self.P)) ** 2
+
+    def least_of_gaussians(self, promise: Guarantee) -> float:
+        """The least total squared error of any Gaussian noise."""
+        if self.max_size is not None or self.P.choices:  # such records need not span the hull
+            return 0.0
+        variance = variance_per_sensitivity(promise) * self.contributions**2
+        return gaussian_total(len(self.P), float(variance), log_hull(self.P))
+
+
+def candidates(setting: Setting, promise: Guarantee) -> list[Candidate]:
     """The mechanisms that apply, unsorted, each built from a promise of the same kind as ``promise``."""
     P = setting.P
 
-    def pure(kind: Callable[..., AdditiveMechanism], **other: Any) -> Build:
-        return lambda g, _: kind(P, largest_pure(g), **(setting.common(g) | other))
+    def pure(kind: Callable[..., AdditiveMechanism], **other: Any) -> Candidate:
+        return Candidate(lambda g, _: kind(P, largest_pure(g), **(setting.common(g) | other)))
 
-    def gaussian(kind: Callable[..., AdditiveMechanism]) -> Build:
-        return lambda g, _: kind(P, **_parameters(g), **setting.common(g))
+    def gaussian(kind: Callable[..., AdditiveMechanism]) -> Candidate:
+        return Candidate(lambda g, _: kind(P, **_parameters(g), **setting.common(g)))
 
-    def ordered(kind: type[PosetMechanism], max_size: int | None = None) -> Build:
-        return lambda g, progress: kind(
-            P,
-            largest_pure(g),
-            g.neighbours,
-            setting.contributions,
-            max_size,
-            relaxation=setting.relaxation,
-            progress=progress,
-        )
+    def ordered(kind: type[PosetMechanism], least: Least, max_size: int | None = None) -> Candidate:
+        def build(g: Guarantee, progress: Progress) -> AdditiveMechanism:
+            unit = (g.neighbours, setting.contributions, max_size)
+            return kind(P, largest_pure(g), *unit, relaxation=setting.relaxation, progress=progress)
+
+        return Candidate(build, least)
 
     def order_gaussian(g: Guarantee, progress: Progress) -> AdditiveMechanism:
         return OrderGaussianMechanism(P, **_parameters(g), **setting.common(g), progress=progress)
 
     if any(choice.kind == "partition" for choice in P.choices):  # noise that adds up
-        builds = [ordered(PosetMechanism)]
-        return (
-            [*builds, ordered(DifferenceBodyMechanism)] if adjacency(promise.neighbours).exchanges else builds
-        )
+        kinds = [PosetMechanism, *[DifferenceBodyMechanism] * adjacency(promise.neighbours).exchanges]
+        return [ordered(kind, lambda _: 0.0) for kind in kinds]
     # where a bound on sizes changes nothing, records need not be cut
-    builds = [ordered(PosetMechanism), pure(LInfinityMechanism, max_size=None)]
+    found = [ordered(PosetMechanism, setting.least_of_hull), pure(LInfinityMechanism, max_size=None)]
     if adjacency(promise.neighbours).exchanges:
-        builds.append(ordered(DifferenceBodyMechanism))
+        found.append(ordered(DifferenceBodyMechanism, setting.least_of_differences))
     if setting.max_size is not None and setting.max_size < len(P) <= BOUNDED_REACH:
-        builds.append(ordered(BoundedPosetMechanism, setting.max_size))
-    builds += [pure(LaplaceMechanism), pure(DiscreteLaplaceMechanism)]
+        found.append(ordered(BoundedPosetMechanism, setting.least_of_bounded, setting.max_size))
+    found += [pure(LaplaceMechanism), pure(DiscreteLaplaceMechanism)]
     if P.height > 1 and chains_of(P) is not None and not P.choices:
-        builds.append(pure(HierarchicalMechanism, max_size=None))
+        found.append(pure(HierarchicalMechanism, max_size=None))
     if promise.kind != "pure":
-        builds += [order_gaussian, gaussian(GaussianMechanism), gaussian(DiscreteGaussianMechanism)]
-    return builds
+        found.append(Candidate(order_gaussian, setting.least_of_gaussians))
+        found += [gaussian(GaussianMechanism), gaussian(DiscreteGaussianMechanism)]
+    return found
 
 
 def largest_pure(promise: Guarantee) -> Fraction:

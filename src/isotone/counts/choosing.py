@@ -62,7 +62,7 @@ def choose_mechanism(
     if part.delta:
         budget["delta"] = part.delta
     if mechanism is None or mechanism == "best":
-        from isotone.counts.count_plan import best_mechanism
+        from isotone.counts.best import best_mechanism
 
         return best_mechanism(P, **budget, **setting)
     try:

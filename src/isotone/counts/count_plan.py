@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from operator import attrgetter
-from typing import TYPE_CHECKING, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from isotone.counts.best import Criterion, build_or_none, criterion, promise_of, setting_of
 from isotone.counts.candidates import Build, Setting, candidates
 from isotone.counts.mechanisms.additive import AdditiveMechanism
-from isotone.counts.mechanisms.bounded_poset import TooFewDrawsError
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError
-from isotone.mechanism import Error, HasLogDensity, HasMethod, Progress, no_progress
+from isotone.mechanism import HasLogDensity, HasMethod, Progress, no_progress
 from isotone.planning.plan import Column, Plan, Row
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.calibration import sigma_squared
-from isotone.privacy.checks import Number, confidence_level, exact, one_of, whole_number
+from isotone.privacy.checks import Number, confidence_level, exact
 from isotone.privacy.guarantee import Guarantee
-from isotone.privacy.unit import Unit
 
 if TYPE_CHECKING:
     from isotone.order import Poset
 
-__all__ = ["CountPlan", "CountRow", "Criterion", "best_mechanism", "plan"]
-
-Criterion = Literal["total", "worst"]
+__all__ = ["CountPlan", "CountRow", "Criterion", "plan"]
 
 _HALF = 0.5 - 1e-9
 """Noise below a half is rounded to 0, and exactly a half is not."""
@@ -62,9 +58,9 @@ def plan(
     >>> type(p.best).__name__
     'HierarchicalMechanism'
     """
-    order = _criterion(by)
-    promise = _promise(epsilon, delta, rho, neighbours)
-    setting = _setting(P, neighbours, contributions, max_size, relaxation)
+    order = criterion(by)
+    promise = promise_of(epsilon, delta, rho, neighbours)
+    setting = setting_of(P, neighbours, contributions, max_size, relaxation)
     rows = [CountRow.of(mechanism, build) for build, mechanism in _built(setting, promise, progress)]
     progress(1.0, "done")
     least = min(row.rmse for row in rows)
@@ -72,61 +68,21 @@ def plan(
     return CountPlan(tuple(sorted(rows, key=lambda row: order(row.mechanism.error()))), P, promise)
 
 
-def best_mechanism(
-    P: Poset,
-    epsilon: Number | None = None,
-    delta: Number = 0,
-    max_size: int | None = None,
-    rho: Number | None = None,
-    neighbours: Neighbours = "add-remove",
-    contributions: int = 1,
-    by: Criterion = "total",
-) -> AdditiveMechanism:
-    """The mechanism that :func:`plan` puts first, without the widths of all others, which are simulated."""
-    order = _criterion(by)
-    promise = _promise(epsilon, delta, rho, neighbours)
-    setting = _setting(P, neighbours, contributions, max_size, None)
-    return min((found for _, found in _built(setting, promise, no_progress)), key=lambda m: order(m.error()))
-
-
-def _criterion(by: Criterion) -> Callable[[Error], float]:
-    return attrgetter({"total": "rmse", "worst": "worst"}[one_of(by, "by", get_args(Criterion))])
-
-
-def _setting(
-    P: Poset,
-    neighbours: Neighbours,
-    contributions: int,
-    max_size: int | None,
-    relaxation: Relaxation | None,
-) -> Setting:
-    largest = None if max_size is None else whole_number(max_size, "max_size")
-    return Setting(P, Unit(contributions, neighbours).contributions, largest, relaxation)
-
-
 def _built(
     setting: Setting, promise: Guarantee, progress: Progress
 ) -> Iterator[tuple[Build, AdditiveMechanism]]:
     """Every mechanism that applies, one after the other."""
-    builds = candidates(setting, promise)
-    for done, build in enumerate(builds):
-        try:
-            mechanism = build(promise, _part(progress, done, len(builds)))
-        except TooFewDrawsError:  # a fact about the order and the promise, which are public
-            continue
-        progress((done + 1) / (len(builds) + 1), type(mechanism).__name__)
-        yield build, mechanism
+    listed = candidates(setting, promise)
+    for done, candidate in enumerate(listed):
+        mechanism = build_or_none(candidate, promise, _part(progress, done, len(listed)))
+        if mechanism is not None:
+            progress((done + 1) / (len(listed) + 1), type(mechanism).__name__)
+            yield candidate.build, mechanism
 
 
 def _part(progress: Progress, done: int, parts: int) -> Progress:
     """The progress of one part of several."""
     return lambda fraction, what: progress((done + fraction) / (parts + 1), what)
-
-
-def _promise(epsilon: Number | None, delta: Number, rho: Number | None, neighbours: Neighbours) -> Guarantee:
-    # the default delta of 0 goes with rho too
-    slack = None if rho is not None and exact(delta, "delta") == 0 else delta
-    return Unit(neighbours=neighbours).guarantee(epsilon, slack, rho)
 
 
 @dataclass(frozen=True)

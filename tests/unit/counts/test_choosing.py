@@ -6,11 +6,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.posets import all_posets
 
 from isotone.counts import plan
+from isotone.counts.best import best_mechanism, build_or_none
+from isotone.counts.candidates import Setting, candidates
 from isotone.counts.choosing import choose_mechanism
-from isotone.counts.count_plan import best_mechanism
 from isotone.counts.mechanisms.additive import AdditiveMechanism
+from isotone.counts.mechanisms.bounded_poset import BoundedPosetMechanism
+from isotone.counts.mechanisms.order_gaussian import OrderGaussianMechanism
+from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
+from isotone.mechanism import no_progress
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
 
@@ -38,7 +44,7 @@ def random_order(seed: int) -> Poset:
 
 ORDERS = [
     Poset.chain(range(40)),
-    Poset.antichain(range(12)),
+    Poset.antichain(range(9)),
     Poset("abcd", [("a", "c"), ("b", "c"), ("b", "d")]),  # the smallest order that is not series-parallel
     *(random_order(seed) for seed in range(9)),
 ]
@@ -48,7 +54,7 @@ ORDERS = [
 def test_the_choice_of_a_release_is_the_best_of_the_plan(P: Poset, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(AdditiveMechanism, "simultaneous_half_width", lambda *_: 1.0)  # decides nothing
     for number, budget in enumerate(BUDGETS):
-        asked = budget | SETTINGS[(number + len(P)) % len(SETTINGS)]
+        asked = budget | (SETTINGS[(number + len(P)) % len(SETTINGS)] if len(P) < 20 else {})
         for by in ("total", "worst"):
             planned, chosen = plan(P, **asked, by=by).best, best_mechanism(P, **asked, by=by)
             assert type(chosen) is type(planned)
@@ -69,3 +75,58 @@ def test_a_release_computes_no_width_to_choose(monkeypatch: pytest.MonkeyPatch) 
         plan(P, epsilon=1)
     found = choose_mechanism(P, Guarantee.pure(1), 1, None, "best", grouped=False)
     assert type(found).__name__ == "PosetMechanism"
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+@pytest.mark.parametrize("budget", [{"epsilon": 1}, {"epsilon": 2, "delta": "1e-6"}, {"rho": "1/2"}], ids=str)
+def test_on_all_small_orders_the_choice_is_the_best_of_the_plan(
+    neighbours: Any, budget: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(AdditiveMechanism, "simultaneous_half_width", lambda *_: 1.0)
+    for P in (P for n in range(1, 5) for P in all_posets(n)):
+        planned = plan(P, **budget, neighbours=neighbours).best
+        assert type(best_mechanism(P, **budget, neighbours=neighbours)) is type(planned)
+
+
+def test_bounds_are_below_the_errors() -> None:
+    promises = [Guarantee.pure(1), Guarantee.pure(1, neighbours="replace"), Guarantee.approximate(2, "1e-6")]
+    orders = [*all_posets(3), *all_posets(4), Poset.chain(range(130)), Poset.antichain(range(120))]
+    close = 0
+    for P in orders:
+        for promise in promises:
+            for max_size in (None, 2) if len(P) < 4 else (None,):
+                for candidate in candidates(Setting(P, 2, max_size, None), promise):
+                    found = build_or_none(candidate, promise, no_progress)
+                    if candidate.least is None or found is None:
+                        continue
+                    error = found.error()
+                    total = error.total + 4 * float(np.sum(error.standard_error))
+                    assert candidate.least(promise) <= total * (1 + 1e-9)
+                    if isinstance(found, PosetMechanism):
+                        assert found.least_total() <= total * (1 + 1e-9)
+                        close += found.least_total() > 0.7 * total
+    assert close > 30
+
+
+def test_no_loser_that_a_bound_settles_is_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A short chain with δ: no Gaussian is shaped. A long one without: no other noise is priced."""
+    built: list[str] = []
+
+    def seen(kind: type[Any]) -> None:
+        init = kind.__init__
+
+        def wrapped(self: Any, *args: Any, **named: Any) -> None:
+            built.append(type(self).__name__)
+            init(self, *args, **named)
+
+        monkeypatch.setattr(kind, "__init__", wrapped)
+
+    for kind in (OrderGaussianMechanism, PosetMechanism, BoundedPosetMechanism):
+        seen(kind)
+    N = Poset("abcd", [("a", "c"), ("b", "c"), ("b", "d")])  # its error is simulated
+    assert type(best_mechanism(N, epsilon=1, delta="1e-6")) is PosetMechanism
+    assert built == ["PosetMechanism"]
+    built.clear()
+    crown = Poset(range(300), [(i, 150 + j) for i in range(150) for j in (i, (i + 1) % 150)])
+    assert type(best_mechanism(crown, rho="1/1000")).__name__ == "OrderGaussianMechanism"
+    assert built == ["OrderGaussianMechanism"]

@@ -99,7 +99,19 @@ def _frequencies(P: Poset, orders: Any, sizes: Any) -> list[int]:
     return [drawn[key] for key in wanted]
 
 
-@pytest.mark.parametrize("P", [*all_posets(3), N_ORDER, Poset.series(N_ORDER, Poset.chain("z"))])
+BESIDE = Poset.disjoint_union
+INTERLEAVED = [
+    BESIDE(Poset.chain("ab"), Poset.series(Poset.antichain("xy"), Poset.chain("z"))),
+    BESIDE(Poset.chain("z"), Poset.series(BESIDE(Poset.chain("ab"), Poset.chain("x")), Poset.chain("y"))),
+    BESIDE(N_ORDER, Poset.chain("z")),
+    Poset("abcxy", [("a", "c"), ("b", "c"), ("b", "x"), ("b", "y"), ("x", "y")]),  # a block with a chain in it
+]
+"""Parts inside parts, where keys must lie as uniform numbers do."""
+
+
+@pytest.mark.parametrize(
+    "P", [*all_posets(3), N_ORDER, Poset.series(N_ORDER, Poset.chain("z")), *INTERLEAVED]
+)
 def test_simulated_rows_are_uniform(P: Poset) -> None:
     frequencies = _frequencies(P, *SmallRows(part_of(P)).draw(40_000, np.random.default_rng(7)))
     uniform = [1 / len(frequencies)] * len(frequencies)

@@ -34,7 +34,7 @@ from isotone.privacy.guarantee import Guarantee
 if TYPE_CHECKING:
     from isotone.order import Poset
 
-__all__ = ["OrderGaussianMechanism"]
+__all__ = ["OrderGaussianMechanism", "variance_per_sensitivity"]
 
 _FINEST, _COARSEST = 28, 10
 _LARGEST_DEVIATION = 41  # the exact samplers take standard deviations below 2**43
@@ -89,7 +89,7 @@ class OrderGaussianMechanism(AdditiveMechanism):
     ) -> None:
         promise = gaussian_guarantee(epsilon, delta, rho, neighbours)
         self._settle(P, promise, contributions, max_size)
-        multiplier = _multiplier(promise) * self.contributions**2
+        multiplier = variance_per_sensitivity(promise) * self.contributions**2
         bits = _scale_bits(multiplier)
         shape = shape_of(P.canonical.order, self.max_size, self.neighbours, progress)
         strategy, method = _best_strategy(shape, bits, self.sensitivity.coordinates)
@@ -257,7 +257,7 @@ class OrderGaussianMechanism(AdditiveMechanism):
         return self._on_elements(self._solved_noise())
 
 
-def _multiplier(promise: Guarantee) -> Fraction:
+def variance_per_sensitivity(promise: Guarantee) -> Fraction:
     """The variance of the noise at sensitivity 1."""
     if promise.kind == "zcdp":
         return sigma_squared_zcdp(promise.rho)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone import noise
+from isotone.counts.least_error import k_norm_total
 from isotone.counts.mechanisms.additive import AdditiveMechanism, deviation
 from isotone.counts.norm import norms, running_totals
 from isotone.counts.sampling.bipartition_sampler import Sampler, mean_of_rows, sampler
@@ -177,6 +178,12 @@ class PosetMechanism(AdditiveMechanism):
         plus, minus = self.sampler.simulate_places(np.random.default_rng(0))
         up, down = self._back(plus), self._back(minus)  # a running total takes all steps of those below it
         return mean_of_rows(((up - down) ** 2 + up + down) / float(self.rate) ** 2)
+
+    def least_total(self) -> float:
+        """A lower bound of the total squared error that needs no simulation: the volume of the unit ball gives it."""
+        n, rate = len(self.P), float(self.rate)
+        log_volume = n * math.log(rate) - float(self.log_density(np.zeros(n))) - math.lgamma(n + 1)
+        return k_norm_total(n, rate, log_volume)
 
     def _in_given_sequence(self, at_rate_one: Error) -> Error:
         """An error in canonical sequence and at rate 1, in the sequence given and at this rate."""

@@ -1,8 +1,10 @@
 """Many extended bipartitions of a small order at once, in NumPy, from a seeded generator.
 
-The same steps as in :mod:`.small`, with probabilities in floating point: for planning, never for a release. The
-rows of a part are two arrays with a column for each of its elements: whether the element is on side A, and
-how many elements of the part stand before it on its side.
+The same steps as in :mod:`.small`, with probabilities in floating point: for planning, never for a release. Every
+element gets a key, and one sort of the keys puts each side in order. The keys of a part with k elements on a side lie
+as k independent uniform numbers do of which the largest is the end of the part's span. So parts beside each other are
+interleaved uniformly without being looked at together, and parts on top of each other divide a span as sums of
+exponentials do.
 """
 
 from __future__ import annotations
@@ -16,13 +18,16 @@ from isotone.order.bipartitions.small import Block, Part, Point, Row
 
 __all__ = ["SmallRows"]
 
-Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Letters = NDArray[np.int16]
 
-CHUNK = 1 << 13
-"""Rows made at a time, so that memory stays small."""
+Span = tuple[Floats, Floats]
+"""Where the keys of a part begin, and how far its largest key is from there; an entry for each draw."""
+
+CHUNK = 1 << 12
+"""Draws made at a time, so that memory stays small."""
+
+_BELOW_ONE = 1 - 2.0**-40
 
 
 class SmallRows:
@@ -36,159 +41,192 @@ class SmallRows:
 
         ``weights`` are those of the sizes of side A. Without them all draws are equally likely.
         """
-        self._sizes = _cumulative([weights or part.counts])
-        self._maker = _maker(part)
+        self._sizes = _Choices([weights or part.counts])
+        self._maker = _maker(part, shuffled=False)
+        self._elements = part.size
 
     def draw(self, size: int, rng: np.random.Generator) -> tuple[NDArray[np.int32], Ints]:
         """Simulate ``size`` extended bipartitions.
 
         Returns positions, side A first and each side ascending, and the sizes of side A.
         """
-        elements = np.array(self._maker.elements, np.int32)
-        orders, sizes = np.empty((size, elements.size), np.int32), np.empty(size, np.int64)
+        orders, sizes = np.empty((size, self._elements), np.int32), np.empty(size, np.int64)
         for start in range(0, size, CHUNK):
-            a = sizes[start : start + CHUNK]
-            a[:] = _pick(self._sizes, np.zeros(a.size, np.int64), rng)
-            on_a, before = self._maker.rows(a, rng)
-            place = np.where(on_a, before, before + a[:, None])
-            np.put_along_axis(
-                orders[start : start + CHUNK], place, np.broadcast_to(elements, place.shape), axis=1
-            )
+            rows = slice(start, min(start + CHUNK, size))
+            sizes[rows] = self._sizes.pick(np.zeros(rows.stop - start, np.int64), rng)
+            one, keys = np.ones(rows.stop - start), np.empty((self._elements, rows.stop - start))
+            self._maker.fill(sizes[rows], (0 * one, one), (2 * one, one), keys, rng)
+            orders[rows] = np.argsort(np.ascontiguousarray(keys.T), axis=1)
         return orders, sizes
 
 
 class _Maker(Protocol):
-    elements: list[int]
+    size: int
 
-    def rows(self, a: Ints, rng: np.random.Generator) -> tuple[Bools, Ints]:
-        """A row for each entry of ``a``, the number of elements on side A."""
+    def fill(self, a: Ints, span_a: Span, span_b: Span, keys: Floats, rng: np.random.Generator) -> None:
+        """The keys of all elements of a part, given how many are on side A and the spans of both sides."""
         ...
 
 
 class _OfPoint:
-    def __init__(self, part: Point) -> None:
-        self.elements = [part.element]
+    size = 1
 
-    def rows(self, a: Ints, rng: np.random.Generator) -> tuple[Bools, Ints]:
-        return (a == 1)[:, None], np.zeros((a.size, 1), np.int64)
+    def __init__(self, part: Point) -> None:
+        self.element = part.element
+
+    def fill(self, a: Ints, span_a: Span, span_b: Span, keys: Floats, rng: np.random.Generator) -> None:
+        keys[self.element] = np.where(a == 1, span_a[0] + span_a[1], span_b[0] + span_b[1])
 
 
 class _OfRow:
-    def __init__(self, part: Row) -> None:
-        self.makers = [_maker(child) for child in part.parts]
-        self.elements = [x for maker in self.makers for x in maker.elements]
-        self.beside = part.beside
+    """Parts on top of each other, or beside each other.
+
+    ``shuffled`` says that the row is interleaved with others. Otherwise only the sequence of its keys matters, and
+    less need be drawn.
+    """
+
+    def __init__(self, part: Row, shuffled: bool) -> None:
+        self.beside, self.shuffled = part.beside, shuffled
+        self.makers = [_maker(child, shuffled or part.beside) for child in part.parts]
+        self.sizes = np.array([maker.size for maker in self.makers])
+        self.size = part.size
+        self.points = np.flatnonzero(self.sizes == 1)
+        self.elements = [child.element for child in part.parts if isinstance(child, Point)]
+        self.larger = np.flatnonzero(self.sizes > 1)
         self.splits = [
-            _cumulative([part.weights(j, a) for a in range(part.sizes[j + 1] + 1)])
+            _Choices([part.weights(j, a) for a in range(part.sizes[j + 1] + 1)])
             for j in range(len(part.parts))
         ]
 
-    def rows(self, a: Ints, rng: np.random.Generator) -> tuple[Bools, Ints]:
-        shares, left = np.empty((a.size, len(self.makers)), np.int64), a.copy()
+    def fill(self, a: Ints, span_a: Span, span_b: Span, keys: Floats, rng: np.random.Generator) -> None:
+        shares, left = np.empty((len(self.makers), a.size), np.int64), a.copy()
         for j in range(len(self.makers) - 1, -1, -1):
-            shares[:, j] = _pick(self.splits[j], left, rng)
-            left -= shares[:, j]
-        word_a, word_b = (self._word(on_side, rng) for on_side in (shares, _others(self.makers, shares)))
-        return _filled(self.makers, shares, word_a, word_b, rng)
+            shares[j] = self.splits[j].pick(left, rng)
+            left -= shares[j]
+        divide = self._beside if self.beside else self._stacked
+        (low_a, long_a), (low_b, long_b) = (
+            divide(counts, *span, rng)
+            for counts, span in ((shares, span_a), (self.sizes[:, None] - shares, span_b))
+        )
+        p = self.points
+        keys[self.elements] = np.where(shares[p] == 1, low_a[p] + long_a[p], low_b[p] + long_b[p])
+        for j in self.larger:
+            self.makers[j].fill(shares[j], (low_a[j], long_a[j]), (low_b[j], long_b[j]), keys, rng)
 
-    def _word(self, counts: Ints, rng: np.random.Generator) -> Letters:
-        """For each row the parts place by place, each as often as ``counts`` says."""
-        n, parts = len(self.elements), len(self.makers)
-        beyond = n - counts.sum(axis=1, keepdims=True)
-        letters = np.tile(np.arange(parts + 1, dtype=np.int16), len(counts))
-        word = np.repeat(letters, np.concatenate((counts, beyond), axis=1).ravel()).reshape(-1, n)
-        if not self.beside:
-            return word
-        key = rng.random(word.shape)
-        key[word == parts] = 2.0  # places beyond the side stay at the end
-        return np.take_along_axis(word, np.argsort(key, axis=1), axis=1)
+    def _stacked(self, counts: Ints, low: Floats, length: Floats, rng: np.random.Generator) -> Span:
+        """The spans of parts that follow each other: a span with k keys is a sum of k exponentials."""
+        if not self.shuffled:
+            part = length / len(counts)
+            return low + np.arange(len(counts))[:, None] * part, np.broadcast_to(part, counts.shape)
+        weights = counts.astype(np.float64)
+        weights[self.points] *= rng.standard_exponential((self.points.size, low.size))
+        weights[self.larger] = rng.standard_gamma(weights[self.larger])
+        ends = _running_sums(weights)
+        scale = length / np.maximum(ends[-1], 1e-300)
+        return low + (ends - weights) * scale, weights * scale
+
+    def _beside(self, counts: Ints, low: Floats, length: Floats, rng: np.random.Generator) -> Span:
+        """The spans of parts that are interleaved: the largest of k uniform numbers is a k-th root of one."""
+        tops = rng.random(counts.shape)
+        tops[self.larger] **= 1 / np.maximum(counts[self.larger], 1)
+        if self.shuffled:
+            tops /= np.max(np.where(counts > 0, tops, 1e-300), axis=0)
+        return np.broadcast_to(low, tops.shape), length * tops
 
 
 class _OfBlock:
-    def __init__(self, part: Block) -> None:
-        self.makers = [_maker(child) for child in part.parts]
-        self.elements = [x for maker in self.makers for x in maker.elements]
+    """A prime block: a word over its parts says whose turn it is."""
+
+    def __init__(self, part: Block, shuffled: bool) -> None:
+        self.shuffled, self.size = shuffled, part.size
+        self.makers = [_maker(child, shuffled=False) for child in part.parts]
+        self.elements = [_elements(child) for child in part.parts]
+        self.offsets = np.cumsum([0, *(maker.size for maker in self.makers[:-1])])
         number = {state: k for k, state in enumerate(part.words)}
         self.states = np.array(list(part.words), np.int64)
         self.by_size = [np.array([number[state] for state in states], np.int64) for states in part.states]
-        self.weights = [_cumulative([part.weights(a)]) for a in range(part.size + 1)]
-        self.letters = _cumulative([part.last_letters(state) for state in part.words])
+        self.weights = _Choices([part.weights(a) for a in range(part.size + 1)])
+        self.letters = _Choices([part.last_letters(state) for state in part.words])
         self.strides = np.array(
             [number[tuple(int(i == j) for j in range(len(self.makers)))] for i in range(len(self.makers))]
         )
+        self.listed = np.concatenate(self.by_size)
+        self.starts = np.cumsum([0, *(len(choices) for choices in self.by_size[:-1])])
 
-    def rows(self, a: Ints, rng: np.random.Generator) -> tuple[Bools, Ints]:
-        state = np.empty(a.size, np.int64)
-        for size in np.unique(a).tolist():
-            here = np.flatnonzero(a == size)
-            picked = _pick(self.weights[size], np.zeros(here.size, np.int64), rng)
-            state[here] = self.by_size[size][picked]
-        shares = self.states[state]
-        word_a, word_b = (self._word(on_side, rng) for on_side in (state, len(self.states) - 1 - state))
-        return _filled(self.makers, shares, word_a, word_b, rng)
+    def fill(self, a: Ints, span_a: Span, span_b: Span, keys: Floats, rng: np.random.Generator) -> None:
+        state = self.listed[self.starts[a] + self.weights.pick(a, rng)]
+        turns_a = self._turns(state, *span_a, rng)
+        turns_b = self._turns(len(self.states) - 1 - state, *span_b, rng)
+        shares, one = self.states[state].T, np.ones(a.size)
+        for j, (maker, own) in enumerate(zip(self.makers, self.elements, strict=True)):
+            rank = np.zeros((1, a.size), np.int64)
+            if maker.size > 1:
+                maker.fill(shares[j], (0 * one, one), (2 * one, one), keys, rng)
+                rank = np.argsort(np.argsort(keys[own], axis=0), axis=0)
+            on_a, first = rank < shares[j], self.offsets[j]
+            one_side = np.take_along_axis(turns_a, np.where(on_a, rank, 0) + first, axis=0)
+            other = np.take_along_axis(turns_b, np.where(on_a, 0, rank - shares[j]) + first, axis=0)
+            keys[own] = np.where(on_a, one_side, other)
 
-    def _word(self, state: Ints, rng: np.random.Generator) -> Letters:
-        """A uniform word of each state, spelt from its last letter to its first."""
-        word = np.full((state.size, len(self.elements)), len(self.makers), np.int16)
-        state, left = state.copy(), self.states[state].sum(axis=1)
-        while left.any():
-            here = np.flatnonzero(left)
-            letter = _pick(self.letters, state[here], rng)
-            left[here] -= 1
-            word[here, left[here]] = letter
+    def _turns(self, state: Ints, low: Floats, length: Floats, rng: np.random.Generator) -> Floats:
+        """The keys of the turns of each part in a uniform word of the state, spelt from its last letter."""
+        counts = self.states[state].T.copy()
+        state, left = state.copy(), counts.sum(axis=0)
+        shape = (self.size, state.size)
+        steps = rng.standard_exponential(shape) if self.shuffled else np.ones(shape)
+        steps[np.arange(self.size)[:, None] >= left] = 0.0
+        ends = _running_sums(steps)
+        ends = low + ends * (length / np.maximum(ends[-1], 1e-300))
+        turns = np.zeros(shape)
+        for place in range(int(left.max(initial=0)) - 1, -1, -1):
+            here = np.flatnonzero(left > place)
+            letter = self.letters.pick(state[here], rng)
             state[here] -= self.strides[letter]
-        return word
+            counts[letter, here] -= 1
+            turns[self.offsets[letter] + counts[letter, here], here] = ends[place, here]
+        return turns
 
 
-def _maker(part: Part) -> _Maker:
+def _maker(part: Part, shuffled: bool) -> _Maker:
     if isinstance(part, Point):
         return _OfPoint(part)
     if isinstance(part, Row):
-        return _OfRow(part)
+        return _OfRow(part, shuffled)
     assert isinstance(part, Block)
-    return _OfBlock(part)
+    return _OfBlock(part, shuffled)
 
 
-def _cumulative(weights: list[list[int]]) -> Floats:
-    """The cumulative probabilities of lists of integer weights, which may differ in length."""
-    table = np.ones((len(weights), max(map(len, weights))))
-    for row, own in zip(table, weights, strict=True):
-        total = sum(own) or 1
-        row[: len(own)] = np.cumsum(
-            [weight / total for weight in own]
-        )  # the quotient of integers of any size
-        row[len(own) - 1 :] = 1.0
-        row[np.flatnonzero(own)[-1] if any(own) else 0 :] = 1.0  # rounding never reaches a weight of 0
-    return table
+def _elements(part: Part) -> list[int]:
+    if isinstance(part, Point):
+        return [part.element]
+    assert isinstance(part, (Row, Block))
+    return [x for child in part.parts for x in _elements(child)]
 
 
-def _pick(table: Floats, which: Ints, rng: np.random.Generator) -> Ints:
-    """An index from the row ``which`` of cumulative probabilities, for each entry."""
-    uniform = rng.random(which.size)
-    return np.sum(table[which, :-1] <= uniform[:, None], axis=1)
+def _running_sums(terms: Floats) -> Floats:
+    """Sums down the first axis: row by row, which is faster than ``np.cumsum`` across rows."""
+    sums = terms.copy()
+    for j in range(1, len(sums)):
+        sums[j] += sums[j - 1]
+    return sums
 
 
-def _others(makers: list[_Maker], shares: Ints) -> Ints:
-    return np.array([len(maker.elements) for maker in makers]) - shares
+class _Choices:
+    """Indices with probabilities proportional to integer weights, from lists that may differ in length."""
 
+    def __init__(self, weights: list[list[int]]) -> None:
+        self.width = max(map(len, weights))
+        table = np.ones((len(weights), self.width))
+        for row, own in zip(table, weights, strict=True):
+            total = sum(own) or 1
+            row[: len(own)] = np.cumsum([weight / total for weight in own])  # integers of any size
+            row[np.flatnonzero(own)[-1] if any(own) else 0 :] = 1.0  # rounding never reaches a weight of 0
+        self.first = table[:, 0].copy()
+        self.steps = (table + np.arange(len(weights))[:, None]).ravel()
 
-def _filled(
-    makers: list[_Maker], shares: Ints, word_a: Letters, word_b: Letters, rng: np.random.Generator
-) -> tuple[Bools, Ints]:
-    """The rows of the whole order, from those of its parts.
-
-    The r-th element of a part on a side stands at the r-th letter of that part.
-    """
-    sides: list[Bools] = []
-    places: list[Ints] = []
-    sorted_a, sorted_b = (np.argsort(word, axis=1, kind="stable") for word in (word_a, word_b))
-    first_a = np.cumsum(shares, axis=1) - shares
-    rest = _others(makers, shares)
-    first_b = np.cumsum(rest, axis=1) - rest
-    for j, maker in enumerate(makers):
-        on_a, before = maker.rows(shares[:, j], rng)
-        at_a = np.take_along_axis(sorted_a, np.where(on_a, before + first_a[:, j : j + 1], 0), axis=1)
-        at_b = np.take_along_axis(sorted_b, np.where(on_a, 0, before + first_b[:, j : j + 1]), axis=1)
-        sides.append(on_a)
-        places.append(np.where(on_a, at_a, at_b))
-    return np.concatenate(sides, axis=1), np.concatenate(places, axis=1)
+    def pick(self, which: Ints, rng: np.random.Generator) -> Ints:
+        """An index from the list ``which``, for each entry."""
+        uniform = rng.random(which.size) * _BELOW_ONE
+        if self.width == 2:
+            return (self.first[which] <= uniform).astype(np.int64)
+        return np.searchsorted(self.steps, uniform + which, side="right") - which * self.width

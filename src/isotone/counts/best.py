@@ -1,0 +1,104 @@
+"""The best mechanism for counts, found without the errors of all others. Nothing is read and nothing is spent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from operator import attrgetter
+from typing import TYPE_CHECKING, Literal, get_args
+
+from isotone.counts.candidates import Candidate, Setting, candidates
+from isotone.counts.mechanisms.additive import AdditiveMechanism
+from isotone.counts.mechanisms.bounded_poset import TooFewDrawsError
+from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
+from isotone.counts.sampling.relaxation import Relaxation
+from isotone.mechanism import Error, Progress, no_progress
+from isotone.privacy.adjacency import Neighbours
+from isotone.privacy.checks import Number, exact, one_of, whole_number
+from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.unit import Unit
+
+if TYPE_CHECKING:
+    from isotone.order import Poset
+
+__all__ = ["Criterion", "best_mechanism", "build_or_none", "criterion", "promise_of", "setting_of"]
+
+Criterion = Literal["total", "worst"]
+
+MARGIN = 0.9
+"""Bounds are trusted to this factor: simulated errors and volumes are not exact."""
+
+
+def best_mechanism(
+    P: Poset,
+    epsilon: Number | None = None,
+    delta: Number = 0,
+    max_size: int | None = None,
+    rho: Number | None = None,
+    neighbours: Neighbours = "add-remove",
+    contributions: int = 1,
+    by: Criterion = "total",
+) -> AdditiveMechanism:
+    """The mechanism that :func:`plan` puts first, without the errors and widths of all others.
+
+    Those with a closed form are compared first. One that must be built or simulated is looked at only if a lower
+    bound of its error does not say that it loses.
+    """
+    order = criterion(by)
+    promise = promise_of(epsilon, delta, rho, neighbours)
+    setting = setting_of(P, neighbours, contributions, max_size, None)
+    size, listed = len(P), candidates(setting, promise)
+    bounds = [-math.inf if c.least is None else c.least(promise) for c in listed]  # closed forms come first
+    best: tuple[float, int, AdditiveMechanism] | None = None
+    for place in sorted(range(len(listed)), key=lambda place: bounds[place]):
+        if best and _cannot_beat(bounds[place], best[0], size):
+            continue
+        found = build_or_none(listed[place], promise, no_progress)
+        if found is None:
+            continue
+        if best and isinstance(found, PosetMechanism) and _cannot_beat(found.least_total(), best[0], size):
+            continue
+        error = order(found.error())
+        if best is None or (error, place) < best[:2]:
+            best = error, place, found
+    assert best is not None  # closed forms always apply
+    return best[2]
+
+
+def _cannot_beat(least_total: float, error: float, size: int) -> bool:
+    """Whether a mechanism with this bound is not the best; the root mean squared error is at most the worst one."""
+    return math.sqrt(MARGIN * max(least_total, 0.0) / size) > error
+
+
+def criterion(by: Criterion) -> Callable[[Error], float]:
+    """The number that is compared."""
+    return attrgetter({"total": "rmse", "worst": "worst"}[one_of(by, "by", get_args(Criterion))])
+
+
+def setting_of(
+    P: Poset,
+    neighbours: Neighbours,
+    contributions: int,
+    max_size: int | None,
+    relaxation: Relaxation | None,
+) -> Setting:
+    """What mechanisms must cover, from checked public parameters."""
+    largest = None if max_size is None else whole_number(max_size, "max_size")
+    return Setting(P, Unit(contributions, neighbours).contributions, largest, relaxation)
+
+
+def promise_of(
+    epsilon: Number | None, delta: Number, rho: Number | None, neighbours: Neighbours
+) -> Guarantee:
+    """The promise that a plan or a release is asked for."""
+    # the default delta of 0 goes with rho too
+    slack = None if rho is not None and exact(delta, "delta") == 0 else delta
+    return Unit(neighbours=neighbours).guarantee(epsilon, slack, rho)
+
+
+def build_or_none(candidate: Candidate, promise: Guarantee, progress: Progress) -> AdditiveMechanism | None:
+    """The mechanism, or None where it would reject nearly all of its draws."""
+    try:
+        return candidate.build(promise, progress)
+    except TooFewDrawsError:  # a fact about the order and the promise, which are public
+        return None
