@@ -66,7 +66,7 @@ def best_mechanism(
 
 
 def _cannot_beat(least_total: float, error: float, size: int) -> bool:
-    """Whether a mechanism with this bound is not the best; the root mean squared error is at most the worst one."""
+    """Whether a mechanism with this bound is not the best. The root mean squared error is at most the worst one."""
     return math.sqrt(MARGIN * max(least_total, 0.0) / size) > error
 
 

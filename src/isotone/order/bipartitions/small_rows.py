@@ -22,7 +22,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 Span = tuple[Floats, Floats]
-"""Where the keys of a part begin, and how far its largest key is from there; an entry for each draw."""
+"""Where the keys of a part begin, and how far its largest key is from there. One entry for each draw."""
 
 CHUNK = 1 << 12
 """Draws made at a time, so that memory stays small."""
