@@ -104,7 +104,9 @@ INTERLEAVED = [
     BESIDE(Poset.chain("ab"), Poset.series(Poset.antichain("xy"), Poset.chain("z"))),
     BESIDE(Poset.chain("z"), Poset.series(BESIDE(Poset.chain("ab"), Poset.chain("x")), Poset.chain("y"))),
     BESIDE(N_ORDER, Poset.chain("z")),
-    Poset("abcxy", [("a", "c"), ("b", "c"), ("b", "x"), ("b", "y"), ("x", "y")]),  # a block with a chain in it
+    Poset(
+        "abcxy", [("a", "c"), ("b", "c"), ("b", "x"), ("b", "y"), ("x", "y")]
+    ),  # a block with a chain in it
 ]
 """Parts inside parts, where keys must lie as uniform numbers do."""
 
