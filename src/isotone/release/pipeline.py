@@ -16,14 +16,16 @@ from isotone.errors import InputError, IsotoneError
 from isotone.ledger import Ledger, SealedError
 from isotone.ledger.ledger import require_ledger
 from isotone.mechanism import Progress, no_progress
+from isotone.privacy.checks import truth
 from isotone.reading.engine import watching
 from isotone.reading.sources import Frame, blank
 from isotone.release.kinds.kind import Query, Stamp
+from isotone.release.kinds.parameters import request_name
 from isotone.release.manifest import content_hash
 from isotone.release.result import Release, load_release
 from isotone.release.store import Place
 
-__all__ = ["Outcome", "Presentation", "request_id", "run"]
+__all__ = ["Outcome", "Presentation", "released", "request_id", "run"]
 
 _REHEARSED = Stamp(1, "2000-01-01T00:00:00+00:00", "rehearsal", "")
 
@@ -82,6 +84,21 @@ def run(
         _presented(release, place, presentation)
     progress(1.0, "done")
     return Outcome(release, True)
+
+
+def released(
+    query: Query[Any, Any], ledger: Ledger, request: Any, again: Any, folder: Any, progress: Progress
+) -> Release:
+    """Release for a call from Python, where ``request`` names the data and ``folder`` may be None."""
+    done = run(
+        query,
+        ledger=ledger,
+        identity=request_name(request),
+        again=truth(again, "again"),
+        presentation=Presentation(folder),
+        progress=progress,
+    )
+    return done.release
 
 
 def _require_new(ledger: Ledger, request: str | None, again: bool) -> None:

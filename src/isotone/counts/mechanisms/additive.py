@@ -23,14 +23,14 @@ from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.noise.simulated import Simulated
 from isotone.privacy.adjacency import Neighbours
-from isotone.privacy.checks import confidence_level, whole_number
+from isotone.privacy.checks import Number, confidence_level, whole_number
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
 
 if TYPE_CHECKING:
     from isotone.order import Poset
 
-__all__ = ["AdditiveMechanism", "deviation"]
+__all__ = ["AdditiveMechanism", "PureMechanism", "deviation"]
 
 _DRAWS = 1_000_000
 """Numbers drawn where a quantile has no closed form: more rows for short vectors."""
@@ -154,6 +154,25 @@ class AdditiveMechanism(ABC):
 
     def __str__(self) -> str:
         return f"{type(self).__name__} over {len(self.P)} elements, {self.guarantee}"
+
+
+@dataclass(frozen=True, init=False)
+class PureMechanism(AdditiveMechanism):
+    """A mechanism that is given by ``epsilon`` and the unit alone."""
+
+    def __init__(
+        self,
+        P: Poset,
+        epsilon: Number,
+        neighbours: Neighbours = "add-remove",
+        contributions: int = 1,
+        max_size: int | None = None,
+    ) -> None:
+        self._settle(P, Guarantee.pure(epsilon, neighbours=neighbours), contributions, max_size)
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Refuse what the mechanism cannot do. By default it can do everything."""
 
 
 def _sample(mechanism: AdditiveMechanism) -> Iterator[NDArray[np.float64]]:

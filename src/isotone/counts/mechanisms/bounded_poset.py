@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,14 +18,8 @@ from isotone.counts.sampling.bipartition_sampler import sampler
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.counts.statistic import Counts
 from isotone.errors import InputError
-from isotone.mechanism import Error, Progress, no_progress
+from isotone.mechanism import Error, Progress
 from isotone.noise.exponential import LazyExponentials, first_places
-from isotone.privacy.adjacency import Neighbours
-from isotone.privacy.checks import Number
-from isotone.privacy.guarantee import Guarantee
-
-if TYPE_CHECKING:
-    from isotone.order import Poset
 
 __all__ = ["BoundedPosetMechanism", "TooFewDrawsError"]
 
@@ -67,25 +60,14 @@ class BoundedPosetMechanism(PosetMechanism):
     acceptance: float = field(compare=False)
     _squares: Error = field(repr=False, compare=False)
 
-    def __init__(
-        self,
-        P: Poset,
-        epsilon: Number,
-        neighbours: Neighbours = "add-remove",
-        contributions: int = 1,
-        max_size: int | None = None,
-        *,
-        relaxation: Relaxation | None = None,
-        progress: Progress = no_progress,
-    ) -> None:
-        if max_size is None:
+    def _prepare(self, relaxation: Relaxation | None, progress: Progress) -> None:
+        if self.max_size is None:
             raise InputError("A bounded mechanism needs max_size: the largest number of yeses in a record.")
-        self._settle(P, Guarantee.pure(epsilon, neighbours=neighbours), contributions, max_size)
-        self._set(sampler=sampler(P.canonical.order, relaxation, progress))
+        self._set(sampler=sampler(self.P.canonical.order, relaxation, progress))
         acceptance, squares = self._estimate()
         if acceptance < LEAST_ACCEPTANCE:
             raise TooFewDrawsError(
-                f"With max_size = {max_size} fewer than one in {1 / LEAST_ACCEPTANCE:.0f} draws would be kept. "
+                f"With max_size = {self.max_size} fewer than one in {1 / LEAST_ACCEPTANCE:.0f} draws would be kept. "
                 "Use LaplaceMechanism with this max_size: for such short records it is better."
             )
         self._set(acceptance=acceptance, _squares=squares)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,8 @@ from isotone.counts.sampling.interleaved_sampler import InterleavedSampler, inte
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.counts.statistic import Counts
 from isotone.errors import InputError
-from isotone.mechanism import Error, Progress, no_progress
+from isotone.mechanism import Error, Progress
 from isotone.privacy.adjacency import Neighbours
-from isotone.privacy.checks import Number
-from isotone.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
     from isotone.order import Poset
@@ -53,25 +51,11 @@ class DifferenceBodyMechanism(PosetMechanism):
     1.0
     """
 
+    _neighbours: ClassVar[Neighbours] = "replace"
     sampler: InterleavedSampler = field(repr=False, compare=False)
 
-    def __init__(
-        self,
-        P: Poset,
-        epsilon: Number,
-        neighbours: Neighbours = "replace",
-        contributions: int = 1,
-        max_size: int | None = None,
-        *,
-        relaxation: Relaxation | None = None,
-        progress: Progress = no_progress,
-    ) -> None:
-        self._settle(P, Guarantee.pure(epsilon, neighbours=neighbours), contributions, max_size)
-        if max_size is not None:
-            raise InputError(
-                "DifferenceBodyMechanism covers records of every size and has no use for max_size. Use "
-                "LaplaceMechanism or BoundedPosetMechanism for short records."
-            )
+    def _prepare(self, relaxation: Relaxation | None, progress: Progress) -> None:
+        self._refuse_size()
         self._set(sampler=interleaved_sampler(self._coded.canonical.order, relaxation, progress))
 
     @property

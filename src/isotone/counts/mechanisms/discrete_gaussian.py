@@ -8,22 +8,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone import noise
 from isotone.counts.mechanisms.additive import deviation
-from isotone.counts.mechanisms.gaussian import gaussian_guarantee
+from isotone.counts.mechanisms.concentrated import ConcentratedMechanism
 from isotone.counts.mechanisms.independent import IndependentMechanism
 from isotone.counts.statistic import Counts
-from isotone.privacy.adjacency import Neighbours
+from isotone.mechanism import Progress
 from isotone.privacy.calibration import largest_rho
-from isotone.privacy.checks import Number
-
-if TYPE_CHECKING:
-    from isotone.order import Poset
 
 __all__ = ["DiscreteGaussianMechanism"]
 
@@ -32,7 +27,7 @@ _WIDE = 10.0
 
 
 @dataclass(frozen=True, init=False)
-class DiscreteGaussianMechanism(IndependentMechanism):
+class DiscreteGaussianMechanism(ConcentratedMechanism, IndependentMechanism):
     """Counts with independent integer noise of probability proportional to ``exp(-k² / 2·parameter)``.
 
     Give ``rho``, which is its natural guarantee: ``parameter`` is then ``l2² / 2 rho``. With ``epsilon`` and
@@ -50,18 +45,8 @@ class DiscreteGaussianMechanism(IndependentMechanism):
 
     parameter: Fraction
 
-    def __init__(
-        self,
-        P: Poset,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        neighbours: Neighbours = "add-remove",
-        contributions: int = 1,
-        max_size: int | None = None,
-    ) -> None:
-        promise = gaussian_guarantee(epsilon, delta, rho, neighbours)
-        self._settle(P, promise, contributions, max_size)
+    def _prepare(self, progress: Progress) -> None:
+        promise = self.guarantee
         concentrated = promise.rho if promise.kind == "zcdp" else largest_rho(promise.epsilon, promise.delta)
         self._set(parameter=self.sensitivity.l2_squared / (2 * concentrated))
 

@@ -8,27 +8,20 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone import noise
-from isotone.counts.mechanisms.additive import deviation
+from isotone.counts.mechanisms.additive import PureMechanism, deviation
 from isotone.counts.mechanisms.independent import IndependentMechanism
 from isotone.counts.statistic import Counts
-from isotone.privacy.adjacency import Neighbours
-from isotone.privacy.checks import Number
-from isotone.privacy.guarantee import Guarantee
-
-if TYPE_CHECKING:
-    from isotone.order import Poset
 
 __all__ = ["DiscreteLaplaceMechanism"]
 
 
 @dataclass(frozen=True, init=False)
-class DiscreteLaplaceMechanism(IndependentMechanism):
+class DiscreteLaplaceMechanism(PureMechanism, IndependentMechanism):
     """Counts with independent integer noise of probability proportional to ``exp(-rate·|k|)``.
 
     ``rate`` is epsilon over the ℓ1 sensitivity: ``max_size``, or the number of elements, times
@@ -42,16 +35,6 @@ class DiscreteLaplaceMechanism(IndependentMechanism):
     >>> m.error().variance.round(4)
     array([7.8354, 7.8354])
     """
-
-    def __init__(
-        self,
-        P: Poset,
-        epsilon: Number,
-        neighbours: Neighbours = "add-remove",
-        contributions: int = 1,
-        max_size: int | None = None,
-    ) -> None:
-        self._settle(P, Guarantee.pure(epsilon, neighbours=neighbours), contributions, max_size)
 
     @property
     def rate(self) -> Fraction:

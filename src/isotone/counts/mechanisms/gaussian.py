@@ -8,45 +8,23 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone import noise
 from isotone.counts.mechanisms.additive import deviation
+from isotone.counts.mechanisms.concentrated import ConcentratedMechanism
 from isotone.counts.mechanisms.independent import IndependentMechanism
 from isotone.counts.statistic import Counts
-from isotone.errors import InputError
-from isotone.privacy.adjacency import Neighbours
+from isotone.mechanism import Progress
 from isotone.privacy.calibration import sigma_squared
-from isotone.privacy.checks import Number
-from isotone.privacy.guarantee import Guarantee
-from isotone.privacy.unit import Unit
 
-if TYPE_CHECKING:
-    from isotone.order import Poset
-
-__all__ = ["GaussianMechanism", "gaussian_guarantee"]
-
-
-def gaussian_guarantee(
-    epsilon: Number | None, delta: Number | None, rho: Number | None, neighbours: Neighbours
-) -> Guarantee:
-    """The guarantee for (epsilon, delta), or for rho.
-
-    Exactly one of the two forms must be given.
-    """
-    if rho is None and (epsilon is None or delta is None):
-        raise InputError("Gaussian noise needs epsilon and delta, or rho. With delta = 0 use PosetMechanism.")
-    promise = Unit(neighbours=neighbours).guarantee(epsilon, delta, rho)
-    if promise.kind == "pure":
-        raise InputError("delta must be above 0 for Gaussian noise. With delta = 0 use PosetMechanism.")
-    return promise
+__all__ = ["GaussianMechanism"]
 
 
 @dataclass(frozen=True, init=False)
-class GaussianMechanism(IndependentMechanism):
+class GaussianMechanism(ConcentratedMechanism, IndependentMechanism):
     """Counts with independent Gaussian noise, exactly rounded to integers.
 
     Give ``epsilon`` and ``delta`` (the variance is then the smallest that gives that guarantee; Balle and Wang
@@ -63,18 +41,8 @@ class GaussianMechanism(IndependentMechanism):
 
     variance: Fraction
 
-    def __init__(
-        self,
-        P: Poset,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        neighbours: Neighbours = "add-remove",
-        contributions: int = 1,
-        max_size: int | None = None,
-    ) -> None:
-        promise = gaussian_guarantee(epsilon, delta, rho, neighbours)
-        self._settle(P, promise, contributions, max_size)
+    def _prepare(self, progress: Progress) -> None:
+        promise = self.guarantee
         reach = self.sensitivity.l2_squared
         if promise.kind == "zcdp":
             variance = reach / (2 * promise.rho)

@@ -8,29 +8,23 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isotone.counts.mechanisms.additive import AdditiveMechanism, deviation
+from isotone.counts.mechanisms.additive import PureMechanism, deviation
 from isotone.counts.statistic import Counts
 from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.noise.cube import rounded_cube
 from isotone.noise.simulated import Simulated
-from isotone.privacy.adjacency import Neighbours
-from isotone.privacy.checks import Number, confidence_level
-from isotone.privacy.guarantee import Guarantee
-
-if TYPE_CHECKING:
-    from isotone.order import Poset
+from isotone.privacy.checks import confidence_level
 
 __all__ = ["LInfinityMechanism"]
 
 
 @dataclass(frozen=True, init=False)
-class LInfinityMechanism(AdditiveMechanism):
+class LInfinityMechanism(PureMechanism):
     """Counts with noise of density proportional to ``exp(-rate · max|y|)``.
 
     ``rate`` is epsilon over the ℓ∞ sensitivity, which is ``contributions`` whatever the order, the size of
@@ -43,16 +37,6 @@ class LInfinityMechanism(AdditiveMechanism):
     >>> LInfinityMechanism(Poset.chain("abcd"), epsilon=1).error().variance
     array([10., 10., 10., 10.])
     """
-
-    def __init__(
-        self,
-        P: Poset,
-        epsilon: Number,
-        neighbours: Neighbours = "add-remove",
-        contributions: int = 1,
-        max_size: int | None = None,
-    ) -> None:
-        self._settle(P, Guarantee.pure(epsilon, neighbours=neighbours), contributions, max_size)
 
     @property
     def rate(self) -> Fraction:

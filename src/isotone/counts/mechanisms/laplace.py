@@ -8,22 +8,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone import noise
-from isotone.counts.mechanisms.additive import deviation
+from isotone.counts.mechanisms.additive import PureMechanism, deviation
 from isotone.counts.mechanisms.independent import IndependentMechanism
 from isotone.counts.statistic import Counts
 from isotone.errors import InputError
-from isotone.privacy.adjacency import Neighbours
-from isotone.privacy.checks import Number
-from isotone.privacy.guarantee import Guarantee
-
-if TYPE_CHECKING:
-    from isotone.order import Poset
 
 __all__ = ["LaplaceMechanism"]
 
@@ -31,7 +24,7 @@ _SMALLEST_RATE = Fraction(1, 2**44)
 
 
 @dataclass(frozen=True, init=False)
-class LaplaceMechanism(IndependentMechanism):
+class LaplaceMechanism(PureMechanism, IndependentMechanism):
     """Counts with independent Laplace noise of scale ``sensitivity / epsilon``.
 
     The ℓ1 sensitivity is the largest number of yeses in a record: ``max_size``, or the number of elements.
@@ -46,15 +39,7 @@ class LaplaceMechanism(IndependentMechanism):
     array([8., 8.])
     """
 
-    def __init__(
-        self,
-        P: Poset,
-        epsilon: Number,
-        neighbours: Neighbours = "add-remove",
-        contributions: int = 1,
-        max_size: int | None = None,
-    ) -> None:
-        self._settle(P, Guarantee.pure(epsilon, neighbours=neighbours), contributions, max_size)
+    def _prepare(self) -> None:
         if self.rate < _SMALLEST_RATE:
             raise InputError(
                 f"Laplace noise on counts needs a rate of at least 2**-44, not {float(self.rate):g}: below that, sums "

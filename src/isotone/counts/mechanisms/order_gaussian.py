@@ -9,7 +9,6 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,20 +18,16 @@ from isotone.counts.ellipse.certificate import Certificate
 from isotone.counts.ellipse.shape import Shape, shape_of
 from isotone.counts.ellipse.strategy import Strategy
 from isotone.counts.ellipse.strategy_forest import plain_strategy
-from isotone.counts.mechanisms.additive import AdditiveMechanism, deviation
-from isotone.counts.mechanisms.gaussian import gaussian_guarantee
+from isotone.counts.mechanisms.additive import deviation
+from isotone.counts.mechanisms.concentrated import ConcentratedMechanism
 from isotone.counts.statistic import Counts, check_counts, check_records
 from isotone.errors import InputError
-from isotone.mechanism import Error, Progress, no_progress
+from isotone.mechanism import Error, Progress
 from isotone.noise.simulated import Simulated
 from isotone.order import project_covariance
-from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.calibration import sigma_squared, sigma_squared_zcdp
-from isotone.privacy.checks import Number, confidence_level
+from isotone.privacy.checks import confidence_level
 from isotone.privacy.guarantee import Guarantee
-
-if TYPE_CHECKING:
-    from isotone.order import Poset
 
 __all__ = ["OrderGaussianMechanism", "variance_per_sensitivity"]
 
@@ -43,7 +38,7 @@ _CHUNK = 1 << 22
 
 
 @dataclass(frozen=True, init=False)
-class OrderGaussianMechanism(AdditiveMechanism):
+class OrderGaussianMechanism(ConcentratedMechanism):
     """Counts over a poset with Gaussian noise whose covariance follows the order.
 
     Give ``epsilon`` and ``delta``, or ``rho``. The covariance is nearly the best that any Gaussian can have:
@@ -76,25 +71,13 @@ class OrderGaussianMechanism(AdditiveMechanism):
     active: NDArray[np.int64] = field(repr=False, compare=False)
     """The positions of the elements that can be yes at all, in the sequence of the strategy, which is canonical."""
 
-    def __init__(
-        self,
-        P: Poset,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        neighbours: Neighbours = "add-remove",
-        contributions: int = 1,
-        max_size: int | None = None,
-        progress: Progress = no_progress,
-    ) -> None:
-        promise = gaussian_guarantee(epsilon, delta, rho, neighbours)
-        self._settle(P, promise, contributions, max_size)
-        multiplier = variance_per_sensitivity(promise) * self.contributions**2
+    def _prepare(self, progress: Progress) -> None:
+        multiplier = variance_per_sensitivity(self.guarantee) * self.contributions**2
         bits = _scale_bits(multiplier)
-        shape = shape_of(P.canonical.order, self.max_size, self.neighbours, progress)
+        shape = shape_of(self.P.canonical.order, self.max_size, self.neighbours, progress)
         strategy, method = _best_strategy(shape, bits, self.sensitivity.coordinates)
         self._set(shape=shape, strategy=strategy, method=method)
-        self._set(active=P.canonical.positions[shape.active])
+        self._set(active=self.P.canonical.positions[shape.active])
         self._set(variance=multiplier * strategy.sensitivity_squared)
 
     def error(self) -> Error:

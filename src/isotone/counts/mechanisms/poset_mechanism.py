@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -67,6 +67,9 @@ class PosetMechanism(AdditiveMechanism):
     1.0
     """
 
+    _neighbours: ClassVar[Neighbours] = "add-remove"
+    """The adjacency where none is given."""
+
     sampler: Sampler = field(repr=False, compare=False)
     """Draws for the elements in canonical sequence: no result depends on how the order was described."""
 
@@ -74,20 +77,28 @@ class PosetMechanism(AdditiveMechanism):
         self,
         P: Poset,
         epsilon: Number,
-        neighbours: Neighbours = "add-remove",
+        neighbours: Neighbours | None = None,
         contributions: int = 1,
         max_size: int | None = None,
         *,
         relaxation: Relaxation | None = None,
         progress: Progress = no_progress,
     ) -> None:
-        self._settle(P, Guarantee.pure(epsilon, neighbours=neighbours), contributions, max_size)
-        if max_size is not None:
+        adjacent = self._neighbours if neighbours is None else neighbours
+        self._settle(P, Guarantee.pure(epsilon, neighbours=adjacent), contributions, max_size)
+        self._prepare(relaxation, progress)
+
+    def _prepare(self, relaxation: Relaxation | None, progress: Progress) -> None:
+        """Refuse what the mechanism has no use for, and build its sampler."""
+        self._refuse_size()
+        self._set(sampler=sampler(self._coded.canonical.order, relaxation, progress))
+
+    def _refuse_size(self) -> None:
+        if self.max_size is not None:
             raise InputError(
-                "PosetMechanism covers records of every size and has no use for max_size. Use "
+                f"{type(self).__name__} covers records of every size and has no use for max_size. Use "
                 "BoundedPosetMechanism, or LaplaceMechanism for very short records."
             )
-        self._set(sampler=sampler(self._coded.canonical.order, relaxation, progress))
 
     @property
     def _coded(self) -> Poset:

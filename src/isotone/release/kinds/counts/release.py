@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from isotone.counts.choosing import choose_mechanism
 from isotone.counts.mechanisms.additive import AdditiveMechanism
@@ -23,15 +23,11 @@ from isotone.release.kinds.parameters import (
     column_name,
     contribution_bound,
     public_names,
-    request_name,
     require_writable,
     title_text,
     unit_in_words,
 )
 from isotone.release.result import Release
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["count_query", "release_counts"]
 
@@ -119,11 +115,7 @@ def release_counts(
     Release
         Values with standard deviations and intervals; ``confidence`` is theirs.
     """
-    if weights is not None:
-        raise InputError(
-            "Survey weights are refused: a weight multiplies what one person reveals, and weights are computed from the "
-            "data. Release unweighted counts, and weight them afterwards with public totals."
-        )
+    _refuse_weights(weights)
     require_ledger(ledger)
     query = count_query(
         data,
@@ -144,16 +136,7 @@ def release_counts(
         confidence=confidence,
         title=title,
     )
-    shown = pipeline.Presentation(folder)
-    done = pipeline.run(
-        query,
-        ledger=ledger,
-        identity=request_name(request),
-        again=truth(again, "again"),
-        presentation=shown,
-        progress=progress,
-    )
-    return done.release
+    return pipeline.released(query, ledger, request, again, folder, progress)
 
 
 def count_query(
@@ -214,6 +197,14 @@ def count_query(
         title_text(title, "Counts"),
         count_columns(noise, level),
     )
+
+
+def _refuse_weights(weights: Any) -> None:
+    if weights is not None:
+        raise InputError(
+            "Survey weights are refused: a weight multiplies what one person reveals, and weights are computed from the "
+            "data. Release unweighted counts, and weight them afterwards with public totals."
+        )
 
 
 def _promise(

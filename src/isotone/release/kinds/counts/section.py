@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import model_validator
 
@@ -13,9 +13,6 @@ from isotone.order.choices import read_children
 from isotone.release.manifest import order_to
 from isotone.release.order_files import read_order
 from isotone.release.sections import Section, Size, Text
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Order"]
 

@@ -6,7 +6,7 @@ import inspect
 import operator
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ import isotone.curves as curves
 from isotone.errors import InputError
 from isotone.ledger.ledger import Ledger, require_ledger
 from isotone.mechanism import Progress, no_progress
-from isotone.privacy.checks import did_you_mean, truth
+from isotone.privacy.checks import did_you_mean
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number
 from isotone.reading.points import PointSource
 from isotone.release import pipeline
@@ -22,14 +22,10 @@ from isotone.release.kinds.curve.query import Y_STEPS, CurveQuery
 from isotone.release.kinds.parameters import (
     column_name,
     contribution_bound,
-    request_name,
     title_text,
     unit_in_words,
 )
 from isotone.release.result import Release
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["curve_query", "release_curve"]
 
@@ -80,16 +76,7 @@ def release_curve(
     promise = Guarantee.pure(epsilon, neighbours=neighbours, unit=unit_in_words(unit, unit_name))
     options = {"bounds": bounds, "y_range": y_range, **options}
     query = curve_query(data, x, y, promise, unit, contributions, title, options)
-    shown = pipeline.Presentation(folder)
-    done = pipeline.run(
-        query,
-        ledger=ledger,
-        identity=request_name(request),
-        again=truth(again, "again"),
-        presentation=shown,
-        progress=progress,
-    )
-    return done.release
+    return pipeline.released(query, ledger, request, again, folder, progress)
 
 
 def curve_query(

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import model_validator
 
 from isotone.release.sections import Real, Section, Size, Text
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Curve"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from isotone.errors import InputError
 from isotone.ledger.ledger import Ledger, require_ledger
 from isotone.mechanism import Progress, no_progress
-from isotone.privacy.checks import confidence_level, truth
+from isotone.privacy.checks import confidence_level
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number
 from isotone.reading.categories import CategorySource
 from isotone.release import pipeline
@@ -17,16 +17,12 @@ from isotone.release.kinds.parameters import (
     column_name,
     contribution_bound,
     public_names,
-    request_name,
     title_text,
     unit_in_words,
 )
 from isotone.release.kinds.table.query import TableQuery
 from isotone.release.result import Release
 from isotone.tables.two_stage import TwoStageMechanism
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["release_table", "table_query"]
 
@@ -83,16 +79,7 @@ def release_table(
     promise = Guarantee.pure(epsilon, neighbours=neighbours, unit=unit_in_words(unit, unit_name))
     options: dict[str, Any] = {"split": split, "remap": remap, "confidence": confidence, "title": title}
     query = table_query(data, category, categories, upper, promise, count, unit, contributions, **options)
-    shown = pipeline.Presentation(folder)
-    done = pipeline.run(
-        query,
-        ledger=ledger,
-        identity=request_name(request),
-        again=truth(again, "again"),
-        presentation=shown,
-        progress=progress,
-    )
-    return done.release
+    return pipeline.released(query, ledger, request, again, folder, progress)
 
 
 def table_query(

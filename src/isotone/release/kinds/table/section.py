@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import model_validator
 
 from isotone.release.order_files import read_categories
 from isotone.release.sections import Real, Section, Size, Text
 from isotone.tables.shapes import Shape
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Table"]
 
