@@ -1,0 +1,58 @@
+"""What mechanisms with Gaussian noise have in common, a guarantee with delta or rho."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from isotone.counts.mechanisms.additive import AdditiveMechanism
+from isotone.errors import InputError
+from isotone.mechanism import Progress, no_progress
+from isotone.privacy.adjacency import Neighbours
+from isotone.privacy.checks import Number
+from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.unit import Unit
+
+if TYPE_CHECKING:
+    from isotone.order import Poset
+
+__all__ = ["ConcentratedMechanism"]
+
+
+@dataclass(frozen=True, init=False)
+class ConcentratedMechanism(AdditiveMechanism):
+    """A mechanism that is given by ``epsilon`` and ``delta``, or by ``rho``, and the unit."""
+
+    def __init__(
+        self,
+        P: Poset,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        neighbours: Neighbours = "add-remove",
+        contributions: int = 1,
+        max_size: int | None = None,
+        progress: Progress = no_progress,
+    ) -> None:
+        self._settle(P, _guarantee(epsilon, delta, rho, neighbours), contributions, max_size)
+        self._prepare(progress)
+
+    @abstractmethod
+    def _prepare(self, progress: Progress) -> None:
+        """Calibrate the noise to the settled guarantee and sensitivity."""
+
+
+def _guarantee(
+    epsilon: Number | None, delta: Number | None, rho: Number | None, neighbours: Neighbours
+) -> Guarantee:
+    """The guarantee for (epsilon, delta), or for rho.
+
+    Exactly one of the two forms must be given.
+    """
+    if rho is None and (epsilon is None or delta is None):
+        raise InputError("Gaussian noise needs epsilon and delta, or rho. With delta = 0 use PosetMechanism.")
+    promise = Unit(neighbours=neighbours).guarantee(epsilon, delta, rho)
+    if promise.kind == "pure":
+        raise InputError("delta must be above 0 for Gaussian noise. With delta = 0 use PosetMechanism.")
+    return promise
