@@ -58,7 +58,7 @@ class BoundedPosetMechanism(PosetMechanism):
     """
 
     acceptance: float = field(compare=False)
-    _squares: Error = field(repr=False, compare=False)
+    _at_rate_one: Error = field(repr=False, compare=False)
 
     def _prepare(self, relaxation: Relaxation | None, progress: Progress) -> None:
         if self.max_size is None:
@@ -70,7 +70,7 @@ class BoundedPosetMechanism(PosetMechanism):
                 f"With max_size = {self.max_size} fewer than one in {1 / LEAST_ACCEPTANCE:.0f} draws would be kept. "
                 "Use LaplaceMechanism with this max_size: for such short records it is better."
             )
-        self._set(acceptance=acceptance, _squares=squares)
+        self._set(acceptance=acceptance, _at_rate_one=squares)
 
     @property
     def largest(self) -> int:
@@ -94,7 +94,7 @@ class BoundedPosetMechanism(PosetMechanism):
 
         It is simulated, and has a standard error.
         """
-        return self._in_given_sequence(self._squares)
+        return self._in_given_sequence(self._at_rate_one)
 
     def _simulate(self, size: int, rng: np.random.Generator) -> Floats:
         rows, found = np.empty((size, len(self.P))), 0
