@@ -1,6 +1,7 @@
 """The usual texts are compared directly, all others go by the rule: both give the same answers."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 import polars as pl
@@ -42,7 +43,7 @@ RULES = [
 ]
 
 
-def read(values: Sequence[str | None], answers: Answers, make: type) -> list[bool]:
+def read(values: Sequence[Any], answers: Answers, make: type) -> list[bool]:
     frame = open_source(make({"row": range(len(values)), "a": values}), ["row", "a"])
     answer = answers.read("a", frame.collect_schema()["a"]).alias("a")
     found = collect(frame.select("row", answer).sort("row"))
@@ -71,3 +72,10 @@ def test_the_usual_texts_mean_what_the_rule_says(make, answers):
         read([f" {text}\t" for text in TEXTS], answers, make) == expected
     )  # blanks: never compared directly
     assert read([None], answers, make) == [answers.missing == "yes"]
+
+
+@pytest.mark.parametrize("missing", ["no", "yes"])
+@pytest.mark.parametrize("values", [[True, None], [1, None], [1.0, None], ["yes", None]], ids=repr)
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.LazyFrame], ids=["pandas", "lazy"])
+def test_no_answer_means_what_the_rule_says_in_columns_of_any_type(make, values, missing):
+    assert read(values, Answers(missing=missing), make) == [True, missing == "yes"]
