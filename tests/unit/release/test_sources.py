@@ -155,6 +155,7 @@ def test_categories_are_counted_once_per_unit_and_only_those_of_the_list(backend
     assert counts() == [2, 3, 0]
     assert counts(unit="person") == ([1, 1, 0] if kept == "x" else [2, 0, 0])
     assert counts(unit="person", contributions=2) == [2, 1, 0]
+    assert counts(unit="person", contributions=3) == [2, 1, 0]  # two rows of a in x are one
 
 
 @every_backend
