@@ -19,6 +19,7 @@ FLOORS: list[set[str]] = [
     {"reading"},
     {"counts", "tables", "curves"},
     {"published"},
+    {"inference"},
     {"ledger"},
     {"audit", "interop"},
     {"release"},

@@ -11,6 +11,7 @@ import sys
 import typer
 
 from isotone.cli.console import errors
+from isotone.cli.inference import change, combine, share
 from isotone.cli.ledgers import ledger_app
 from isotone.cli.orders import order_app
 from isotone.cli.releases import audit, check, plan, release, report, verify
@@ -25,7 +26,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
-for command in (plan, release, verify, report, keygen, sign, check, audit, reproduce):
+for command in (plan, release, verify, report, share, change, combine, keygen, sign, check, audit, reproduce):
     app.command()(command)
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(order_app, name="order")

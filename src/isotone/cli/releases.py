@@ -21,7 +21,7 @@ from isotone.cli.console import (
     show,
 )
 
-__all__ = ["audit", "check", "plan", "release", "report", "verify"]
+__all__ = ["audit", "check", "plan", "release", "release_table", "report", "verify"]
 
 
 def plan(
@@ -72,7 +72,7 @@ def release(
         )
         raise typer.Exit(130) from None
     value = {"folder": str(folder), "new": fresh, "columns": {k: list(v) for k, v in made.columns.items()}}
-    show(value, as_json=as_json, quiet=quiet, plain=_release_table(made))
+    show(value, as_json=as_json, quiet=quiet, plain=release_table(made))
     said = "The release is" if fresh else "This spec was released before; nothing was charged. The release is"
     if not as_json and not quiet:
         out.print(f"{said} in {folder}", markup=False)
@@ -82,7 +82,8 @@ def release(
             out.print(f"Report: {folder / 'report.html'}", markup=False)
 
 
-def _release_table(made: Any) -> Table:
+def release_table(made: Any) -> Table:
+    """The published numbers as a table."""
     hidden = {"low_all", "high_all"}
     shown = {name: column for name, column in made.columns.items() if name not in hidden}
     title = printable(f"{made.manifest.title} ({made.guarantee})")

@@ -11,6 +11,7 @@ from isotone.release.kinds.table.release import release_table
 from isotone.release.manifest import Manifest
 from isotone.release.order_files import describe_order, load_order, read_order
 from isotone.release.planning import SpecPlan
+from isotone.release.questions import combine
 from isotone.release.result import Release, load_release
 from isotone.release.spec import Spec, load_spec
 from isotone.release.steward import audit_name, audit_spec, plan_spec, release_spec
@@ -32,6 +33,7 @@ __all__ = [
     "audit_name",
     "audit_spec",
     "check_spec",
+    "combine",
     "describe_order",
     "load_order",
     "load_release",

@@ -15,9 +15,11 @@ import numpy as np
 
 from isotone.errors import InputError, IsotoneError
 from isotone.order import Poset
+from isotone.privacy.checks import one_of
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.folder import read_columns, read_json
 from isotone.release.manifest import FORMAT, Manifest, digest, guarantee_from, order_from
+from isotone.release.questions import Questions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +30,7 @@ _CSV, _MANIFEST, _REPORT = "release.csv", "manifest.json", "report.html"
 
 
 @dataclass(frozen=True)
-class Release:
+class Release(Questions):
     """What a steward publishes.
 
     ``columns`` are the published numbers by column; ``manifest`` says what was released, by which mechanism
@@ -62,7 +64,22 @@ class Release:
         return np.array(self.columns["value"])
 
     @property
-    def total(self) -> int | list[int] | None:
+    def sd(self) -> np.ndarray[Any, Any]:
+        """The standard deviation of the noise on each value."""
+        return np.array(self.columns["sd"])
+
+    @property
+    def low(self) -> np.ndarray[Any, Any]:
+        """The lower ends of the intervals, each for itself."""
+        return np.array(self.columns["low"])
+
+    @property
+    def high(self) -> np.ndarray[Any, Any]:
+        """The upper ends of the intervals, each for itself."""
+        return np.array(self.columns["high"])
+
+    @property
+    def total(self) -> int | float | list[int] | list[float] | None:
         """The noisy number of records (one for each group, where there are groups), if it was asked for."""
         return self.manifest.get("total")
 
@@ -88,15 +105,19 @@ class Release:
 
         return pa.table(data)
 
-    def consistent(self, *, integers: bool = True) -> Release:
-        """The same release with values that could be true, not negative and following the order.
+    def consistent(
+        self, *, integers: bool = True, weights: Literal["variance", "covariance"] = "variance"
+    ) -> Release:
+        """The same release with values that could be true: not negative, and following the order.
 
-        Post-processing: the promise stays as it is. Intervals are kept as they are, because they are about the
-        noise of the values as first released.
+        Post-processing: the promise stays as it is. Values are the nearest in squares weighted by the variances of the
+        noise, or, for some hundreds of elements, in the norm of its covariance. Intervals hold all at once. The values as
+        released stay beside, in the column ``raw``, and questions are answered from them.
         """
         from isotone.release.kinds import kind_named
 
-        return kind_named(self.kind).consistent(self, integers=integers)
+        chosen = one_of(weights, "weights", ("variance", "covariance"))
+        return kind_named(self.kind).consistent(self, integers=integers, weights=chosen)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the release as a Hasse diagram, a distribution, or a curve."""

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.counts.consistency import consistent
+from isotone.counts.law import LAW_STREAM, Law, rank
 from isotone.counts.sensitivity import Sensitivity
 from isotone.counts.statistic import Counts, check_counts
 from isotone.errors import InputError
 from isotone.mechanism import Error
+from isotone.noise.public_stream import public_stream
 from isotone.noise.simulated import Simulated
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, confidence_level, whole_number
@@ -30,13 +32,13 @@ from isotone.privacy.unit import Unit
 if TYPE_CHECKING:
     from isotone.order import Poset
 
-__all__ = ["AdditiveMechanism", "PureMechanism", "deviation"]
+__all__ = ["AdditiveMechanism", "PureMechanism", "deviation", "simulated_covariance"]
 
-_DRAWS = 1_000_000
-"""Numbers drawn where a quantile has no closed form: more rows for short vectors."""
+LAW_DRAWS, LAW_NUMBERS, LEAST_DRAWS = 50_000, 1_500_000, 5_000
+"""A law has so many draws, fewer if they are more numbers than that, and no fewer than the last."""
 
-_CHUNK = 1 << 22
-"""Numbers in memory at a time."""
+OTHER_DRAWS = 4_000
+"""Draws of a second stream, from which only scales come."""
 
 
 @dataclass(frozen=True, init=False)
@@ -111,12 +113,66 @@ class AdditiveMechanism(ABC):
         """
         return check_counts(self.P, counts) + self._integer_noise()
 
+    @property
+    def law_draws(self) -> int:
+        """How many draws the law has: a public number."""
+        return min(LAW_DRAWS, max(LEAST_DRAWS, LAW_NUMBERS // max(len(self.P), 1)))
+
+    def simulate_independent(self, size: int, rng: np.random.Generator) -> Simulated:
+        """Simulate like :meth:`simulate`, with rows that are independent of each other."""
+        return self.simulate(size, rng)
+
+    def law(self, stream: str = "", *, total: bool = False, draws: int | None = None) -> Law:
+        """The law of the released whole numbers, from public streams.
+
+        Laws of different ``stream`` are independent of each other: those of different releases. With ``total`` the
+        last column is the noise on the number of records.
+        """
+        simulate = self.simulate_released_with_total if total else self.simulate_released
+        rows = [(self.law_draws if draws is None else draws, "draws"), (OTHER_DRAWS, "scales")]
+        parts = [_small(simulate(size, public_stream(f"{LAW_STREAM} {use} {stream}"))) for size, use in rows]
+        return Law(*parts)
+
+    def simulate_released(self, size: int, rng: np.random.Generator) -> Simulated:
+        """Simulate the whole numbers that a release adds to the counts; rows are independent."""
+        return Simulated.wrap(np.floor(np.asarray(self.simulate_independent(size, rng)) + 0.5))
+
+    def simulate_released_with_total(self, size: int, rng: np.random.Generator) -> Simulated:
+        """Simulate what is added to the counts and, in the last column, to the number of records."""
+        return Simulated.wrap(np.floor(np.asarray(self.simulate_with_total(size, rng)) + 0.5))
+
+    def simulate_with_total(self, size: int, rng: np.random.Generator) -> Simulated:
+        """Simulate the noise on the counts and, in the last column, on the number of records."""
+        raise InputError(f"{type(self).__name__} releases no number of records.")
+
+    def covariance(self) -> NDArray[np.float64]:
+        """The covariance of the noise, before rounding, in the order of ``P.elements``.
+
+        Where it has no closed form it is estimated, and :meth:`covariance_error` says how well. It steers weights,
+        never confidence.
+        """
+        return self._covariances[0]
+
+    def covariance_error(self) -> float:
+        """The largest standard error of an entry of the covariance, relative to the two standard deviations."""
+        return self._covariances[1]
+
+    @cached_property
+    def _covariances(self) -> tuple[NDArray[np.float64], float]:
+        return simulated_covariance(self)
+
+    @cached_property
+    def _unrounded(self) -> NDArray[np.float64]:
+        """The draws of the law before rounding, for half-widths without a closed form."""
+        stream = public_stream(f"{LAW_STREAM} draws ")
+        return np.asarray(self.simulate_independent(self.law_draws, stream), dtype=np.float64)
+
     def quantiles(self, probabilities: ArrayLike) -> NDArray[np.float64]:
         """Quantiles of the noise on each count before rounding, one row per probability."""
         p = np.atleast_1d(np.asarray(probabilities, dtype=float))
         if not np.all((p > 0) & (p < 1)):
             raise InputError("Probabilities must lie strictly between 0 and 1.")
-        return np.quantile(np.concatenate(list(_sample(self))), p, axis=0)
+        return np.quantile(self._unrounded, p, axis=0)
 
     def half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
         """For each count alone, how far a release stays from the truth with at least the given probability.
@@ -131,15 +187,11 @@ class AdditiveMechanism(ABC):
 
     def unrounded_half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
         """For each count alone, the half-width that its noise stays within, before rounding to integers."""
-        level = confidence_level(confidence)
-        return _quantile(np.concatenate([np.abs(part) for part in _sample(self)]), level)
+        return _upper(np.abs(self._unrounded), confidence)
 
     def unrounded_simultaneous_half_width(self, confidence: float = 0.95) -> float:
         """The half-width that *all* noise stays within, at once, before rounding to integers."""
-        level = confidence_level(confidence)
-        return float(
-            _quantile(np.concatenate([np.max(np.abs(part), axis=1) for part in _sample(self)]), level)
-        )
+        return float(_upper(np.max(np.abs(self._unrounded), axis=1), confidence))
 
     def consistent(
         self, values: ArrayLike, upper: float | None = None, integers: bool = False
@@ -175,26 +227,28 @@ class PureMechanism(AdditiveMechanism):
         """Refuse what the mechanism cannot do. By default it can do everything."""
 
 
-def _sample(mechanism: AdditiveMechanism) -> Iterator[NDArray[np.float64]]:
-    """Draws of a mechanism's noise for its quantiles, in parts.
-
-    They are always the same ones, so that answers repeat.
-    """
-    rng, size = np.random.default_rng(0), len(mechanism.P)
-    rows = min(50_000, max(2_000, _DRAWS // size))
-    step = max(1, _CHUNK // size)  # all draws of a large order would not fit into memory
-    for start in range(0, rows, step):
-        yield np.asarray(mechanism.simulate(min(step, rows - start), rng))
+def _upper(drawn: NDArray[np.float64], confidence: float) -> NDArray[np.float64]:
+    """A number that the law is within with the given probability, known from draws of it: one of them."""
+    place = rank(len(drawn), confidence_level(confidence)) - 1
+    return np.partition(drawn, place, axis=0)[place]
 
 
-def _quantile(drawn: NDArray[np.float64], level: float) -> NDArray[np.float64]:
-    """A number that at least the share ``level`` of the law is within, known from draws of it.
+def simulated_covariance(mechanism: AdditiveMechanism) -> tuple[NDArray[np.float64], float]:
+    """The covariance of draws, with the variances that are known, and the largest relative standard error."""
+    rows = max(2_000, min(40_000, LAW_NUMBERS // len(mechanism.P)))
+    drawn = np.asarray(mechanism.simulate(rows, public_stream("isotone covariance 1")), dtype=np.float64)
+    matrix = drawn.T @ drawn / rows
+    known = mechanism.error().sd
+    found = np.sqrt(np.diag(matrix))
+    scale = np.divide(known, found, out=np.zeros_like(known), where=found > 0)
+    # the fourth moments of noise with exponential tails are at most about six times those of a Gaussian's square
+    return matrix * np.outer(scale, scale), math.sqrt(6 / rows)
 
-    One of the draws, as noise on a lattice has no numbers between; three standard errors of the share higher, so that
-    chance in the draws does not make the statement false.
-    """
-    safe = level + 3 * math.sqrt(level * (1 - level) / len(drawn))
-    return np.quantile(drawn, min(safe, 1.0), axis=0, method="higher")
+
+def _small(noise: Simulated) -> NDArray[np.number]:
+    """Whole numbers, small where they fit."""
+    whole = np.asarray(noise, dtype=np.float64)
+    return whole.astype(np.int32) if np.max(np.abs(whole), initial=0.0) < 2**31 else whole
 
 
 def _whole(width: ArrayLike) -> NDArray[np.float64]:

@@ -6,15 +6,16 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone import noise
-from isotone.counts.mechanisms.additive import deviation
+from isotone.counts.mechanisms.additive import deviation, simulated_covariance
 from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
 from isotone.counts.norm import norms
-from isotone.counts.sampling.bipartition_sampler import sampler
+from isotone.counts.sampling.bipartition_sampler import Simulate, sampler
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.counts.statistic import Counts
 from isotone.errors import InputError
@@ -96,18 +97,22 @@ class BoundedPosetMechanism(PosetMechanism):
         """
         return self._in_given_sequence(self._at_rate_one)
 
-    def _simulate(self, size: int, rng: np.random.Generator) -> Floats:
+    @cached_property
+    def _covariances(self) -> tuple[Floats, float]:
+        return simulated_covariance(self)
+
+    def _simulate(self, size: int, rng: np.random.Generator, draw: Simulate) -> Floats:
         rows, found = np.empty((size, len(self.P))), 0
         while found < size:
-            noise_, kept = self._propose(min(int((size - found) / self.acceptance) + 16, 1 << 16), rng)
+            noise_, kept = self._propose(min(int((size - found) / self.acceptance) + 16, 1 << 16), rng, draw)
             new = noise_[rng.random(kept.size) < kept][: size - found]
             rows[found : found + len(new)] = new
             found += len(new)
         return rows
 
-    def _propose(self, size: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    def _propose(self, size: int, rng: np.random.Generator, draw: Simulate) -> tuple[Floats, Floats]:
         """Noise of the order alone, canonical and at rate 1, and the probability with which each row is kept."""
-        y = super()._simulate(size, rng)
+        y = super()._simulate(size, rng, draw)
         excess = np.sum(np.abs(y), axis=1) / self.largest - norms(self.sampler.order, y)
         return y, np.exp(-np.maximum(excess, 0.0))
 
@@ -116,7 +121,7 @@ class BoundedPosetMechanism(PosetMechanism):
         rng, n = np.random.default_rng(0), len(self.P)
         draws, weight, squared, sums = 0, 0.0, 0.0, np.zeros((3, n))
         while weight < KEPT and draws < LARGEST and weight >= draws * LEAST_ACCEPTANCE / 4:
-            y, kept = self._propose(1 << 14, rng)
+            y, kept = self._propose(1 << 14, rng, self.sampler.simulate)
             draws, weight, squared = draws + len(y), weight + kept.sum(), squared + np.sum(kept**2)
             square = y**2
             sums += [kept @ square, kept**2 @ square, kept**2 @ square**2]

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isotone import noise
+from isotone.counts.mechanisms.additive import simulated_covariance
 from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
 from isotone.counts.norm import difference_norms
-from isotone.counts.sampling.bipartition_sampler import mean_of_rows
+from isotone.counts.sampling.bipartition_sampler import Simulate, mean_of_rows
 from isotone.counts.sampling.interleaved_sampler import InterleavedSampler, interleaved_sampler
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.counts.statistic import Counts
@@ -77,8 +79,12 @@ class DifferenceBodyMechanism(PosetMechanism):
         rows = max(4_000, min(50_000, 4_000_000 // len(self.P)))
         return mean_of_rows(np.asarray(self.simulate(rows, np.random.default_rng(0))) ** 2)
 
-    def _simulate_rows(self, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
-        return self.sampler.simulate_noise(size, rng)
+    def _simulate_rows(self, size: int, rng: np.random.Generator, draw: Simulate) -> NDArray[np.float64]:
+        return self.sampler.simulate_noise(size, rng, draw)
+
+    @cached_property
+    def _covariances(self) -> tuple[NDArray[np.float64], float]:
+        return simulated_covariance(self)
 
     def _integer_noise(self) -> NDArray[np.int64]:
         upper, lower = self.sampler.draw_spans()

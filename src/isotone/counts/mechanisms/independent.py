@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -53,12 +54,16 @@ class IndependentMechanism(AdditiveMechanism):
         """The exact variance of the noise, the same for every count."""
         return Error(np.full(len(self.P), self._variance()))
 
+    @cached_property
+    def _covariances(self) -> tuple[NDArray[np.float64], float]:
+        return self._variance() * np.eye(len(self.P)), 0.0
+
     def simulate(self, size: int, rng: np.random.Generator) -> Simulated:
         """Simulate ``size`` float draws of the noise, one per row.
 
         They are not private and serve planning only.
         """
-        return Simulated.wrap(self._draw((size, len(self.P)), rng))
+        return Simulated.wrap(self.P.canonical.back(self._draw((size, len(self.P)), rng)))
 
     def quantiles(self, probabilities: ArrayLike) -> NDArray[np.float64]:
         """Exact quantiles of the noise on each count before rounding.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -83,6 +84,10 @@ class LInfinityMechanism(PureMechanism):
         n = len(self.P)
         return Error(np.full(n, float((n + 1) * (n + 2) / (3 * self.rate**2))))
 
+    @cached_property
+    def _covariances(self) -> tuple[NDArray[np.float64], float]:
+        return np.diag(self.error().variance), 0.0  # two coordinates are uncorrelated, though not independent
+
     def simulate(self, size: int, rng: np.random.Generator) -> Simulated:
         """Simulate ``size`` float draws of the noise, one per row.
 
@@ -90,7 +95,7 @@ class LInfinityMechanism(PureMechanism):
         """
         n = len(self.P)
         half_sides = rng.standard_gamma(n + 1, size=(size, 1)) / float(self.rate)
-        return Simulated.wrap(rng.uniform(-1, 1, size=(size, n)) * half_sides)
+        return Simulated.wrap(self.P.canonical.back(rng.uniform(-1, 1, size=(size, n)) * half_sides))
 
     def quantiles(self, probabilities: ArrayLike) -> NDArray[np.float64]:
         """Exact quantiles of the noise on each count before rounding.

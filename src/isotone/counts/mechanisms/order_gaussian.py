@@ -106,6 +106,10 @@ class OrderGaussianMechanism(ConcentratedMechanism):
         result[np.ix_(active, active)] = self.strategy.covariance() * float(self.variance)
         return result
 
+    def covariance_error(self) -> float:
+        """The covariance is exact."""
+        return 0.0
+
     def certificate(self) -> Certificate:
         """The exact integer sensitivity, and how close the covariance is to the best of all Gaussians."""
         unit = self.strategy.variances()[: self.active.size]
@@ -122,14 +126,38 @@ class OrderGaussianMechanism(ConcentratedMechanism):
 
         They are not private and serve planning only.
         """
-        result = np.zeros((size, len(self.P)))
+        return self._simulate(size, rng)[:, : len(self.P)]
+
+    def simulate_with_total(self, size: int, rng: np.random.Generator) -> Simulated:
+        """Simulate the noise on the counts and, in the last column, on the number of records."""
+        if not self.has_total:
+            raise InputError("This noise does not cover the number of records.")
+        return self._simulate(size, rng)
+
+    def _simulate(self, size: int, rng: np.random.Generator) -> Simulated:
+        result = np.zeros((size, len(self.P) + int(self.strategy.rooted)))
         sd, active = math.sqrt(self.variance), self.active
         step = max(1, _CHUNK // self.strategy.rows)
         for start in range(0, size, step):
             rows = min(step, size - start)
             drawn = self.strategy.solve(rng.normal(scale=sd, size=(rows, self.strategy.rows)))
             result[start : start + rows, active] = drawn[:, : active.size]
+            if self.strategy.rooted:
+                result[start : start + rows, -1] = drawn[:, -1]
         return Simulated.wrap(result)
+
+    def total_covariance(self) -> Error:
+        """The covariance of the noise on each count with that on the number of records, before rounding."""
+        if not self.has_total:
+            raise InputError("This noise does not cover the number of records.")
+        result = np.zeros(len(self.P))
+        for start in range(0, self.strategy.rows, 512):
+            rows = np.arange(start, min(start + 512, self.strategy.rows))
+            unit = np.zeros((rows.size, self.strategy.rows))
+            unit[np.arange(rows.size), rows] = 1.0
+            solved = self.strategy.solve(unit)
+            result[self.active] += solved[:, -1] @ solved[:, : self.active.size]
+        return Error(result * float(self.variance))
 
     def log_density(self, output: ArrayLike, counts: Counts | None = None) -> NDArray[np.float64]:
         """The log density of real outputs given the counts (or of noise), one per row.

@@ -15,13 +15,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone import noise
+from isotone.counts.law import Law
 from isotone.counts.least_error import k_norm_total
 from isotone.counts.mechanisms.additive import AdditiveMechanism, deviation
 from isotone.counts.norm import norms, running_totals
-from isotone.counts.sampling.bipartition_sampler import Sampler, mean_of_rows, sampler
+from isotone.counts.sampling.bipartition_sampler import Sampler, Simulate, mean_of_rows, sampler
 from isotone.counts.sampling.method import Method
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.counts.sampling.simulation import noise_rows, places
+from isotone.counts.sampling.sources import RARE
 from isotone.counts.statistic import Counts, check_counts, check_records
 from isotone.errors import InputError
 from isotone.mechanism import Error, Progress, no_progress
@@ -40,6 +42,9 @@ T = TypeVar("T", np.int64, np.float64)
 
 _CHUNK = 1 << 20
 """Numbers simulated at a time."""
+
+FEWEST, TRIED = 500, 200_000
+"""Where draws are rejected, so many are tried for a law, and no fewer kept than the first."""
 
 _LARGEST_EXACT, _MOST_CODINGS = 300, 60
 """With choices, errors are exact for orders up to this size, and for so many options below each other."""
@@ -211,20 +216,102 @@ class PosetMechanism(AdditiveMechanism):
 
         They are not private and serve planning only.
         """
-        return Simulated.wrap(self._back(self._simulate(size, rng)) / float(self.rate))
+        return Simulated.wrap(self._back(self._simulate(size, rng, self.sampler.simulate)) / float(self.rate))
 
-    def _simulate(self, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Draws at rate 1, the elements of the coded order in canonical sequence."""
+    def simulate_independent(self, size: int, rng: np.random.Generator) -> Simulated:
+        """Simulate like :meth:`simulate`, with rows that are independent of each other."""
+        drawn = self._simulate(size, rng, self.sampler.simulate_independent)
+        return Simulated.wrap(self._back(drawn) / float(self.rate))
+
+    def simulate_released(self, size: int, rng: np.random.Generator) -> Simulated:
+        """Simulate what is added to the counts: running totals are rounded, and their differences are released."""
+        drawn = self._simulate(size, rng, self.sampler.simulate_independent) / float(self.rate)
+        return Simulated.wrap(self._back(np.floor(drawn + 0.5)))
+
+    def _simulate(self, size: int, rng: np.random.Generator, draw: Simulate) -> NDArray[np.float64]:
+        """Draws at rate 1 from bipartitions of ``draw``, the elements of the coded order in canonical sequence."""
         n = len(self._coded)
         result = np.empty((size, n))
         for start in range(0, size, max(1, _CHUNK // n)):
             rows = result[start : start + max(1, _CHUNK // n)]
-            rows[:] = self._simulate_rows(len(rows), rng)
+            rows[:] = self._simulate_rows(len(rows), rng, draw)
         return result
 
-    def _simulate_rows(self, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
-        orders, sizes = self.sampler.simulate(size, rng)
+    def _simulate_rows(self, size: int, rng: np.random.Generator, draw: Simulate) -> NDArray[np.float64]:
+        orders, sizes = draw(size, rng)
         return noise_rows(self.sampler.order, orders, sizes, rng.standard_exponential(orders.shape))
+
+    @property
+    def law_draws(self) -> int:
+        """How many draws the law has: fewer where draws are slow, as they must be independent."""
+        if self.sampler.source.quick:
+            return super().law_draws
+        share = self.method.acceptance if self.method.name == "rejection" else RARE
+        return min(super().law_draws, max(FEWEST, int(TRIED * share)))
+
+    def half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
+        """For each count alone, how far a release stays from the truth with at least the given probability."""
+        return self._released.half_widths(confidence) if self.P.choices else super().half_widths(confidence)
+
+    def simultaneous_half_width(self, confidence: float = 0.95) -> float:
+        """How far *all* released counts stay from the truth, at once, with at least the given probability."""
+        if self.P.choices:
+            return self._released.simultaneous_half_width(confidence)
+        return super().simultaneous_half_width(confidence)
+
+    @cached_property
+    def _released(self) -> Law:
+        return self.law()
+
+    def simulate_released_with_total(self, size: int, rng: np.random.Generator) -> Simulated:
+        """Simulate what is added to the counts and, in the last column, to the number of records."""
+        rounded = np.floor(self._with_total(size, rng) + 0.5)
+        return Simulated.wrap(np.concatenate((self._back(rounded[:, :-1]), rounded[:, -1:]), axis=1))
+
+    def simulate_with_total(self, size: int, rng: np.random.Generator) -> Simulated:
+        """Simulate the noise on the counts and, in the last column, on the number of records.
+
+        The rows are independent. The number of records is the count of an element above all others.
+        """
+        drawn = self._with_total(size, rng)
+        return Simulated.wrap(np.concatenate((self._back(drawn[:, :-1]), drawn[:, -1:]), axis=1))
+
+    def _with_total(self, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Running totals in canonical sequence, and the number of records."""
+        self._require_total()
+        n = len(self._coded)
+        result = np.empty((size, n + 1))
+        for start in range(0, size, max(1, _CHUNK // n)):
+            rows = result[start : start + max(1, _CHUNK // n)]
+            orders, sizes = self.sampler.simulate_independent(len(rows), rng)
+            steps, last = rng.standard_exponential(orders.shape), rng.laplace(size=len(rows))
+            rows[:, :-1] = noise_rows(self.sampler.order, orders, sizes, steps)
+            rows[:, -1] = np.sum(np.where(np.arange(n) < sizes[:, None], steps, -steps), axis=1) + last
+        return result / float(self.rate)
+
+    def total_covariance(self) -> Error:
+        """The covariance of the noise on each count with that on the number of records, before rounding.
+
+        Exact if the order is series-parallel; otherwise from simulated bipartitions, with the standard error.
+        """
+        self._require_total()
+        found, scale = self.sampler.total_products, 1 / float(self.rate) ** 2
+        spread = found.standard_error
+        if not spread.size:
+            return Error(self._back(found.variance) * scale, found.method)
+        back = self._coded.canonical.back(spread)
+        if self.P.choices:  # a difference of two running totals is no worse known than both together
+            back = np.abs(self.P.coding.decode(-back)) + 2 * back.max()
+        return Error(self._back(found.variance) * scale, found.method, back * scale)
+
+    def _require_total(self) -> None:
+        if not self.has_total:
+            raise InputError(f"{type(self).__name__} releases no number of records.")
+
+    @cached_property
+    def _covariances(self) -> tuple[NDArray[np.float64], float]:
+        matrix, spread = self.sampler.products
+        return self._back(self._back(matrix).T) / float(self.rate) ** 2, spread
 
     def _integer_noise(self) -> NDArray[np.int64]:
         plus, minus, _ = self._steps()

@@ -9,7 +9,7 @@ kept, and otherwise the relaxed order takes its place. Which of these it is depe
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
@@ -27,6 +27,7 @@ from isotone.counts.sampling.sources import RARE, CoupledSource, Source, TableSo
 from isotone.counts.sampling.telescope import log_share
 from isotone.errors import InputError
 from isotone.mechanism import Error, Progress, no_progress
+from isotone.noise.public_stream import public_stream
 from isotone.order.bipartitions.extended import Tables, draw, kept, tables, within_reach
 from isotone.order.bipartitions.small import Part, is_small, part_of
 from isotone.order.bipartitions.small_rows import SmallRows
@@ -35,11 +36,14 @@ from isotone.order.bipartitions.two_levels import TwoLevels
 if TYPE_CHECKING:
     from isotone.order import Poset
 
-__all__ = ["Sampler", "mean_of_rows", "sample_extended_bipartition", "sampler", "settle_method"]
+__all__ = ["Sampler", "Simulate", "mean_of_rows", "sample_extended_bipartition", "sampler", "settle_method"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Orders = NDArray[np.int32]
+
+Simulate = Callable[[int, np.random.Generator], tuple[Orders, Ints]]
+"""Simulates so many extended bipartitions: positions, side A first, and the sizes of side A."""
 
 TRIES = 1 << 16
 """Draws from a relaxed order that decide whether rejection is practical …"""
@@ -85,12 +89,21 @@ class Sampler:
         Where rejection keeps few, one draw is followed by a random walk: every row is uniform, but rows near
         each other are alike.
         """
-        if self._rows is not None:
-            return self._rows.draw(size, rng)
-        if self.source.quick or size <= 1:
-            return self.source.draw(size, *seeded(rng))
+        if self.rows_are_independent or size <= 1:
+            return self.simulate_independent(size, rng)
         orders, sizes = self.source.draw(1, *seeded(rng))
         return self.wander(self.order, orders[0], int(sizes[0]), size, SWEEPS, rng)
+
+    @property
+    def rows_are_independent(self) -> bool:
+        """Whether rows of :meth:`simulate` are independent."""
+        return self._rows is not None or self.source.quick
+
+    def simulate_independent(self, size: int, rng: np.random.Generator) -> tuple[Orders, Ints]:
+        """``size`` from a seeded generator, independent even where draws are slow."""
+        if self._rows is not None:
+            return self._rows.draw(size, rng)
+        return self.source.draw(size, *seeded(rng))
 
     @classmethod
     def wander(
@@ -173,6 +186,45 @@ class Sampler:
             _, sizes = self.simulate(self._simulated_rows, np.random.default_rng(0))
             return float(np.mean((2 * sizes - n) ** 2)) + n + 2
         return float(np.sum(law * (2 * np.arange(n + 1) - n) ** 2)) + n + 2
+
+    @cached_property
+    def total_products(self) -> Error:
+        """The expected product of the noise on each element with that on the number of records, at rate 1."""
+        exact = self.source.expected_products_with_total()
+        if exact is not None:
+            return Error(exact)
+        orders, sizes = self.simulate(self._simulated_rows, public_stream("isotone covariance 1"))
+        plus, minus = places(self.order, orders, sizes)
+        lean = 2 * sizes[:, None] - len(self.order)
+        return mean_of_rows(((plus - minus) * lean + plus + minus).astype(np.float64))
+
+    @cached_property
+    def products(self) -> tuple[Floats, float]:
+        """The expected products of the noise on two elements at rate 1.
+
+        With the largest standard error, relative to the two standard deviations. Given the places of two elements,
+        both share the first steps of each side (docs/theory/inference.md, section 3).
+        """
+        n, blocks = len(self.order), 20
+        rows = max(2_000, min(40_000, 60_000_000 // n**2)) // blocks
+        means = np.empty((blocks, n, n))
+        rng = public_stream("isotone covariance 1")
+        for block in means:
+            plus, minus = (part.astype(np.float64) for part in places(self.order, *self.simulate(rows, rng)))
+            lean = plus - minus
+            block[:] = (lean.T @ lean + _shared(plus) + _shared(minus)) / rows
+        mean = means.mean(axis=0)
+        sd = np.sqrt(np.diag(mean))
+        spread = means.std(axis=0, ddof=1) / math.sqrt(blocks) / np.outer(sd, sd)
+        return mean, float(np.max(spread, initial=0.0))
+
+
+def _shared(lengths: Floats) -> Floats:
+    """The sum over rows of the smaller of two entries, for each pair of columns."""
+    found = np.empty((lengths.shape[1], lengths.shape[1]))
+    for x in range(lengths.shape[1]):
+        found[x] = np.minimum(lengths, lengths[:, x : x + 1]).sum(axis=0)
+    return found
 
 
 S = TypeVar("S", bound=Sampler)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone import noise
-from isotone.counts.sampling.bipartition_sampler import Sampler, sampler, settle_method
+from isotone.counts.sampling.bipartition_sampler import Sampler, Simulate, sampler, settle_method
 from isotone.counts.sampling.recent import Recent
 from isotone.counts.sampling.reinsertion import wander
 from isotone.counts.sampling.relaxation import Relaxation
@@ -63,9 +63,9 @@ class InterleavedSampler(Sampler):
         upper, lower = _spans(self.order, order[None, :], np.array([a]), slots[None, :])
         return upper[0], lower[0]
 
-    def simulate_noise(self, size: int, rng: np.random.Generator) -> Floats:
-        """``size`` rows of noise at rate 1, for planning only."""
-        orders, sizes = self.simulate(size, rng)
+    def simulate_noise(self, size: int, rng: np.random.Generator, draw: Simulate) -> Floats:
+        """``size`` rows of noise at rate 1, for planning only, from the bipartitions that ``draw`` gives."""
+        orders, sizes = draw(size, rng)
         n = len(self.order)
         slots = np.argsort(rng.random((size, n)), axis=1) + 1
         # the slots of each side in ascending order: those of side A first

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.order.bipartitions.extended import Tables, draw
-from isotone.order.bipartitions.moments import expected_squares
+from isotone.order.bipartitions.moments import expected_products_with_total, expected_squares
 from isotone.order.bipartitions.two_levels import TwoLevels
 
 __all__ = ["CoupledSource", "Settle", "Source", "TableSource", "Words", "seeded"]
@@ -46,6 +46,10 @@ class Source(Protocol):
 
     def expected_squares(self) -> Floats | None:
         """The expected squares of the noise, if they are known exactly."""
+        ...
+
+    def expected_products_with_total(self) -> Floats | None:
+        """The expected products of the noise with that on the number of records, if they are known exactly."""
         ...
 
     def size_law(self) -> Floats | None:
@@ -83,6 +87,10 @@ class TableSource:
         """By a pass over the tables, if nothing is rejected and no block is prime."""
         return None if len(self.dropped) else expected_squares(self.tables)
 
+    def expected_products_with_total(self) -> Floats | None:
+        """By a pass over the tables, if nothing is rejected and no block is prime."""
+        return None if len(self.dropped) else expected_products_with_total(self.tables)
+
     def size_law(self) -> Floats | None:
         """From the last table, if nothing is rejected."""
         return None if len(self.dropped) else self.tables.sizes
@@ -103,6 +111,10 @@ class CoupledSource:
         return orders, np.array([a for _, a in rows], np.int64)
 
     def expected_squares(self) -> Floats | None:
+        """Not known."""
+        return None
+
+    def expected_products_with_total(self) -> Floats | None:
         """Not known."""
         return None
 

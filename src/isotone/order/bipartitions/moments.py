@@ -26,7 +26,7 @@ from isotone.order.bipartitions.tables import Tables
 from isotone.order.bipartitions.tree import CHAIN, LOOSEN, POINTS, PRIME, SHUFFLE, STACK
 from isotone.order.bipartitions.upward import Int64, Numbers, exponent, mantissa
 
-__all__ = ["expected_squares"]
+__all__ = ["expected_products_with_total", "expected_squares"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -37,10 +37,25 @@ def expected_squares(tables: Tables) -> Floats | None:
 
     None if the order has prime blocks.
     """
+    return _expected(tables, np.array([[0, 0, 0, 1, 1, -2.0]]))
+
+
+def expected_products_with_total(tables: Tables) -> Floats | None:
+    """``E[(i - j)(a - b) + i + j]`` for each element, where a and b are the sizes of the sides.
+
+    None if the order has prime blocks.
+    """
+    lean = 2.0 * np.arange(tables.steps.total + 1, dtype=np.float64) - tables.steps.total
+    zero = np.zeros_like(lean)
+    return _expected(tables, np.stack([zero, 1 + lean, 1 - lean, zero, zero, zero], axis=1))
+
+
+def _expected(tables: Tables, polynomials: Floats) -> Floats | None:
+    """The expectation of a polynomial at each element; it may depend on the size of side A."""
     tree = tables.steps.tree
     if np.any(tree[:, 0] == PRIME):
         return None
-    passed: dict[int, Floats] = {len(tree) - 1: tables.sizes[:, None] * np.array([0, 0, 0, 1, 1, -2.0])}
+    passed: dict[int, Floats] = {len(tree) - 1: tables.sizes[:, None] * polynomials}
     result = np.empty(tables.steps.total)
     for v in range(len(tree) - 1, -1, -1):
         kind, size, left, right, _ = tree[v].tolist()

@@ -60,6 +60,7 @@ class Picture:
     boxes: Sequence[Box]
     centres: Floats
     routes: Sequence[Floats]
+    ends: Sequence[tuple[int, int]]
     extent: Floats
     direction: Direction
 
@@ -75,17 +76,18 @@ def compose(
     direction: Direction | None,
     page: Floats,
     measure: Measure,
+    beside_lines: float = 0.0,
 ) -> Picture:
     """The picture of an order that can best be read on the page.
 
-    See :meth:`isotone.order.Poset.plot`.
+    See :meth:`isotone.order.Poset.plot`. ``beside_lines`` is the width of the text that is to stand at the lines.
     """
     if direction not in (None, "up", "left"):
         raise InputError(
             f"direction must be 'up', 'left' or None (whichever reads better), not {direction!r}."
         )
     names, notes = _names(poset, labels), _notes(poset, values)
-    return _best(arrange(poset), names, notes, page, direction, measure)
+    return _best(arrange(poset), names, notes, page, direction, measure, beside_lines)
 
 
 def _names(poset: Poset, labels: Mapping[Any, str] | None) -> list[str]:
@@ -121,6 +123,7 @@ def _best(
     page: Floats,
     direction: Direction | None,
     measure: Measure,
+    beside_lines: float,
 ) -> Picture:
     """The first picture with a good font, or else the one with the largest, from many arrangements.
 
@@ -130,7 +133,7 @@ def _best(
     for way in ("up", "left") if direction is None else (direction,):
         handicap = 1.25 if way != "up" and direction is None else 1.0
         for wrap in _WRAPS:
-            for picture in _pictures(diagrams, _boxes(names, notes, wrap, measure), way):
+            for picture in _pictures(diagrams, _boxes(names, notes, wrap, measure), way, beside_lines):
                 font = min(picture.font(page), _GOOD_FONT) / handicap
                 if font == _GOOD_FONT:
                     return picture
@@ -162,12 +165,15 @@ def _width(lines: list[str], measure: Measure) -> float:
     return max(map(measure, lines), default=0.0)
 
 
-def _pictures(diagrams: list[Diagram], boxes: list[Box], way: Direction) -> Iterator[Picture]:
+def _pictures(
+    diagrams: list[Diagram], boxes: list[Box], way: Direction, beside_lines: float
+) -> Iterator[Picture]:
     """The same boxes on one shelf, on two, and so on."""
+    room = (1.0 if way == "up" else beside_lines) if beside_lines else 0.0
     sizes = np.array([box.size for box in boxes])
     if way == "left":
         sizes = sizes[:, ::-1]
-    parts = [place(diagram, sizes, _GAP[way], _LEVEL_GAP[way]) for diagram in diagrams]
+    parts = [place(diagram, sizes, _GAP[way], _LEVEL_GAP[way] + room) for diagram in diagrams]
     total = sum(part.across + 2 * _GAP[way] for part in parts)
     widest = max(part.across for part in parts)
     for shelves in range(1, min(len(parts), _SHELVES) + 1):
@@ -191,7 +197,7 @@ def _turned(placed: Placed, boxes: list[Box], way: Direction) -> Picture:
     centres[list(placed.elements)] = turn(placed.centres)
     extent = np.array([placed.across, placed.along])
     routes = [turn(route) for route in placed.routes]
-    return Picture(boxes, centres, routes, extent if way == "up" else extent[::-1], way)
+    return Picture(boxes, centres, routes, placed.ends, extent if way == "up" else extent[::-1], way)
 
 
 def curve(route: Floats, along: int) -> list[tuple[Literal["move", "line", "bend"], Floats]]:

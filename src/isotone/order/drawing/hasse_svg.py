@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["hasse_svg"]
 
 _MARGIN = 0.5  # ems around the picture
+_SMALL = 0.82  # the font of texts at lines
 
 
 def hasse_svg(
@@ -22,19 +23,23 @@ def hasse_svg(
     *,
     values: Mapping[Any, object] | Sequence[object] | None = None,
     labels: Mapping[Any, str] | None = None,
+    edges: Mapping[tuple[Any, Any], str] | None = None,
     title: str = "Hasse diagram",
 ) -> str:
     """The Hasse diagram as an SVG element.
 
-    The same diagram as :meth:`isotone.order.Poset.plot`.
+    The same diagram as :meth:`isotone.order.Poset.plot`. ``edges`` are texts at the lines (lower, upper); those in
+    brackets are shown faintly.
     """
-    found = compose(poset, values, labels, None, PAGE, text_width)
+    notes = {(poset.index(a), poset.index(b)): text for (a, b), text in (edges or {}).items()}
+    widest = max((_SMALL * text_width(note) for note in notes.values()), default=0.0)
+    found = compose(poset, values, labels, None, PAGE, text_width, widest)
     font = 1.2 * max(found.font(PAGE), USUAL_FONT)  # readable on a screen
     width, height = (found.extent + 2 * _MARGIN) * font
-    return picture(_parts(found, font), width, height, title)
+    return picture(_parts(found, font, notes), width, height, title)
 
 
-def _parts(found: Picture, font: float) -> Iterator[str]:
+def _parts(found: Picture, font: float, notes: Mapping[tuple[int, int], str]) -> Iterator[str]:
     def on_page(points: Floats) -> Floats:
         """From ems, y upward, to the picture, y downward."""
         turned = points.copy()
@@ -51,8 +56,26 @@ def _parts(found: Picture, font: float) -> Iterator[str]:
         yield element(
             "path", d=path, fill="none", stroke="currentColor", stroke_opacity=0.5, stroke_width=font / 9
         )
+    met: dict[int, int] = {}
+    for route, ends in zip(found.routes, found.ends, strict=True):
+        if ends in notes:
+            place = met[ends[0]] = met.get(ends[0], -1) + 1  # several lines may leave one element
+            yield _note(notes[ends], on_page(route)[0], place, found.direction, font)
     for box, centre in zip(found.boxes, on_page(found.centres), strict=True):
         yield from _box(box, centre, font)
+
+
+def _note(note: str, start: Floats, place: int, direction: str, font: float) -> str:
+    """The text at a line, beside its lower end."""
+    size, look = _SMALL * font, {"paint_order": "stroke", "stroke": "var(--paper, #fff)"}
+    x, y = float(start[0]), float(start[1])
+    if direction == "up":
+        x, y, anchor = x, y - (0.45 + LINE * place) * size, "middle"
+    else:
+        x, y, anchor = x - 0.4 * size, y - (0.35 + LINE * place) * size, "end"
+    faint = 0.6 if note.startswith("(") else 1.0
+    return text(x, y, note.strip("()") if faint < 1 else note, size, text_anchor=anchor, stroke_width=size / 4,
+                fill_opacity=faint, **look)  # fmt: skip
 
 
 def _box(box: Box, centre: Floats, font: float) -> Iterator[str]:

@@ -51,12 +51,14 @@ class Placed:
     """A diagram, or several, with coordinates.
 
     Each route is a line from a lower to an upper element: corners 0–1, 2–3, … lie on one level and are
-    joined by straight pieces; from 1 to 2, 3 to 4, … the line passes between levels.
+    joined by straight pieces; from 1 to 2, 3 to 4, … the line passes between levels. ``ends`` are the elements that
+    each route joins.
     """
 
     elements: tuple[int, ...]
     centres: Floats
     routes: tuple[Floats, ...]
+    ends: tuple[tuple[int, int], ...]
     across: float
     along: float
 
@@ -219,7 +221,9 @@ def place(diagram: Diagram, sizes: Floats, gap: float, level_gap: float) -> Plac
         lanes[list(row)] = first, first + thickness
     centres = np.column_stack((across, lanes.mean(axis=1)))[: len(own)]
     routes = tuple(_route(route, across, lanes, centres, own) for route in diagram.routes)
-    return Placed(diagram.elements, centres, routes, float((across + width / 2).max()), float(lanes.max()))
+    ends = tuple((diagram.elements[route[0]], diagram.elements[route[-1]]) for route in diagram.routes)
+    across_all = float((across + width / 2).max())
+    return Placed(diagram.elements, centres, routes, ends, across_all, float(lanes.max()))
 
 
 def _route(route: tuple[int, ...], across: Floats, lanes: Floats, centres: Floats, own: Floats) -> Floats:
@@ -313,6 +317,7 @@ def pack(parts: Sequence[Placed], limit: float, gap: float) -> Placed:
         elements=tuple(x for part in placed for x in part.elements),
         centres=np.concatenate([part.centres for part in placed]),
         routes=tuple(route for part in placed for route in part.routes),
+        ends=tuple(pair for part in placed for pair in part.ends),
         across=max(sum(part.across + gap for part in shelf) for shelf in shelves) - gap,
         along=along - gap,
     )

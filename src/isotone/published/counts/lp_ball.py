@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
@@ -98,6 +99,11 @@ class LpMechanism(AdditiveMechanism):
         n = len(self.P)
         total = (n + 1) * (n + 2) * squared_norm_of_ball(n, float(self.p))
         return Error(np.full(n, total * (self.radius / float(self.epsilon)) ** 2 / n))
+
+    @cached_property
+    def _unrounded(self) -> NDArray[np.float64]:
+        # no release has this noise, so nobody needs to draw the same numbers again
+        return np.asarray(self.simulate(self.law_draws, np.random.default_rng(0)), dtype=np.float64)
 
     def simulate(self, size: int, rng: np.random.Generator) -> Simulated:
         """Simulate ``size`` float draws of the noise, one per row.

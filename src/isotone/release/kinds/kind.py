@@ -14,6 +14,7 @@ from isotone.errors import SpecError
 from isotone.mechanism import Progress
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.kinds.page import Page
+from isotone.release.kinds.reader import Reader
 from isotone.release.manifest import Manifest, versions
 from isotone.release.sections import Section
 
@@ -124,9 +125,17 @@ class Kind(ABC):
     def check(self, spec: Spec, source: Any) -> list[str]:
         """What the steward should know about the contents of the data. Not private."""
 
-    def consistent(self, release: Release, *, integers: bool) -> Release:
-        """A release of values that could be true. By default all that are released could."""
+    def consistent(self, release: Release, *, integers: bool, weights: str) -> Release:
+        """A release of values that could be true; by default all that are released could."""
         return release
+
+    def reader(self, release: Release) -> Reader:
+        """What answers the questions of readers; by default none."""
+        return Reader(release)
+
+    def draws(self, manifest: Manifest) -> list[Manifest]:
+        """The manifests of the draws that are in a release: itself, unless it was derived from others."""
+        return [manifest]
 
     @abstractmethod
     def rebuild(self, manifest: Manifest) -> Any:

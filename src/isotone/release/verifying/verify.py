@@ -208,16 +208,16 @@ def _ledger(
     """The charge exists, covers the promise, and is the charge of these values."""
     if ledger is None:
         return Check("ledger", True, "no ledger was given", checked=False)
-    manifest = release.manifest
-    found, witness = paid_charge(ledger, manifest["dataset"], manifest["charge"], keys)
-    faults = charge_faults(
-        found, manifest["charge"], manifest["dataset"], release.guarantee, manifest["content_hash"]
-    )
-    if faults:
-        return Check("ledger", False, "; ".join(faults))
-    words = f"charge {manifest['charge']} paid for these values"
-    if not witness:
-        return Check(
-            "ledger", keys is None, f"{words}, by an extract that no known key signed", checked=False
-        )
-    return Check("ledger", True, f"{words}, by {witness}")
+    words, witnesses = list[str](), list[str]()
+    for draw in kind_named(release.kind).draws(release.manifest):
+        found, witness = paid_charge(ledger, draw.dataset, draw.charge, keys)
+        promise = guarantee_from(draw.guarantee)
+        faults = charge_faults(found, draw.charge, draw.dataset, promise, draw.content_hash or "")
+        if faults:
+            return Check("ledger", False, "; ".join(faults))
+        words.append(f"charge {draw.charge} paid for these values")
+        witnesses.append(witness)
+    said = "; ".join(words)
+    if not all(witnesses):
+        return Check("ledger", keys is None, f"{said}, by an extract that no known key signed", checked=False)
+    return Check("ledger", True, f"{said}, by {witnesses[0]}")

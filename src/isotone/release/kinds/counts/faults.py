@@ -1,7 +1,7 @@
 """What is published beside the values, computed again from the mechanism that a manifest describes.
 
-Each function returns what is wrong, a phrase each; nothing if all is as the mechanism says. Errors that were simulated
-are compared within eight of their own standard errors, so that another version of the random numbers would pass (false
+Each function returns what is wrong, a phrase each; nothing if all is as the mechanism says. Intervals come from a public
+stream and are compared exactly. Errors that were simulated are compared within eight of their own standard errors, so that another version of the random numbers would pass (false
 alarm below 1e-7 for each element), and one tenth more or less would not.
 """
 
@@ -15,9 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.counts.mechanisms.additive import AdditiveMechanism
+from isotone.release.kinds.counts.measuring import mechanism_of, origins
+from isotone.release.kinds.counts.query import CountManifest, closed_form, count_columns, law_entry
+from isotone.release.kinds.counts.rederiving import rederived, restored
 from isotone.release.kinds.recomputed import ROUNDING, Columns, Floats
+from isotone.release.manifest import FORMAT
+from isotone.release.result import Release
 
-__all__ = ["count_faults"]
+__all__ = ["count_faults", "derived_faults"]
 
 Known = Callable[[Any, float], Mapping[str, NDArray[Any]]]
 
@@ -43,31 +48,79 @@ def count_faults(
     level = float(manifest["confidence"])
     if not 0 < level < 1:
         return ["the confidence of the intervals is not between 0 and 1"]
-    faults = _value_faults(columns, bool(manifest.get("consistent")), mechanism, repeat)
+    if manifest.get("consistent"):
+        return ["the manifest does not say what was made consistent"]
+    faults = _value_faults(columns)
     error = mechanism.error()
     sd = np.tile(error.sd, repeat)
     if not _near(columns["sd"], sd, np.tile(_spread(error.sd, error.standard_error), repeat)):
         faults.append("the standard deviations are not the mechanism's")
     if "total" in manifest or "total_sd" in manifest:
         faults += _total_faults(manifest, mechanism, repeat)
-    if not _intervals_fit(columns, manifest, known(mechanism, level), repeat):
-        # draws by another version of the random numbers: as near as their number lets one expect
-        slack = SPREADS * math.sqrt(level * (1 - level) / _draws(len(names)))
-        around = max(level - slack, level / 2), min(level + slack, (1 + level) / 2)
-        narrow, wide = (known(mechanism, end) for end in around)
-        if _closed_form(mechanism) or not _intervals_between(columns, manifest, narrow, wide, repeat):
-            faults.append("the intervals are not the mechanism's")
+    if manifest["format"] != FORMAT and not closed_form(mechanism):
+        return faults + _faults_before(columns, mechanism, known, level, repeat)
+    if manifest.get("law") != law_entry(mechanism, level):
+        faults.append("the law of the noise is not described as this version draws it")
+    if not _intervals_fit(columns, known(mechanism, level), repeat):
+        faults.append("the intervals are not the mechanism's")
     return faults
 
 
-def _value_faults(columns: Columns, consistent: bool, mechanism: AdditiveMechanism, repeat: int) -> list[str]:
-    values = columns["value"]
-    if not consistent:
-        return [] if all(isinstance(x, int) for x in values) else ["the values are not whole numbers"]
-    rows = np.array(values, dtype=float).reshape(repeat, -1)
-    pairs = mechanism.P.cover_pairs
-    follows = np.all(rows >= 0) and np.all(rows[:, pairs[:, 0]] <= rows[:, pairs[:, 1]])
-    return [] if follows else ["the values do not follow the order, although the manifest says so"]
+def _faults_before(
+    columns: Columns, mechanism: AdditiveMechanism, known: Known, level: float, repeat: int
+) -> list[str]:
+    """Faults in intervals of the version before, which had draws of numpy: as near as their number lets one expect."""
+    slack = SPREADS * math.sqrt(level * (1 - level) / _draws(len(mechanism.P)))
+    around = max(level - slack, level / 2), min(level + slack, (1 + level) / 2)
+    narrow, wide = (known(mechanism, end) for end in around)
+    fit = _intervals_between(columns, narrow, wide, repeat)
+    return [] if fit else ["the intervals are not the mechanism's"]
+
+
+def derived_faults(release: Release) -> list[str]:
+    """Faults in what was derived: it is computed again from the releases that it was derived from."""
+    manifest = release.manifest
+    assert isinstance(manifest, CountManifest)
+    for origin, values in origins(manifest):
+        again = restored(origin, values)
+        if again.manifest.content_hash != origin.content_hash:
+            return ["a release that this one was derived from was changed"]
+        if not origin.derived:
+            faults = count_faults(again.columns, origin, mechanism_of(origin), count_columns)
+        else:
+            faults = derived_faults(again)
+        if faults:
+            return faults
+    again = rederived(manifest)
+    same = {**again.manifest} | {"content_hash": "", "files": None} == {**manifest} | {
+        "content_hash": "",
+        "files": None,
+    }
+    if not same or set(again.columns) != set(release.columns):
+        return ["the manifest is not that of what was derived"]
+    return (
+        []
+        if _same_columns(again.columns, release.columns)
+        else ["the values are not those that were derived"]
+    )
+
+
+def _same_columns(first: Columns, second: Columns) -> bool:
+    """Whether two releases agree: in whole numbers and names exactly, elsewhere up to the last digit published."""
+    for name, column in first.items():
+        other = second[name]
+        if len(column) != len(other):
+            return False
+        for a, b in zip(column, other, strict=True):
+            near = isinstance(a, float) and isinstance(b, (int, float)) and abs(a - b) <= 2 * ROUNDING
+            if a != b and not near:
+                return False
+    return True
+
+
+def _value_faults(columns: Columns) -> list[str]:
+    whole = all(isinstance(x, int) for x in columns["value"])
+    return [] if whole else ["the values are not whole numbers"]
 
 
 def _spread(sd: Floats, standard_error: Floats) -> Floats:
@@ -98,21 +151,9 @@ def _total_faults(manifest: Mapping[str, Any], mechanism: AdditiveMechanism, rep
     return [] if near else ["the standard deviation of the number of records is not the mechanism's"]
 
 
-def _drawn(columns: Columns, consistent: bool, alone: NDArray[Any], together: NDArray[Any]) -> NDArray[Any]:
-    """The values as first drawn, which the intervals are about."""
-    if not consistent:
-        return np.array(columns["value"], dtype=np.int64)
-    high, high_all = (np.array(columns[name], dtype=np.int64) for name in ("high", "high_all"))
-    # an interval from 0 to 0 hides its centre, which then shows in the wider interval, if at all
-    hidden = np.where(high_all > 0, high_all - together, -np.maximum(alone, together))
-    return np.where(high > 0, high - alone, hidden)
-
-
-def _intervals_fit(
-    columns: Columns, manifest: Mapping[str, Any], known: Mapping[str, NDArray[Any]], repeat: int
-) -> bool:
+def _intervals_fit(columns: Columns, known: Mapping[str, NDArray[Any]], repeat: int) -> bool:
     alone, together = np.tile(known["alone"], repeat), np.tile(known["together"], repeat)
-    drawn = _drawn(columns, bool(manifest.get("consistent")), alone, together)
+    drawn = np.array(columns["value"], dtype=np.int64)
     wanted = {
         "low": drawn - alone,
         "high": drawn + alone,
@@ -124,14 +165,11 @@ def _intervals_fit(
 
 def _intervals_between(
     columns: Columns,
-    manifest: Mapping[str, Any],
     narrow: Mapping[str, NDArray[Any]],
     wide: Mapping[str, NDArray[Any]],
     repeat: int,
 ) -> bool:
     """Whether each half-width is between the narrow and the wide one, and the same below as above its value."""
-    if manifest.get("consistent"):
-        return False
     value = np.array(columns["value"], dtype=np.int64).reshape(repeat, -1)
     for kind, names in (("alone", ("low", "high")), ("together", ("low_all", "high_all"))):
         low, high = (np.array(columns[name]).reshape(repeat, -1) for name in names)
@@ -148,13 +186,5 @@ def _intervals_between(
 
 
 def _draws(size: int) -> int:
-    """How many draws the half-widths of an order of this size come from."""
+    """How many draws the half-widths of an order of this size came from in the version before."""
     return min(50_000, max(2_000, 1_000_000 // size))
-
-
-def _closed_form(mechanism: AdditiveMechanism) -> bool:
-    """Whether no half-width of the mechanism is simulated."""
-    own = type(mechanism)
-    common = AdditiveMechanism
-    together = own.unrounded_simultaneous_half_width is not common.unrounded_simultaneous_half_width
-    return own.unrounded_half_widths is not common.unrounded_half_widths and together

@@ -5,25 +5,25 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
-from isotone.counts import consistent
 from isotone.counts import plan as plan_counts
 from isotone.counts.choosing import choose_mechanism, count_mechanism, count_mechanisms
 from isotone.errors import InputError
 from isotone.mechanism import Progress
 from isotone.privacy.guarantee import Guarantee, Number
 from isotone.reading.answers import Answers
+from isotone.release.kinds.counts.combining import draws_of, total_promise
+from isotone.release.kinds.counts.deriving import made_consistent
 from isotone.release.kinds.counts.query import CountManifest, CountQuery, count_columns
 from isotone.release.kinds.counts.release import count_query
 from isotone.release.kinds.counts.report import CountsPage
 from isotone.release.kinds.counts.section import Order
 from isotone.release.kinds.kind import Kind
 from isotone.release.kinds.page import Page
+from isotone.release.kinds.reader import Reader
 from isotone.release.manifest import Manifest, guarantee_from, order_from
 from isotone.release.planning import SpecPlan
 from isotone.release.recipes import rebuild_count_mechanism
-from isotone.release.result import Release, seal
+from isotone.release.result import Release
 from isotone.release.sections import Section
 
 if TYPE_CHECKING:
@@ -108,13 +108,19 @@ class CountsKind(Kind):
 
         return check_counts(spec, source)
 
-    def consistent(self, release: Release, *, integers: bool) -> Release:
+    def consistent(self, release: Release, *, integers: bool, weights: str) -> Release:
         """Values that are not negative and follow the order, in each group."""
-        P = release.order
-        values = np.array(release.columns["value"], dtype=float).reshape(-1, len(P))
-        fitted = np.concatenate([np.asarray(consistent(P, row, integers=integers)) for row in values])
-        columns = {**release.columns, "value": tuple(fitted.tolist())}
-        return seal(columns, {**release.manifest, "consistent": True})
+        return made_consistent(release, integers, weights)
+
+    def reader(self, release: Release) -> Reader:
+        """Answers from the law of the noise."""
+        from isotone.release.kinds.counts.reader import CountReader
+
+        return CountReader(release)
+
+    def draws(self, manifest: Manifest) -> list[Manifest]:
+        """The draws that a derived release came from."""
+        return draws_of(manifest)
 
     def rebuild(self, manifest: Manifest) -> Any:
         """The mechanism over the order of the manifest."""
@@ -122,6 +128,10 @@ class CountsKind(Kind):
 
     def derived_guarantee(self, release: Release) -> Guarantee:
         """What the noise promises for records of the kind that the rules let through."""
+        if release.manifest.get("derived"):
+            for draw in draws_of(release.manifest):
+                self.derived_guarantee(Release({}, draw))  # each keeps its own promise
+            return total_promise(release.manifest)
         manifest, mechanism = release.manifest, self.rebuild(release.manifest)
         stated = guarantee_from(manifest.guarantee)
         if release.total is not None and not getattr(mechanism, "has_total", False):
@@ -142,6 +152,8 @@ class CountsKind(Kind):
 
     def faults(self, release: Release) -> list[str]:
         """Labels, errors and intervals that are not those of the mechanism."""
-        from isotone.release.kinds.counts.faults import count_faults
+        from isotone.release.kinds.counts.faults import count_faults, derived_faults
 
+        if release.manifest.get("derived"):
+            return derived_faults(release)
         return count_faults(release.columns, release.manifest, self.rebuild(release.manifest), count_columns)

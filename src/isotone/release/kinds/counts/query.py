@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NotRequired
 
@@ -10,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import TypedDict
 
+from isotone.counts.law import FALSE_CONFIDENCE, LAW_STREAM, rank
+from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
@@ -22,7 +25,16 @@ from isotone.release.result import Release, seal
 if TYPE_CHECKING:
     from isotone.reading.sources import Frame
 
-__all__ = ["CountManifest", "CountQuery", "CountStatistic", "count_columns", "total_deviation"]
+__all__ = [
+    "CountManifest",
+    "CountQuery",
+    "CountStatistic",
+    "closed_form",
+    "count_columns",
+    "law_entry",
+    "original_columns",
+    "total_deviation",
+]
 
 _WIDEST = 2.0**40
 """The largest standard deviation: far enough below 2**62 that a count and its noise never leave 64 bits."""
@@ -51,13 +63,22 @@ class GroupEntry(TypedDict):
     values: list[str]
 
 
+class LawEntry(TypedDict):
+    """How the half-widths of intervals were found where they have no closed form."""
+
+    stream: str
+    draws: int
+    rank: int
+    false_confidence: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class CountManifest(Manifest):
     """The manifest of counts. ``total`` is the noisy number of records, one for each group where there are groups."""
 
     name: ClassVar[str] = "counts"
     texts: ClassVar[frozenset[str]] = frozenset({"element", "group"})
-    optional: ClassVar[frozenset[str]] = Manifest.optional | {"total", "total_sd"}
+    optional: ClassVar[frozenset[str]] = Manifest.optional | {"total", "total_sd", "law", "derived"}
 
     meanings: ClassVar[dict[str, str]] = Manifest.meanings | {
         "order": "The elements in the sequence of the release, and the covering pairs [lower, upper].",
@@ -66,14 +87,18 @@ class CountManifest(Manifest):
         "confidence": "The confidence of the intervals.",
         "total": "The noisy number of records, one for each group where there are groups; absent unless asked for.",
         "total_sd": "The standard deviation of total.",
+        "law": "How half-widths were found where they have no closed form: public draws of the noise, and the rank taken.",
+        "derived": "How the values were derived from other releases, and those releases; absent for values as drawn.",
     }
 
     order: OrderEntry
     rules: CountRules
     groups: GroupEntry | None
     confidence: float
-    total: int | list[int] | None = None
+    total: int | float | list[int] | list[float] | None = None
     total_sd: float | None = None
+    law: LawEntry | None = None
+    derived: dict[str, Any] | None = None
 
 
 class CountStatistic(NamedTuple):
@@ -163,9 +188,11 @@ class CountQuery(Query[CountStatistic, CountStatistic]):
             confidence=self.confidence,
             total=(totals if self.groups else totals[0]) if self.total else None,
             total_sd=total_deviation(self.mechanism) if self.total else None,
+            law=law_entry(self.mechanism, self.confidence),
             **stamp.entries(),
         )
-        return seal(_columns(self.P, self.groups, drawn.counts, self.known), manifest)
+        names = None if self.groups is None else self.groups.values
+        return seal(original_columns(self.P, names, drawn.counts, self.known), manifest)
 
     def _rules(self) -> CountRules:
         rules = self.rules
@@ -203,14 +230,35 @@ def total_deviation(mechanism: Any) -> float:
     return round(math.sqrt(mechanism.total_variance()), 4)
 
 
-def _columns(
-    P: Poset, groups: Groups | None, values: NDArray[np.int64], known: dict[str, NDArray[Any]]
+def law_entry(mechanism: AdditiveMechanism, confidence: float) -> LawEntry | None:
+    """How the half-widths were found; None if all are in closed form."""
+    if closed_form(mechanism):
+        return None
+    draws = mechanism.law_draws
+    return {
+        "stream": LAW_STREAM,
+        "draws": draws,
+        "rank": rank(draws, confidence),
+        "false_confidence": FALSE_CONFIDENCE,
+    }
+
+
+def closed_form(mechanism: AdditiveMechanism) -> bool:
+    """Whether no half-width of the mechanism comes from draws."""
+    own, common = type(mechanism), AdditiveMechanism
+    together = own.unrounded_simultaneous_half_width is not common.unrounded_simultaneous_half_width
+    return own.unrounded_half_widths is not common.unrounded_half_widths and together
+
+
+def original_columns(
+    P: Poset, groups: Sequence[str] | None, values: NDArray[np.int64], known: dict[str, NDArray[Any]]
 ) -> dict[str, tuple[Any, ...]]:
+    """The columns of a release as drawn: all follow from the values and the mechanism."""
     repeat, value = len(values), values.reshape(-1)
     alone, together = np.tile(known["alone"], repeat), np.tile(known["together"], repeat)
     columns: dict[str, tuple[Any, ...]] = {}
     if groups is not None:
-        columns["group"] = tuple(group for group in groups.values for _ in P.elements)
+        columns["group"] = tuple(group for group in groups for _ in P.elements)
     columns["element"] = tuple(str(x) for x in P.elements) * repeat
     numbers: dict[str, NDArray[Any]] = {
         "value": value,

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from isotone.counts import LaplaceMechanism
+from isotone.inference.estimate import NOT_KNOWN
 from isotone.order.drawing.hasse_svg import hasse_svg
 from isotone.release.kinds.page import INK, SOFT, Page
-from isotone.release.manifest import order_from
+from isotone.release.manifest import guarantee_from, order_from
 from isotone.release.recipes import rebuild_count_mechanism
 from isotone.svg import charts
 
@@ -32,20 +33,23 @@ class CountsPage(Page):
     def caption(self, level: str) -> str:
         """Values and intervals."""
         return (
-            f"Released values, in brackets the {level} intervals. An answer below implies the ones above it."
+            f"Released values, in brackets the {level} intervals. An answer below implies the ones above it; at the lines "
+            "stands the share of those above, with its own interval, from noise alone."
         )
 
     def accuracy(self, release: Release, level: str) -> list[str]:
         """Intervals, negative values, and Laplace noise to compare with."""
         text = [
             f"Each interval contains the true value with a probability of {level}. The uncertainty shown is that "
-            "of the noise alone, whose law is public; errors in the data itself are not part of it."
+            "of the noise alone, whose law is public; errors in the data itself, and that it may be a sample of a larger "
+            "population, are not part of it."
         ]
         if min(release.columns["value"], default=0) < 0:
             text.append(
                 "Noise can make a released value negative. It is published as it was drawn, because changing it would "
                 "bias sums and averages. The true count is not negative, so intervals start at 0."
             )
+        text += _derivation(release, level)
         other = _comparison(release)
         return text if other is None else [*text, other]
 
@@ -93,9 +97,36 @@ class CountsPage(Page):
             value, low, high = ([float(columns[key][i]) for i in rows] for key in ("value", "low", "high"))
             return charts.bars(names, value, low, high, label)
         triples = zip(columns["value"], columns["low"], columns["high"], strict=True)
-        values = [f"{value:,}\n({low:,}\xa0to\xa0{high:,})" for value, low, high in triples]
+        values = [f"{value:,.8g}\n({low:,}\xa0to\xa0{high:,})" for value, low, high in triples]
         labels = {x: str(x).replace("_", " ") for x in P.elements}
-        return hasse_svg(P, values=values, labels=labels, title="Hasse diagram of the released counts")
+        title = "Hasse diagram of the released counts"
+        return hasse_svg(P, values=values, labels=labels, edges=_edges(release), title=title)
+
+
+def _edges(release: Release) -> dict[tuple[str, str], str]:
+    """The share of each count in the one above it, as it is written at the line; in brackets what is not known."""
+    words = {pair: found.percent() for pair, found in release.shares().items()}
+    return {pair: f"({word})" if word == NOT_KNOWN else word for pair, word in words.items()}
+
+
+def _derivation(release: Release, level: str) -> list[str]:
+    """What was derived, and what that changes for a reader."""
+    derived = release.manifest.get("derived")
+    if not derived:
+        return []
+    if derived["how"] == "given":
+        return [
+            f"The values are adjusted by a number of records that whoever derived them states as public ("
+            f"{derived['records']}); the release as drawn is in the column raw. They are right if that number is, as the "
+            f"rules count records. To a reader who knows it the promise is: {derived['promise']}."
+        ]
+    if derived["how"] == "consistent":
+        return [
+            f"The values are the nearest that could be true: not negative, and following the order. All intervals hold at "
+            f"once with a probability of {level}. The release as drawn is in the column raw."
+        ]
+    costs = "; ".join(f"{name}: {guarantee_from(cost)}" for name, cost in derived["costs"].items())
+    return [f"The values combine {len(derived['of'])} releases. What they cost, for each data set: {costs}."]
 
 
 def _largest(release: Release) -> tuple[list[int], list[str], str]:
@@ -124,6 +155,8 @@ def _comparison(release: Release) -> str | None:
 
     Only what is known without the data: the errors of two mechanisms whose noise does not depend on it.
     """
+    if release.manifest.get("derived"):
+        return None
     P = order_from(release.manifest["order"])
     ours = rebuild_count_mechanism(P, release.manifest["mechanism"])
     promise = ours.guarantee

@@ -1,0 +1,137 @@
+"""Commands for readers of a release: share, change and combine. No private data is needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from isotone.cli.console import AsJson, Quiet, ReleaseFolder, out, printable, show
+
+__all__ = ["change", "combine", "share"]
+
+Confidence = Annotated[
+    float | None, typer.Option(help="The confidence of the interval; that of the release if left out.")
+]
+Group = Annotated[str | None, typer.Option(help="The group, where the release has groups.")]
+Records = Annotated[int | None, typer.Option(min=0, help="The number of records, if it is public.")]
+AfterRules = Annotated[
+    bool, typer.Option("--after-rules", help="State that --records counts records after the rules.")
+]
+
+
+def share(
+    folder: ReleaseFolder,
+    part: Annotated[
+        str | None, typer.Argument(metavar="[PART]", help="The part, or all if left out.")
+    ] = None,
+    of: Annotated[str | None, typer.Option(help="The whole; all records if left out.")] = None,
+    together: Annotated[
+        bool, typer.Option("--together", help="All shares of an element in the one above it, all at once.")
+    ] = False,
+    population: Annotated[
+        bool,
+        typer.Option(
+            "--population", help="Of the population that the records are a sample of, not of the records."
+        ),
+    ] = False,
+    deff: Annotated[
+        float, typer.Option(min=1, help="The design effect of the sample, with --population.")
+    ] = 1.0,
+    records: Records = None,
+    after_rules: AfterRules = False,
+    confidence: Confidence = None,
+    group: Group = None,
+    as_json: AsJson = False,
+) -> None:
+    """The share of one count in another, with an interval that holds.
+
+    Without PART, the shares along all lines of the diagram.
+    """
+    from isotone.release import load_release
+
+    release = load_release(folder)
+    if part is None:
+        found = release.shares(together=together, confidence=confidence, group=group)
+        rows = [{"part": a, "of": b, **each.plain()} for (a, b), each in found.items()]
+        names = [f"{a} of {b}" for a, b in found]
+    else:
+        one = release.share(
+            part,
+            of,
+            confidence=confidence,
+            group=group,
+            records=records,
+            after_rules=after_rules,
+            population=population,
+            deff=deff,
+        )
+        rows = [{"part": part, "of": of, **one.plain()}]
+        names = [f"{part} of {of or 'all records'}"]
+    _show(names, rows, as_json=as_json, single=part is not None)
+
+
+def change(
+    before: Annotated[Path, typer.Argument(metavar="DIR1", help="The folder of the earlier release.")],
+    after: Annotated[Path, typer.Argument(metavar="DIR2", help="The folder of the later release.")],
+    element: Annotated[str | None, typer.Option(help="One element; all if left out.")] = None,
+    confidence: Confidence = None,
+    group: Group = None,
+    as_json: AsJson = False,
+) -> None:
+    """What changed from one release to another, each change with an interval that holds."""
+    from isotone.release import load_release
+
+    first, second = load_release(before), load_release(after)
+    found = first.change(second, element, confidence=confidence, group=group)
+    each = {element: found} if element is not None else found
+    rows = [{"element": name, **one.plain()} for name, one in each.items()]
+    _show(list(map(str, each)), rows, as_json=as_json, single=element is not None)
+
+
+def combine(
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="DIR…", help="The folders of two or more releases.")
+    ],
+    into: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Write the combination as a release to this folder."),
+    ] = None,
+    follows_order: Annotated[
+        bool, typer.Option("--follows-order", help="State that every record follows the order.")
+    ] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """One best estimate from several releases of the same or overlapping counts."""
+    from isotone.cli.releases import release_table
+    from isotone.release import combine as combined
+    from isotone.release import load_release
+
+    made = combined([load_release(folder) for folder in folders], follows_order=follows_order)
+    if into is not None:
+        made.save(into)
+    value = {
+        "columns": {name: list(column) for name, column in made.columns.items()},
+        "costs": made.manifest["derived"]["costs"],
+        "folder": None if into is None else str(into),
+    }
+    show(value, as_json=as_json, quiet=quiet, plain=release_table(made))
+    if into is not None and not as_json and not quiet:
+        out.print(f"The combination is in {into}", markup=False)
+
+
+def _show(names: list[str], rows: list[dict[str, Any]], *, as_json: bool, single: bool) -> None:
+    table = Table()
+    for name in ("", "value", "from", "to", "note"):
+        table.add_column(name, justify="left" if name in ("", "note") else "right")
+    for name, row in zip(names, rows, strict=True):
+        numbers = [row["value"], row["low"], row["high"]]
+        shown = ["" if number is None else f"{number:,.6g}" for number in numbers]
+        about = "of the population" if row["about"] == "population" else ""
+        note = ", ".join(filter(None, (row["note"], about)))
+        table.add_row(Text(printable(name)), *shown, Text(note))
+    show(rows[0] if single else rows, as_json=as_json, quiet=False, plain=table)

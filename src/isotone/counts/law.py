@@ -1,0 +1,107 @@
+"""The law of released noise, as independent draws of it and ranks that err on the safe side.
+
+The law is public, so anyone may draw from it. A quantile is taken at a rank that is below the true quantile with
+probability at most ``FALSE_CONFIDENCE`` over the draws (docs/theory/inference.md, section 1). The draws come from a
+public stream of constant label: numbers repeat on every machine and in every version.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from isotone.errors import InputError
+from isotone.privacy.checks import confidence_level
+
+__all__ = ["FALSE_CONFIDENCE", "LAW_STREAM", "Law", "rank", "scales"]
+
+Floats = NDArray[np.float64]
+
+LAW_STREAM = "isotone law 1"
+"""The label of the public stream, with its version."""
+
+FALSE_CONFIDENCE = 1e-6
+"""How likely it is at most, over the draws, that a stated half-width is below the true quantile."""
+
+
+@lru_cache(maxsize=256)
+def rank(draws: int, level: float) -> int:
+    """The least k such that the k-th smallest of the draws is below the true quantile with probability at most 1e-6.
+
+    If it is, at least k draws fall below the quantile, and each does so with probability at most ``level``.
+
+    >>> rank(100_000, 0.95)
+    95326
+    """
+    from scipy.special import betainc
+
+    low, high = math.ceil(draws * level), draws
+    if level**draws > FALSE_CONFIDENCE:
+        raise InputError(f"A confidence of {level:g} cannot be known from {draws:,} draws of the noise.")
+    while low < high:
+        middle = (low + high) // 2
+        if betainc(middle, draws - middle + 1, level) <= FALSE_CONFIDENCE:  # that many or more fall below
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """Independent draws of the noise on some released numbers, one number a column."""
+
+    draws: NDArray[np.number] = field(repr=False)
+    other: NDArray[np.number] = field(repr=False)
+    """Fewer draws from another stream, for everything that decides which statement is made."""
+
+    @property
+    def size(self) -> int:
+        """The number of draws."""
+        return len(self.draws)
+
+    def upper(self, noise: NDArray[np.number], confidence: float) -> Floats:
+        """A bound that each column of ``noise``, one row a draw, stays below with the given probability."""
+        place = rank(len(noise), confidence_level(confidence)) - 1
+        return np.partition(noise, place, axis=0)[place].astype(np.float64)
+
+    def half_widths(self, confidence: float) -> Floats:
+        """How far each number alone stays from the truth."""
+        return self.upper(np.abs(self.draws), confidence)
+
+    def simultaneous_half_width(self, confidence: float) -> float:
+        """How far all numbers stay from the truth at once."""
+        return float(self.upper(np.max(np.abs(self.draws), axis=1), confidence))
+
+    def half_width(self, contrast: ArrayLike, confidence: float) -> float:
+        """How far a linear combination of the numbers stays from the truth."""
+        return float(self.upper(np.abs(self.along(contrast)), confidence))
+
+    def along(self, contrast: ArrayLike) -> Floats:
+        """The draws of a linear combination."""
+        return _along(self.draws, np.asarray(contrast, dtype=float))
+
+    def linear(self, weights: ArrayLike) -> Law:
+        """The law of linear combinations, one for each column of ``weights``."""
+        matrix = np.asarray(weights, dtype=float)
+        return Law(self.draws @ matrix, self.other @ matrix)
+
+    def plus(self, law: Law) -> Law:
+        """The law of sums of these numbers and of others whose draws are independent of them."""
+        rows, few = min(self.size, law.size), min(len(self.other), len(law.other))
+        return Law(self.draws[:rows] + law.draws[:rows], self.other[:few] + law.other[:few])
+
+
+def scales(draws: NDArray[np.number]) -> Floats:
+    """The standard deviation of each column, and no less than a half of a whole number's step."""
+    return np.maximum(np.sqrt(np.mean(draws.astype(float) ** 2, axis=0)), 0.5)
+
+
+def _along(draws: NDArray[np.number], contrast: Floats) -> Floats:
+    """A product that looks only at the columns that matter."""
+    columns = np.flatnonzero(contrast)
+    return draws[:, columns].astype(np.float64) @ contrast[columns]

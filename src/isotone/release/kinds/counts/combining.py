@@ -1,0 +1,145 @@
+"""Several releases of the same or overlapping counts as one, and what must agree for that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+from isotone.errors import InputError
+from isotone.order import Poset
+from isotone.privacy.checks import shown, truth
+from isotone.privacy.guarantee import Guarantee
+from isotone.release.kinds.counts.deriving import derived_release, packed, without
+from isotone.release.kinds.counts.measuring import groups_of, origins, union_order
+from isotone.release.manifest import Manifest, guarantee_from, guarantee_to, order_to
+from isotone.release.result import Release
+
+__all__ = [
+    "combine_counts",
+    "draws_of",
+    "require_different_draws",
+    "require_same_definition",
+    "total_promise",
+]
+
+
+def combine_counts(releases: Sequence[Release], follows_order: bool) -> Release:
+    """One release from several of the same counts: see :func:`isotone.combine`."""
+    stated, first = truth(follows_order, "follows_order"), releases[0].manifest
+    for other in releases[1:]:
+        _require_same_counts(first, other.manifest)
+    require_different_draws(releases)
+    P = _common_order([release.order for release in releases], first, stated)
+    promises = _promises([release.manifest for release in releases])
+    whole, *_ = promises.values()
+    if len(promises) > 1:
+        whole = reduce(_side_by_side, promises.values())
+    plain = {
+        **first.plain(),
+        "order": order_to(P),
+        "mechanism": {"name": "Combination"},
+        "guarantee": guarantee_to(whole),
+        "dataset": " + ".join(promises),
+        "charge": 0,
+        "request": "",
+        "time": max(release.manifest.time for release in releases),
+    }
+    derived = {
+        "how": "combined",
+        "costs": {name: guarantee_to(promise) for name, promise in promises.items()},
+        "follows_order": stated,
+        "of": [packed(release) for release in releases],
+    }
+    return derived_release(
+        Release({}, Manifest.from_plain(without(plain, "total", "total_sd", "law", "consistent", "derived"))),
+        derived,
+    )
+
+
+def draws_of(manifest: Manifest) -> list[Manifest]:
+    """The manifests of the draws that are in a release, itself if nothing was derived."""
+    if not manifest.get("derived"):
+        return [manifest]
+    return [draw for origin, _ in origins(manifest) for draw in draws_of(origin)]
+
+
+def require_different_draws(releases: Sequence[Release]) -> None:
+    """Refuse to count one draw twice, whatever it was derived by."""
+    seen: set[Any] = set()
+    for release in releases:
+        for draw in draws_of(release.manifest):
+            # a draw under another title is the same draw: its charge says so
+            names = {draw.content_hash, (draw.dataset, draw.charge, draw.time)}
+            if names & seen:
+                raise InputError(
+                    f"Charge {draw.charge} of {draw.dataset!r} is in two of the releases. The same draw twice is no "
+                    "further evidence: leave one out."
+                )
+            seen |= names
+
+
+_DEFINITION = ("unit", "contributions", "on_violation", "on_conflict", "max_size", "yes", "missing")
+
+
+def require_same_definition(first: Manifest, second: Manifest) -> None:
+    """Refuse to compare counts of different things."""
+    for key in _DEFINITION:
+        one, other = first["rules"].get(key), second["rules"].get(key)
+        if one != other:
+            raise InputError(
+                f"The releases count different things: their rules differ in {key!r} ({shown(one)} and {shown(other)})."
+            )
+    if guarantee_from(first.guarantee).unit != guarantee_from(second.guarantee).unit:
+        raise InputError("The releases protect different units, so they count different things.")
+    if groups_of(first) != groups_of(second):
+        raise InputError("The releases have different groups.")
+
+
+def _require_same_counts(first: Manifest, second: Manifest) -> None:
+    require_same_definition(first, second)
+    if first.guarantee["neighbours"] != second.guarantee["neighbours"]:
+        raise InputError("The releases promise different neighbours: their costs cannot be added.")
+
+
+def _common_order(orders: Sequence[Poset], manifest: Manifest, follows_order: bool) -> Poset:
+    """The order of all elements; an element that both count must mean the same in each."""
+    P, closes = union_order(orders), manifest["rules"]["on_violation"]
+    for one in orders:
+        for x in one.elements:
+            same = one.down_set(x) == P.down_set(x) & frozenset(one.elements)
+            if not same:
+                raise InputError(
+                    f"The orders of the releases differ about {x!r}: these are different counts."
+                )
+            if not follows_order and one.down_set(x) != P.down_set(x):
+                raise InputError(
+                    f"{x!r} is implied by more elements in one release than in another, and the rule {closes!r} for "
+                    "records that break the order then counts other records. If all records follow the order, say so "
+                    "with follows_order=True."
+                )
+    return P
+
+
+def _promises(manifests: Sequence[Manifest]) -> dict[str, Guarantee]:
+    """What all draws promise together, for each data set by its name."""
+    found: dict[str, Guarantee] = {}
+    for manifest in manifests:
+        for draw in draws_of(manifest):
+            promise = guarantee_from(draw.guarantee)
+            found[draw.dataset] = found[draw.dataset] + promise if draw.dataset in found else promise
+    return found
+
+
+def _side_by_side(first: Guarantee, second: Guarantee) -> Guarantee:
+    """The promise to a unit of one of two data sets; the sum where that cannot be told."""
+    same_kind = (first.kind == "zcdp") == (second.kind == "zcdp")
+    if first.neighbours == "add-remove" and same_kind:
+        return first.parallel(second)
+    return first + second
+
+
+def total_promise(manifest: Manifest) -> Guarantee:
+    """The promise that follows from the draws of a derived release."""
+    promises = list(_promises([manifest]).values())
+    return reduce(_side_by_side, promises) if len(promises) > 1 else promises[0]

@@ -1,0 +1,210 @@
+"""Releases derived from a release: given a public number of records, or made consistent.
+
+A derived release carries what it was derived from, so anyone can compute it again from its folder, and can tell
+which draws are in it. Nothing is read but published values: the promise stays that of the draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone.counts import consistent
+from isotone.errors import InputError
+from isotone.inference.measured import Measured
+from isotone.order import project_covariance
+from isotone.privacy.checks import shown, truth, whole_number
+from isotone.privacy.guarantee import Guarantee
+from isotone.release.kinds.counts.measuring import groups_of, measured, origins
+from isotone.release.manifest import Manifest
+from isotone.release.result import Release, seal
+
+__all__ = [
+    "derived_release",
+    "given",
+    "made_consistent",
+    "packed",
+    "promise_given_records",
+    "public_records",
+    "require_all_counted",
+    "without",
+]
+
+Floats = NDArray[np.float64]
+
+
+def given(release: Release, records: Any, after_rules: bool) -> Release:
+    """The release adjusted by a public number of records: see :meth:`Release.given`."""
+    manifest = release.manifest
+    if manifest.get("derived"):
+        raise InputError("State the number of records for the release itself: call given() first.")
+    if manifest.get("total") is None:
+        raise InputError("This release has no number of records to compare with: release with total=True.")
+    stated = truth(after_rules, "after_rules")
+    if not stated:
+        require_all_counted(manifest)
+    numbers = public_records(records, groups_of(manifest))
+    derived = {
+        "how": "given",
+        "records": numbers if manifest.get("groups") else numbers[0],
+        "after_rules": stated,
+        "promise": promise_given_records(release.guarantee),
+        "of": [packed(release)],
+    }
+    return derived_release(release, derived)
+
+
+def require_all_counted(manifest: Manifest) -> None:
+    """Refuse a public number of records where the rules may leave units out, unless the caller counts by the rules."""
+    rules = manifest["rules"]
+    reasons = {
+        "records that break the order are dropped": rules["on_violation"] == "drop",
+        "records with several options are dropped": rules.get("on_conflict") == "drop",
+        "rows without a unit are left out": rules["unit"] is not None,
+        "rows of groups that are not listed are left out": bool(manifest.get("groups")),
+        "a unit may give several records": rules["contributions"] > 1,
+    }
+    for reason, applies in reasons.items():
+        if applies:
+            raise InputError(
+                f"A public number of records must count them as the rules do, and here {reason}. If your number is that "
+                "of records after the rules, say so with after_rules=True."
+            )
+
+
+def public_records(records: Any, groups: Sequence[str] | None) -> list[int]:
+    """The number of records of each group, as the caller states it."""
+    if groups is None:
+        return [whole_number(records, "records", least=0)]
+    if not isinstance(records, Mapping) or set(map(str, records)) != set(groups):
+        raise InputError(
+            f"records must give one number for each group, {', '.join(groups)}: a mapping by name."
+        )
+    by_name = {str(name): number for name, number in records.items()}
+    return [whole_number(by_name[name], f"records of {shown(name)}", least=0) for name in groups]
+
+
+def promise_given_records(promise: Guarantee) -> str:
+    """What a promise becomes for a reader who knows the number of records."""
+    if promise.neighbours == "replace":
+        return f"given N public: {promise}; the mechanism for differences of records needs less noise"
+    return f"given N public: {promise.replacing()}"
+
+
+def made_consistent(release: Release, integers: bool, weights: str) -> Release:
+    """Values that are not negative and follow the order: see :meth:`Release.consistent`."""
+    if release.manifest.get("consistent"):
+        return release
+    derived = {
+        "how": "consistent",
+        "integers": truth(integers, "integers"),
+        "weights": weights,
+        "of": [packed(release)],
+    }
+    return derived_release(release, derived)
+
+
+def derived_release(release: Release, derived: Mapping[str, Any]) -> Release:
+    """The release that follows from ``derived``, which names its origins."""
+    entries = {**without(release.manifest.plain(), "content_hash", "files", "law"), "derived": dict(derived)}
+    if derived["how"] == "consistent":
+        entries["consistent"] = True
+    manifest = Manifest.from_plain(entries)
+    found = measured(manifest, ())
+    if found[0].has_total and derived["how"] == "combined":
+        totals = [round(float(one.values[-1]), 4) for one in found]
+        entries["total"] = totals if manifest.get("groups") else totals[0]
+        entries["total_sd"] = round(float(np.sqrt(found[0].variance[-1])), 4)
+    if derived["how"] == "given":
+        entries = without(entries, "total", "total_sd")
+    return seal(_columns(manifest, found, derived), entries)
+
+
+def _columns(
+    manifest: Manifest, found: Sequence[Measured], derived: Mapping[str, Any]
+) -> dict[str, tuple[Any, ...]]:
+    P, groups, level = found[0].P, groups_of(manifest), float(manifest["confidence"])
+    rows = [
+        _consistent_row(one, manifest, derived, level) if derived["how"] == "consistent" else _row(one, level)
+        for one in found
+    ]
+    columns: dict[str, tuple[Any, ...]] = {}
+    if groups is not None:
+        columns["group"] = tuple(group for group in groups for _ in P.elements)
+    columns["element"] = tuple(str(x) for x in P.elements) * len(found)
+    names = ("value", "sd", "low", "high", "low_all", "high_all", "raw")
+    for name in names if derived["how"] != "combined" else names[:-1]:
+        columns[name] = tuple(number for row in rows for number in row[name])
+    if derived["how"] == "given":
+        columns["raw"] = tuple(origins(manifest)[0][1])
+    return columns
+
+
+def _row(found: Measured, level: float) -> dict[str, list[Any]]:
+    n = len(found.P)
+    value, most = found.values[:n], np.inf if found.records is None else found.records
+    alone = found.law.half_widths(level)[:n]
+    together = float(found.law.upper(np.max(np.abs(found.law.draws[:, :n]), axis=1), level))
+    low, high = _whole_ends(value, alone, most)
+    low_all, high_all = _whole_ends(value, np.full(n, together), most)
+    return {
+        "value": np.round(value, 4).tolist(),
+        "sd": np.round(np.sqrt(found.variance[:n]), 4).tolist(),
+        "low": low,
+        "high": high,
+        "low_all": low_all,
+        "high_all": high_all,
+        "raw": [],
+    }
+
+
+def _whole_ends(value: Floats, half: Floats, most: float) -> tuple[list[int], list[int]]:
+    """The whole numbers within the interval, as a count is one; where there is none, the nearest."""
+    low, high = np.ceil(value - half - 1e-9), np.floor(value + half + 1e-9)
+    near = np.rint(value)
+    low, high = np.where(low > high, near, low), np.where(low > high, near, high)
+    ends = np.clip([low, high], 0, most)
+    return ends[0].astype(np.int64).tolist(), ends[1].astype(np.int64).tolist()
+
+
+def _consistent_row(
+    found: Measured, manifest: Manifest, derived: Mapping[str, Any], level: float
+) -> dict[str, list[Any]]:
+    n = len(found.P)
+    raw, region = found.values[:n], found.region(level)
+    value = _projected(found, derived["weights"])
+    low, high = (ends[:n] for ends in region.counts)
+    low, high = np.ceil(low - 1e-9).astype(np.int64), np.floor(high + 1e-9).astype(np.int64)
+    del manifest
+    return {
+        "value": (np.rint(value).astype(np.int64) if derived["integers"] else np.round(value, 4)).tolist(),
+        "sd": np.round(np.sqrt(found.variance[:n]), 4).tolist(),
+        "low": low.tolist(),
+        "high": high.tolist(),
+        "low_all": low.tolist(),
+        "high_all": high.tolist(),
+        "raw": (raw.astype(np.int64) if found.whole else np.round(raw, 4)).tolist(),
+    }
+
+
+def _projected(found: Measured, weights: str) -> Floats:
+    """The nearest counts that are possible, by the variances of the noise or by its covariance."""
+    n, upper = len(found.P), found.records
+    raw, variance = found.values[:n], found.variance[:n]
+    if weights == "covariance":
+        return project_covariance(found.P, raw, found.covariance()[:n, :n], lower=0.0, upper=upper)
+    inverse = 1 / variance if np.all(variance > 0) else None
+    return np.asarray(consistent(found.P, raw, inverse, upper), dtype=np.float64)
+
+
+def packed(release: Release) -> dict[str, Any]:
+    """A release as its manifest and its values, from which all columns follow."""
+    return {"manifest": without(release.manifest.plain(), "files"), "values": list(release.columns["value"])}
+
+
+def without(plain: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """The entries but for some."""
+    return {key: value for key, value in plain.items() if key not in names}

@@ -1,0 +1,165 @@
+"""Questions to published counts, answered from the folder alone."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from isotone.errors import InputError
+from isotone.inference.estimate import Estimate
+from isotone.inference.linear import summed
+from isotone.inference.measured import Measured, clipped
+from isotone.inference.population import population_proportion, population_share
+from isotone.privacy.checks import confidence_level, did_you_mean, shown, truth, whole_number
+from isotone.release.kinds.counts.combining import (
+    combine_counts,
+    require_different_draws,
+    require_same_definition,
+)
+from isotone.release.kinds.counts.deriving import given, public_records, require_all_counted
+from isotone.release.kinds.counts.measuring import group_sum, groups_of, measured
+from isotone.release.kinds.reader import Reader
+from isotone.release.result import Release
+
+__all__ = ["CountReader"]
+
+
+class CountReader(Reader):
+    """Answers from the law of the noise."""
+
+    def _of(self, group: Any, stream: str = "", release: Release | None = None) -> Measured:
+        """The counts of a group."""
+        source = self.release if release is None else release
+        found, names = measured(source.manifest, source.columns["value"], stream), groups_of(source.manifest)
+        if names is None:
+            if group is not None:
+                raise InputError("This release has no groups.")
+            return found[0]
+        if group is None:
+            raise InputError(f"Which group? There are: {', '.join(names)}. Say group=, or sum() over all.")
+        if str(group) not in names:
+            raise InputError(f"There is no group {shown(group)}{did_you_mean(str(group), names) or '.'}")
+        return found[names.index(str(group))]
+
+    def _level(self, confidence: float | None) -> float:
+        return confidence_level(self.release.manifest["confidence"] if confidence is None else confidence)
+
+    def contrast(self, coefficients: Mapping[Any, float], confidence: float | None, group: Any) -> Estimate:
+        """A linear combination of counts of one group."""
+        return self._of(group).contrast(coefficients, self._level(confidence))
+
+    def share(
+        self, part: Any, of: Any, confidence: float | None, group: Any, records: Any, after_rules: bool
+    ) -> Estimate:
+        """The share of one count in another, or in all records."""
+        found = self._with_records(self._of(group), of, group, records, after_rules)
+        return found.share(part, of, self._level(confidence))
+
+    def _with_records(
+        self, found: Measured, of: Any, group: Any, records: Any, after_rules: bool
+    ) -> Measured:
+        if records is None:
+            return found
+        if of is not None:
+            raise InputError("records= is the number of all records, for shares of all: leave of= out.")
+        manifest = self.release.manifest
+        if not truth(after_rules, "after_rules"):
+            require_all_counted(manifest)
+        names = groups_of(manifest)
+        if names is not None and isinstance(records, Mapping):
+            number = public_records(records, names)[names.index(str(group))]
+        else:
+            number = whole_number(records, "records", least=0)
+        return replace(found, records=number)
+
+    def population_share(
+        self,
+        part: Any,
+        of: Any,
+        confidence: float | None,
+        group: Any,
+        records: Any,
+        after_rules: bool,
+        deff: Any,
+    ) -> Estimate:
+        """The share in the population, noise and sampling together."""
+        found = self._with_records(self._of(group), of, group, records, after_rules)
+        level = self._level(confidence)
+        if of is None and found.records is not None:
+            return population_proportion(found, part, level, deff)
+        return population_share(found, part, of, level, deff)
+
+    def shares(
+        self, pairs: Sequence[tuple[Any, Any]] | None, together: bool, confidence: float | None, group: Any
+    ) -> dict[tuple[str, str], Estimate]:
+        """Shares along the covers, or of the pairs given."""
+        found, level = self._of(group), self._level(confidence)
+        asked = found.P.covers if pairs is None else _pairs(pairs)
+        if truth(together, "together"):
+            return found.shares(asked, level)
+        return {(str(part), str(of)): found.share(part, of, level) for part, of in asked}
+
+    def change(self, other: Release, what: Any, confidence: float | None, group: Any) -> Any:
+        """Counts of the other release minus those of this one."""
+        if not isinstance(other, Release) or "order" not in other.manifest:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InputError("A change is from one release of counts to another.")
+        require_same_definition(self.release.manifest, other.manifest)
+        require_different_draws([self.release, other])
+        before, after, level = self._of(group, "0"), self._of(group, "1", other), self._level(confidence)
+        if what is not None:
+            return _change(before, after, what, level)
+        later = {str(x) for x in after.P.elements}
+        names = [str(x) for x in before.P.elements if str(x) in later]
+        if not names:
+            raise InputError("The two releases have no element in common.")
+        return {name: _change(before, after, name, level) for name in names}
+
+    def rank(self, what: Any, confidence: float | None, group: Any) -> Any:
+        """The place of one count among all, or of each."""
+        found, level = self._of(group), self._level(confidence)
+        if what is not None:
+            return found.rank(what, level)
+        return {str(x): found.rank(x, level) for x in found.P.elements}
+
+    def sum(self, what: Any, confidence: float | None) -> Estimate:
+        """One element summed over all groups, or several elements of a release without groups."""
+        level, names = self._level(confidence), groups_of(self.release.manifest)
+        elements = _names(what)
+        if names is None:
+            return self._of(None).contrast(dict.fromkeys(elements, 1), level)
+        found = group_sum(self.release.manifest, self.release.columns["value"])
+        weights = found[0].weights(dict.fromkeys(elements, 1))
+        value, half = summed(found, weights, level)
+        return clipped(value, half, level, True)
+
+    def given(self, records: Any, after_rules: bool) -> Release:
+        """Adjusted by a public number of records."""
+        return given(self.release, records, after_rules)
+
+    def combine(self, others: Sequence[Release], follows_order: bool) -> Release:
+        """One best estimate from all."""
+        return combine_counts([self.release, *others], follows_order)
+
+
+def _change(before: Measured, after: Measured, what: Any, level: float) -> Estimate:
+    x, z = before.place(what), after.place(what)
+    rows = min(before.law.size, after.law.size)
+    noise = after.law.draws[:rows, z].astype(float) - before.law.draws[:rows, x]
+    half = float(before.law.upper(np.abs(noise), level))
+    return clipped(float(after.values[z] - before.values[x]), half, level, False)
+
+
+def _names(what: Any) -> list[Hashable]:
+    if what is None:
+        raise InputError("A sum of what? Name an element, or a list of elements.")
+    return [what] if isinstance(what, (str, bytes)) or not isinstance(what, Sequence) else list(what)
+
+
+def _pairs(pairs: Any) -> list[tuple[Any, Any]]:
+    try:
+        return [(part, of) for part, of in pairs]
+    except (TypeError, ValueError):
+        raise InputError("pairs must be a list of pairs of elements: (part, whole).") from None

@@ -1,0 +1,116 @@
+"""What a reader may ask of a release: shares, changes, sums and comparisons, each with an interval that holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from isotone.errors import InputError
+
+if TYPE_CHECKING:
+    from isotone.inference.estimate import Estimate
+    from isotone.release.kinds.reader import Reader
+    from isotone.release.result import Release
+
+__all__ = ["Questions", "combine"]
+
+
+class Questions:
+    """The questions of a reader.
+
+    Every answer comes from published numbers and from the law of the noise, which is public. ``confidence`` is that of
+    the release unless it is given; ``group`` names the group where there are groups.
+    """
+
+    def _reader(self) -> Reader:
+        from isotone.release.kinds import kind_named
+
+        release = cast("Release", self)
+        return kind_named(release.kind).reader(release)
+
+    def contrast(
+        self, coefficients: Mapping[Any, float], *, confidence: float | None = None, group: Any = None
+    ) -> Estimate:
+        """A linear combination of counts: ``{"hyp": 1, "meds": -1}`` is how many have the first but not the second."""
+        return self._reader().contrast(coefficients, confidence, group)
+
+    def share(
+        self,
+        part: Any,
+        of: Any = None,
+        *,
+        confidence: float | None = None,
+        group: Any = None,
+        records: Any = None,
+        after_rules: bool = False,
+        population: bool = False,
+        deff: Any = 1,
+    ) -> Estimate:
+        """The share of ``part`` in ``of``, or in all records where ``of`` is left out.
+
+        The share of all uses the noisy number of records, or the public one that ``records`` states (see
+        :meth:`given` for ``after_rules``). The interval is about the records that were counted. With ``population`` it
+        is about the population that they are a sample of, where noise and sampling are both uncertain; ``deff`` is
+        the design effect of the sample.
+        """
+        reader = self._reader()
+        if population:
+            return reader.population_share(part, of, confidence, group, records, after_rules, deff)
+        return reader.share(part, of, confidence, group, records, after_rules)
+
+    def shares(
+        self,
+        pairs: Sequence[tuple[Any, Any]] | None = None,
+        *,
+        together: bool = False,
+        confidence: float | None = None,
+        group: Any = None,
+    ) -> dict[tuple[str, str], Estimate]:
+        """Shares of pairs (part, whole), by default of all covers; with ``together`` all intervals hold at once."""
+        return self._reader().shares(pairs, together, confidence, group)
+
+    def change(
+        self, other: Release, what: Any = None, *, confidence: float | None = None, group: Any = None
+    ) -> Any:
+        """The change from this release to ``other``, of one element or of each."""
+        return self._reader().change(other, what, confidence, group)
+
+    def rank(self, what: Any = None, *, confidence: float | None = None, group: Any = None) -> Any:
+        """The place of a count among all, 1 for the largest, of one element or of each."""
+        return self._reader().rank(what, confidence, group)
+
+    def sum(self, what: Any = None, *, confidence: float | None = None) -> Estimate:
+        """A sum of published values: of elements, of one element over all groups, or of categories of a table."""
+        return self._reader().sum(what, confidence)
+
+    def at(self, x: Any, *, confidence: float | None = None) -> Estimate:
+        """The value of a curve at ``x``, with its interval."""
+        return self._reader().at(x, confidence)
+
+    def difference(self, first: Any, second: Any, *, confidence: float | None = None) -> Estimate:
+        """The value at ``second`` minus that at ``first``."""
+        return self._reader().difference(first, second, confidence)
+
+    def given(self, *, records: Any, after_rules: bool = False) -> Release:
+        """The release adjusted by a public number of records, which takes much of the noise off.
+
+        ``records`` is stated by you, and never read from data: the number of records as the rules of the release count
+        them, a mapping by group where there are groups. Where the rules can leave a unit out, ``after_rules=True``
+        states that your number excludes it too. A wrong number biases every count. For whoever knows the number, a
+        promise about adding or removing is one about replacing at twice ε; the manifest says so.
+        """
+        return self._reader().given(records, after_rules)
+
+
+def combine(releases: Iterable[Release], *, follows_order: bool = False) -> Release:
+    """Several releases of the same or overlapping counts as one, with the law of its noise.
+
+    Refused: one draw twice, another unit, neighbours, rules or definition of yes. Where an element is implied by others
+    that one of the releases did not ask about, ``follows_order=True`` states that every record follows the order.
+    """
+    found = list(releases)
+    if len(found) < 2 or not all(isinstance(release, Questions) for release in found):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InputError("combine() takes two or more releases.")
+    if len({release.kind for release in found}) > 1:
+        raise InputError("Releases of different kinds cannot be combined.")
+    return found[0]._reader().combine(found[1:], follows_order)  # pyright: ignore[reportPrivateUsage]
