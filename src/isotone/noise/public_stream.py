@@ -23,6 +23,7 @@ Size = int | tuple[int, ...] | None
 _GAMMA = 0x9E3779B97F4A7C15
 _MIX = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 _ALL = 1 << 64
+_FACTORS = 16
 _CHUNK = 1 << 16
 """Words mixed at a time, so that they stay in the processor's cache."""
 
@@ -82,10 +83,19 @@ class PublicStream:
         """Uniform numbers in [low, high)."""
         return low + (high - low) * self.random(size)
 
-    def standard_gamma(self, shape: int, size: Size = None) -> Any:
-        """Gamma numbers of a whole shape, sums of as many exponential ones."""
-        sums = self.standard_exponential((_count(size), int(shape))).sum(axis=1)
-        return float(sums[0]) if size is None else sums.reshape(size)
+    def standard_gamma(self, shape: Any, size: Size = None) -> Any:
+        """Gamma numbers of whole shapes, sums of as many exponential ones; an array of shapes gives one for each."""
+        shapes = np.asarray(shape) if size is None else np.broadcast_to(np.asarray(shape), size)
+        flat = shapes.ravel()
+        found, product = np.zeros(flat.size), np.ones(flat.size)
+        for step in range(1, int(flat.max(initial=0)) + 1):
+            more = np.flatnonzero(flat >= step)
+            product[more] *= 1 - self.random(more.size)
+            if step % _FACTORS == 0:  # before the product leaves the range of floats
+                found -= np.log(product)
+                product[:] = 1.0
+        found -= np.log(product)
+        return found.reshape(shapes.shape) if shapes.ndim else float(found[0])
 
     def integers(self, low: int, high: int | None = None, size: Size = None, dtype: Any = np.int64) -> Any:
         """Whole numbers from ``low`` to below ``high``, or from 0 to below ``low``."""
