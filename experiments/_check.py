@@ -83,6 +83,7 @@ RULES: dict[str, dict[str, Rule]] = {
 
 UNCOMPARED = {
     "consistency": "a quick run is too small to be compared",
+    "inference-coverage": "noise is from cryptographic bits, so no two runs are alike",
     "curves-posets": "a quick run is too small to be compared",
     "curves-quality": "a quick run is too small to be compared",
     "curves-shapes": "a quick run is too small to be compared",

@@ -35,7 +35,7 @@ def rank(draws: int, level: float) -> int:
     If it is, at least k draws fall below the quantile, and each does so with probability at most ``level``.
 
     >>> rank(100_000, 0.95)
-    95326
+    95325
     """
     from scipy.special import betainc
 

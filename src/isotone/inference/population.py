@@ -29,6 +29,8 @@ Floats = NDArray[np.float64]
 _NUISANCE = 0.002
 """The chance that the size of the whole is outside of the set over which the worst case is taken (Berger and Boos 1994)."""
 
+_LEAST_EVENTS = 15
+
 _SIZES = 6
 """So many sizes of the whole are looked at, the largest among them."""
 
@@ -69,11 +71,12 @@ def population_share(found: Measured, part: Any, of: Any, level: float, deff: An
         raise InputError(f"{part!r} does not imply {of!r}, so it is no part of it.")
     a, b = float(found.values[x]), float(found.values[z])
     noise_a, noise_b = (found.law.draws[:, i].astype(np.float64) for i in (x, z))
-    half = float(found.law.upper(np.abs(noise_b), 1 - _NUISANCE))
+    outside = max(_NUISANCE, _LEAST_EVENTS / noise_a.size)  # which few draws could not show
+    half = float(found.law.upper(np.abs(noise_b), 1 - outside))
     if b + half < 1:
         return Estimate(None, 0.0, 1.0, level, NOT_KNOWN, "population")
     sizes = np.unique(np.rint(np.linspace(max(b - half, 1), b + half, _SIZES)).astype(np.int64))[::-1]
-    least = _threshold(1 - level - _NUISANCE, noise_a.size)
+    least = _threshold(1 - level - outside, noise_a.size)
 
     def kept(r: float) -> bool:
         noise = np.sort(noise_a - r * noise_b)

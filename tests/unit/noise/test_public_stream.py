@@ -45,10 +45,13 @@ LAWS = [
     ("laplace", {"scale": 2}, stats.laplace(0, 2)),
     ("uniform", {"low": -1, "high": 2}, stats.uniform(-1, 3)),
     ("standard_gamma", {"shape": 5}, stats.gamma(5)),
+    ("standard_gamma", {"shape": np.full((200, 100), 40.0)}, stats.gamma(40)),
 ]
 
 
-@pytest.mark.parametrize(("name", "options", "law"), LAWS, ids=[name for name, _, _ in LAWS])
+@pytest.mark.parametrize(
+    ("name", "options", "law"), LAWS, ids=[f"{name} {k}" for k, (name, _, _) in enumerate(LAWS)]
+)
 def test_numbers_have_their_law_and_no_other(name, options, law):
     drawn = getattr(PublicStream(f"law of {name}"), name)(size=(200, 100), **options)
     assert drawn.shape == (200, 100)
@@ -67,6 +70,7 @@ def test_integers_are_uniform_and_cover_whole_words():
 
 def test_single_numbers_are_floats():
     stream = PublicStream("one")
+    assert stream.standard_gamma(np.zeros((2, 3))).tolist() == [[0.0] * 3] * 2
     assert all(
         isinstance(x, float) for x in (stream.random(), stream.standard_normal(), stream.standard_gamma(2))
     )

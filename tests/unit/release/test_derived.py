@@ -325,6 +325,8 @@ def test_other_kinds_say_why_there_is_no_answer(tmp_path):
     curve = iso.release_curve(data, x="x", y="y", bounds=(0, 10), y_range=(0, 1), epsilon=1, ledger=ledger)
     refused("curve has no shares", curve.share, "x", of="y")
     refused("curve has no ranks", curve.rank, "x")
+    for ask_for, values in ((curve.at, [3]), (curve.difference, [3, 4]), (curve.sum, [[3]])):
+        refused("law of its error depends on the data", ask_for, *values)
 
 
 def ask(*words):

@@ -105,6 +105,9 @@ class Kind(ABC):
     one_record: ClassVar[bool] = False
     """Whether all rows of a unit make one record where contributions are 1."""
 
+    silence: ClassVar[str] = ""
+    """Why readers get no intervals for derived figures, where they do not."""
+
     @abstractmethod
     def query(self, spec: Spec) -> Query[Any, Any]:
         """What a spec asks for, checked."""
@@ -130,8 +133,8 @@ class Kind(ABC):
         return release
 
     def reader(self, release: Release) -> Reader:
-        """What answers the questions of readers; by default none."""
-        return Reader(release)
+        """What answers the questions of readers; by default none, for the reason stated."""
+        return Reader(release, self.silence)
 
     def draws(self, manifest: Manifest) -> list[Manifest]:
         """The manifests of the draws that are in a release: itself, unless it was derived from others."""

@@ -37,6 +37,10 @@ class CurveKind(Kind):
     manifest: ClassVar[type[Manifest]] = CurveManifest
     page: ClassVar[Page] = CurvePage()
     classes: ClassVar[tuple[str, ...]] = (ESTIMATOR,)
+    silence: ClassVar[str] = (
+        "A fitted curve is chosen from noisy measurements that are not published, and the law of its error depends on "
+        "the data."
+    )
 
     def query(self, spec: Spec) -> CurveQuery:
         """The query of a spec with ``[curve]``."""

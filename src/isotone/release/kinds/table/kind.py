@@ -38,6 +38,9 @@ class TableKind(Kind):
     manifest: ClassVar[type[Manifest]] = TableManifest
     page: ClassVar[Page] = TablePage()
     classes: ClassVar[tuple[str, ...]] = (TwoStageMechanism.__name__,)
+    silence: ClassVar[str] = (
+        "Published counts are estimates from two noisy measurements, and the law of their error depends on the data."
+    )
 
     def query(self, spec: Spec) -> TableQuery:
         """The query of a spec with ``[table]``."""
