@@ -88,8 +88,9 @@ def measured(m: Any, law: Any, values: Floats, records: int | None = None) -> Me
     variance = m.error().variance
     if total:
         variance = np.append(variance, m.total_variance())
-    slope = (lambda: m.total_covariance().variance / m.total_variance()) if total else None
-    more = {} if slope is None else {"slope": slope}
+    more: dict[str, Any] = {}
+    if total:
+        more["slope"] = lambda: m.total_covariance().variance / m.total_variance()
     return Measured(m.P, values, law, variance, m.covariance, has_total=total, records=records, **more)
 
 
