@@ -31,7 +31,7 @@ _FILTERS = 12  # records tried by an exact audit, besides the longest
 
 
 def example_of(kind: type[Any], epsilon: Number) -> Any:
-    """A mechanism of this class on a survey of three questions, a gate and two that it opens, or on a chain."""
+    """A mechanism of this class on a gate and two questions that it opens, on a chain, or on a hierarchy."""
     P = Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])
     asked = inspect.signature(kind).parameters
     given: dict[str, Any] = {"rho": Fraction(1, 2)} if "rho" in asked else {"epsilon": epsilon}
@@ -40,6 +40,7 @@ def example_of(kind: type[Any], epsilon: Number) -> Any:
         (P, {}),
         (P, {"max_size": 2}),
         (Poset.chain(P.elements), {}),
+        (Poset.from_mapping(dict.fromkeys(("twice", "meds"), "hyp"), children="partition"), {}),
     ]
     for order, more in settings:
         with suppress(InputError):

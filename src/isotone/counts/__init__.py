@@ -11,8 +11,11 @@ from isotone.lazy import lazy_names
 
 if TYPE_CHECKING:
     from isotone.counts.bounding import cut, cut_all
+    from isotone.counts.caring import relative_to
     from isotone.counts.consistency import consistent
     from isotone.counts.count_plan import CountPlan, plan
+    from isotone.counts.hierarchies.measured import TreeGaussianMechanism, TreeLaplaceMechanism
+    from isotone.counts.hierarchies.tree_field import TreeFieldMechanism
     from isotone.counts.mechanisms.bounded_poset import BoundedPosetMechanism
     from isotone.counts.mechanisms.difference_body import DifferenceBodyMechanism
     from isotone.counts.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
@@ -46,10 +49,14 @@ __all__ = [
     "Plan",
     "PosetMechanism",
     "Relaxation",
+    "TreeFieldMechanism",
+    "TreeGaussianMechanism",
+    "TreeLaplaceMechanism",
     "consistent",
     "cut",
     "cut_all",
     "plan",
+    "relative_to",
     "relax",
     "sample_extended_bipartition",
 ]
@@ -71,10 +78,14 @@ _HOMES = {
     "Plan": "isotone.planning.plan",
     "PosetMechanism": "isotone.counts.mechanisms.poset_mechanism",
     "Relaxation": "isotone.counts.sampling.relaxation",
+    "TreeFieldMechanism": "isotone.counts.hierarchies.tree_field",
+    "TreeGaussianMechanism": "isotone.counts.hierarchies.measured",
+    "TreeLaplaceMechanism": "isotone.counts.hierarchies.measured",
     "consistent": "isotone.counts.consistency",
     "cut": "isotone.counts.bounding",
     "cut_all": "isotone.counts.bounding",
     "plan": "isotone.counts.count_plan",
+    "relative_to": "isotone.counts.caring",
     "relax": "isotone.counts.sampling.relaxation",
     "sample_extended_bipartition": "isotone.counts.sampling.bipartition_sampler",
 }

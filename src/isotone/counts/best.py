@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from operator import attrgetter
 from typing import TYPE_CHECKING, Literal, get_args
 
 from isotone.counts.candidates import Candidate, Setting, candidates
+from isotone.counts.caring import Care, care_of, cared_error
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.mechanisms.bounded_poset import TooFewDrawsError
 from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
 from isotone.counts.sampling.relaxation import Relaxation
-from isotone.mechanism import Error, Progress, no_progress
+from isotone.mechanism import Progress, no_progress
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, exact, one_of, whole_number
 from isotone.privacy.guarantee import Guarantee
@@ -21,7 +20,7 @@ from isotone.privacy.unit import Unit
 if TYPE_CHECKING:
     from isotone.order import Poset
 
-__all__ = ["Criterion", "best_mechanism", "build_or_none", "criterion", "promise_of", "setting_of"]
+__all__ = ["Criterion", "best_mechanism", "build_or_none", "cared_for", "promise_of", "setting_of"]
 
 Criterion = Literal["total", "worst"]
 
@@ -38,25 +37,29 @@ def best_mechanism(
     neighbours: Neighbours = "add-remove",
     contributions: int = 1,
     by: Criterion = "total",
+    care: Care | None = None,
 ) -> AdditiveMechanism:
     """The mechanism that :func:`plan` puts first, without the errors and widths of all others.
 
     Those with a closed form are compared first. One that must be built or simulated is looked at only if a lower
     bound of its error does not say that it loses.
     """
-    order = criterion(by)
+    cared = cared_for(P, by, care)
+    order = cared_error(P, cared)
     promise = promise_of(epsilon, delta, rho, neighbours)
-    setting = setting_of(P, neighbours, contributions, max_size, None)
+    setting = setting_of(P, neighbours, contributions, max_size, None, cared)
     size, listed = len(P), candidates(setting, promise)
     bounds = [-math.inf if c.least is None else c.least(promise) for c in listed]  # closed forms come first
     best: tuple[float, int, AdditiveMechanism] | None = None
     for place in sorted(range(len(listed)), key=lambda place: bounds[place]):
-        if best and _cannot_beat(bounds[place], best[0], size):
+        total_counts = cared in ("nodes", "worst")  # the bounds are about the total
+        if total_counts and best and _cannot_beat(bounds[place], best[0], size):
             continue
         found = build_or_none(listed[place], promise, no_progress)
         if found is None:
             continue
-        if best and isinstance(found, PosetMechanism) and _cannot_beat(found.least_total(), best[0], size):
+        shaped = best and total_counts and isinstance(found, PosetMechanism)
+        if shaped and _cannot_beat(found.least_total(), best[0], size):
             continue
         error = order(found.error())
         if best is None or (error, place) < best[:2]:
@@ -70,9 +73,10 @@ def _cannot_beat(least_total: float, error: float, size: int) -> bool:
     return math.sqrt(MARGIN * max(least_total, 0.0) / size) > error
 
 
-def criterion(by: Criterion) -> Callable[[Error], float]:
-    """The number that is compared."""
-    return attrgetter({"total": "rmse", "worst": "worst"}[one_of(by, "by", get_args(Criterion))])
+def cared_for(P: Poset, by: Criterion, care: Care | None) -> str | dict[str, str]:
+    """What is to be small, in the words of ``care``."""
+    words = {"total": "nodes", "worst": "worst"}[one_of(by, "by", get_args(Criterion))]
+    return words if care is None else care_of(P, care)
 
 
 def setting_of(
@@ -81,10 +85,11 @@ def setting_of(
     contributions: int,
     max_size: int | None,
     relaxation: Relaxation | None,
+    care: str | dict[str, str] = "nodes",
 ) -> Setting:
     """What mechanisms must cover, from checked public parameters."""
     largest = None if max_size is None else whole_number(max_size, "max_size")
-    return Setting(P, Unit(contributions, neighbours).contributions, largest, relaxation)
+    return Setting(P, Unit(contributions, neighbours).contributions, largest, relaxation, care)
 
 
 def promise_of(

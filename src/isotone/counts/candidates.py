@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from isotone.counts.hierarchies.measured import TreeGaussianMechanism, TreeLaplaceMechanism
+from isotone.counts.hierarchies.tree_field import TreeFieldMechanism
 from isotone.counts.least_error import gaussian_total, k_norm_total, log_differences, log_hull
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.mechanisms.bounded_poset import BoundedPosetMechanism
@@ -26,6 +28,7 @@ from isotone.counts.mechanisms.order_gaussian import OrderGaussianMechanism, var
 from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.mechanism import Progress
+from isotone.order.hierarchy import is_hierarchy
 from isotone.privacy.adjacency import adjacency
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
@@ -37,6 +40,9 @@ __all__ = ["Build", "Candidate", "Setting", "candidates", "largest_pure"]
 
 BOUNDED_REACH = 200
 """Larger orders are not looked at with bounded records: rejection would keep too few draws."""
+
+SMALL_HIERARCHY = 200
+"""Hierarchies up to this size are looked at with noise for differences of records."""
 
 Build = Callable[[Guarantee, Progress], AdditiveMechanism]
 """Makes a mechanism that keeps a given promise, telling how far it is."""
@@ -64,6 +70,7 @@ class Setting:
     contributions: int
     max_size: int | None
     relaxation: Relaxation | None
+    care: str | dict[str, str] = "nodes"
 
     def common(self, promise: Guarantee) -> dict[str, Any]:
         """The arguments that every mechanism takes."""
@@ -119,7 +126,12 @@ def candidates(setting: Setting, promise: Guarantee) -> list[Candidate]:
     def order_gaussian(g: Guarantee, progress: Progress) -> AdditiveMechanism:
         return OrderGaussianMechanism(P, **_parameters(g), **setting.common(g), progress=progress)
 
-    if any(choice.kind == "partition" for choice in P.choices):  # noise that adds up
+    if is_hierarchy(P):
+        found = _for_hierarchies(setting, promise)
+        if len(P) <= SMALL_HIERARCHY and adjacency(promise.neighbours).exchanges:
+            found.append(ordered(DifferenceBodyMechanism, lambda _: 0.0))
+        return found
+    if any(choice.kind == "partition" for choice in P.choices):  # only noise that adds up
         kinds = [PosetMechanism, *[DifferenceBodyMechanism] * adjacency(promise.neighbours).exchanges]
         return [ordered(kind, lambda _: 0.0) for kind in kinds]
     # where a bound on sizes changes nothing, records need not be cut
@@ -135,6 +147,27 @@ def candidates(setting: Setting, promise: Guarantee) -> list[Candidate]:
         found.append(Candidate(order_gaussian, setting.least_of_gaussians))
         found += [gaussian(GaussianMechanism), gaussian(DiscreteGaussianMechanism)]
     return found
+
+
+def _for_hierarchies(setting: Setting, promise: Guarantee) -> list[Candidate]:
+    """Mechanisms whose counts add up: shares for what is cared for, leaves only, and levels alike."""
+    P = setting.P
+
+    def field(g: Guarantee, _: Progress) -> AdditiveMechanism:
+        return TreeFieldMechanism(P, largest_pure(g), **setting.common(g), care=setting.care)
+
+    def leaves(g: Guarantee, _: Progress) -> AdditiveMechanism:
+        only = dict.fromkeys(P.minimal, 1)
+        return TreeFieldMechanism(P, largest_pure(g), **setting.common(g), care=setting.care, shares=only)
+
+    def levels(g: Guarantee, _: Progress) -> AdditiveMechanism:
+        return TreeLaplaceMechanism(P, largest_pure(g), **setting.common(g))
+
+    def gaussian(g: Guarantee, _: Progress) -> AdditiveMechanism:
+        return TreeGaussianMechanism(P, **_parameters(g), **setting.common(g), care=setting.care)
+
+    builds = [field, leaves, levels, *([gaussian] if promise.kind != "pure" else [])]
+    return [Candidate(build) for build in builds]
 
 
 def largest_pure(promise: Guarantee) -> Fraction:

@@ -6,6 +6,7 @@ import inspect
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from isotone.counts.caring import Care
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.errors import InputError
 from isotone.privacy.checks import did_you_mean
@@ -42,6 +43,7 @@ def choose_mechanism(
     mechanism: str | AdditiveMechanism | None,
     *,
     grouped: bool,
+    care: Care | None = None,
 ) -> Any:
     """The mechanism for the guarantee ``promise``, chosen without data.
 
@@ -64,9 +66,16 @@ def choose_mechanism(
     if mechanism is None or mechanism == "best":
         from isotone.counts.best import best_mechanism
 
-        return best_mechanism(P, **budget, **setting)
+        return best_mechanism(P, **budget, **setting, care=care)
+    kind = count_mechanism(mechanism)
+    if care is not None:
+        if "care" not in inspect.signature(kind).parameters:
+            raise InputError(
+                f"{mechanism} has no use for care. Leave it out, or leave the choice to the plan."
+            )
+        setting["care"] = care
     try:
-        return count_mechanism(mechanism)(P, **budget, **setting)
+        return kind(P, **budget, **setting)
     except TypeError:
         raise InputError(f"{mechanism} cannot promise {promise}. Leave the choice to the plan.") from None
 

@@ -32,7 +32,8 @@ def consistent(
     ``values`` holds one number per element, in the order of ``P.elements``. ``weights`` are the weights of
     the squares (default: equal). ``upper`` is a public bound on every count, such as a known number of
     records. With ``integers`` the result is rounded; rounding keeps the order, because it is the same for
-    every element.
+    every element. Counts of exclusive options add up to at most that of their parent, and those of a partition to
+    just that: in a hierarchy the result is the closest such vector, in other orders the closest in running totals.
 
     Applied to a release it is post-processing: it never weakens the guarantee. Before rounding it never moves
     the vector further, in weighted squares, from *any* consistent vector that keeps ``upper``, so in particular
@@ -43,8 +44,24 @@ def consistent(
     >>> consistent(P, [10, 17, -2], integers=True)
     array([14, 14,  0])
     """
+    if P.choices:
+        return _with_choices(P, values, weights, upper, integers)
     fitted = project(P, values, weights, lower=0.0, upper=upper)
     if not integers:
         return fitted
     rounded = np.rint(fitted) if upper is None else np.minimum(np.rint(fitted), np.floor(upper))
     return rounded.astype(np.int64)
+
+
+def _with_choices(
+    P: Poset, values: ArrayLike, weights: ArrayLike | None, upper: float | None, integers: bool
+) -> NDArray[np.float64] | NDArray[np.int64]:
+    """The same where options exclude each other."""
+    from isotone.counts.hierarchies.projection import consistent_hierarchy
+    from isotone.order.hierarchy import is_hierarchy
+
+    if is_hierarchy(P) and upper is None:
+        return consistent_hierarchy(P, values, weights, integers=integers)
+    totals = P.coding.encode(np.asarray(values, dtype=float))
+    fitted = P.coding.decode(np.asarray(consistent(P.coding.order, totals, None, upper, integers), dtype=float))
+    return fitted.astype(np.int64) if integers else fitted

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from isotone.counts.best import Criterion, build_or_none, criterion, promise_of, setting_of
+from isotone.counts.best import Criterion, build_or_none, cared_for, promise_of, setting_of
 from isotone.counts.candidates import Build, Setting, candidates
+from isotone.counts.caring import Care, cared_error
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError
@@ -42,6 +43,7 @@ def plan(
     relaxation: Relaxation | None = None,
     by: Criterion = "total",
     progress: Progress = no_progress,
+    care: Care | None = None,
 ) -> CountPlan:
     """Compare every mechanism that keeps a promise for counts over ``P``.
 
@@ -49,6 +51,10 @@ def plan(
     as epsilon²/2). ``max_size`` promises that records are cut to at most so many yeses (:func:`cut`): where it
     is far below the number of elements it matters more than the order. ``by`` says what best means: the least
     ``total`` squared error, or the least error of the ``worst`` element. Only public things enter.
+
+    ``care`` says it for hierarchies, whose shares follow it: all ``"nodes"`` alike, all ``"levels"`` alike, the
+    ``"worst"`` node, or weights by element (``relative_to(guesses)`` for relative errors). Weights are public: never
+    take them from the data, though an earlier private release may fill them in.
 
     An order beyond exact reach is relaxed for ``PosetMechanism``, which can take minutes; its row says so and
     what it costs, and the mechanism keeps the relaxed order. ``relaxation=relax(P, seconds=20)`` bounds the time.
@@ -58,9 +64,10 @@ def plan(
     >>> type(p.best).__name__
     'HierarchicalMechanism'
     """
-    order = criterion(by)
+    cared = cared_for(P, by, care)
+    order = cared_error(P, cared)
     promise = promise_of(epsilon, delta, rho, neighbours)
-    setting = setting_of(P, neighbours, contributions, max_size, relaxation)
+    setting = setting_of(P, neighbours, contributions, max_size, relaxation, cared)
     rows = [CountRow.of(mechanism, build) for build, mechanism in _built(setting, promise, progress)]
     progress(1.0, "done")
     least = min(row.rmse for row in rows)

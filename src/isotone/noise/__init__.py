@@ -14,6 +14,7 @@ from isotone.noise.exponential import LazyExponentials, rounded_exponential_span
 from isotone.noise.exponential_choice import choose_exponential, choose_exponential_segments
 from isotone.noise.gaussian import discrete_gaussian, discrete_gaussians, rounded_gaussians
 from isotone.noise.laplace import geometric, two_sided_geometric
+from isotone.noise.lazy_arrays import bernoulli_exps, lazy_geometrics, lazy_two_sided_geometrics
 from isotone.noise.lazy_choice import choose_lazily, choose_log
 from isotone.noise.simulated import Simulated, refuse_simulated
 
@@ -25,6 +26,7 @@ __all__ = [
     "bernoulli",
     "bernoulli_exp",
     "bernoulli_exp_lazily",
+    "bernoulli_exps",
     "bits",
     "choose_exponential",
     "choose_exponential_segments",
@@ -36,6 +38,8 @@ __all__ = [
     "discrete_laplace",
     "geometric",
     "geometrics",
+    "lazy_geometrics",
+    "lazy_two_sided_geometrics",
     "random_below",
     "random_bits",
     "random_words",

@@ -13,7 +13,7 @@ import narwhals as nw
 
 from isotone.order import Poset
 from isotone.order.coding import Options, innermost_first
-from isotone.reading.native import Pick, any_of, picked
+from isotone.reading.native import Pick, any_of, cleared, picked
 
 __all__ = ["Conflict", "broken", "with_one_option"]
 
@@ -36,15 +36,8 @@ def with_one_option(records: Frame, P: Poset, names: Sequence[str], rule: Confli
     if rule == "drop":
         many, none = broken(P, names)
         return records.filter(~any_of([*many, *none]))
-    for stage in _missing(P, column):  # first, so that an option is not given up for one that cannot stay
-        cleared = [
-            (nw.col(name) & ~any_of([_without(parent, options) for parent, options in gone])).alias(name)
-            for name, gone in stage.items()
-        ]
-        records = records.with_columns(*cleared)
-    for stage in _conflicts(P, column):
-        records = picked(records, stage)
-    return records
+    # what is missing first, so that an option is not given up for one that cannot stay
+    return picked(cleared(records, _missing(P, column)), _conflicts(P, column))
 
 
 def broken(P: Poset, names: Sequence[str]) -> tuple[list[nw.Expr], list[nw.Expr]]:

@@ -14,7 +14,7 @@ import narwhals as nw
 
 from isotone.errors import InputError
 
-__all__ = ["Pick", "any_of", "joined", "numbered", "picked", "totals", "with_sha256"]
+__all__ = ["Pick", "any_of", "cleared", "joined", "listed", "numbered", "picked", "totals", "with_sha256"]
 
 Frame = nw.LazyFrame[Any]
 _ARGUMENTS = 8
@@ -51,23 +51,67 @@ class Pick:
     members: Mapping[str, int]
 
 
-def picked(frame: Frame, picks: Sequence[Pick]) -> Frame:
-    """The frame with the first option of each pick, and without the members of all others. None is null."""
-    first = [f"isotone_pick_{g}" for g in range(len(picks))]
-    if frame.implementation.is_duckdb():
-        numbers = ", ".join(
-            f"least({', '.join(f'if({x}, {i}, {len(pick.options)})' for i, x in enumerate(pick.options))}) AS {name}"
-            for name, pick in zip(first, picks, strict=True)
-        )
-        kept = ", ".join(
-            f"{x} AND {name} = {i} AS {x}"
-            for name, pick in zip(first, picks, strict=True)
-            for x, i in pick.members.items()
-        )
+def cleared(frame: Frame, stages: Sequence[Mapping[str, Sequence[tuple[str, Sequence[str]]]]]) -> Frame:
+    """The frame after each stage.
+
+    A column is a no where one of the pairs listed for it has a yes first and no yes among the others. None is null.
+    """
+    if frame.implementation.is_duckdb() and stages:
+        text = _ROWS
+        for stage in stages:
+            kept = ", ".join(
+                " AND ".join((x, *(f"NOT ({top} AND NOT ({' OR '.join(options)}))" for top, options in gone)))
+                + f" AS {x}"
+                for x, gone in stage.items()
+            )
+            text = f"(SELECT * REPLACE ({kept}) FROM {text})"
         native: Any = frame.to_native()
-        inner = f"(SELECT *, {numbers} FROM {_ROWS})"
-        text = f"SELECT * EXCLUDE ({', '.join(first)}) REPLACE ({kept}) FROM {inner}"
-        return nw.from_native(native.query(_ROWS, text))
+        return nw.from_native(native.query(_ROWS, f"SELECT * FROM {text}"))
+    for stage in stages:
+        kept = [
+            (
+                nw.col(x)
+                & ~any_of([nw.col(top) & ~any_of([nw.col(y) for y in options]) for top, options in gone])
+            ).alias(x)
+            for x, gone in stage.items()
+        ]
+        frame = frame.with_columns(*kept)
+    return frame
+
+
+def picked(frame: Frame, stages: Sequence[Sequence[Pick]]) -> Frame:
+    """The frame after each stage of picks.
+
+    The first option of a pick stays, the members of all others go. None is null.
+    """
+    if frame.implementation.is_duckdb() and stages:
+        text = _ROWS
+        for stage in stages:
+            text = f"({_picked_text(stage, text)})"
+        native: Any = frame.to_native()
+        return nw.from_native(native.query(_ROWS, f"SELECT * FROM {text}"))
+    for stage in stages:
+        frame = _picked(frame, stage)
+    return frame
+
+
+def _picked_text(picks: Sequence[Pick], rows: str) -> str:
+    """One stage of picks as a query."""
+    first = [f"isotone_pick_{g}" for g in range(len(picks))]
+    numbers = ", ".join(
+        f"least({', '.join(f'if({x}, {i}, {len(pick.options)})' for i, x in enumerate(pick.options))}) AS {name}"
+        for name, pick in zip(first, picks, strict=True)
+    )
+    kept = ", ".join(
+        f"{x} AND {name} = {i} AS {x}"
+        for name, pick in zip(first, picks, strict=True)
+        for x, i in pick.members.items()
+    )
+    return f"SELECT * EXCLUDE ({', '.join(first)}) REPLACE ({kept}) FROM (SELECT *, {numbers} FROM {rows})"
+
+
+def _picked(frame: Frame, picks: Sequence[Pick]) -> Frame:
+    first = [f"isotone_pick_{g}" for g in range(len(picks))]
     frame = frame.with_columns(
         *(
             nw.min_horizontal(
@@ -168,6 +212,39 @@ def numbered(frame: Frame, text: str, values: Sequence[str], name: str) -> Frame
     else:
         raise _unknown(frame)
     return frame.join(nw.from_native(listed), on=text, how="inner")
+
+
+def listed(
+    frame: Frame, text: str, values: Sequence[str], numbers: Mapping[str, Sequence[int | None]]
+) -> Frame:
+    """All rows, with the numbers of their ``text`` in a public list, which are null for texts that are not in it."""
+    native: Any = frame.to_native()
+    engine = frame.implementation
+    if engine.is_duckdb():
+        columns = {text: ["'" + value.replace("'", "''") + "'" for value in values]} | {
+            name: ["NULL" if x is None else str(x) for x in column] for name, column in numbers.items()
+        }
+        said = ", ".join(f'unnest([{", ".join(column)}]) AS "{name}"' for name, column in columns.items())
+        wanted = ", ".join(f'"{name}"' for name in numbers)
+        query = f'SELECT {_LISTED}.*, {wanted} FROM {_LISTED} LEFT JOIN (SELECT {said}) USING ("{text}")'
+        return nw.from_native(native.query(_LISTED, query))
+    if engine.is_spark_like():
+        schema = ", ".join([f"{text} string", *(f"{name} int" for name in numbers)])
+        rows = list(zip(values, *numbers.values(), strict=True))
+        table = native.sparkSession.createDataFrame(rows, schema).hint("broadcast")
+    elif engine.is_ibis():
+        import ibis
+
+        schema = ibis.schema({text: "string"} | dict.fromkeys(numbers, "int64"))
+        table = ibis.memtable({text: list(values)} | {k: list(v) for k, v in numbers.items()}, schema=schema)
+    elif engine.is_polars():
+        import polars as pl
+
+        types = {text: pl.String} | dict.fromkeys(numbers, pl.Int64)
+        table = pl.LazyFrame({text: list(values)} | {k: list(v) for k, v in numbers.items()}, schema=types)
+    else:
+        raise _unknown(frame)
+    return frame.join(nw.from_native(table), on=text, how="left")
 
 
 def _sha256(texts: Any) -> Any:

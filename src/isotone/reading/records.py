@@ -21,9 +21,11 @@ from numpy.typing import NDArray
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.order.closing import closing_stages
+from isotone.order.hierarchy import is_hierarchy
 from isotone.reading.answers import Answers
 from isotone.reading.contributions import UNIT, at_most, check_contributions
 from isotone.reading.exclusive import Conflict, with_one_option
+from isotone.reading.leaves import count_ends
 from isotone.reading.native import any_of, joined, numbered, totals
 from isotone.reading.sources import Frame, collect, open_source
 from isotone.reading.texts import as_text, as_unit, name_text
@@ -31,6 +33,7 @@ from isotone.reading.texts import as_text, as_unit, name_text
 __all__ = ["Groups", "RecordRules", "RecordSource", "count_records"]
 
 _GROUP, _GROUP_NAME, _RECORDS = "isotone_group", "isotone_group_name", "isotone_records"
+_ITEM = "isotone_item"
 
 
 @dataclass(frozen=True)
@@ -126,6 +129,10 @@ def count_records(
 
     ``frame`` is what ``source.open`` returned; ``salt`` is for tests: a release draws its own.
     """
+    if source.element is not None and rules.on_violation == "close" and is_hierarchy(P):
+        rows = _long_rows(source, frame, rules, groups)
+        number = len(groups.values) if groups else 1
+        return count_ends(rows, _ITEM, P, rules.on_conflict, _GROUP if groups else None, number)
     names = _names(P)
     records = repaired(read_records(source, frame, P, rules, groups, salt), P, rules)
     rows = collect(totals(records, names, _RECORDS, _GROUP if groups else None))
@@ -186,12 +193,17 @@ def _wide(source: RecordSource, frame: Frame, P: Poset, rules: RecordRules, grou
 
 
 def _long(source: RecordSource, frame: Frame, P: Poset, rules: RecordRules, groups: Groups | None) -> Frame:
+    frame = _long_rows(source, frame, rules, groups)
+    has = [(nw.col(_ITEM) == name_text(x)).fill_null(False) for x in P.elements]
+    return frame.with_columns(*(yes.alias(name) for yes, name in zip(has, _names(P), strict=True)))
+
+
+def _long_rows(source: RecordSource, frame: Frame, rules: RecordRules, groups: Groups | None) -> Frame:
+    """The text of the element of each row, with its unit and its group."""
     assert source.element is not None
     schema = frame.collect_schema()
-    item = as_text(source.element, schema[source.element]).alias("isotone_item")
-    frame = _known(frame.select(item, *_keys(rules, groups, schema)), rules, groups)
-    has = [(nw.col("isotone_item") == name_text(x)).fill_null(False) for x in P.elements]
-    return frame.with_columns(*(yes.alias(name) for yes, name in zip(has, _names(P), strict=True)))
+    item = as_text(source.element, schema[source.element]).alias(_ITEM)
+    return _known(frame.select(item, *_keys(rules, groups, schema)), rules, groups)
 
 
 def _keys(rules: RecordRules, groups: Groups | None, schema: Mapping[str, Any]) -> list[nw.Expr]:

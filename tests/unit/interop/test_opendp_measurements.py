@@ -29,6 +29,7 @@ dp.enable_features("contrib", "honest-but-curious")
 
 P = Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])
 CHAIN = Poset.chain(["a", "b", "c"])
+HIERARCHY = Poset.from_mapping({"a": "c", "b": "c"}, children="partition")
 PURE, CONCENTRATED, APPROXIMATE = (
     dp.max_divergence(),
     dp.zero_concentrated_divergence(),
@@ -42,6 +43,9 @@ COUNTS = [
     (counts.LaplaceMechanism(P, "1/2", max_size=1), PURE, 0.5, 1.5),
     (counts.DiscreteLaplaceMechanism(P, "1/2"), PURE, 0.5, 1.5),
     (counts.HierarchicalMechanism(CHAIN, "1/2"), PURE, 0.5, 1.5),
+    (counts.TreeFieldMechanism(HIERARCHY, "1/2"), PURE, 0.5, 1.5),
+    (counts.TreeLaplaceMechanism(HIERARCHY, "1/2"), PURE, 0.5, 1.5),
+    (counts.TreeGaussianMechanism(HIERARCHY, rho="1/2"), CONCENTRATED, 0.5, 4.5),
     (counts.GaussianMechanism(P, rho="1/2"), CONCENTRATED, 0.5, 4.5),
     (counts.DiscreteGaussianMechanism(P, rho="1/2"), CONCENTRATED, 0.5, 4.5),
     (counts.OrderGaussianMechanism(P, rho="1/2"), CONCENTRATED, 0.5, 4.5),

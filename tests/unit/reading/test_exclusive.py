@@ -13,7 +13,9 @@ from tests.support.backends import Backend, every_backend
 
 from isotone.errors import InputError
 from isotone.order import Poset
-from isotone.reading.records import RecordRules, RecordSource, count_records
+from isotone.order.hierarchy import is_hierarchy
+from isotone.reading import records
+from isotone.reading.records import Groups, RecordRules, RecordSource, count_records
 
 FORESTS = [P.rename(lambda x: f"e{x}") for n in (3, 4) for P in all_forests(n) if P.choices]
 CODES = Poset.from_mapping(
@@ -59,7 +61,7 @@ def counted(data: Any, P: Poset, element: str | None = None, **rules: Any) -> li
 
 @pytest.mark.parametrize("rule", ["first", "drop"])
 def test_every_record_of_small_trees_is_given_what_plain_python_gives_it(rule: Any) -> None:
-    for P in FORESTS[::3]:
+    for P in FORESTS[::5]:
         n = len(P)
         rows = [[bool(k >> i & 1) for i in range(n)] for k in range(2**n)]
         kept = [by_hand(P, dict(zip(P.elements, row, strict=True)), rule) for row in rows]
@@ -82,6 +84,26 @@ def test_all_engines_agree(backend: Backend, tmp_path: Path) -> None:
         *(dropped[str(x)] for x in CODES.elements),
         3,
     ]
+
+
+@pytest.mark.parametrize("rule", ["first", "drop"])
+def test_counting_ends_gives_what_counting_records_gives(rule: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    hierarchies = [P for P in FORESTS if is_hierarchy(P)]
+    assert len(hierarchies) > 10
+    for P in [*hierarchies[::6], CODES]:
+        names = [*map(str, P.elements), "nobody", None]
+        rows = pd.DataFrame({"id": rng.integers(0, 25, 50), "code": rng.choice(np.array(names, object), 50)})
+        rows["g"] = rng.choice(["x", "y", "z"], 50)
+        source, groups = RecordSource(rows, "code"), Groups("g", ("y", "x"))
+        rules = RecordRules("id", on_conflict=rule)
+        for public in (groups,):
+            found = []
+            for known in (True, False):
+                monkeypatch.setattr(records, "is_hierarchy", lambda _, known=known: known)
+                frame = source.open(P, rules, public)
+                found.append([x.tolist() for x in count_records(source, frame, P, rules, public)])
+            assert found[0] == found[1], P
 
 
 def test_the_rule_comes_after_the_rows_of_a_unit_are_combined() -> None:

@@ -15,6 +15,7 @@ from isotone.release.recipes import count_mechanisms, rebuild_count_mechanism, r
 
 P = iso.Poset(["a", "b", "c", "d"], [("a", "b"), ("b", "d"), ("c", "d")])
 CHAIN = iso.Poset.chain(["a", "b", "c", "d"])
+HIERARCHY = iso.Poset.from_mapping({"a": "d", "b": "d", "c": "d"}, children="partition")
 ANSWERS = pd.DataFrame(
     {
         "person": [1, 1, 2, 3],
@@ -39,6 +40,9 @@ PROMISES = {
     "GaussianMechanism": [APPROXIMATE, CONCENTRATED],
     "DiscreteGaussianMechanism": [APPROXIMATE, CONCENTRATED],
     "OrderGaussianMechanism": [APPROXIMATE, CONCENTRATED],
+    "TreeFieldMechanism": [PURE],
+    "TreeGaussianMechanism": [APPROXIMATE, CONCENTRATED],
+    "TreeLaplaceMechanism": [PURE],
 }
 SETTINGS: list[dict[str, Any]] = [
     {},
@@ -50,7 +54,15 @@ SETTINGS: list[dict[str, Any]] = [
     {"total": True},
 ]
 NEEDS_BOUND = {"BoundedPosetMechanism"}
-REFUSES_BOUND = {"PosetMechanism", "DifferenceBodyMechanism", "LInfinityMechanism", "HierarchicalMechanism"}
+REFUSES_BOUND = {
+    "PosetMechanism",
+    "DifferenceBodyMechanism",
+    "LInfinityMechanism",
+    "HierarchicalMechanism",
+    "TreeFieldMechanism",
+    "TreeGaussianMechanism",
+    "TreeLaplaceMechanism",
+}
 HAS_TOTAL = {"PosetMechanism", "OrderGaussianMechanism"}
 
 
@@ -67,7 +79,7 @@ def settings_of(name: str) -> list[dict[str, Any]]:
 
 def released(folder, name: str, promise: dict[str, Any], setting: dict[str, Any]):
     fixed = {key: setting[key] for key in ("neighbours", "unit") if key in setting}
-    order = CHAIN if name == "HierarchicalMechanism" else P
+    order = HIERARCHY if name.startswith("Tree") else CHAIN if name == "HierarchicalMechanism" else P
     with iso.Ledger(folder / "answers.ledger", **promise, **fixed) as ledger:
         return iso.release_counts(ANSWERS, order, ledger=ledger, mechanism=name, **promise, **setting)
 

@@ -64,6 +64,7 @@ class CountsKind(Kind):
             by=data.by,
             groups=data.groups,
             mechanism=order.mechanism,
+            care=order.care,
             total=order.total,
             confidence=spec.output.confidence,
             title=spec.output.title,
@@ -82,6 +83,7 @@ class CountsKind(Kind):
             neighbours=promise.neighbours,
             contributions=spec.data.contributions,
             progress=progress,
+            care=order.care,
         )
         made = replace(made, guarantee=promise)  # the plan does not know the unit, the spec does
         return SpecPlan(made, {**spec.head(), **made.plain()})
@@ -93,7 +95,8 @@ class CountsKind(Kind):
         order = spec.said(Order)
         options = (spec.data.contributions, order.max_size, order.mechanism)
         promise, P = spec.privacy.guarantee(spec.unit), order.order(spec.resolve)
-        mechanism = choose_mechanism(P, promise, *options, grouped=spec.data.by is not None)
+        grouped = spec.data.by is not None
+        mechanism = choose_mechanism(P, promise, *options, grouped=grouped, care=order.care)
         return audit_count_mechanism(mechanism, trials, progress)
 
     def audit_named(self, name: str, epsilon: Number, trials: int, progress: Progress) -> AuditReport:

@@ -117,7 +117,7 @@ class CountQuery(Query[CountStatistic, CountStatistic]):
     rules: RecordRules
     groups: Groups | None
     mechanism: Any
-    asked: str | None
+    asked: str | dict[str, Any] | None
     guarantee: Guarantee
     total: bool
     confidence: float

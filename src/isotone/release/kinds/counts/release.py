@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from isotone.counts.caring import Care, care_of
 from isotone.counts.choosing import choose_mechanism
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.errors import InputError
@@ -52,6 +53,7 @@ def release_counts(
     by: str | None = None,
     groups: Sequence[str | int | bool] | None = None,
     mechanism: str | AdditiveMechanism | None = None,
+    care: Care | None = None,
     total: bool = False,
     confidence: float = 0.95,
     weights: str | None = None,
@@ -95,6 +97,10 @@ def release_counts(
         A column and the public list of its values: one release for each group.
     mechanism
         A name, a mechanism over ``P``, or None for the plan's best.
+    care
+        Which error of many counts is to be small: that of all "nodes", of all "levels", of the "worst", or weights
+        by element. They are public and stand in the manifest: never take them from these data, though an earlier
+        private release may fill them in. For a hierarchy the noise follows it.
     total
         Also release the number of records, where the mechanism gives it for free.
     weights
@@ -132,6 +138,7 @@ def release_counts(
         by=by,
         groups=groups,
         mechanism=mechanism,
+        care=care,
         total=total,
         confidence=confidence,
         title=title,
@@ -155,6 +162,7 @@ def count_query(
     by: str | None = None,
     groups: Sequence[str | int | bool] | None = None,
     mechanism: str | AdditiveMechanism | None = None,
+    care: Care | None = None,
     total: bool = False,
     confidence: float = 0.95,
     title: str | None = None,
@@ -175,7 +183,7 @@ def count_query(
     size = None if max_size is None else whole_number(max_size, "max_size")
     rules = RecordRules(unit, units, on_violation, size, answers or Answers(), on_conflict)
     source = RecordSource(data, element, {x: column_name(c, "columns") for x, c in (columns or {}).items()})
-    noise = choose_mechanism(P, promise, units, size, mechanism, grouped=public is not None)
+    noise = choose_mechanism(P, promise, units, size, mechanism, grouped=public is not None, care=care)
     if noise.neighbours == promise.neighbours:  # the mechanism may promise more: only that is charged
         promise = replace(noise.guarantee, unit=promise.unit)
     with_total = truth(total, "total")
@@ -190,7 +198,7 @@ def count_query(
         rules,
         public,
         noise,
-        None if isinstance(mechanism, AdditiveMechanism) else mechanism or "best",
+        None if isinstance(mechanism, AdditiveMechanism) else _asked(P, mechanism, care),
         promise,
         with_total,
         level,
@@ -205,6 +213,12 @@ def _refuse_weights(weights: Any) -> None:
             "Survey weights are refused: a weight multiplies what one person reveals, and weights are computed from the "
             "data. Release unweighted counts, and weight them afterwards with public totals."
         )
+
+
+def _asked(P: Poset, mechanism: str | None, care: Care | None) -> str | dict[str, Any]:
+    """The mechanism as asked for: its name, and what is cared for if that was said."""
+    name = mechanism or "best"
+    return name if care is None else {"name": name, "care": care_of(P, care)}
 
 
 def _promise(

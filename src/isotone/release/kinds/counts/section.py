@@ -12,7 +12,7 @@ from isotone.order import Poset
 from isotone.order.choices import read_children
 from isotone.release.manifest import order_to
 from isotone.release.order_files import read_order
-from isotone.release.sections import Section, Size, Text
+from isotone.release.sections import Amount, Section, Size, Text
 
 __all__ = ["Order"]
 
@@ -43,6 +43,8 @@ class Order(Section):
     """What can occur together among the children of an element: "any", "exclusive" or "partition"; or a table by element."""
     mechanism: Text = "best"
     """The name of a mechanism, or "best": the one that the plan puts first."""
+    care: str | dict[str, Amount] | None = None
+    """Which error is to be small: "nodes", "levels" or "worst"; or a table of weights by element. Public, so never from these data; an earlier private release may fill it in."""
     max_size: Size | None = None
     """Records keep at most so many yeses, those nearest to the top; the noise may then be smaller."""
     total: bool = False

@@ -1,0 +1,184 @@
+"""Noise on a hierarchy that adds up, under pure differential privacy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from isotone.counts.caring import Care, care_of, care_weights
+from isotone.counts.hierarchies.field_draws import EXACT, FieldSampler, seeded
+from isotone.counts.hierarchies.field_law import FieldLaw, FieldTypes
+from isotone.counts.hierarchies.field_shares import field_shares
+from isotone.counts.hierarchies.projection import AddsUp
+from isotone.counts.hierarchies.sharing import replacing_cost, shares_by_element, shares_by_node
+from isotone.counts.hierarchies.tree import Hierarchy, require_hierarchy
+from isotone.counts.mechanisms.additive import deviation
+from isotone.counts.statistic import Counts, check_counts
+from isotone.errors import InputError
+from isotone.mechanism import Error
+from isotone.noise.lazy_arrays import LEAST_RATE
+from isotone.noise.simulated import Simulated
+from isotone.privacy.adjacency import Neighbours
+from isotone.privacy.checks import Number, confidence_level
+from isotone.privacy.guarantee import Guarantee
+
+if TYPE_CHECKING:
+    from isotone.order import Poset
+
+__all__ = ["TreeFieldMechanism"]
+
+MOST_DRAWS = 1.5e8
+"""More expected draws of leaves for one release are refused: a minute of work."""
+
+_CHUNK = 1 << 22
+
+
+@dataclass(frozen=True, init=False)
+class TreeFieldMechanism(AddsUp):
+    """Counts of a hierarchy with integer noise that adds up.
+
+    The noise ``h`` on the leaves has probability proportional to ``exp(-rate · Σ share(v)·|h(v)|)``, where ``h(v)`` is
+    the sum of the leaves below v, and the shares on the way to a leaf add up to 1 at most. Every released count is
+    the sum of its leaves. Where the children of an element are exclusive but no partition, a record that has none of
+    them is in a remainder, a leaf that is not published.
+
+    ``care`` says which error is to be small. ``shares`` gives the shares by element instead, as exact numbers.
+    ``rate`` is epsilon over ``contributions``; for ``replace`` over ``contributions · max(1, 2 - 2·share of the root)``,
+    and over twice the contributions if there are several roots.
+
+    Guarantee: epsilon-DP for ``neighbours`` (docs/theory/hierarchies.md, section 4).
+    Error: exact, that of the released integers.
+    Cost: about ``law.draws`` draws of geometric numbers a release, refused above a public limit.
+
+    >>> from isotone.order import Poset
+    >>> T = Poset.from_mapping({"a": "all", "b": "all", "c": "all"}, children="partition")
+    >>> m = TreeFieldMechanism(T, epsilon=1, care="levels")
+    >>> out = dict(zip(T.elements, m.release({"a": 5, "b": 3, "c": 0, "all": 8}), strict=True))
+    >>> bool(out["a"] + out["b"] + out["c"] == out["all"])
+    True
+    """
+
+    care: str | dict[str, str]
+    shares: dict[str, str]
+    tree: Hierarchy = field(repr=False, compare=False)
+    law: FieldLaw = field(repr=False, compare=False)
+    rate: Fraction = field(repr=False, compare=False)
+
+    def __init__(
+        self,
+        P: Poset,
+        epsilon: Number,
+        neighbours: Neighbours = "add-remove",
+        contributions: int = 1,
+        max_size: int | None = None,
+        care: Care = "nodes",
+        shares: Mapping[Any, Any] | None = None,
+    ) -> None:
+        self._settle(P, Guarantee.pure(epsilon, neighbours=neighbours), contributions, max_size)
+        tree = require_hierarchy(P)
+        plain = care_of(P, care)
+        exchanges, per_record = self.unit.adjacency.exchanges, self.epsilon / self.contributions
+        if shares is None:
+            chosen = field_shares(
+                tree,
+                _node_weights(P, tree, plain),
+                plain == "worst",
+                float(per_record),
+                exchanges,
+                MOST_DRAWS,
+            )
+        else:
+            chosen = shares_by_node(P, tree, shares)
+        rate = per_record / (replacing_cost(tree, chosen) if exchanges else 1)
+        least = min(share for share in chosen if share) * rate
+        if least < LEAST_RATE:
+            raise InputError(
+                f"A share of {least} of epsilon is too small. Give larger shares or a larger epsilon."
+            )
+        law = FieldLaw(FieldTypes.find(tree, chosen), float(rate))
+        if law.draws > MOST_DRAWS:
+            raise InputError(
+                f"These shares need about {law.draws:.2g} draws a release, and the limit is {MOST_DRAWS:.2g}. Give more "
+                "to the leaves, or leave the shares to the plan."
+            )
+        self._set(care=plain, shares=shares_by_element(P, tree, chosen), tree=tree, law=law, rate=rate)
+
+    @property
+    def method(self) -> str:
+        """How many draws of leaves a release takes by rejection."""
+        shares, children = self.law.types.shares, self.law.types.children
+        if any(share for share, below in zip(shares, children, strict=True) if below):
+            return f"about {self.law.draws:,.0f} draws"
+        return "leaves only, added up"
+
+    def error(self) -> Error:
+        """The variance of the noise on each count: exact, or to one part in a thousand for very small rates."""
+        how = "exact" if self.law.scale == 1 else "scaled"
+        return Error(self.law.variance[self.tree.node], how)
+
+    def simulate(self, size: int, rng: np.random.Generator) -> Simulated:
+        """Simulate ``size`` float draws of the noise, one per row.
+
+        They are not private and serve planning only.
+        """
+        source, step = seeded(rng), max(1, _CHUNK // len(self.tree))
+        rows = [
+            self._sampler.draw(min(step, size - start), source)[:, self.tree.node]
+            for start in range(0, size, step)
+        ]
+        return Simulated.wrap(np.concatenate(rows).astype(float) if rows else np.empty((0, len(self.P))))
+
+    @property
+    def _sampler(self) -> FieldSampler:
+        return FieldSampler(self.law.types, self.rate, self.law.acceptance)
+
+    def _node_noise(self) -> NDArray[np.int64]:
+        return self._sampler.draw(1, EXACT)[0]
+
+    def _integer_noise(self) -> NDArray[np.int64]:
+        return self._node_noise()[self.tree.node]
+
+    def release(self, counts: Counts) -> NDArray[np.int64]:
+        """Release the noisy counts as integers.
+
+        Exactly private, from cryptographic bits. All counts are sums of leaves, also where the counts given are not.
+        """
+        leaves = self.tree.leaves_of(check_counts(self.P, counts))
+        return self.tree.sums(leaves + self._node_noise())[self.tree.node]
+
+    def log_probability(self, output: ArrayLike, counts: Counts | None = None) -> NDArray[np.float64]:
+        """The log probability of released integers given the counts (or of noise), one per row.
+
+        Minus infinity where they do not add up.
+        """
+        y = deviation(self.P, output, counts)
+        nodes = self.tree.leaves_of(np.rint(y).astype(np.int64))
+        shares = np.array([float(self.law.types.shares[t]) for t in self.law.types.of])
+        adds_up = np.all(self.tree.sums(nodes)[..., self.tree.node] == y, axis=-1)
+        weight = -float(self.rate) * (np.abs(nodes) @ shares) - self.law.log_normaliser
+        return np.where(adds_up, weight, -np.inf)
+
+    def quantiles(self, probabilities: ArrayLike) -> NDArray[np.float64]:
+        """Quantiles of the noise on each count, one row per probability."""
+        p = np.atleast_1d(np.asarray(probabilities, dtype=float))
+        if not np.all((p > 0) & (p < 1)):
+            raise InputError("Probabilities must lie strictly between 0 and 1.")
+        return np.array([self.law.quantiles(float(q))[self.tree.node] for q in p])
+
+    def unrounded_half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
+        """For each count alone, the half-width that its noise stays within."""
+        return self.law.half_widths(confidence_level(confidence))[self.tree.node]
+
+    def unrounded_simultaneous_half_width(self, confidence: float = 0.95) -> float:
+        """The half-width that *all* noise stays within, at once, with at least the given probability."""
+        return self.law.common_half_width(confidence_level(confidence), np.unique(self.tree.node))
+
+
+def _node_weights(P: Poset, tree: Hierarchy, care: str | dict[str, str]) -> NDArray[np.float64]:
+    """The weights of the elements, by node."""
+    return np.bincount(tree.node, care_weights(P, care), len(tree)).astype(np.float64)
