@@ -63,5 +63,7 @@ def _with_choices(
     if is_hierarchy(P) and upper is None:
         return consistent_hierarchy(P, values, weights, integers=integers)
     totals = P.coding.encode(np.asarray(values, dtype=float))
-    fitted = P.coding.decode(np.asarray(consistent(P.coding.order, totals, None, upper, integers), dtype=float))
+    fitted = P.coding.decode(
+        np.asarray(consistent(P.coding.order, totals, None, upper, integers), dtype=float)
+    )
     return fitted.astype(np.int64) if integers else fitted

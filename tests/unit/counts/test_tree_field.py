@@ -31,7 +31,7 @@ TREES = [TREE, EXCLUSIVE, SEVERAL, Poset("ab", (), [("exclusive", ["a", "b"])])]
 def _box(m: TreeFieldMechanism, reach: int) -> Iterator[tuple[np.ndarray, float]]:
     """Noise on all nodes with leaves up to ``reach``, and its weight by the definition."""
     tree = m.tree
-    shares = [float(m.law.types.shares[t]) for t in m.law.types.of]
+    shares = [float(m.node_law.types.shares[t]) for t in m.node_law.types.of]
     leaves = np.flatnonzero(tree.leaf)
     for values in product(range(-reach, reach + 1), repeat=leaves.size):
         h = np.zeros(len(tree), np.int64)
@@ -57,10 +57,10 @@ def test_variances_and_probabilities_are_those_of_the_definition(P: Poset) -> No
     variance = weights @ rows.astype(float) ** 2 / weights.sum()
     assert m.error().method == "exact"
     assert np.allclose(m.error().variance, variance[m.tree.node], rtol=2e-3)
-    assert m.law.log_normaliser == pytest.approx(math.log(weights.sum()), abs=1e-3)
+    assert m.node_law.log_normaliser == pytest.approx(math.log(weights.sum()), abs=1e-3)
     for place in (0, len(rows) // 2, len(rows) // 3):
         found = m.log_probability(rows[place][m.tree.node])
-        assert found == pytest.approx(math.log(weights[place]) - m.law.log_normaliser, abs=1e-9)
+        assert found == pytest.approx(math.log(weights[place]) - m.node_law.log_normaliser, abs=1e-9)
     half = m.half_widths(0.9)
     inside = [
         weights[np.abs(rows[:, v]) <= h].sum() / weights.sum() for v, h in zip(m.tree.node, half, strict=True)
@@ -92,7 +92,7 @@ def test_every_path_of_the_sampler_has_the_probability_of_the_definition() -> No
         source = Geometrics(
             lambda rate, size, chosen=chosen: np.full(size, chosen[leaf_rate[rate]], np.int64), coins
         )
-        drawn = FieldSampler(m.law.types, m.rate, m.law.acceptance).draw(1, source)[0]
+        drawn = FieldSampler(m.node_law.types, m.rate, m.node_law.acceptance).draw(1, source)[0]
         h = {x: int(drawn[node[x]]) for x in P.elements}
         assert h["a"] == chosen["a1"] + chosen["a2"]
         assert h["all"] == h["a"] + h["b"] == sum(values)
@@ -111,7 +111,7 @@ def test_what_is_not_kept_is_drawn_again() -> None:
         return np.full(multiples.size, asked > 6)
 
     source = Geometrics(lambda rate, size: rng.integers(-2, 3, size), coins)
-    rows = FieldSampler(m.law.types, m.rate, m.law.acceptance).draw(3, source)
+    rows = FieldSampler(m.node_law.types, m.rate, m.node_law.acceptance).draw(3, source)
     assert asked > 6
     assert np.array_equal(m.tree.sums(rows), rows)
 
@@ -119,13 +119,13 @@ def test_what_is_not_kept_is_drawn_again() -> None:
 def test_released_noise_has_the_law_and_no_other() -> None:
     m = TreeFieldMechanism(TREE, epsilon=2, shares=SHARES)
     node = m.tree.node
-    drawn = FieldSampler(m.law.types, m.rate, m.law.acceptance).draw(4000, EXACT)[:, node]
+    drawn = FieldSampler(m.node_law.types, m.rate, m.node_law.acceptance).draw(4000, EXACT)[:, node]
     seen: dict[tuple[int, ...], int] = {}
     for row in drawn.tolist():
         seen[tuple(row)] = seen.get(tuple(row), 0) + 1
 
     def p_value(rate: float) -> float:
-        shares = [float(m.law.types.shares[t]) for t in m.law.types.of]
+        shares = [float(m.node_law.types.shares[t]) for t in m.node_law.types.of]
         law = {tuple(h[node].tolist()): math.exp(-rate * float(np.abs(h) @ shares)) for h, _ in _box(m, 6)}
         total, value, cells, rest = sum(law.values()), 0.0, 0, 4000.0
         for outcome, weight in law.items():
@@ -157,7 +157,7 @@ def test_no_unit_moves_the_noise_by_more_than_epsilon(P: Poset, k: int, root: st
         shares |= {str(x): 1 - Fraction(root) - rest * (len(P.up_set(x)) - 2) for x in P.minimal}
     for neighbours in ("add-remove", "replace"):
         m = TreeFieldMechanism(P, 1, neighbours, contributions=k, shares=shares)
-        by_node = [m.law.types.shares[t] for t in m.law.types.of]
+        by_node = [m.node_law.types.shares[t] for t in m.node_law.types.of]
         units = _units(P, k)
         others = units if neighbours == "replace" else [np.zeros(len(tree), np.int64)]
         most = max(
@@ -281,11 +281,11 @@ def test_too_many_draws_are_refused_before_anything_is_drawn(monkeypatch: pytest
 
 def test_a_grid_wide_enough_that_nothing_wraps_around() -> None:
     m = TreeFieldMechanism(TREE, epsilon="1/20", shares=SHARES)
-    edge = m.law.messages[:, m.law.size // 2] / m.law.messages.max(axis=1)
+    edge = m.node_law.messages[:, m.node_law.size // 2] / m.node_law.messages.max(axis=1)
     assert edge.max() < 1e-9
-    wide = FieldLaw(FieldTypes.find(m.tree, [m.law.types.shares[t] for t in m.law.types.of]), 1e-5)
+    wide = FieldLaw(FieldTypes.find(m.tree, [m.node_law.types.shares[t] for t in m.node_law.types.of]), 1e-5)
     assert wide.scale > 1
-    assert np.allclose(wide.variance * 1e-10, m.law.variance / 400, rtol=2e-3)
+    assert np.allclose(wide.variance * 1e-10, m.node_law.variance / 400, rtol=2e-3)
 
 
 def test_simulated_noise_has_the_stated_variance() -> None:

@@ -24,7 +24,7 @@ from isotone.counts.hierarchies.projection import AddsUp, round_tree
 from isotone.counts.hierarchies.shares import WORST_POWER, exact_shares, gaussian_shares, worst_weights
 from isotone.counts.hierarchies.sharing import replacing_cost, shares_by_element, shares_by_node
 from isotone.counts.hierarchies.tree import Hierarchy, require_hierarchy
-from isotone.counts.mechanisms.gaussian import gaussian_guarantee
+from isotone.counts.mechanisms.concentrated import gaussian_guarantee
 from isotone.counts.statistic import Counts, check_counts
 from isotone.errors import InputError
 from isotone.mechanism import Error
@@ -112,6 +112,25 @@ class MeasuredTree(AddsUp):
                 measured[:, nodes] = np.asarray(drawn).reshape(rows, -1)
             result[start : start + rows] = self.fit.estimate(measured)[:, self.tree.node]
         return Simulated.wrap(result)
+
+    def simulate_released(self, size: int, rng: np.random.Generator) -> Simulated:
+        """Simulate the whole numbers that a release adds to the counts, which add up."""
+        rows = self.tree.leaves_of(np.asarray(self.simulate_independent(size, rng)))
+        rounded = [round_tree(self.tree, row)[self.tree.node] for row in rows]
+        return Simulated.wrap(np.array(rounded, dtype=float).reshape(size, len(self.P)))
+
+    def half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
+        """For each count alone, how far a release stays from the truth with at least the given probability.
+
+        Rounding so that integers add up moves a count by a half at the top, and by at most 1 more a level.
+        """
+        depth = self.tree.depth[self.tree.node]
+        return np.floor(self.unrounded_half_widths(confidence) + depth + 0.5)
+
+    def simultaneous_half_width(self, confidence: float = 0.95) -> float:
+        """How far *all* released counts stay from the truth, at once, with at least the given probability."""
+        depth = int(self.tree.depth[self.tree.node].max())
+        return float(np.floor(self.unrounded_simultaneous_half_width(confidence) + depth + 0.5))
 
     def release(self, counts: Counts) -> NDArray[np.int64]:
         """Release the noisy counts as integers that add up.

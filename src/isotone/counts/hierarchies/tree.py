@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Hierarchy", "require_hierarchy"]
 
+T = TypeVar("T", np.int64, np.float64)
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -81,7 +82,7 @@ class Hierarchy:
         """For each node the sum of the values at its children in one level, given those values."""
         return np.bincount(self.parent[level], values, len(self)).astype(np.float64)
 
-    def leaves_of(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    def leaves_of(self, counts: NDArray[T]) -> NDArray[T]:
         """Counts by element as values by node, in which remainders make nodes add up."""
         values = np.zeros((*counts.shape[:-1], len(self)), counts.dtype)
         values[..., self.node] = counts

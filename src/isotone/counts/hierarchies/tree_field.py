@@ -53,7 +53,7 @@ class TreeFieldMechanism(AddsUp):
 
     Guarantee: epsilon-DP for ``neighbours`` (docs/theory/hierarchies.md, section 4).
     Error: exact, that of the released integers.
-    Cost: about ``law.draws`` draws of geometric numbers a release, refused above a public limit.
+    Cost: about ``node_law.draws`` draws of geometric numbers a release, refused above a public limit.
 
     >>> from isotone.order import Poset
     >>> T = Poset.from_mapping({"a": "all", "b": "all", "c": "all"}, children="partition")
@@ -66,7 +66,7 @@ class TreeFieldMechanism(AddsUp):
     care: str | dict[str, str]
     shares: dict[str, str]
     tree: Hierarchy = field(repr=False, compare=False)
-    law: FieldLaw = field(repr=False, compare=False)
+    node_law: FieldLaw = field(repr=False, compare=False)
     rate: Fraction = field(repr=False, compare=False)
 
     def __init__(
@@ -106,20 +106,20 @@ class TreeFieldMechanism(AddsUp):
                 f"These shares need about {law.draws:.2g} draws a release, and the limit is {MOST_DRAWS:.2g}. Give more "
                 "to the leaves, or leave the shares to the plan."
             )
-        self._set(care=plain, shares=shares_by_element(P, tree, chosen), tree=tree, law=law, rate=rate)
+        self._set(care=plain, shares=shares_by_element(P, tree, chosen), tree=tree, node_law=law, rate=rate)
 
     @property
     def method(self) -> str:
         """How many draws of leaves a release takes by rejection."""
-        shares, children = self.law.types.shares, self.law.types.children
+        shares, children = self.node_law.types.shares, self.node_law.types.children
         if any(share for share, below in zip(shares, children, strict=True) if below):
-            return f"about {self.law.draws:,.0f} draws"
+            return f"about {self.node_law.draws:,.0f} draws"
         return "leaves only, added up"
 
     def error(self) -> Error:
         """The variance of the noise on each count: exact, or to one part in a thousand for very small rates."""
-        how = "exact" if self.law.scale == 1 else "scaled"
-        return Error(self.law.variance[self.tree.node], how)
+        how = "exact" if self.node_law.scale == 1 else "scaled"
+        return Error(self.node_law.variance[self.tree.node], how)
 
     def simulate(self, size: int, rng: np.random.Generator) -> Simulated:
         """Simulate ``size`` float draws of the noise, one per row.
@@ -135,7 +135,7 @@ class TreeFieldMechanism(AddsUp):
 
     @property
     def _sampler(self) -> FieldSampler:
-        return FieldSampler(self.law.types, self.rate, self.law.acceptance)
+        return FieldSampler(self.node_law.types, self.rate, self.node_law.acceptance)
 
     def _node_noise(self) -> NDArray[np.int64]:
         return self._sampler.draw(1, EXACT)[0]
@@ -158,9 +158,9 @@ class TreeFieldMechanism(AddsUp):
         """
         y = deviation(self.P, output, counts)
         nodes = self.tree.leaves_of(np.rint(y).astype(np.int64))
-        shares = np.array([float(self.law.types.shares[t]) for t in self.law.types.of])
+        shares = np.array([float(self.node_law.types.shares[t]) for t in self.node_law.types.of])
         adds_up = np.all(self.tree.sums(nodes)[..., self.tree.node] == y, axis=-1)
-        weight = -float(self.rate) * (np.abs(nodes) @ shares) - self.law.log_normaliser
+        weight = -float(self.rate) * (np.abs(nodes) @ shares) - self.node_law.log_normaliser
         return np.where(adds_up, weight, -np.inf)
 
     def quantiles(self, probabilities: ArrayLike) -> NDArray[np.float64]:
@@ -168,15 +168,15 @@ class TreeFieldMechanism(AddsUp):
         p = np.atleast_1d(np.asarray(probabilities, dtype=float))
         if not np.all((p > 0) & (p < 1)):
             raise InputError("Probabilities must lie strictly between 0 and 1.")
-        return np.array([self.law.quantiles(float(q))[self.tree.node] for q in p])
+        return np.array([self.node_law.quantiles(float(q))[self.tree.node] for q in p])
 
     def unrounded_half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
         """For each count alone, the half-width that its noise stays within."""
-        return self.law.half_widths(confidence_level(confidence))[self.tree.node]
+        return self.node_law.half_widths(confidence_level(confidence))[self.tree.node]
 
     def unrounded_simultaneous_half_width(self, confidence: float = 0.95) -> float:
         """The half-width that *all* noise stays within, at once, with at least the given probability."""
-        return self.law.common_half_width(confidence_level(confidence), np.unique(self.tree.node))
+        return self.node_law.common_half_width(confidence_level(confidence), np.unique(self.tree.node))
 
 
 def _node_weights(P: Poset, tree: Hierarchy, care: str | dict[str, str]) -> NDArray[np.float64]:

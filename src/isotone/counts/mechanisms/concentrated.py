@@ -17,7 +17,7 @@ from isotone.privacy.unit import Unit
 if TYPE_CHECKING:
     from isotone.order import Poset
 
-__all__ = ["ConcentratedMechanism"]
+__all__ = ["ConcentratedMechanism", "gaussian_guarantee"]
 
 
 @dataclass(frozen=True, init=False)
@@ -35,7 +35,7 @@ class ConcentratedMechanism(AdditiveMechanism):
         max_size: int | None = None,
         progress: Progress = no_progress,
     ) -> None:
-        self._settle(P, _guarantee(epsilon, delta, rho, neighbours), contributions, max_size)
+        self._settle(P, gaussian_guarantee(epsilon, delta, rho, neighbours), contributions, max_size)
         self._prepare(progress)
 
     @abstractmethod
@@ -43,7 +43,7 @@ class ConcentratedMechanism(AdditiveMechanism):
         """Calibrate the noise to the settled guarantee and sensitivity."""
 
 
-def _guarantee(
+def gaussian_guarantee(
     epsilon: Number | None, delta: Number | None, rho: Number | None, neighbours: Neighbours
 ) -> Guarantee:
     """The guarantee for (epsilon, delta), or for rho.
