@@ -58,8 +58,8 @@ def best_mechanism(
         found = build_or_none(listed[place], promise, no_progress)
         if found is None:
             continue
-        shaped = best and total_counts and isinstance(found, PosetMechanism)
-        if shaped and _cannot_beat(found.least_total(), best[0], size):
+        shaped = found.least_total() if total_counts and isinstance(found, PosetMechanism) else 0.0
+        if best and _cannot_beat(shaped, best[0], size):
             continue
         error = order(found.error())
         if best is None or (error, place) < best[:2]:
