@@ -21,7 +21,7 @@ from isotone.curves.prefix_losses import add_linear_losses, add_table_losses
 from isotone.curves.records import Records
 from isotone.order.projection.chain import pool_adjacent_violators
 
-__all__ = ["CROWDED", "CURVES", "DESIGNS", "Reference", "least_risk", "risk"]
+__all__ = ["CROWDED", "CURVES", "DESIGNS", "OTHER_CURVES", "Reference", "least_risk", "risk"]
 
 Floats = NDArray[np.floating[Any]]
 
@@ -31,6 +31,14 @@ CURVES: dict[str, Callable[[Floats, float], Floats]] = {
     "root": lambda u, place: np.sqrt(u),
 }
 """Curves as functions of the rank of ``x``, so that they are the same for every design; they rise at ``place``."""
+
+OTHER_CURVES: dict[str, Callable[[Floats, float], Floats]] = {
+    "linear": lambda u, place: u,
+    "constant": lambda u, place: 0.4 + 0 * u,
+    "low": lambda u, place: 0.02 + 0.1 * u,
+    "stairs": lambda u, place: 0.1 + 0.8 * np.floor(4 * (0.6 * u + 0.4 * place)) / 3,
+}
+"""More curves for plans: straight, flat, with few positives, and with several steps."""
 
 DESIGNS: dict[str, Callable[[Floats], Floats]] = {"uniform": lambda u: u, "skewed": lambda u: u**5}
 """The ``x`` of a rank between 0 and 1: evenly spread, or crowded at the lower end."""
@@ -58,7 +66,7 @@ class Reference:
         """``n`` records on grids of the unit square."""
         u = rng.random(n)
         # a random place, so that no number of bins fits it by chance
-        truth = CURVES[self.curve](u, float(rng.uniform(0.3, 0.7)))
+        truth = (CURVES | OTHER_CURVES)[self.curve](u, float(rng.uniform(0.3, 0.7)))
         y = (rng.random(n) < truth) * 1.0 if self.labels else np.clip(truth + rng.normal(0, 0.1, n), 0, 1)
         x_grid, y_grid = Grid(*UNIT, points), Grid(*UNIT, FINE + 1)
         return Records(

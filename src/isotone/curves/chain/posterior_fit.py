@@ -54,7 +54,7 @@ class PosteriorFit(CurveMechanism):
     ``labels``: ``y`` is 0 or 1, by declaration. ``n`` is a public or noisy number of records. ``ends`` are those of the
     predictions, as shares of ``y_range``.
 
-    Guarantee: epsilon-DP for one privacy unit (docs/theory/curves.md, section 8).
+    Guarantee: epsilon-DP for one privacy unit (docs/theory/curves.md, section 8.1).
     Error: ``error()`` is an estimate, not a bound.
     Cost: O(n) to count, and O(bins·values) for the posterior, whatever the number of records.
     """

@@ -1,7 +1,7 @@
 """The law of a Poisson count with two-sided geometric noise, in closed form.
 
 With ``α = exp(−rate)`` the noise has the weight ``(1−α)/(1+α)·α^|a−k|``. The counts up to ``a`` and those above it are
-two tilted Poisson laws, so each side is a factor times an incomplete gamma function (docs/theory/curves.md, section 8).
+two tilted Poisson laws, so each side is a factor times an incomplete gamma function (docs/theory/curves.md, section 8.1).
 """
 
 from __future__ import annotations
