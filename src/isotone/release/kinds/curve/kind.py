@@ -74,6 +74,7 @@ class CurveKind(Kind):
             loss=curve.loss,
             y_range=curve.y_ends,
             labels=curve.y_values is not None or None,
+            output=curve.output,
             **setting,
         )
         if curve.shape is not None:
