@@ -43,7 +43,9 @@ def curve(data: Data) -> Release:
     x, y = data["x"], data["y"]
 
     def release() -> dict[str, object]:
-        model = PrivateIsotonicRegression(float(data["epsilon"]), (0, 1), (0, 1)).fit(x, y)
+        model = PrivateIsotonicRegression(
+            float(data["epsilon"]), (0, 1), y_values=(0, 1), output="records"
+        ).fit(x, y)
         return {"raw": model.predict(x), "shown": model.predict(np.linspace(0, 1, 201))}
 
     return release

@@ -85,6 +85,7 @@ UNCOMPARED = {
     "consistency": "a quick run is too small to be compared",
     "inference-coverage": "noise is from cryptographic bits, so no two runs are alike",
     "curves-posets": "a quick run is too small to be compared",
+    "curves-posterior": "a quick run is too small to be compared",
     "curves-quality": "a quick run is too small to be compared",
     "curves-shapes": "a quick run is too small to be compared",
     "curves-speed": "times",

@@ -32,8 +32,8 @@ from isotone.curves.setting import CurveSetting
 from isotone.mechanism import Progress
 
 UNIT = (Fraction(0), Fraction(1))
-METHODS = ("additive", "threshold", "baseline", "bins")
-COLOURS = {"additive": "C0", "threshold": "C3", "baseline": "C2", "bins": "C1"}
+METHODS = ("auto", "threshold", "baseline", "bins")
+COLOURS = {"auto": "C0", "threshold": "C3", "baseline": "C2", "bins": "C1"}
 BASELINE_POINTS = 256
 KINDS: dict[bool, tuple[str, ...]] = {
     True: ("squared", "logistic"),
@@ -84,8 +84,9 @@ def points_of(method: str) -> int:
     return BASELINE_POINTS if method == "baseline" else TREE_POINTS
 
 
-def blueprint(method: str, loss: str) -> ChainProblem:
-    return ChainProblem(parse_loss(loss), UNIT, Grid(*UNIT, points_of(method)), method)
+def blueprint(method: str, loss: str, labels: bool = False) -> ChainProblem:
+    grid = Grid(*UNIT, points_of(method))
+    return ChainProblem(parse_loss(loss), UNIT, grid, method, labels=labels, output="records")
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,9 @@ def excesses(
     found: dict[tuple[str, str, str], list[float]] = {}
     optima: dict[str, list[float]] = {}
     built: dict[tuple[str, str, str], CurveMechanism] = {
-        (loss, budget, method): blueprint(method, loss).mechanism(n, CurveSetting(Fraction(budget)))
+        (loss, budget, method): blueprint(method, loss, population.labels).mechanism(
+            n, CurveSetting(Fraction(budget))
+        )
         for loss, budget, method in itertools.product(KINDS[population.labels], budgets, METHODS)
     }
     for repetition in range(repetitions):
@@ -189,15 +192,15 @@ def ratio(above: Row, below: Row) -> tuple[float, float]:
 
 
 def goals(rows: list[Row]) -> list[Row]:
-    """For every loss, size and budget: threshold over additive, auto over the best, and how many cells reach the goals."""
+    """For every loss, size and budget: threshold over auto, auto over the best, and how many cells reach the goals."""
     groups: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
     for key, methods in by_cell(rows).items():
         used = blueprint("auto", key[0]).method_used(
             key[2], CurveSetting(Fraction(key[3]).limit_denominator(100))
         )
         best = min(methods.values(), key=lambda row: row["excess"])
-        gain, gain_error = ratio(methods["threshold"], methods["additive"])
-        loss, loss_error = ratio(methods[used], best)
+        gain, gain_error = ratio(methods["threshold"], methods["auto"])
+        loss, loss_error = ratio(methods["auto"], best)
         groups.setdefault(key[:4], []).append((gain, gain_error, loss, loss_error, used))
     table: list[Row] = []
     for (loss, y, n, epsilon), cells in groups.items():
@@ -210,7 +213,7 @@ def goals(rows: list[Row]) -> list[Row]:
                 "epsilon": epsilon,
                 "auto": cells[0][4],
                 "cells": len(cells),
-                "threshold_over_additive": float(np.exp(np.mean(np.log(np.maximum(gains, 1e-9))))),
+                "threshold_over_auto": float(np.exp(np.mean(np.log(np.maximum(gains, 1e-9))))),
                 "least_gain": float(gains.min()),
                 "five_times": int((gains >= 5).sum()),
                 "surely_less_than_five": int((gains + 2 * gain_errors < 5).sum()),
@@ -223,19 +226,19 @@ def goals(rows: list[Row]) -> list[Row]:
 
 
 def plans(rows: list[Row], quick: bool) -> list[Row]:
-    """What the plan predicts for ``additive``, and the measured average over the same populations."""
+    """What the plan predicts for ``auto``, and what was measured."""
     table: list[Row] = []
     for (loss, y, n, epsilon), group in itertools.groupby(
         sorted(
-            (row for row in rows if row["method"] == "additive"),
+            (row for row in rows if row["method"] == "auto"),
             key=lambda row: tuple(row[k] for k in ("loss", "y", "n", "epsilon")),
         ),
         key=lambda row: tuple(row[k] for k in ("loss", "y", "n", "epsilon")),
     ):
         if epsilon != 1.0 or (quick and (loss, y) != ("squared", "labels")):
             continue
-        predicted = plan(1, n, loss=loss, labels=y == "labels", methods=["additive"], repetitions=3).rows[0]
-        measured = float(np.mean([row["excess"] for row in group]))
+        predicted = plan(1, n, loss=loss, labels=y == "labels", methods=["auto"], repetitions=3).rows[0]
+        measured = float(np.exp(np.mean([np.log(max(row["excess"], 1e-12)) for row in group])))
         table.append(
             {
                 "loss": loss,
@@ -275,12 +278,12 @@ def calibration(quick: bool, out: Path) -> None:
         for method in METHODS:
             grid = Grid(*UNIT, points_of(method))
             records = Records(grid.snap(x), levels, weights).sorted()
-            built = blueprint(method, loss).mechanism(x.size, CurveSetting(Fraction(budget)))
+            built = blueprint(method, loss, True).mechanism(x.size, CurveSetting(Fraction(budget)))
             found: list[float] = []
             for _ in range(3 if quick else 40):
                 curve = built.simulate(records, rng)
                 found.append(risk(curve, records, parse_loss(loss)) - optimum)
-                if method == "additive" and loss == "squared":
+                if method == "auto" and loss == "squared":
                     drawn.setdefault(float(Fraction(budget)), []).append(np.asarray(curve.at(grid.snap(at))))
             rows.append(
                 {

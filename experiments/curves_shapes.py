@@ -46,7 +46,7 @@ def shapes(quick: bool, progress: Progress) -> dict[str, list[Any]]:
         shape = parse_shape(spec)
         assert shape is not None
         for n, (method, name) in itertools.product(
-            sizes, [("auto", "draw"), ("threshold", "tree"), ("additive", "no shape")]
+            sizes, [("auto", "draw"), ("threshold", "tree"), ("auto", "no shape")]
         ):
             kept = None if name == "no shape" else shape
             points = TREE_POINTS if kept is None else shape.points

@@ -1,6 +1,6 @@
 """Time to fit a private curve, by number of records, method and loss.
 
-Writes ``times.csv`` and a picture, in processor seconds of one core. Compiled kernels are warmed up first; the goals (3 s for the additive and 10 s for the
+Writes ``times.csv`` and a picture, in processor seconds of one core. Compiled kernels are warmed up first; the goals (3 s for our own and 10 s for the
 threshold method at a million records) are drawn as lines.
 """
 
@@ -18,8 +18,8 @@ from isotone.curves import PrivateIsotonicRegression
 from isotone.mechanism import Progress
 
 CASES = [
-    ("additive", "squared"),
-    ("additive", "absolute"),
+    ("auto", "squared"),
+    ("auto", "absolute"),
     ("threshold", "squared"),
     ("threshold", "absolute"),
 ]
@@ -49,7 +49,7 @@ def run(out: Path, quick: bool, progress: Progress) -> None:
             for name, value in zip(columns, (method, loss, n, round(times[-1], 4)), strict=True):
                 columns[name].append(value)
         axis.loglog(sizes, times, marker="o", label=f"{method}, {loss}")
-    axis.axhline(3, color="C0", ls=":", label="goal, additive (10⁶)")
+    axis.axhline(3, color="C0", ls=":", label="goal, auto (10⁶)")
     axis.axhline(10, color="C2", ls=":", label="goal, threshold (10⁶)")
     axis.set_xlabel("records")
     axis.set_ylabel("processor seconds")

@@ -61,12 +61,12 @@ def run(out: Path, quick: bool, progress: Progress) -> None:
         grid = Grid(*UNIT, points_of(method))
         records = Records(grid.snap(x), levels, weights).sorted()
         optimum = least_risk(records, parse_loss(loss))
-        built = blueprint(method, loss).mechanism(x.size, CurveSetting(Fraction(budget)))
+        built = blueprint(method, loss, True).mechanism(x.size, CurveSetting(Fraction(budget)))
         found: list[float] = []
         for _ in range(2 if quick else 40):
             curve = built.simulate(records, rng)
             found.append(risk(curve, records, parse_loss(loss)) - optimum)
-            if (loss, method) == ("squared", "additive"):
+            if (loss, method) == ("squared", "auto"):
                 drawn[budget].append(np.asarray(curve.at(grid.snap(at))))
         rows.append(
             {
