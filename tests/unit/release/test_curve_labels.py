@@ -56,5 +56,5 @@ def test_a_section_needs_a_range_or_two_values() -> None:
     entries: dict[str, Any] = {"x": "x", "y": "y", "bounds": [0, 1]}
     with pytest.raises(ValidationError, match="y_range is missing"):
         Curve(**entries)
-    assert Curve.model_validate({**entries, "y_values": [0, 1]}).y_ends == (0, 1)
-    assert Curve.model_validate({**entries, "y_range": [0, 2]}).y_ends == (0, 2)
+    assert Curve.model_validate({**entries, "y_values": [0, 1]}).y_ends == ("0", "1")
+    assert Curve.model_validate({**entries, "y_range": [0, 2]}).y_ends == ("0", "2")
