@@ -16,7 +16,7 @@ from isotone.curves.circuits.selection import CurveDraws, ExactCurveDraws
 from isotone.curves.estimator_base import EstimatorBase
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.records import RawRecords, Records
-from isotone.curves.setting import CurveSetting
+from isotone.curves.setting import ConcentratedSetting, CurveSetting
 from isotone.errors import InputError, LedgerError
 from isotone.privacy.checks import Number, positive, whole_number
 from isotone.privacy.draws import require_exact
@@ -70,7 +70,7 @@ class Public(Generic[Problem]):
     @property
     def setting(self) -> CurveSetting:
         """What the fit itself may spend."""
-        return replace(self.whole, epsilon=self.whole.epsilon * self.rest)
+        return self.whole.part(self.rest)
 
 
 class PrivateEstimator(EstimatorBase, Generic[Problem]):
@@ -80,6 +80,7 @@ class PrivateEstimator(EstimatorBase, Generic[Problem]):
     published_methods: ClassVar[tuple[str, ...]] = ("threshold", "coupling")
 
     epsilon: Number
+    rho: Number | None = None
     y_range: Any
     increasing: Any
     loss: Any
@@ -125,7 +126,7 @@ class PrivateEstimator(EstimatorBase, Generic[Problem]):
         )
         self._draw(public, records, ExactCurveDraws())
         self.guarantee_ = public.whole.guarantee
-        self.epsilon_spent_ = public.whole.epsilon
+        self.epsilon_spent_ = public.whole.epsilon if self.rho is None else None
         if hasattr(receipt, "finish"):
             receipt.finish()
 
@@ -167,10 +168,17 @@ class PrivateEstimator(EstimatorBase, Generic[Problem]):
                 f"contributions={unit.contributions} needs groups, the privacy unit of each record: "
                 "fit(X, y, groups=...). Without them nothing could keep a unit from having more."
             )
-        whole = CurveSetting(positive(self.epsilon, "epsilon"), unit, WEIGHT_STEPS if weighted else 1)
+        whole = self._budget(unit, WEIGHT_STEPS if weighted else 1)
         size = None if self.public_n is None else whole_number(self.public_n, "public_n (or None)")
         rest = 1 - spent - (COUNTING_SHARE if size is None else 0)
         return Public(problem, whole, rest, self._max_weight(weighted), size)
+
+    def _budget(self, unit: Unit, weight_steps: int) -> CurveSetting:
+        if self.rho is None:
+            return CurveSetting(positive(self.epsilon, "epsilon"), unit, weight_steps)
+        if self.epsilon != 1:
+            raise InputError("Give rho or epsilon, not both: with rho, epsilon stays at its default.")
+        return ConcentratedSetting.of(positive(self.rho, "rho"), unit, weight_steps)
 
     def _max_weight(self, weighted: bool) -> float:
         if not weighted:
@@ -205,7 +213,8 @@ class PrivateEstimator(EstimatorBase, Generic[Problem]):
         if public.public_n is not None:
             return public.public_n
         unweighted = replace(public.whole, weight_steps=1)
-        return max(1, int(draws.perturb(np.array([count]), unweighted.rate(COUNTING_SHARE, 1))[0]))
+        noisy, _, _ = unweighted.perturbed(np.array([count]), COUNTING_SHARE, 1, draws)
+        return max(1, int(noisy[0]))
 
     def _require_fit(self) -> None:
         if hasattr(self, "guarantee_"):

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.grids import FINE
+from isotone.curves.posterior.noises import CountNoise, GaussianNoise, GeometricNoise
 from isotone.curves.records import Records
 from isotone.curves.setting import CurveSetting
 from isotone.order.projection.chain import pool_adjacent_violators
@@ -59,15 +60,16 @@ class NoisySums:
     """What was measured in bins that begin at ``starts``: for each a noisy sum of ``y`` and one of ``1 − y``.
 
     ``ones`` and ``zeros`` are whole numbers in ``unit``-ths of a record, with two-sided geometric noise of the given
-    rate. They were released: everything made of them is post-processing.
+    rate, or Gaussian noise of the given variance. They were released: everything made of them is post-processing.
     """
 
     starts: Ints
     ones: Ints
     zeros: Ints
     unit: int
-    rate: Fraction
+    rate: Fraction | None
     points: int
+    variance: Fraction | None = None
 
     @property
     def in_records(self) -> tuple[Floats, Floats]:
@@ -75,9 +77,12 @@ class NoisySums:
         return self.ones / self.unit, self.zeros / self.unit
 
     @property
-    def record_rate(self) -> float:
-        """The rate of the noise a record."""
-        return float(self.rate * self.unit)
+    def noise(self) -> CountNoise:
+        """The law of the noise, in records."""
+        if self.rate is not None:
+            return GeometricNoise(float(self.rate * self.unit))
+        assert self.variance is not None, "sums have one of both"
+        return GaussianNoise(float(self.variance / self.unit**2))
 
     def mirrored(self) -> NoisySums:
         """The same sums with the points in reverse order."""
@@ -102,14 +107,13 @@ def noisy_sums(
 
     ``y`` is counted in ``top`` levels: 1 for labels, which are 0 or 1, so that noise is in whole records.
     """
-    rate = setting.noise_rate(share, top)
     levels = records.levels // (FINE // top)
     bins = records.bins(starts)
     sums = np.zeros((2, starts.size), dtype=np.int64)
     np.add.at(sums[0], bins, records.weights * levels)
     np.add.at(sums[1], bins, records.weights * (top - levels))
-    sums = np.asarray(draws.perturb(sums, rate))
-    return NoisySums(starts, sums[0], sums[1], top * setting.weight_steps, rate, points)
+    sums, rate, variance = setting.perturbed(sums, share, top, draws)
+    return NoisySums(starts, sums[0], sums[1], top * setting.weight_steps, rate, points, variance)
 
 
 def noisy_means(

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
 
 from isotone.errors import InputError
 from isotone.privacy.checks import positive
+from isotone.privacy.draws import Draws
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
 
-__all__ = ["CurveSetting"]
+__all__ = ["ConcentratedSetting", "CurveSetting"]
+
+Ints = NDArray[np.int64]
+Noisy = tuple[Ints, Fraction | None, Fraction | None]
+"""Noisy values, and the rate or the variance of their noise."""
 
 LARGEST_EPSILON = 10**9
 """Exponents of weights are 64-bit integers; up to here none can overflow."""
@@ -59,3 +68,67 @@ class CurveSetting:
                 "integers. Take a larger epsilon, or fewer contributions."
             )
         return rate
+
+    def check_noise(self, share: Fraction, scale: int) -> None:
+        """Refuse noise that would not fit 64 bits."""
+        self.noise_rate(share, scale)
+
+    def part(self, share: Fraction) -> CurveSetting:
+        """The same with a share of the budget."""
+        return replace(self, epsilon=self.epsilon * share)
+
+    def perturbed(self, values: Ints, share: Fraction, scale: int, draws: Draws) -> Noisy:
+        """Values that a record of weight 1 changes by at most ``scale`` in sum, with noise for ``share`` of the budget."""
+        rate = self.noise_rate(share, scale)
+        return np.asarray(draws.perturb(values, rate)), rate, None
+
+
+@dataclass(frozen=True)
+class ConcentratedSetting(CurveSetting):
+    """ρ-zCDP by Gaussian noise, for mechanisms that look at records through sums alone.
+
+    ``epsilon`` is the budget whose geometric noise has the same variance, ``2√ρ``: it sets sizes, and promises nothing.
+    """
+
+    rho: Fraction = Fraction(0)
+
+    @classmethod
+    def of(cls, rho: Fraction, unit: Unit, weight_steps: int = 1) -> ConcentratedSetting:
+        """The setting for a budget."""
+        return cls(_alike(rho), unit, weight_steps, rho)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the whole release promises."""
+        return self.unit.zcdp(self.rho)
+
+    def rate(self, share: Fraction, scale: int) -> Fraction:
+        """There is none: nothing that needs one may run with this setting."""
+        raise TypeError("Gaussian noise has no rate.")
+
+    def variance(self, share: Fraction, scale: int) -> Fraction:
+        """The variance for values that a record of weight 1 changes by at most ``scale`` in sum, and so in length."""
+        return Fraction((self.factor * scale) ** 2) / (2 * share * self.rho)
+
+    def check_noise(self, share: Fraction, scale: int) -> None:
+        """Refuse noise that would not fit 64 bits."""
+        if self.variance(share, scale) > 1 << 88:
+            raise InputError(
+                f"rho={float(self.rho):g} is too small for this setting: its noise would not fit 64-bit integers. Take a "
+                "larger rho, or fewer contributions."
+            )
+
+    def part(self, share: Fraction) -> ConcentratedSetting:
+        """The same with a share of the budget."""
+        return replace(self, epsilon=_alike(self.rho * share), rho=self.rho * share)
+
+    def perturbed(self, values: Ints, share: Fraction, scale: int, draws: Draws) -> Noisy:
+        """The same with Gaussian noise, rounded to integers."""
+        self.check_noise(share, scale)
+        variance = self.variance(share, scale)
+        return values + draws.rounded_gaussians(variance, values.size).reshape(values.shape), None, variance
+
+
+def _alike(rho: Fraction) -> Fraction:
+    """The epsilon of geometric noise with the same variance, about."""
+    return Fraction(2 * math.sqrt(rho))

@@ -20,6 +20,7 @@ from isotone.curves.measure import NoisySums, even_starts, noisy_sums, pooled
 from isotone.curves.posterior import hidden_chain
 from isotone.curves.posterior.hidden_chain import Prior, evidence_of_nothing, posterior_of, priors
 from isotone.curves.posterior.likelihood import noisy_count, noisy_total
+from isotone.curves.posterior.noises import GaussianNoise, GeometricNoise
 from isotone.curves.posterior.posterior import curve_posterior
 from isotone.curves.posterior.rates import Rates, rates_of
 from isotone.curves.posterior.values import bin_values
@@ -66,6 +67,22 @@ def test_the_law_of_two_noises_is_that_of_their_sum() -> None:
     both = np.convolve(one, one)
     nobody = noisy_total(np.arange(-5.0, 6.0), np.zeros(11), rate)
     np.testing.assert_allclose(np.exp(nobody), both[155:166], rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("variance", "mean", "seen"), list(itertools.product((1.0, 30.0), (0.5, 20.0, 200.0), (0, 6, 190)))
+)
+def test_the_law_of_a_count_with_gaussian_noise_is_the_sum_over_all_counts(
+    variance: float, mean: float, seen: int
+) -> None:
+    """A saddle point is not exact: within 0.1 where the logarithm is not below −50."""
+    k = np.arange(700.0)
+    terms = log_poisson(k, mean) - (seen - k) ** 2 / (2 * variance) - 0.5 * math.log(2 * math.pi * variance)
+    top = terms.max()
+    total = top + math.log(np.exp(terms - top).sum())
+    log_p, expected = GaussianNoise(variance).count(np.array([float(seen)]), np.array([mean]))
+    assert log_p[0] == pytest.approx(total, abs=0.1, rel=0.002)
+    assert expected[0] == pytest.approx(float((np.exp(terms - total) * k).sum()), abs=0.35)
 
 
 def paths(prior: Prior, member: int, likelihood: Any) -> dict[tuple[int, ...], float]:
@@ -120,10 +137,10 @@ def test_there_are_nine_priors_and_the_weight_of_their_paths_is_known() -> None:
 
 def test_rates_are_what_the_other_bins_tell() -> None:
     rate, totals = 0.8, np.array([4.0, 30.0, -2.0])
-    found = rates_of(totals, rate)
+    found = rates_of(totals, GeometricNoise(rate))
     size = found.grid.size
     own = np.exp(noisy_total(totals[:, None], found.grid, rate))
-    lonely = rates_of(totals[:1], rate)
+    lonely = rates_of(totals[:1], GeometricNoise(rate))
     anywhere = np.gradient(np.sqrt(found.grid + 0.5))
     anywhere = 0.5 * anywhere / anywhere.sum() + 0.5 / size
     anywhere[0] += 0.2
@@ -146,7 +163,7 @@ def test_values_are_weighed_with_every_rate() -> None:
     ones, zeros = np.array([3.0, 0.0, 3.0]), np.array([1.0, 6.0, -1.0])
     grid = np.array([0.0, 2.0, 5.0])
     others = np.array([[0.2, 0.5, 0.3], [0.1, 0.1, 0.8], [1 / 3] * 3])
-    found = bin_values(ones, zeros, Rates(grid, others, np.ones((3, 3))), values, rate, 0.0)
+    found = bin_values(ones, zeros, Rates(grid, others, np.ones((3, 3))), values, GeometricNoise(rate), 0.0)
     for b, v in itertools.product(range(3), range(5)):
         total = up = down = 0.0
         for lam, weight in zip(grid, others[b], strict=True):
@@ -165,16 +182,17 @@ def test_the_posterior_rises_and_is_finite_whatever_was_drawn() -> None:
         for scale in (1.0, 50.0, FAR):
             ones, zeros = np.rint(scale * rng.standard_normal((2, 5)))
             for spread in (1.0, 0.1):
-                found = curve_posterior(ones, zeros, rate, 11, spread)
-                for curve in (found.population, found.records):
-                    assert np.all((curve >= 0) & (curve <= 1))
-                    assert np.all(np.diff(curve) >= 0)
+                for noise in (GeometricNoise(rate), GaussianNoise(1 / rate)):
+                    found = curve_posterior(ones, zeros, noise, 11, spread)
+                    for curve in (found.population, found.records):
+                        assert np.all((curve >= 0) & (curve <= 1))
+                        assert np.all(np.diff(curve) >= 0)
 
 
 def test_with_little_noise_records_are_the_pooled_bins() -> None:
     ones, zeros = np.array([10.0, 30.0, 20.0, 55.0]), np.array([30.0, 10.0, 30.0, 5.0])
     wanted = pooled(ones / (ones + zeros), ones + zeros)
-    found = curve_posterior(ones, zeros, 25.0, 401)
+    found = curve_posterior(ones, zeros, GeometricNoise(25.0), 401)
     np.testing.assert_allclose(found.records, wanted, atol=1e-6)
     np.testing.assert_allclose(found.population, wanted, atol=0.08)
 
@@ -187,7 +205,7 @@ def sums_of(ones: Any, zeros: Any, points: int, rate: int = 1) -> NoisySums:
 def test_bins_of_the_second_round_are_finer_in_crowds_and_where_the_curve_rises() -> None:
     def starts(ones: list[int], zeros: list[int]) -> Any:
         sums = sums_of(ones, zeros, 160)
-        found = curve_posterior(*sums.in_records, sums.record_rate, 51)
+        found = curve_posterior(*sums.in_records, sums.noise, 51)
         return placed_starts(sums, found, sum(ones) + sum(zeros), 40)
 
     even = starts([50] * 16, [50] * 16)
@@ -231,7 +249,7 @@ def test_noisy_sums_count_y_and_the_rest_in_their_bins() -> None:
     ones, zeros = sums.in_records
     np.testing.assert_allclose(ones, [1.25 / 3, 1.0])
     np.testing.assert_allclose(zeros, [2.75 / 3, 0.0])
-    assert sums.record_rate == 1.0
+    assert sums.noise == GeometricNoise(1.0)
     labelled = noisy_sums(records, np.array([0, 2]), 4, setting, Fraction(1), silent, 1)
     assert (labelled.ones.tolist(), labelled.zeros.tolist()) == ([1, 3], [3, 0])
     assert (labelled.unit, labelled.rate) == (3, Fraction(1, 3))

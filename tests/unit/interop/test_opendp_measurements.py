@@ -321,6 +321,12 @@ class Book:
             ),
             "leave out the estimator's ledger",
         ),
+        (
+            lambda d, m: bridge.make_curve(
+                d, m, PrivateIsotonicRegression(1, (0, 1), (0, 1), rho=5), x="x", y="y"
+            ),
+            "leave out the estimator's rho",
+        ),
         (lambda d, m: bridge.make_curve(d, m, CURVE, x=["x", "z"], y="y"), "must name one column"),
         (
             lambda d, m: bridge.make_curve(

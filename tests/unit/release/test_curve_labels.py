@@ -52,6 +52,15 @@ def test_a_release_of_labels_can_be_verified(tmp_path: Path) -> None:
     assert iso.verify(tmp_path / "out").holds
 
 
+def test_a_release_takes_no_second_budget(tmp_path: Path) -> None:
+    ledger = iso.Ledger(tmp_path / "a.ledger", epsilon=9, unit="row")
+    data = pd.DataFrame({"x": [0.5], "y": [1]})
+    with pytest.raises(iso.InputError, match="no option 'rho'"):
+        iso.release_curve(
+            data, x="x", y="y", bounds=(0, 1), y_values=(0, 1), epsilon=1, rho=5, ledger=ledger, unit_name="row"
+        )  # fmt: skip
+
+
 def test_a_section_needs_a_range_or_two_values() -> None:
     entries: dict[str, Any] = {"x": "x", "y": "y", "bounds": [0, 1]}
     with pytest.raises(ValidationError, match="y_range is missing"):

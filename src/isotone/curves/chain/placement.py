@@ -30,7 +30,7 @@ def placed_starts(sums: NoisySums, found: CurvePosterior, n: int, bins: int) -> 
     ones, zeros = sums.in_records
     expected = n / size
     surplus = ones + zeros - expected
-    crowd = np.where(surplus > (math.log(size) + CLEAR) / sums.record_rate, surplus, 0.0)
+    crowd = np.where(surplus > (math.log(size) + CLEAR) * math.sqrt(sums.noise.variance / 2), surplus, 0.0)
     crowded = CROWDS * min(1.0, float(crowd.sum()) / n)
     slope = np.gradient(found.population) if size > 1 else np.zeros(1)
     rising = ((found.ones + found.zeros) * slope**2) ** (1 / 3)

@@ -19,6 +19,7 @@ from isotone.curves.records import Records
 
 __all__ = ["OUTPUTS", "PosteriorFit", "RoundShares"]
 
+Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 OUTPUTS = ("population", "records")
@@ -54,7 +55,7 @@ class PosteriorFit(CurveMechanism):
     ``labels``: ``y`` is 0 or 1, by declaration. ``n`` is a public or noisy number of records. ``ends`` are those of the
     predictions, as shares of ``y_range``.
 
-    Guarantee: epsilon-DP for one privacy unit (docs/theory/curves.md, section 8.1).
+    Guarantee: epsilon-DP for one privacy unit, or ρ-zCDP with Gaussian noise (docs/theory/curves.md, section 8.1).
     Error: ``error()`` is an estimate, not a bound.
     Cost: O(n) to count, and O(bins·values) for the posterior, whatever the number of records.
     """
@@ -100,16 +101,19 @@ class PosteriorFit(CurveMechanism):
 
     def measure(self, records: Records, draws: CurveDraws) -> NoisySums:
         """The two rounds: all that looks at records."""
-        top = 1 if self.labels else FINE
-        coarse = even_starts(self.points, self.coarse_bins)
-        first = noisy_sums(records, coarse, self.points, self.setting, self.shares.coarse, draws, top)
+        first = self.sums(records, even_starts(self.points, self.coarse_bins), self.shares.coarse, draws)
         found = self.posterior(first, COARSE_LEVELS, keep=1e-2)
         starts = placed_starts(first, found, self.n, self.fine_bins)
-        return noisy_sums(records, starts, self.points, self.setting, self.shares.fine, draws, top)
+        return self.sums(records, starts, self.shares.fine, draws)
+
+    def sums(self, records: Records, starts: Ints, share: Fraction, draws: CurveDraws) -> NoisySums:
+        """The noisy sums of one round."""
+        top = 1 if self.labels else FINE
+        return noisy_sums(records, starts, self.points, self.setting, share, draws, top)
 
     def posterior(self, sums: NoisySums, levels: int, keep: float = 1e-3) -> CurvePosterior:
         """The posterior given the sums of a round."""
-        return curve_posterior(*sums.in_records, sums.record_rate, levels, self.spread, keep)
+        return curve_posterior(*sums.in_records, sums.noise, levels, self.spread, keep)
 
     def lines(self, sums: NoisySums, values: Floats) -> Curve:
         """Lines through the middles of bins; on points that are not even, a corner at every point."""
@@ -126,5 +130,5 @@ class PosteriorFit(CurveMechanism):
 
     def error(self) -> RiskBound:
         """An estimate: the noise of the sums of all bins, shared by a chain."""
-        rate = float(self.setting.rate(self.shares.fine, 1)) * self.setting.weight_steps
+        rate = float(self.shares.fine * self.setting.epsilon) / self.setting.unit.steps
         return RiskBound(self.fine_bins**0.5 / rate, 1.0 / self.fine_bins**2, proved=False)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from isotone.curves.measure import pooled
 from isotone.curves.posterior.hidden_chain import evidence_of_nothing, posterior_of, priors
+from isotone.curves.posterior.noises import CountNoise
 from isotone.curves.posterior.rates import rates_of
 from isotone.curves.posterior.values import bin_values
 
@@ -22,8 +23,6 @@ __all__ = ["CurvePosterior", "curve_posterior"]
 
 Floats = NDArray[np.float64]
 
-LEAST_RATE, MOST_RATE = 1e-6, 30.0
-"""Noise of a rate beyond these is like noise of these, to all that is seen here."""
 LEAST = 1e-130
 """No value of a bin counts less than this share of the best, so that all paths keep a weight above 0."""
 
@@ -53,17 +52,17 @@ class CurvePosterior:
 
 
 def curve_posterior(
-    ones: Floats, zeros: Floats, rate: float, levels: int, spread: float = 1.0, keep: float = 1e-3
+    ones: Floats, zeros: Floats, noise: CountNoise, levels: int, spread: float = 1.0, keep: float = 1e-3
 ) -> CurvePosterior:
-    """The posterior given noisy sums in records, each with noise of the given rate a record.
+    """The posterior given noisy sums in records, and the law of their noise.
 
     ``levels`` is the number of values; ``spread`` says how ``y`` varies about its mean ``v``, with the variance
     ``spread·v·(1 − v)``: 1 for labels.
     """
-    rate = min(max(rate * spread, LEAST_RATE), MOST_RATE)
+    noise = noise.over(spread)
     a, c = np.rint(ones / spread), np.rint(zeros / spread)
     values = np.linspace(0.0, 1.0, levels)
-    found = bin_values(a, c, rates_of(a + c, rate), values, rate, keep)
+    found = bin_values(a, c, rates_of(a + c, noise), values, noise, keep)
     best = found.log_likelihood.max(axis=1, keepdims=True)
     likelihood = np.maximum(np.exp(found.log_likelihood - best), LEAST)
     weights: list[float] = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.curves.posterior.likelihood import noisy_total
+from isotone.curves.posterior.noises import CountNoise
 
 __all__ = ["Rates", "rates_of"]
 
@@ -30,10 +30,11 @@ class Rates:
         self.grid, self.others, self.own = grid, others, own
 
 
-def rates_of(totals: Floats, rate: float) -> Rates:
-    """The rates of bins with noisy ``totals``, each a count plus two noises of the given rate."""
-    grid = _grid(max(8.0, 1.15 * float(totals.max()) + 3.0 / rate), rate)
-    log_own = noisy_total(totals[:, None], grid[None, :], rate)
+def rates_of(totals: Floats, noise: CountNoise) -> Rates:
+    """The rates of bins with noisy ``totals``, each a count plus two noises."""
+    spread = 2 * noise.variance
+    grid = _grid(max(8.0, 1.15 * float(totals.max()) + 1.5 * spread**0.5), spread)
+    log_own = noise.total(totals[:, None], grid[None, :])
     own = np.exp(log_own - log_own.max(axis=1, keepdims=True))
     anywhere = np.gradient(np.sqrt(grid + 0.5))
     anywhere = 0.5 * anywhere / anywhere.sum() + 0.5 / grid.size
@@ -64,10 +65,11 @@ def _moves(size: int, anywhere: Floats) -> Floats:
     return MOVES[0] * local[0] + MOVES[1] * local[1] + MOVES[2] * anywhere[None, :]
 
 
-def _grid(top: float, rate: float) -> Floats:
-    """Rates from 0 to ``top``: steps of about half the standard deviation of a total, and at least 6 %."""
-    shrink = np.exp(-rate)
-    noise = 4 * shrink / (1 - shrink) ** 2
+def _grid(top: float, noise: float) -> Floats:
+    """Rates from 0 to ``top``: steps of about half the standard deviation of a total, and at least 6 %.
+
+    ``noise`` is the variance that noise adds to a total.
+    """
     found, here = [0.0], min(0.25, 0.25 * float(np.sqrt(noise + 0.25)))
     while here < top:
         found.append(here)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.curves.posterior.likelihood import noisy_count
+from isotone.curves.posterior.noises import CountNoise
 from isotone.curves.posterior.rates import Rates
 
 __all__ = ["BinValues", "bin_values"]
@@ -28,7 +28,7 @@ class BinValues:
 
 
 def bin_values(
-    ones: Floats, zeros: Floats, rates: Rates, values: Floats, rate: float, keep: float
+    ones: Floats, zeros: Floats, rates: Rates, values: Floats, noise: CountNoise, keep: float
 ) -> BinValues:
     """The likelihood of every value in every bin: ``Σ_λ q(λ)·P(ones; λv)·P(zeros; λ(1−v))``.
 
@@ -39,7 +39,7 @@ def bin_values(
     bins, places = np.nonzero(weight >= keep * weight.max(axis=1, keepdims=True))
     seen = np.concatenate([ones[bins], zeros[bins]])
     wanted, rows = np.unique(np.stack([seen, np.tile(places, 2)]), axis=1, return_inverse=True)
-    table = _table(wanted[0], rates.grid[wanted[1].astype(np.int64)], values, rate)
+    table = _table(wanted[0], rates.grid[wanted[1].astype(np.int64)], values, noise)
     up, down = rows.reshape(2, -1)
     starts = np.searchsorted(bins, np.arange(ones.size + 1))
     out = BinValues(*(np.empty((ones.size, values.size)) for _ in range(3)))
@@ -56,11 +56,11 @@ def bin_values(
     return out
 
 
-def _table(seen: Floats, lam: Floats, values: Floats, rate: float) -> Floats:
+def _table(seen: Floats, lam: Floats, values: Floats, noise: CountNoise) -> Floats:
     """Log probabilities and expected counts, by noisy count (with its rate of records) and value."""
     table = np.empty((2, seen.size, values.size))
     size = max(1, CHUNK // values.size)
     for first in range(0, seen.size, size):
         part = slice(first, first + size)
-        table[:, part] = noisy_count(seen[part, None], lam[part, None] * values, rate)
+        table[:, part] = noise.count(seen[part, None], lam[part, None] * values)
     return table

@@ -72,6 +72,8 @@ def curve_measurement(
     require_rows(input_domain)
     if estimator.ledger is not None:
         raise InputError("OpenDP keeps the account here: leave out the estimator's ledger.")
+    if estimator.rho is not None:
+        raise InputError("A measurement of a curve promises epsilon here: leave out the estimator's rho.")
     _check_columns(estimator, x)
     estimator.check()
     promise = Guarantee.pure(

@@ -90,7 +90,7 @@ def curve_query(
     options: Mapping[str, Any],
 ) -> CurveQuery:
     """The query that :func:`release_curve` runs, with every public parameter checked."""
-    known = set(inspect.signature(curves.PrivateIsotonicRegression).parameters) - {"unit", "ledger"}
+    known = set(inspect.signature(curves.PrivateIsotonicRegression).parameters) - {"unit", "ledger", "rho"}
     for name in options:
         if name not in known:
             near = did_you_mean(name, known) or f"; there are: {', '.join(sorted(known))}."
