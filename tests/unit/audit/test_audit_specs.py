@@ -4,7 +4,10 @@ import pytest
 from tests.support import fuzz
 
 from isotone import counts
+from isotone.audit.count_audit import audit_count_mechanism
+from isotone.audit.exact import ExactFinding
 from isotone.errors import InputError, SpecError
+from isotone.order import Poset
 from isotone.reading import formats
 from isotone.release import audit_name, audit_spec, load_spec
 
@@ -65,6 +68,14 @@ def test_a_search_of_the_density_comes_first_and_chooses_the_neighbours():
     assert str(report).startswith("by its density: claims ε = 1; kept at every output searched")
     assert "by draws: claims ε = 1; no evidence above 1 (lower bound " in str(report)
     assert exact.claimed == drawn.claimed == 1
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+def test_a_unit_changes_all_its_contributions_and_the_whole_loss_is_found(neighbours):
+    mechanism = counts.DiscreteLaplaceMechanism(Poset.antichain("ab"), 1, neighbours, contributions=3)
+    exact = audit_count_mechanism(mechanism, 300, lambda *_: None).findings[0]
+    assert isinstance(exact, ExactFinding)
+    assert exact.loss == pytest.approx(1)
 
 
 @pytest.mark.parametrize("name", [name for name in counts.__all__ if name.endswith("Mechanism")])
