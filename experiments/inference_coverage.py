@@ -160,11 +160,11 @@ def populations(m: Any, law: Any, noise: Floats, records: int, rng: np.random.Ge
 
 def run(out: Path, quick: bool, progress: Progress) -> None:
     rng = np.random.default_rng(0)
-    cases: dict[str, tuple[tuple[Poset, Sample], int, int]] = {"survey, 15 questions": (survey(), 5_000, 100)}
+    cases: dict[str, tuple[tuple[Poset, Sample], int, int]] = {"survey, 15 questions": (survey(), 12_000, 100)}
     if not quick:
-        cases["Debian, 25 packages"] = debian(40, 25, rng), 2_500, 60
-        cases["tree of 200"] = tree(200, 1), 800, 30
-        cases["tree of 1,000"] = tree(1_000, 2), 300, 20
+        cases["Debian, 25 packages"] = debian(40, 25, rng), 6_000, 60
+        cases["tree of 200"] = tree(200, 1), 2_000, 30
+        cases["tree of 1,000"] = tree(1_000, 2), 600, 20
     rows, sizes = list[dict[str, Any]](), [50, 300, 1_000, 30_000]
     people = list[dict[str, Any]]()
     adjusted = list[dict[str, Any]]()
@@ -184,7 +184,7 @@ def run(out: Path, quick: bool, progress: Progress) -> None:
                 adjusted.append({"order": case, "mechanism": name, **control(m, law, noise)})
             if total and len(P) < 20:
                 for records in [300] if quick else [300, 1_000]:
-                    few = populations(m, law, noise[: 10 if quick else 150], records, rng)
+                    few = populations(m, law, noise[: 10 if quick else 200], records, rng)
                     people.append({"order": case, "mechanism": name, "records": records, **few})
         for name, table in (
             ("inference_coverage", rows),

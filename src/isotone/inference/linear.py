@@ -19,7 +19,7 @@ from isotone.inference.measured import Measured
 if TYPE_CHECKING:
     from isotone.order import Poset
 
-__all__ = ["combined", "given_records", "summed"]
+__all__ = ["combined", "given_records", "summed", "weighs_by_size"]
 
 Floats = NDArray[np.float64]
 
@@ -112,6 +112,11 @@ def _weights(parts: Sequence[Measured], places: Sequence[NDArray[np.int64]], siz
     raw = [inverse @ solve[own] for inverse, own in zip(inverses, places, strict=True)]
     kept = sum(np.eye(size)[own].T @ weight for weight, own in zip(raw, places, strict=True))
     return [weight @ np.linalg.inv(kept) for weight in raw]  # unbiased to the last digit
+
+
+def weighs_by_size(parts: Sequence[Measured]) -> bool:
+    """Whether the weights of a combination need no covariances: the noise of the parts differs in its size only."""
+    return _common_scale(parts) is not None
 
 
 def _common_scale(parts: Sequence[Measured]) -> list[float] | None:

@@ -131,6 +131,7 @@ def test_a_public_number_of_records_takes_noise_off(shelf):
     assert given.total is None
     assert given.guarantee == one.guarantee
     assert "ε = 2, replace" in given.manifest["derived"]["promise"]
+    assert given.manifest["derived"]["covariance_error"] == 0  # the order is series-parallel
     assert given.share("hyp").value == pytest.approx(given.value[0] / SIZE, abs=1e-6)
 
 
@@ -259,6 +260,7 @@ def test_overlapping_orders_are_combined_by_their_covariances(shelf, tmp_path):
     assert both.columns["element"] == ("hyp", "twice", "meds")
     assert np.all(both.sd < found["one"].sd)  # meds too, which the other does not count
     assert both.manifest["derived"]["costs"].keys() == {"survey", "other"}
+    assert 0 < both.manifest["derived"]["covariance_error"] < 0.05
     assert both.guarantee.epsilon == 2  # listed apart, not added: the larger of two data sets
     both.save(tmp_path / "both")
     assert verify(tmp_path / "both").holds
@@ -270,6 +272,7 @@ def test_weights_of_one_mechanism_are_squares_of_epsilon(shelf):
     both = iso.combine([one, half])
     assert both.value == pytest.approx(0.8 * one.value + 0.2 * half.value, abs=1e-4)
     assert both.sd == pytest.approx(np.sqrt(0.8) * one.sd, abs=1e-3)
+    assert both.manifest["derived"]["covariance_error"] == 0  # no covariance was needed
     assert both.guarantee.epsilon == 1 + half.guarantee.epsilon  # one data set: costs are added
     assert both.total == pytest.approx(0.8 * one.total + 0.2 * half.total, abs=1e-4)
 

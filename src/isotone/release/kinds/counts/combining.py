@@ -7,11 +7,12 @@ from functools import reduce
 from typing import Any
 
 from isotone.errors import InputError
+from isotone.inference.linear import weighs_by_size
 from isotone.order import Poset
 from isotone.privacy.checks import shown, truth
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.kinds.counts.deriving import derived_release, packed, without
-from isotone.release.kinds.counts.measuring import groups_of, origins, union_order
+from isotone.release.kinds.counts.measuring import groups_of, measured, mechanism_of, origins, union_order
 from isotone.release.manifest import Manifest, guarantee_from, guarantee_to, order_to
 from isotone.release.result import Release
 
@@ -47,6 +48,7 @@ def combine_counts(releases: Sequence[Release], follows_order: bool) -> Release:
     }
     derived = {
         "how": "combined",
+        "covariance_error": _covariance_error(releases),
         "costs": {name: guarantee_to(promise) for name, promise in promises.items()},
         "follows_order": stated,
         "of": [packed(release) for release in releases],
@@ -55,6 +57,14 @@ def combine_counts(releases: Sequence[Release], follows_order: bool) -> Release:
         Release({}, Manifest.from_plain(without(plain, "total", "total_sd", "law", "consistent", "derived"))),
         derived,
     )
+
+
+def _covariance_error(releases: Sequence[Release]) -> float:
+    """How well the covariances are known that the weights come from, 0 if none was needed or all are exact."""
+    if weighs_by_size([measured(r.manifest, r.columns["value"], f".{k}")[0] for k, r in enumerate(releases)]):
+        return 0.0
+    draws = [draw for release in releases for draw in draws_of(release.manifest)]
+    return round(max(mechanism_of(draw).covariance_error() for draw in draws), 6)
 
 
 def draws_of(manifest: Manifest) -> list[Manifest]:

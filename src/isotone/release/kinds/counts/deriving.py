@@ -18,7 +18,7 @@ from isotone.inference.measured import Measured
 from isotone.order import project_covariance
 from isotone.privacy.checks import shown, truth, whole_number
 from isotone.privacy.guarantee import Guarantee
-from isotone.release.kinds.counts.measuring import groups_of, measured, origins
+from isotone.release.kinds.counts.measuring import groups_of, measured, mechanism_of, origins
 from isotone.release.manifest import Manifest
 from isotone.release.result import Release, seal
 
@@ -52,9 +52,19 @@ def given(release: Release, records: Any, after_rules: bool) -> Release:
         "records": numbers if manifest.get("groups") else numbers[0],
         "after_rules": stated,
         "promise": promise_given_records(release.guarantee),
+        "covariance_error": _slope_error(manifest),
         "of": [packed(release)],
     }
     return derived_release(release, derived)
+
+
+def _slope_error(manifest: Manifest) -> float:
+    """The largest standard error of a covariance with the number of records, relative to it; 0 if all are exact."""
+    mechanism: Any = mechanism_of(manifest)
+    found = mechanism.total_covariance()
+    if not found.standard_error.size:
+        return 0.0
+    return round(float(np.max(found.standard_error / np.maximum(np.abs(found.variance), 1e-12))), 6)
 
 
 def require_all_counted(manifest: Manifest) -> None:
