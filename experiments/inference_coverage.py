@@ -160,7 +160,9 @@ def populations(m: Any, law: Any, noise: Floats, records: int, rng: np.random.Ge
 
 def run(out: Path, quick: bool, progress: Progress) -> None:
     rng = np.random.default_rng(0)
-    cases: dict[str, tuple[tuple[Poset, Sample], int, int]] = {"survey, 15 questions": (survey(), 12_000, 100)}
+    cases: dict[str, tuple[tuple[Poset, Sample], int, int]] = {
+        "survey, 15 questions": (survey(), 12_000, 100)
+    }
     if not quick:
         cases["Debian, 25 packages"] = debian(40, 25, rng), 6_000, 60
         cases["tree of 200"] = tree(200, 1), 2_000, 30
