@@ -18,7 +18,7 @@ from isotone.counts import (
     LInfinityMechanism,
     PosetMechanism,
 )
-from isotone.counts.count_plan import best_mechanism
+from isotone.counts.best import best_mechanism
 from isotone.counts.norm import difference_norms, norms
 from isotone.counts.sensitivity import Sensitivity, largest_record
 from isotone.errors import InputError, OrderError
