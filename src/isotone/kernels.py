@@ -44,6 +44,8 @@ PLAIN_STEPS = 1 << 14
 
 log = logging.getLogger(__name__)
 
+_announced = False
+
 
 class Kernel(Generic[P, R]):
     """A function that is compiled when it is first called."""
@@ -78,7 +80,7 @@ class Kernel(Generic[P, R]):
         """The compiled code. Nothing is compiled before it is called with arguments of some type."""
         directory = cache_directory(self)
         if directory is not None and not directory.exists():
-            log.info("compiling %s for a problem of this size (once: it is kept)", self.name)
+            _announce(self.name)
         return _compile(_rebound(self.function, lambda called: called.compiled), self.options, directory)
 
     @cached_property
@@ -134,6 +136,14 @@ def _bases() -> list[Path]:
         return [Path(given)]
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return [Path(__file__).parent / "__pycache__", home, home.parent]
+
+
+def _announce(name: str) -> None:
+    """Say what is compiled. The first time in a process it is a warning, which Python shows on stderr by itself."""
+    global _announced
+    level = logging.INFO if _announced else logging.WARNING
+    log.log(level, "compiling %s for a problem of this size, which takes seconds once and is kept", name)
+    _announced = True
 
 
 def _compile(function: FunctionType, options: dict[str, Any], directory: Path | None) -> Any:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 from types import FunctionType
 from typing import Any
 
@@ -96,6 +98,21 @@ def test_the_first_compilation_is_announced(
         Kernel(caller.function, {})(1)
         Kernel(caller.function, {})(1)
     assert [record.message.split()[1] for record in caplog.records].count("caller") == 1
+
+
+def test_a_first_compilation_is_told_on_stderr(tmp_path: Any) -> None:
+    """Without any setting of logging: whoever waits sees why."""
+    script = "from tests.unit.test_kernels import caller; print(caller(1), caller(1))"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+    )
+    assert done.stdout.split() == ["4", "4"]
+    assert done.stderr.count("compiling") == 1
 
 
 def test_a_callee_hidden_in_a_module_is_refused() -> None:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isotone.errors import InputError
 from isotone.kernels import kernel
+from isotone.order.bipartitions.small import ELEMENTS
 from isotone.order.closure import ends_by_start
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ __all__ = ["Cone", "as_rows", "bottom_up", "cone", "difference_norms", "norms", 
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+
+MANY = 64
+"""From so many rows on, those of a small order are taken together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +97,9 @@ def running_totals(P: Poset, y: ArrayLike) -> tuple[Floats, NDArray[np.bool_]]:
 def _maxima_of(P: Poset, y: ArrayLike) -> Floats:
     """``max p`` and ``max q`` of each row."""
     rows = as_rows(P, y)
-    values = _maxima(np.ascontiguousarray(rows.reshape(-1, len(P))), *bottom_up(P))
+    own = np.ascontiguousarray(rows.reshape(-1, len(P)))
+    many = len(P) <= ELEMENTS and len(own) >= MANY
+    values = (_maxima_by_columns if many else _maxima)(own, *bottom_up(P))
     return values.reshape(*rows.shape[:-1], 2)
 
 
@@ -149,6 +155,20 @@ def _climb(y: Floats, order: Ints, starts: Ints, lowers: Ints, p: Floats, q: Flo
             p[z], q[z] = y[z] + b, b
         else:
             p[z], q[z] = a, a - y[z]
+
+
+def _maxima_by_columns(rows: Floats, order: Ints, starts: Ints, lowers: Ints) -> Floats:
+    """:func:`_maxima` for small orders, all rows at once."""
+    columns = np.ascontiguousarray(rows.T)
+    p, q = np.empty_like(columns), np.empty_like(columns)
+    none = np.zeros(len(rows))
+    for z in order.tolist():
+        below = lowers[starts[z] : starts[z + 1]]
+        a, b = (part[below].max(axis=0) if below.size else none for part in (p, q))
+        climbs = columns[z] > a - b
+        p[z] = np.where(climbs, columns[z] + b, a)
+        q[z] = np.where(climbs, b, a - columns[z])
+    return np.stack((p.max(axis=0), q.max(axis=0)), axis=1)
 
 
 @kernel(steps=lambda rows, order, starts, lowers: len(rows) * (order.size + lowers.size))

@@ -7,7 +7,7 @@ from tests.support.bipartitions import extended_bipartitions
 from tests.support.filters import filters
 from tests.support.posets import all_posets
 
-from isotone.counts.norm import cone, norms
+from isotone.counts.norm import MANY, cone, difference_norms, norms
 from isotone.errors import InputError
 from isotone.order import Poset
 
@@ -97,3 +97,11 @@ def test_rows_keep_their_shape_and_wrong_lengths_are_refused():
         norms(P, np.zeros(4))
     with pytest.raises(InputError, match="one vector"):
         cone(P, np.zeros((2, 3)))
+
+
+def test_many_rows_at_once_have_the_norms_of_single_rows():
+    rng = np.random.default_rng(2)
+    for P in all_posets(4):
+        rows = rng.integers(-4, 5, (MANY, 4)).astype(float)
+        for norm in (norms, difference_norms):
+            assert np.array_equal(norm(P, rows), [norm(P, row) for row in rows])

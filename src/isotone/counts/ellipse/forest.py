@@ -133,7 +133,7 @@ def _elements_below(grove: Grove) -> _Floats:
     return size
 
 
-@kernel(steps=lambda parent, depth, width, *_: 8 * parent.size * (int(width.max()) + 1) ** 2)
+@kernel(steps=lambda parent, depth, width, *_: 4 * int(((width + 1) ** 2).sum()))
 def _evaluate(
     parent: _Ints,
     depth: _Ints,

@@ -196,7 +196,9 @@ class PosetMechanism(AdditiveMechanism):
         return mean_of_rows(((up - down) ** 2 + up + down) / float(self.rate) ** 2)
 
     def least_total(self) -> float:
-        """A lower bound of the total squared error that needs no simulation: the volume of the unit ball gives it."""
+        """A lower bound of the total squared error from the volume of the unit ball, or 0 if that is not known."""
+        if self.sampler.source.log_count is None:
+            return 0.0
         n, rate = len(self.P), float(self.rate)
         log_volume = n * math.log(rate) - float(self.log_density(np.zeros(n))) - math.lgamma(n + 1)
         return k_norm_total(n, rate, log_volume)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.order.drawing.straight import least_movement
 from isotone.order.projection.chain import pool_adjacent_violators
 
 if TYPE_CHECKING:
@@ -239,37 +240,12 @@ def _route(route: tuple[int, ...], across: Floats, lanes: Floats, centres: Float
 
 
 def _straightened(diagram: Diagram, width: Floats, gap: float) -> Floats:
-    """Positions with the least total sideways movement of lines, above all between bends.
-
-    A linear program (Gansner, Koutsofios, North and Vo 1993): its corners make long lines upright.
-    """
-    from scipy.optimize import linprog
-    from scipy.sparse import coo_array
-
-    n, elements = width.size, len(diagram.elements)
-    if n == 1:
-        return np.zeros(1)
+    """Positions with the least total sideways movement of lines, above all between bends."""
+    elements = len(diagram.elements)
     lines = np.array(diagram.segments, np.int64).reshape(-1, 2)
     pairs = np.array([pair for row in diagram.levels for pair in pairwise(row)], np.int64).reshape(-1, 2)
-    m, k = len(lines), len(pairs)
-    cost = np.concatenate((np.zeros(n), 1.0 + 2 * (lines >= elements).sum(axis=1) ** 2))
-    move, apart = np.arange(m), np.arange(k)
-    blocks = [  # ±(x_a − x_b) − moved ≤ 0 for lines, x_left − x_right ≤ −distance on levels
-        (move, lines[:, 0], 1.0),
-        (move, lines[:, 1], -1.0),
-        (move, n + move, -1.0),
-        (m + move, lines[:, 0], -1.0),
-        (m + move, lines[:, 1], 1.0),
-        (m + move, n + move, -1.0),
-        (2 * m + apart, pairs[:, 0], 1.0),
-        (2 * m + apart, pairs[:, 1], -1.0),
-    ]
-    rows, columns = (np.concatenate([block[side] for block in blocks]) for side in (0, 1))
-    entries = np.concatenate([np.full(block[0].size, block[2]) for block in blocks])
-    distance = width[pairs].sum(axis=1) / 2 + gap
-    matrix = coo_array((entries, (rows, columns)), shape=(2 * m + k, n + m)).tocsr()
-    bound = np.concatenate((np.zeros(2 * m), -distance))
-    return linprog(cost, A_ub=matrix, b_ub=bound, bounds=(0, None), method="highs").x[:n]
+    weights = 1.0 + 2 * (lines >= elements).sum(axis=1) ** 2
+    return least_movement(lines, weights, pairs, width[pairs].sum(axis=1) / 2 + gap, width.size)
 
 
 def _centre(diagram: Diagram, across: Floats, width: Floats, gap: float) -> None:
