@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Error",
+    "ExpectedError",
     "HasGuarantee",
     "HasLogDensity",
     "HasMethod",
@@ -51,10 +52,20 @@ class HasGuarantee(Protocol):
 
 
 @runtime_checkable
+class ExpectedError(Protocol):
+    """How far a release is from the truth, as :class:`Error` says it for counts, and a bound on the risk for curves."""
+
+    @property
+    def method(self) -> str:
+        """How the numbers were found, in words."""
+        ...
+
+
+@runtime_checkable
 class Mechanism(HasGuarantee, Protocol[Statistic, Output]):
     """What every mechanism can do. ``Statistic`` goes into a release, ``Output`` comes out."""
 
-    def error(self) -> Any:
+    def error(self) -> ExpectedError:
         """How far a release is from the truth, from the mechanism's own distribution, without data."""
         ...
 

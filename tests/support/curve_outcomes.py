@@ -53,6 +53,12 @@ class Outcomes:
     def rounded_gaussians(self, variance: Fraction, size: int) -> Any:
         raise NotImplementedError("no mechanism on curves draws these")
 
+    def discrete_gaussians(self, variance: Fraction, size: int) -> Any:
+        raise NotImplementedError("no mechanism on curves draws these")
+
+    def one_sided_geometrics(self, rate: Fraction, size: int) -> Any:
+        raise NotImplementedError("no mechanism on curves draws these")
+
     def words(self, size: int) -> Any:
         raise NotImplementedError("no mechanism on curves draws these")
 

@@ -80,6 +80,11 @@ class RiskBound:
     per_record: float
     proved: bool = True
 
+    @property
+    def method(self) -> str:
+        """Whether this is a theorem."""
+        return "proved" if self.proved else "estimated"
+
     @classmethod
     def of_cuts(
         cls, setting: CurveSetting, shares: Sequence[Fraction], log_cuts: float, steepest: float

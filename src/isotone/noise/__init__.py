@@ -10,10 +10,11 @@ from isotone.noise.bits import random_below, random_bits, random_words
 from isotone.noise.bulk import geometrics, two_sided_geometrics
 from isotone.noise.choice import choose_integer, shuffle
 from isotone.noise.coins import bernoulli, bernoulli_exp, bernoulli_exp_lazily
+from isotone.noise.cube import rounded_cube
 from isotone.noise.exponential import LazyExponentials, rounded_exponential_spans, rounded_exponential_sums
 from isotone.noise.exponential_choice import choose_exponential, choose_exponential_segments
 from isotone.noise.gaussian import discrete_gaussian, discrete_gaussians, rounded_gaussians
-from isotone.noise.laplace import geometric, two_sided_geometric
+from isotone.noise.laplace import geometric, rounded_laplaces, two_sided_geometric
 from isotone.noise.lazy_arrays import bernoulli_exps, lazy_geometrics, lazy_two_sided_geometrics
 from isotone.noise.lazy_choice import choose_lazily, choose_log
 from isotone.noise.simulated import Simulated, refuse_simulated
@@ -44,9 +45,11 @@ __all__ = [
     "random_bits",
     "random_words",
     "refuse_simulated",
+    "rounded_cube",
     "rounded_exponential_spans",
     "rounded_exponential_sums",
     "rounded_gaussians",
+    "rounded_laplaces",
     "shuffle",
     "simulate",
     "two_sided_geometric",

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
+from numpy.typing import NDArray
+
 from isotone.errors import InputError
 from isotone.noise.bits import random_below, random_bits
 from isotone.noise.coins import bernoulli_exp
 
-__all__ = ["geometric", "two_sided_geometric"]
+__all__ = ["geometric", "rounded_laplaces", "two_sided_geometric"]
 
 
 def geometric(x: Fraction) -> int:
@@ -44,3 +47,20 @@ def two_sided_geometric(epsilon: Fraction) -> int:
         negative, magnitude = random_bits(1), geometric(epsilon)
         if magnitude or not negative:
             return -magnitude if negative else magnitude
+
+
+def rounded_laplaces(rate: Fraction, size: int) -> NDArray[np.int64]:
+    """Laplace noise with density proportional to ``exp(-rate·|y|)``, exactly rounded to integers."""
+    return np.array([_rounded_laplace(rate) for _ in range(size)], dtype=np.int64)
+
+
+def _rounded_laplace(rate: Fraction) -> int:
+    """Laplace noise rounded to the nearest integer (docs/theory/baselines.md, section 2).
+
+    Its magnitude is exponential: below 1/2 it rounds to 0, and otherwise, having no memory, it exceeds 1/2 by
+    another exponential, of which the rounding keeps the integer part plus one.
+    """
+    if not bernoulli_exp(rate / 2):
+        return 0
+    magnitude = 1 + geometric(rate)
+    return -magnitude if random_bits(1) else magnitude

@@ -67,6 +67,17 @@ class Draws(Protocol):
         """Gaussian noise, exactly rounded to integers."""
         ...
 
+    def discrete_gaussians(self, variance: Fraction, size: int) -> Ints:
+        """Discrete Gaussian noise.
+
+        ``k`` has weight ``exp(−k²/(2·variance))``.
+        """
+        ...
+
+    def one_sided_geometrics(self, rate: Fraction, size: int) -> Ints:
+        """Numbers ``k >= 0`` with weight ``exp(−rate·k)``."""
+        ...
+
     def words(self, size: int) -> NDArray[np.uint64]:
         """Uniform 64-bit words, for post-processing."""
         ...
@@ -108,6 +119,38 @@ class ExactDraws:
     def rounded_gaussians(self, variance: Fraction, size: int) -> Ints:
         """See ``Draws``."""
         return noise.rounded_gaussians(variance, size)
+
+    def discrete_gaussians(self, variance: Fraction, size: int) -> Ints:
+        """See ``Draws``."""
+        return noise.discrete_gaussians(variance, size)
+
+    def one_sided_geometrics(self, rate: Fraction, size: int) -> Ints:
+        """See ``Draws``."""
+        return noise.geometrics(rate, size)
+
+    def integer(self, weights: Sequence[int]) -> int:
+        """An index with probability proportional to the integer weights."""
+        return noise.choose_integer(weights)
+
+    def bernoulli(self, probability: Fraction) -> bool:
+        """True with the given probability."""
+        return noise.bernoulli(probability)
+
+    def rounded_laplaces(self, rate: Fraction, size: int) -> Ints:
+        """Laplace noise with density ``exp(−rate·|y|)``, exactly rounded to integers."""
+        return noise.rounded_laplaces(rate, size)
+
+    def rounded_cube(self, rate: Fraction, size: int) -> Ints:
+        """Noise with density ``exp(−rate·max|y|)``, exactly rounded to integers."""
+        return noise.rounded_cube(rate, size)
+
+    def exponential_sums(self, rate: Fraction, plus: Ints, minus: Ints) -> Ints:
+        """Sums of the first ``plus`` steps minus the first ``minus`` others, all exponential, exactly rounded."""
+        return noise.rounded_exponential_sums(rate, plus, minus)
+
+    def exponential_spans(self, rate: Fraction, upper: Ints, lower: Ints) -> Ints:
+        """Differences of two sums of the same exponential steps, exactly rounded."""
+        return noise.rounded_exponential_spans(rate, upper, lower)
 
     def words(self, size: int) -> NDArray[np.uint64]:
         """See ``Draws``."""
@@ -163,6 +206,14 @@ class SeededDraws:
     def rounded_gaussians(self, variance: Fraction, size: int) -> Ints:
         """See ``Draws``."""
         return np.asarray(noise.simulate.rounded_gaussians(self.rng, variance, size))
+
+    def discrete_gaussians(self, variance: Fraction, size: int) -> Ints:
+        """See ``Draws``."""
+        return np.asarray(noise.simulate.discrete_gaussians(self.rng, variance, size))
+
+    def one_sided_geometrics(self, rate: Fraction, size: int) -> Ints:
+        """See ``Draws``."""
+        return np.asarray(noise.simulate.geometrics(self.rng, rate, size))
 
     def words(self, size: int) -> NDArray[np.uint64]:
         """See ``Draws``."""

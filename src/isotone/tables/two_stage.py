@@ -17,7 +17,7 @@ from isotone.mechanism import Error
 from isotone.noise import Simulated
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, exact, one_of, positive, whole_number
-from isotone.privacy.draws import Draws, ExactDraws, SeededDraws
+from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
 from isotone.tables.distribution.distribution import Distribution
@@ -168,7 +168,7 @@ class TwoStageMechanism:
 
         Intervals, distribution and noisy measurements.
         """
-        return self.run(top_coded(counts, self.upper), ExactDraws())
+        return self.run(top_coded(counts, self.upper), require_exact(ExactDraws()))
 
     def simulate(self, counts: Counts, rng: np.random.Generator) -> Simulated:
         """Simulate the published counts of a seeded run.

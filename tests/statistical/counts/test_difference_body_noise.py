@@ -21,6 +21,7 @@ from isotone.counts.sampling.method import Method
 from isotone.counts.sampling.sources import TableSource
 from isotone.order import Poset
 from isotone.order.bipartitions.extended import loosened
+from isotone.privacy.draws import ExactDraws
 
 RATE, SCALE = "1/4096", 4096
 V_AND_POINT = Poset("xvy", [("x", "v")])
@@ -58,7 +59,9 @@ def test_every_pair_is_drawn_equally_often_by_all_paths(P, monkeypatch):
     made = interleaved_sampler(P.canonical.order)
     sources = ["isotone.noise.choice.random_below"]
     law = follow_all_paths(
-        lambda: tuple(map(tuple, (part.tolist() for part in made.draw_spans()))), monkeypatch, sources
+        lambda: tuple(map(tuple, (part.tolist() for part in made.draw_spans(ExactDraws())))),
+        monkeypatch,
+        sources,
     )
     assert law.unexplored == 0
     expected: Counter[tuple[tuple[int, ...], ...]] = Counter()
@@ -110,7 +113,7 @@ def test_tables_that_are_rounded_coarsely_carry_the_weight_exactly(P, monkeypatc
     sampler = InterleavedSampler(P, TableSource(loosened(coarse_tables(P))), Method("exact"))
     law, seen = weights(P), Counter[tuple[tuple[int, ...], tuple[int, ...]]]()
     for _ in range(4_000):
-        order, a = sampler.draw()
+        order, a = sampler.draw(ExactDraws())
         seen[tuple(order[:a].tolist()), tuple(order[a:].tolist())] += 1
     total = sum(law.values())
     assert chi_square_p([seen[e] for e in law], [w / total for w in law.values()]) > FALSE_ALARM

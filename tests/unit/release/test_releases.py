@@ -34,7 +34,9 @@ def ledger(tmp_path):
 @pytest.fixture
 def silent(monkeypatch):
     """No noise, so that a test can see what was counted."""
-    monkeypatch.setattr(PosetMechanism, "_integer_noise", lambda self: np.zeros(len(self.P), dtype=np.int64))
+    monkeypatch.setattr(
+        PosetMechanism, "_integer_noise", lambda self, draws: np.zeros(len(self.P), dtype=np.int64)
+    )
 
 
 def counts(ledger, data: Any = TABLE, **options):
@@ -199,7 +201,7 @@ def test_the_plans_best_is_used_unless_named(ledger):
 
 
 def test_consistent_values_follow_the_order_and_keep_the_promise(ledger, monkeypatch):
-    monkeypatch.setattr(PosetMechanism, "_integer_noise", lambda self: np.array([-290, 5, -9]))
+    monkeypatch.setattr(PosetMechanism, "_integer_noise", lambda self, draws: np.array([-290, 5, -9]))
     release = counts(ledger)
     assert release.value.tolist() == [10, 205, -9]
     mended = release.consistent()

@@ -26,6 +26,7 @@ from isotone.noise.public_stream import public_stream
 from isotone.noise.simulated import Simulated
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, confidence_level, whole_number
+from isotone.privacy.draws import ExactDraws, require_exact
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
 
@@ -103,15 +104,15 @@ class AdditiveMechanism(ABC):
         """``size`` draws of the noise, one per row, for planning and experiments."""
 
     @abstractmethod
-    def _integer_noise(self) -> NDArray[np.int64]:
-        """One exact draw of the noise, rounded to integers, from cryptographic bits."""
+    def _integer_noise(self, draws: ExactDraws) -> NDArray[np.int64]:
+        """One exact draw of the noise, rounded to integers."""
 
     def release(self, counts: Counts) -> NDArray[np.int64]:
         """Release the noisy counts as integers.
 
         Exactly private, from cryptographic bits.
         """
-        return check_counts(self.P, counts) + self._integer_noise()
+        return check_counts(self.P, counts) + self._integer_noise(require_exact(ExactDraws()))
 
     @property
     def law_draws(self) -> int:

@@ -21,6 +21,7 @@ from isotone.counts.statistic import Counts
 from isotone.errors import InputError
 from isotone.mechanism import Error, Progress
 from isotone.noise.exponential import LazyExponentials, first_places
+from isotone.privacy.draws import ExactDraws
 
 __all__ = ["BoundedPosetMechanism", "TooFewDrawsError"]
 
@@ -131,9 +132,9 @@ class BoundedPosetMechanism(PosetMechanism):
         spread = sums[2] - 2 * mean * sums[1] + mean**2 * squared
         return float(weight / draws), Error(mean, "simulated", np.sqrt(np.maximum(spread, 0.0)) / weight)
 
-    def _integer_noise(self) -> Ints:
+    def _integer_noise(self, draws: ExactDraws) -> Ints:
         while True:
-            plus, minus, a = self._steps()
+            plus, minus, a = self._steps(draws)
             attempt = _Attempt(self.rate, plus, minus, a)
             if noise.bernoulli_exp_lazily(attempt.excesses(self.largest)):
                 return attempt.rounded()

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, ClassVar, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone import noise
 from isotone.counts.mechanisms.additive import simulated_covariance
 from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
 from isotone.counts.norm import difference_norms
@@ -21,6 +20,7 @@ from isotone.counts.statistic import Counts
 from isotone.errors import InputError
 from isotone.mechanism import Error, Progress
 from isotone.privacy.adjacency import Neighbours
+from isotone.privacy.draws import ExactDraws
 
 if TYPE_CHECKING:
     from isotone.order import Poset
@@ -86,9 +86,9 @@ class DifferenceBodyMechanism(PosetMechanism):
     def _covariances(self) -> tuple[NDArray[np.float64], float]:
         return simulated_covariance(self)
 
-    def _integer_noise(self) -> NDArray[np.int64]:
-        upper, lower = self.sampler.draw_spans()
-        return self._back(noise.rounded_exponential_spans(self.rate, upper, lower))
+    def _integer_noise(self, draws: ExactDraws) -> NDArray[np.int64]:
+        upper, lower = self.sampler.draw_spans(draws)
+        return self._back(draws.exponential_spans(self.rate, upper, lower))
 
     @property
     def has_total(self) -> bool:

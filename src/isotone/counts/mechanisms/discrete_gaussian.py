@@ -19,6 +19,7 @@ from isotone.counts.mechanisms.independent import IndependentMechanism
 from isotone.counts.statistic import Counts
 from isotone.mechanism import Progress
 from isotone.privacy.calibration import largest_rho
+from isotone.privacy.draws import ExactDraws
 
 __all__ = ["DiscreteGaussianMechanism"]
 
@@ -87,5 +88,5 @@ class DiscreteGaussianMechanism(ConcentratedMechanism, IndependentMechanism):
         above = np.cumsum(law[::-1])[::-1] - law  # summed from the small end: tails keep their digits
         return float(k[np.argmax(above <= tail)])
 
-    def _integer_noise(self) -> NDArray[np.int64]:
-        return noise.discrete_gaussians(self.parameter, len(self.P))
+    def _integer_noise(self, draws: ExactDraws) -> NDArray[np.int64]:
+        return draws.discrete_gaussians(self.parameter, len(self.P))

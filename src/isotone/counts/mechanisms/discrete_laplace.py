@@ -16,6 +16,7 @@ from isotone import noise
 from isotone.counts.mechanisms.additive import PureMechanism, deviation
 from isotone.counts.mechanisms.independent import IndependentMechanism
 from isotone.counts.statistic import Counts
+from isotone.privacy.draws import ExactDraws
 
 __all__ = ["DiscreteLaplaceMechanism"]
 
@@ -56,5 +57,5 @@ class DiscreteLaplaceMechanism(PureMechanism, IndependentMechanism):
         rate = float(self.rate)  # above h with probability exp(-rate·(h + 1)) / (1 + exp(-rate))
         return max(0.0, math.ceil(-(math.log(tail) + math.log1p(math.exp(-rate))) / rate - 1))
 
-    def _integer_noise(self) -> NDArray[np.int64]:
-        return noise.two_sided_geometrics(self.rate, len(self.P))
+    def _integer_noise(self, draws: ExactDraws) -> NDArray[np.int64]:
+        return draws.geometrics(self.rate, len(self.P))

@@ -12,13 +12,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isotone import noise
 from isotone.counts.mechanisms.additive import deviation
 from isotone.counts.mechanisms.concentrated import ConcentratedMechanism
 from isotone.counts.mechanisms.independent import IndependentMechanism
 from isotone.counts.statistic import Counts
 from isotone.mechanism import Progress
 from isotone.privacy.calibration import sigma_squared
+from isotone.privacy.draws import ExactDraws
 
 __all__ = ["GaussianMechanism"]
 
@@ -74,5 +74,5 @@ class GaussianMechanism(ConcentratedMechanism, IndependentMechanism):
 
         return -math.sqrt(self.variance) * float(ndtri(tail))
 
-    def _integer_noise(self) -> NDArray[np.int64]:
-        return noise.rounded_gaussians(self.variance, len(self.P))
+    def _integer_noise(self, draws: ExactDraws) -> NDArray[np.int64]:
+        return draws.rounded_gaussians(self.variance, len(self.P))

@@ -22,6 +22,7 @@ from isotone.mechanism import Error
 from isotone.noise.simulated import Simulated
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, whole_number
+from isotone.privacy.draws import Draws, ExactDraws, require_exact
 from isotone.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
@@ -117,11 +118,14 @@ class HierarchicalMechanism(AdditiveMechanism):
         Noise is added to integer sums; the estimate is a function of the noisy sums alone, so that no
         rounding in floating point can touch the guarantee.
         """
-        values, released = check_counts(self.P, counts), np.empty(len(self.P), dtype=np.int64)
+        return self._released(check_counts(self.P, counts), require_exact(ExactDraws()))
+
+    def _released(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.int64]:
+        released = np.empty(len(self.P), dtype=np.int64)
         for chain, tree in zip(self.chains, self.trees, strict=True):
             cells = np.diff(values[chain], prepend=0)
-            draws = noise.two_sided_geometrics(self.rate, sum(tree.lengths))
-            parts = np.split(draws, np.cumsum(tree.lengths)[:-1])
+            added = draws.geometrics(self.rate, sum(tree.lengths))
+            parts = np.split(added, np.cumsum(tree.lengths)[:-1])
             noisy = [
                 (exact + part).astype(float) for exact, part in zip(tree.sums(cells), parts, strict=True)
             ]
@@ -132,8 +136,8 @@ class HierarchicalMechanism(AdditiveMechanism):
     def _node_variance(self) -> float:
         return 0.5 / np.sinh(min(float(self.rate), 700.0) / 2) ** 2
 
-    def _integer_noise(self) -> NDArray[np.int64]:
-        return self.release(np.zeros(len(self.P), dtype=np.int64))
+    def _integer_noise(self, draws: ExactDraws) -> NDArray[np.int64]:
+        return self._released(np.zeros(len(self.P), dtype=np.int64), draws)
 
 
 def chains_of(P: Poset) -> tuple[NDArray[np.int64], ...] | None:

@@ -17,9 +17,9 @@ from isotone.counts.mechanisms.additive import PureMechanism, deviation
 from isotone.counts.statistic import Counts
 from isotone.errors import InputError
 from isotone.mechanism import Error
-from isotone.noise.cube import rounded_cube
 from isotone.noise.simulated import Simulated
 from isotone.privacy.checks import confidence_level
+from isotone.privacy.draws import ExactDraws
 
 __all__ = ["LInfinityMechanism"]
 
@@ -139,5 +139,5 @@ class LInfinityMechanism(PureMechanism):
         largest = 10.0 * n - 10 * math.log(outside)
         return float(root_scalar(excess, bracket=(0.0, largest)).root) / rate
 
-    def _integer_noise(self) -> NDArray[np.int64]:
-        return rounded_cube(self.rate, len(self.P))
+    def _integer_noise(self, draws: ExactDraws) -> NDArray[np.int64]:
+        return draws.rounded_cube(self.rate, len(self.P))

@@ -12,11 +12,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isotone import noise
 from isotone.counts.mechanisms.additive import PureMechanism, deviation
 from isotone.counts.mechanisms.independent import IndependentMechanism
 from isotone.counts.statistic import Counts
 from isotone.errors import InputError
+from isotone.privacy.draws import ExactDraws
 
 __all__ = ["LaplaceMechanism"]
 
@@ -72,16 +72,5 @@ class LaplaceMechanism(PureMechanism, IndependentMechanism):
     def _upper_quantile(self, tail: float) -> float:
         return -math.log(2 * tail) / float(self.rate)
 
-    def _integer_noise(self) -> NDArray[np.int64]:
-        return np.array([self._rounded_laplace() for _ in range(len(self.P))], dtype=np.int64)
-
-    def _rounded_laplace(self) -> int:
-        """Laplace noise rounded to the nearest integer (docs/theory/baselines.md, section 2).
-
-        Its magnitude is exponential: below 1/2 it rounds to 0, and otherwise, having no memory, it exceeds
-        1/2 by another exponential, of which the rounding keeps the integer part plus one.
-        """
-        if not noise.bernoulli_exp(self.rate / 2):
-            return 0
-        magnitude = 1 + noise.geometric(self.rate)
-        return -magnitude if noise.random_bits(1) else magnitude
+    def _integer_noise(self, draws: ExactDraws) -> NDArray[np.int64]:
+        return draws.rounded_laplaces(self.rate, len(self.P))

@@ -13,7 +13,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isotone import noise
 from isotone.counts.ellipse.certificate import Certificate
 from isotone.counts.ellipse.shape import Shape, shape_of
 from isotone.counts.ellipse.strategy import Strategy
@@ -27,6 +26,7 @@ from isotone.noise.simulated import Simulated
 from isotone.order import project_covariance
 from isotone.privacy.calibration import sigma_squared, sigma_squared_zcdp
 from isotone.privacy.checks import confidence_level
+from isotone.privacy.draws import Draws, ExactDraws, require_exact
 from isotone.privacy.guarantee import Guarantee
 
 __all__ = ["OrderGaussianMechanism", "variance_per_sensitivity"]
@@ -220,7 +220,9 @@ class OrderGaussianMechanism(ConcentratedMechanism):
 
         Exactly private, from cryptographic bits.
         """
-        return self._reachable(check_counts(self.P, counts)) + self._integer_noise()
+        return self._reachable(check_counts(self.P, counts)) + self._integer_noise(
+            require_exact(ExactDraws())
+        )
 
     def _reachable(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """The counts, with zero where no record can have a yes.
@@ -245,7 +247,7 @@ class OrderGaussianMechanism(ConcentratedMechanism):
                 "independent noise has no place for it."
             )
         number = check_records(records, values)
-        drawn = self._solved_noise()
+        drawn = self._solved_noise(require_exact(ExactDraws()))
         return self._reachable(values) + self._on_elements(drawn), number + int(drawn[-1])
 
     def total_variance(self) -> float:
@@ -255,8 +257,8 @@ class OrderGaussianMechanism(ConcentratedMechanism):
         """
         return float(self._variances[-1]) if self.strategy.rooted else math.inf
 
-    def _solved_noise(self) -> NDArray[np.int64]:
-        draw = noise.discrete_gaussians if self.guarantee.kind == "zcdp" else noise.rounded_gaussians
+    def _solved_noise(self, draws: Draws) -> NDArray[np.int64]:
+        draw = draws.discrete_gaussians if self.guarantee.kind == "zcdp" else draws.rounded_gaussians
         return self.strategy.solve_integers(draw(self.variance, self.strategy.rows))
 
     def _on_elements(self, drawn: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -264,8 +266,8 @@ class OrderGaussianMechanism(ConcentratedMechanism):
         result[self.active] = drawn[: self.active.size]
         return result
 
-    def _integer_noise(self) -> NDArray[np.int64]:
-        return self._on_elements(self._solved_noise())
+    def _integer_noise(self, draws: ExactDraws) -> NDArray[np.int64]:
+        return self._on_elements(self._solved_noise(draws))
 
 
 def variance_per_sensitivity(promise: Guarantee) -> Fraction:

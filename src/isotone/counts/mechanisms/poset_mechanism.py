@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isotone import noise
 from isotone.counts.law import Law
 from isotone.counts.least_error import k_norm_total
 from isotone.counts.mechanisms.additive import AdditiveMechanism, deviation
@@ -31,6 +30,7 @@ from isotone.noise.simulated import Simulated
 from isotone.order.coding import codings
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number
+from isotone.privacy.draws import ExactDraws, require_exact
 from isotone.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
@@ -315,17 +315,17 @@ class PosetMechanism(AdditiveMechanism):
         matrix, spread = self.sampler.products
         return self._back(self._back(matrix).T) / float(self.rate) ** 2, spread
 
-    def _integer_noise(self) -> NDArray[np.int64]:
-        plus, minus, _ = self._steps()
-        return self._decoded(noise.rounded_exponential_sums(self.rate, plus, minus))
+    def _integer_noise(self, draws: ExactDraws) -> NDArray[np.int64]:
+        plus, minus, _ = self._steps(draws)
+        return self._decoded(draws.exponential_sums(self.rate, plus, minus))
 
     def _decoded(self, totals: NDArray[np.int64]) -> NDArray[np.int64]:
         """Noise on running totals, in the sequence of the coded order, as noise on the counts."""
         return self.P.coding.decode(totals) if self.P.choices else totals
 
-    def _steps(self) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    def _steps(self, draws: ExactDraws) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
         """How many exponential steps up and down each running total takes, and how many there are up in all."""
-        order, a = self.sampler.draw()
+        order, a = self.sampler.draw(draws)
         plus, minus = places(self.sampler.order, order[None, :], np.array([a]))
         back = self._coded.canonical.back
         return back(plus[0]), back(minus[0]), a
@@ -345,10 +345,11 @@ class PosetMechanism(AdditiveMechanism):
         """
         values = check_counts(self.P, counts)
         number = check_records(records, values)
-        plus, minus, a = self._steps()
-        up = noise.random_bits(1)
+        draws = require_exact(ExactDraws())
+        plus, minus, a = self._steps(draws)
+        up = draws.integer((1, 1))
         all_steps = np.append(plus, a + up), np.append(minus, len(self._coded) - a + 1 - up)
-        rounded = noise.rounded_exponential_sums(self.rate, *all_steps)
+        rounded = draws.exponential_sums(self.rate, *all_steps)
         return values + self._decoded(rounded[:-1]), number + int(rounded[-1])
 
     def total_variance(self) -> float:

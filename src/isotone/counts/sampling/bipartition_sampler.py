@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone import noise
 from isotone.counts.sampling.method import Method
 from isotone.counts.sampling.recent import Recent
 from isotone.counts.sampling.reinsertion import wander
@@ -32,6 +31,7 @@ from isotone.order.bipartitions.extended import Tables, draw, kept, tables, with
 from isotone.order.bipartitions.small import Part, is_small, part_of
 from isotone.order.bipartitions.small_rows import SmallRows
 from isotone.order.bipartitions.two_levels import TwoLevels
+from isotone.privacy.draws import ExactDraws, require_exact
 
 if TYPE_CHECKING:
     from isotone.order import Poset
@@ -69,18 +69,18 @@ class Sampler:
     source: Source = field(repr=False)
     method: Method
 
-    def draw(self) -> tuple[Orders, int]:
-        """Draw an exactly uniform extended bipartition from cryptographic bits.
+    def draw(self, draws: ExactDraws) -> tuple[Orders, int]:
+        """Draw an exactly uniform extended bipartition.
 
         Returns positions (side A first), and the size of side A.
 
         A small order is drawn with Python's integers, any other by compiled code: the same law.
         """
         if self._part is not None:
-            size = noise.choose_integer(self._size_weights(self._part))
-            one, two = self._part.draw(size, noise.choose_integer)
+            size = draws.integer(self._size_weights(self._part))
+            one, two = self._part.draw(size, draws.integer)
             return np.array(one + two, np.int32), len(one)
-        orders, sizes = self.source.draw(1, noise.random_words, noise.bernoulli)
+        orders, sizes = self.source.draw(1, draws.words, draws.bernoulli)
         return orders[0], int(sizes[0])
 
     def simulate(self, size: int, rng: np.random.Generator) -> tuple[Orders, Ints]:
@@ -324,6 +324,6 @@ def sample_extended_bipartition(P: Poset) -> tuple[tuple[Hashable, ...], tuple[H
             "Uniform extended bipartitions of this order are out of reach: its prime blocks are too large, and "
             "rejection from a relaxed order would keep too few. PosetMechanism releases with the relaxed order."
         )
-    order, a = chosen.draw()
+    order, a = chosen.draw(require_exact(ExactDraws()))
     names = [chosen.order.elements[x] for x in order]
     return tuple(names[:a]), tuple(names[a:])

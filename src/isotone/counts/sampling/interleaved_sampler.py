@@ -27,6 +27,7 @@ from isotone.order.bipartitions.extended import Tables, loosened
 from isotone.order.bipartitions.small import Part
 from isotone.order.bipartitions.two_levels import TwoLevels
 from isotone.order.poset import Poset
+from isotone.privacy.draws import ExactDraws
 
 __all__ = ["InterleavedSampler", "interleaved_sampler"]
 
@@ -50,14 +51,14 @@ class InterleavedSampler(Sampler):
     def _log_count_of_points(cls, n: int) -> float:
         return n * math.log(2)
 
-    def draw_spans(self) -> tuple[Ints, Ints]:
+    def draw_spans(self, draws: ExactDraws) -> tuple[Ints, Ints]:
         """Draw once from cryptographic bits.
 
         For each element the places of its two ends among all steps.
 
         The noise on the element is the sum of the steps up to the first end, minus that up to the second.
         """
-        order, a = self.draw()
+        order, a = self.draw(draws)
         on_a = np.array(noise.shuffle([True] * a + [False] * (len(order) - a)), np.bool_)
         slots = np.concatenate((np.flatnonzero(on_a), np.flatnonzero(~on_a))) + 1
         upper, lower = _spans(self.order, order[None, :], np.array([a]), slots[None, :])

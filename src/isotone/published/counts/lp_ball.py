@@ -25,6 +25,7 @@ from isotone.mechanism import Error
 from isotone.noise.simulated import Simulated
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, exact
+from isotone.privacy.draws import ExactDraws
 from isotone.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ class LpMechanism(AdditiveMechanism):
             "PosetMechanism or LInfinityMechanism, or let plan() choose."
         )
 
-    def _integer_noise(self) -> NDArray[np.int64]:
+    def _integer_noise(self, draws: ExactDraws) -> NDArray[np.int64]:
         self.release([])
 
 

@@ -10,11 +10,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone import noise
 from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.noise.brackets import powers_of_exp
 from isotone.noise.lazy_choice import OPEN, locate
+from isotone.privacy.draws import Draws
 from isotone.privacy.unit import Unit
 from isotone.published.tables.terms import Terms, levels_by_row, row_sums, values_by_row
 from isotone.tables.distribution.distribution import DistributionLike
@@ -94,17 +94,12 @@ class ScaleMechanism(CountMechanism):
             out[i] = values @ (self.terms.columns - i) ** 2.0 + missing * (goal @ (j - i) ** 2)
         return Error(out)
 
-    def _release(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        words = noise.random_words(len(counts))
+    def _draw(self, counts: NDArray[np.int64], draws: Draws) -> NDArray[np.int64]:
+        words = draws.words(len(counts))
         chosen = self._choose(counts, words)
         for t in np.flatnonzero(chosen == OPEN):
-            chosen[t] = self._settle(int(counts[t]), int(words[t]))
-        return self._published(chosen, noise.random_words(len(counts)))
-
-    def _simulate(self, counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        words = rng.integers(0, 1 << _WORD, (2, len(counts)), np.uint64)
-        chosen = self._choose(counts, words[0])
-        return self._published(np.where(chosen == OPEN, len(self.terms.values), chosen), words[1])
+            chosen[t] = self._settle(int(counts[t]), int(words[t]), draws)
+        return self._published(chosen, draws.words(len(counts)))
 
     def _choose(self, counts: NDArray[np.int64], words: NDArray[np.uint64]) -> NDArray[np.int64]:
         """The term that each word picks from its count's row.
@@ -127,7 +122,7 @@ class ScaleMechanism(CountMechanism):
             chosen[here] = np.where(close, OPEN, place)
         return chosen
 
-    def _settle(self, i: int, word: int) -> int:
+    def _settle(self, i: int, word: int, draws: Draws) -> int:
         """The choice for a word that falls too close to a boundary.
 
         More bits are read until it is decided.
@@ -140,7 +135,7 @@ class ScaleMechanism(CountMechanism):
             place = locate(uniform, *self._brackets(levels, bits))
             if place != OPEN:
                 return place
-            bits, uniform = bits + _WORD, uniform << _WORD | noise.random_bits(_WORD)
+            bits, uniform = bits + _WORD, uniform << _WORD | int(draws.words(1)[0])
 
     def _brackets(self, levels: NDArray[np.int64], bits: int) -> tuple[list[int], list[int]]:
         """Integers that bracket ``2**bits`` times each weight of a row.

@@ -16,7 +16,7 @@ from isotone.noise import Simulated
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.calibration import sigma_squared
 from isotone.privacy.checks import Number, one_of, positive, share, whole_number
-from isotone.privacy.draws import Draws, ExactDraws, SeededDraws
+from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
 from isotone.tables.distribution.distribution import Distribution
@@ -65,7 +65,7 @@ def privatize_distribution(
     (5, True)
     """
     plan = _Plan(upper, epsilon, method, post, delta, Unit(contributions, neighbours))
-    return plan.run(counts, ExactDraws())
+    return plan.run(counts, require_exact(ExactDraws()))
 
 
 def simulate_distribution(

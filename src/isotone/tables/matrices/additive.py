@@ -10,6 +10,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from isotone.mechanism import Error
+from isotone.privacy.draws import Draws
 from isotone.tables.distribution.distribution import DistributionLike
 from isotone.tables.matrices.count_mechanism import CountMechanism
 from isotone.tables.matrices.losses import Loss, loss_rows
@@ -30,11 +31,8 @@ class AdditiveMechanism(CountMechanism):
         """The logarithm of the probability that the noise is at least ``distance``, for 0 and above."""
 
     @abstractmethod
-    def _noise(self, size: int) -> NDArray[np.int64]:
-        """Exact noise from cryptographic bits."""
-
-    @abstractmethod
-    def _simulated_noise(self, size: int, rng: np.random.Generator) -> NDArray[np.int64]: ...
+    def _noise(self, size: int, draws: Draws) -> NDArray[np.int64]:
+        """The noise, with the draws given."""
 
     def matrix(self) -> NDArray[np.float64]:
         """The transition matrix, dense."""
@@ -83,14 +81,9 @@ class AdditiveMechanism(CountMechanism):
         ends = tails * i**2 + tails[::-1] * i[::-1] ** 2
         return Error(ends + np.array([inner[k, 1:-1] @ (i[1:-1] - k) ** 2 for k in range(self.n)]))
 
-    def _release(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        return self._clamped(counts, self._noise(len(counts)))
-
-    def _simulate(self, counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        return self._clamped(counts, self._simulated_noise(len(counts), rng))
-
-    def _clamped(self, counts: NDArray[np.int64], added: NDArray[np.int64]) -> NDArray[np.int64]:
-        return np.clip(counts + np.clip(added, -self.n, self.n), 0, self.upper)
+    def _draw(self, counts: NDArray[np.int64], draws: Draws) -> NDArray[np.int64]:
+        added = np.clip(self._noise(len(counts), draws), -self.n, self.n)
+        return np.clip(counts + added, 0, self.upper)
 
     def _log_entries(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.float64]:
         if self.n == 1:

@@ -17,6 +17,7 @@ from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.noise import Simulated
 from isotone.privacy.checks import positive, whole_number
+from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
 from isotone.tables.distribution.distribution import DistributionLike, probabilities_of
@@ -70,14 +71,14 @@ class CountMechanism(ABC):
                 "This mechanism was built on a simulated distribution, which is not private. Build it on the "
                 "result of privatize_distribution(), or on a public distribution."
             )
-        return self._release(top_coded(counts, self.upper))
+        return self._draw(top_coded(counts, self.upper), require_exact(ExactDraws()))
 
     def simulate(self, counts: Counts, rng: np.random.Generator) -> Simulated:
         """Draws of the same law from a seeded generator.
 
         They are not private and serve experiments only.
         """
-        return Simulated.wrap(self._simulate(top_coded(np.asarray(counts), self.upper), rng))
+        return Simulated.wrap(self._draw(top_coded(np.asarray(counts), self.upper), SeededDraws(rng)))
 
     def log_probability(self, output: Sequence[int] | int, counts: Sequence[int] | int) -> float:
         """The log-probability that ``release(counts)`` is ``output``."""
@@ -126,10 +127,8 @@ class CountMechanism(ABC):
         """The mean squared error of a published count, one number for each true count ``0..upper``."""
 
     @abstractmethod
-    def _release(self, counts: NDArray[np.int64]) -> NDArray[np.int64]: ...
-
-    @abstractmethod
-    def _simulate(self, counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]: ...
+    def _draw(self, counts: NDArray[np.int64], draws: Draws) -> NDArray[np.int64]:
+        """A published count for each top-coded one, with the draws given."""
 
     @abstractmethod
     def _log_entries(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.float64]: ...

@@ -11,10 +11,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone import noise
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.calibration import discrete_sigma_squared
 from isotone.privacy.checks import Number, positive, share, whole_number
+from isotone.privacy.draws import Draws
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
 from isotone.tables.matrices.additive import AdditiveMechanism
@@ -57,13 +57,8 @@ class DiscreteGaussianMechanism(AdditiveMechanism):
     def _log_tail(self, distance: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.logaddexp.accumulate(self._log_weights()[::-1])[::-1][distance]
 
-    def _noise(self, size: int) -> NDArray[np.int64]:
-        return noise.discrete_gaussians(self.variance, size)
-
-    def _simulated_noise(self, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        weights = np.exp(self._log_weights())
-        both = np.concatenate([weights[:0:-1], weights])
-        return rng.choice(len(both), size, p=both / both.sum()) - (len(weights) - 1)
+    def _noise(self, size: int, draws: Draws) -> NDArray[np.int64]:
+        return draws.discrete_gaussians(self.variance, size)
 
 
 def discrete_gaussian(

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone import noise
 from isotone.kernels import kernel
 from isotone.mechanism import Error
+from isotone.privacy.draws import Draws
 from isotone.tables.distribution.distribution import DistributionLike
 from isotone.tables.matrices.count_mechanism import CountMechanism
 from isotone.tables.matrices.coupling import Remap, draw_remap, weighted_sums
@@ -76,14 +76,9 @@ class FactoredMechanism(CountMechanism):
         second = weighted_sums(m.rows, m.weights * shift**2, self.n)
         return Error(_squared_error(first, second, end_weights(self.n, self.step), self._powers()))
 
-    def _release(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        added = noise.two_sided_geometrics(self.unit.per_step(self.epsilon), len(counts))
-        return self._remapped(counts, added, noise.random_words(len(counts)))
-
-    def _simulate(self, counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        success = -np.expm1(-self.step)
-        added = rng.geometric(success, len(counts)) - rng.geometric(success, len(counts))
-        return self._remapped(counts, added, rng.integers(0, 1 << 64, len(counts), np.uint64))
+    def _draw(self, counts: NDArray[np.int64], draws: Draws) -> NDArray[np.int64]:
+        added = draws.geometrics(self.unit.per_step(self.epsilon), len(counts))
+        return self._remapped(counts, added, draws.words(len(counts)))
 
     def _remapped(
         self, counts: NDArray[np.int64], added: NDArray[np.int64], words: NDArray[np.uint64]

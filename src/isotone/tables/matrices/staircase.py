@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone import noise
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, positive, whole_number
+from isotone.privacy.draws import Draws
 from isotone.privacy.unit import Unit
 from isotone.tables.matrices.additive import AdditiveMechanism
 
@@ -41,17 +41,13 @@ class StaircaseMechanism(AdditiveMechanism):
         beyond = first - self.step * (np.maximum(distance, 1) - 1.0)
         return np.where(distance > 0, beyond, np.log1p(-np.exp(beyond)))
 
-    def _noise(self, size: int) -> NDArray[np.int64]:
+    def _noise(self, size: int, draws: Draws) -> NDArray[np.int64]:
         rate = self.unit.per_step(self.epsilon)
-        size_of = noise.geometrics(rate, size)
-        kept = noise.geometrics(rate / 2, size) > 0
-        coins = noise.random_words(size)
+        size_of = draws.one_sided_geometrics(rate, size)
+        kept = draws.one_sided_geometrics(rate / 2, size) > 0
+        coins = draws.words(size)
         moved = size_of + (kept & ((coins & 1) == 1))
         return np.where((coins & 2) == 2, moved, -moved)
-
-    def _simulated_noise(self, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        moved = rng.geometric(-np.expm1(-self.step), size) - 1 + (rng.random(size) < math.exp(self._log_move))
-        return np.where(rng.random(size) < 0.5, moved, -moved)
 
 
 def staircase(
