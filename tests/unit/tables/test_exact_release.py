@@ -12,6 +12,7 @@ from tests.support.tables_exact import exact_geometric, product, shapes
 from isotone import noise
 from isotone.noise.brackets import powers_of_exp
 from isotone.noise.lazy_choice import OPEN
+from isotone.privacy.draws import ExactDraws
 from isotone.published.tables.scale_mechanism import ScaleMechanism
 from isotone.published.tables.terms import levels_by_row
 from isotone.tables import fixed_point, unfixed_optimum
@@ -121,7 +122,7 @@ def test_floats_and_integers_pick_the_same_term() -> None:
         counts = np.arange(60) % 7
         chosen = t._choose(counts, words)
         for count, word, place in zip(counts, words, chosen, strict=True):
-            assert place in (OPEN, t._settle(int(count), int(word)))
+            assert place in (OPEN, t._settle(int(count), int(word), ExactDraws()))
 
 
 def test_a_word_on_a_boundary_is_left_to_the_integers() -> None:
@@ -130,9 +131,9 @@ def test_a_word_on_a_boundary_is_left_to_the_integers() -> None:
     boundary = int(t._brackets(first, 64)[0][0])  # where the first term of row 0 ends, within a unit or two
     words = np.array([boundary - 1, boundary, boundary + 1], dtype=np.uint64)
     assert t._choose(np.zeros(3, np.int64), words).tolist() == [OPEN] * 3
-    assert all(t._settle(0, int(word)) in (0, 1) for word in words)
-    assert t._settle(0, boundary - 5) == 0
-    assert t._settle(0, boundary + 5) == 1
+    assert all(t._settle(0, int(word), ExactDraws()) in (0, 1) for word in words)
+    assert t._settle(0, boundary - 5, ExactDraws()) == 0
+    assert t._settle(0, boundary + 5, ExactDraws()) == 1
 
 
 def test_a_release_asks_the_integers_where_floats_cannot_tell(monkeypatch: pytest.MonkeyPatch) -> None:
