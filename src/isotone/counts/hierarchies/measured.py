@@ -32,6 +32,7 @@ from isotone.noise.simulated import Simulated
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.calibration import sigma_squared, sigma_squared_zcdp
 from isotone.privacy.checks import Number, confidence_level
+from isotone.privacy.draws import ExactDraws
 from isotone.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ class MeasuredTree(AddsUp):
         estimate = self.fit.estimate(np.where(measured, noisy, 0).astype(float))
         return round_tree(self.tree, estimate)[self.tree.node]
 
-    def _integer_noise(self) -> NDArray[np.int64]:
+    def _integer_noise(self, draws: ExactDraws) -> NDArray[np.int64]:
         return self.release(np.zeros(len(self.P), dtype=np.int64))
 
 

@@ -25,6 +25,7 @@ from isotone.noise.lazy_arrays import LEAST_RATE
 from isotone.noise.simulated import Simulated
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, confidence_level
+from isotone.privacy.draws import ExactDraws
 from isotone.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ class TreeFieldMechanism(AddsUp):
     def _node_noise(self) -> NDArray[np.int64]:
         return self._sampler.draw(1, EXACT)[0]
 
-    def _integer_noise(self) -> NDArray[np.int64]:
+    def _integer_noise(self, draws: ExactDraws) -> NDArray[np.int64]:
         return self._node_noise()[self.tree.node]
 
     def release(self, counts: Counts) -> NDArray[np.int64]:
