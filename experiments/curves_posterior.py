@@ -2,7 +2,7 @@
 
 Every population, number of records and epsilon is a cell. In each cell all methods see the same data sets. Measured are the
 root mean squared distances to the isotonic fit of the records and to the true curve, at the records, and the excess squared
-and logistic loss on the records. Writes ``cells.csv``, ``summary.csv`` and ``calibration.csv``. Draws are simulated; released
+and logistic loss on the records. Writes ``cells.csv``, ``summary.csv`` and ``calibration.csv`` and a picture. Draws are simulated; released
 ones have the same distribution.
 """
 
@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from _curve_populations import HELD_OUT, POINTS, SEED, TUNED, UNIT, Population
 from _curve_rivals import RIVALS, before
-from common import DATA, read_table, write_table
+from common import DATA, read_table, save_figure, write_table
 from isotone.curves.chain.case import ChainCase
 from isotone.curves.chain.posterior_fit import PosteriorFit
 from isotone.curves.circuits.selection import SeededCurveDraws
@@ -228,8 +229,25 @@ def run(out: Path, quick: bool, progress: Progress) -> None:
     write_table(out, "cells", columns_of(rows))
     write_table(out, "summary", columns_of(summary(rows)))
     progress(0.95, "calibration of a classifier")
-    write_table(out, "calibration", columns_of(calibration(3 if quick else 40)))
+    calibrated = calibration(3 if quick else 40)
+    write_table(out, "calibration", columns_of(calibrated))
+    _picture(out, calibrated)
     progress(1.0, "done")
+
+
+def _picture(out: Path, rows: list[Row]) -> None:
+    """The distance to the fit of the records by epsilon, for the classifier's scores."""
+    figure = Figure(figsize=(5, 3.4))
+    axis = figure.subplots()
+    for name in ("records", "before", "64 bins", "128 bins", "32 equal counts"):
+        found = [row for row in rows if row["method"] == name]
+        axis.loglog(
+            [row["epsilon"] for row in found], [row["rmse_to_fit"] for row in found], "o-", label=name
+        )
+    axis.set_xlabel("ε")
+    axis.set_ylabel("root mean squared distance to the fit")
+    axis.legend(fontsize=8)
+    save_figure(figure, out, "calibration")
 
 
 def columns_of(rows: list[Row]) -> dict[str, list[Any]]:
