@@ -2,7 +2,7 @@
 
 A uniform number U decides: a geometric number is at least k exactly if ``U < exp(-rate·k)``. Its first 64 bits, and
 floats with a generous margin for their errors, nearly always tell which k it is; where they do not, further bits of U
-are compared with brackets of the exponential until they do (docs/theory/sampling.md, section 9). So the law is exact,
+are compared with brackets of the exponential until they do (docs/theory/sampling.md, section 4). So the law is exact,
 and a rate costs nothing to prepare, which is what noise with hundreds of different rates needs.
 """
 
