@@ -14,12 +14,24 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+import numpy as np
+from numpy.typing import NDArray
+
 from isotone.errors import OrderError
 
 if TYPE_CHECKING:
     from isotone.order.poset import Poset
 
-__all__ = ["Children", "Choice", "Kind", "check_choices", "read_children", "read_choices", "some_record"]
+__all__ = [
+    "Children",
+    "Choice",
+    "Kind",
+    "check_choices",
+    "never_together",
+    "read_children",
+    "read_choices",
+    "some_record",
+]
 
 Kind = Literal["any", "exclusive", "partition"]
 """What can occur together among the children of an element."""
@@ -189,6 +201,23 @@ def some_record(P: Poset, wanted: Iterable[Hashable]) -> frozenset[Hashable]:
         if said and all(upper in record for upper in uppers.get(x, ())):
             record.add(x)
     return frozenset(record)
+
+
+def never_together(P: Poset) -> NDArray[np.bool_]:
+    """A matrix that says which two elements no record has together.
+
+    >>> from isotone.order import Poset
+    >>> never_together(Poset("abc", (), [("exclusive", ["a", "b"])])).astype(int).tolist()
+    [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
+    """
+    apart = np.zeros((len(P), len(P)), np.bool_)
+    for choice in P.choices:
+        part = np.full(len(P), -1)
+        for number, option in enumerate(choice.options):
+            part[[P.index(x) for x in P.down_set(option)]] = number
+        inside = part >= 0
+        apart |= inside[:, None] & inside & (part[:, None] != part)
+    return apart
 
 
 def _require_module(P: Poset, option: Hashable, uppers: Mapping[Hashable, set[Hashable]]) -> None:

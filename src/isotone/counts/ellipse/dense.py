@@ -37,15 +37,17 @@ def fit_dense(
     leq: NDArray[np.bool_],
     max_size: int | None = None,
     *,
+    apart: NDArray[np.bool_] | None = None,
     steps: int = 300,
     tolerance: float = 1e-5,
     progress: Progress = no_progress,
 ) -> DenseEllipse:
     """The nearly smallest ellipse of the family.
 
-    Elements are numbered bottom-up. Every iterate is valid.
+    Elements are numbered bottom-up. Every iterate is valid. Pairs that are ``apart`` are in no record together, so that
+    their entries are free.
     """
-    family = _Family(leq, max_size)
+    family = _Family(leq, max_size, apart)
     ties, logit, scale = family.start()
 
     def objective(x: _Floats) -> tuple[float, _Floats] | None:
@@ -102,14 +104,23 @@ _NEARLY = 1 + 1e-4
 
 
 class _Family:
-    """All precision matrices on the comparable pairs, as a function of the ties (minus the entries)."""
+    """All precision matrices on the comparable pairs, as a function of the ties (minus the entries).
 
-    def __init__(self, leq: NDArray[np.bool_], max_size: int | None) -> None:
+    Pairs that no record has together have entries too, which no diagonal entry makes up for.
+    """
+
+    def __init__(
+        self, leq: NDArray[np.bool_], max_size: int | None, apart: NDArray[np.bool_] | None = None
+    ) -> None:
         n = len(leq)
         rooted = np.ones((n + 1, n + 1), np.bool_)
         rooted[:n, :n] = leq
         rooted[n, :n] = False
+        related = rooted.copy()
+        if apart is not None:
+            rooted[:n, :n] |= apart
         self.lower, self.upper = np.nonzero(np.triu(rooted, 1))
+        self.related = related[self.lower, self.upper]
         self.to_root = self.upper == n
         self.size = n + 1
         self.max_size = max_size
@@ -121,7 +132,7 @@ class _Family:
         """
         n = self.size - 1
         parent = np.full(n, n)
-        for x, y in zip(self.lower[::-1], self.upper[::-1], strict=True):
+        for x, y in zip(self.lower[self.related][::-1], self.upper[self.related][::-1], strict=True):
             parent[x] = y  # ends as the lowest element above x, which covers it
         mass = np.ones(n + 1)
         for x in range(n):
@@ -163,10 +174,14 @@ class _Family:
         M = np.zeros((self.size, self.size))
         M[self.lower, self.upper] = -ties
         M[self.upper, self.lower] = -ties
-        diagonal = bound + 2 * np.bincount(self.lower, np.where(self.to_root, s, 1.0) * ties, self.size)
+        diagonal = bound + 2 * np.bincount(self.lower, self._made_up(s) * ties, self.size)
         diagonal[-1] = 1.0
         np.fill_diagonal(M, diagonal)
         return M
+
+    def _made_up(self, s: float) -> _Floats:
+        """How much of each tie the diagonal makes up for."""
+        return np.where(self.related, np.where(self.to_root, s, 1.0), 0.0)
 
     def evaluate(self, ties: _Floats, logit: float) -> tuple[float, _Floats, float, _Floats] | None:
         """Trace, gradient in the ties and the logit of the root's scale, and the diagonal of Z = M⁻¹EM⁻¹."""
@@ -179,7 +194,7 @@ class _Family:
         Z = dsyrk(1.0, covariance[:-1], trans=1)  # upper triangle; E leaves the root out
         weight = np.diag(Z).copy()
         s = self.root_scale(logit)
-        gradient = 2 * (Z[self.lower, self.upper] - np.where(self.to_root, s, 1.0) * weight[self.lower])
+        gradient = 2 * (Z[self.lower, self.upper] - self._made_up(s) * weight[self.lower])
         by_logit = 0.0
         if self.max_size is not None:
             to_root = np.bincount(self.lower, np.where(self.to_root, ties, 0.0), self.size)[:-1]

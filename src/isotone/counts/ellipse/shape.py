@@ -29,6 +29,7 @@ from isotone.counts.ellipse.strategy_dense import chain_strategy, dense_strategy
 from isotone.counts.ellipse.strategy_forest import forest_strategy
 from isotone.errors import InputError
 from isotone.mechanism import Progress, no_progress
+from isotone.order.choices import never_together
 from isotone.privacy.adjacency import Neighbours, adjacency, checked_neighbours
 from isotone.privacy.checks import whole_number
 
@@ -56,6 +57,7 @@ class Shape:
     ellipse: ForestEllipse | DenseEllipse | ChainEllipse
     bottom_up: _Ints
     leq: NDArray[np.bool_] | None
+    apart: NDArray[np.bool_] | None = None
 
     def strategy(self, bits: int) -> Strategy | None:
         """The ellipse on an integer scale of ``2**bits``.
@@ -68,7 +70,8 @@ class Shape:
             return chain_strategy(self.ellipse, self.bottom_up, bits, self.neighbours)
         if self.leq is None:
             raise AssertionError("a dense ellipse keeps its order")
-        return dense_strategy(self.ellipse, self.leq, self.bottom_up, bits, self.neighbours, self.max_size)
+        order = self.leq, self.bottom_up, bits, self.neighbours, self.max_size
+        return dense_strategy(self.ellipse, *order, self.apart)
 
     @cached_property
     def lower_bound(self) -> float | None:
@@ -82,6 +85,8 @@ class Shape:
                 adjacency(self.neighbours).exchanges and self.active.size > LARGEST_CHAIN_OF_DIFFERENCES
             )
             return None if replaced_as_added else self.ellipse.lower_bound
+        if self.apart is not None:
+            return None
         if self.leq is not None:
             return filter_bound(self.leq, self._presence(), self.max_size, self.neighbours)
         plain = self.max_size is None and not adjacency(self.neighbours).exchanges and self.method == "forest"
@@ -127,6 +132,8 @@ class _Call:
 def _shape_of(call: _Call, elements: tuple[Any, ...], max_size: int | None, neighbours: Neighbours) -> Shape:
     # equal posets may list their elements differently, and arrays follow the list: it is part of the key
     P, progress = call.P, call.progress
+    if P.choices and len(P) <= LARGEST_DENSE:
+        return _exclusive_shape(P, neighbours, progress)
     if not P.is_forest and len(P) <= LARGEST_DENSE:
         return _dense_shape(P.leq_matrix(), np.asarray(P.linear_order), max_size, neighbours, progress)
     parents = np.full(len(P), -1, np.int64)
@@ -178,6 +185,14 @@ def _forest_shape(
                 leq[x] |= leq[parents[x]]
         leq = leq[np.ix_(bottom_up, bottom_up)]
     return Shape(active, method, max_size, neighbours, ellipse, bottom_up, leq)
+
+
+def _exclusive_shape(P: Poset, neighbours: Neighbours, progress: Progress) -> Shape:
+    """The shape where some elements exclude each other. Records are of any size."""
+    bottom_up = np.asarray(P.linear_order)
+    leq, apart = (matrix[np.ix_(bottom_up, bottom_up)] for matrix in (P.leq_matrix(), never_together(P)))
+    ellipse = fit_dense(leq, apart=apart, progress=progress)
+    return Shape(np.arange(len(P)), "dense", None, neighbours, ellipse, bottom_up, leq, apart)
 
 
 def _dense_shape(

@@ -122,6 +122,7 @@ def dense_strategy(
     bits: int,
     neighbours: Neighbours = "add-remove",
     max_size: int | None = None,
+    apart: NDArray[np.bool_] | None = None,
 ) -> DenseStrategy | None:
     """The ellipse on an integer scale of ``2**bits``, or None if that is too coarse to be invertible.
 
@@ -131,12 +132,15 @@ def dense_strategy(
     if Q is None:
         return None
     gram = exact_gram(Q)
-    longest = _longest(gram, leq, max_size)
+    longest = _longest(gram, leq, max_size, apart)
     exchanges = adjacency(neighbours).exchanges
     if not exchanges and ellipse.root_scale > 0:
         return DenseStrategy(Q, bottom_up, True, longest)
     if exchanges:
-        longest = min(4 * longest, _longest_difference(gram, leq, max_size))
+        # of two records that exclude each other no cut bounds the difference: twice the longest always does
+        longest = (
+            4 * longest if apart is not None else min(4 * longest, _longest_difference(gram, leq, max_size))
+        )
     return DenseStrategy(np.ascontiguousarray(Q[:-1, :-1]), bottom_up, False, longest)
 
 
@@ -207,14 +211,17 @@ def exact_gram(Q: NDArray[np.integer]) -> _Ints:
     return gram
 
 
-def _longest(gram: _Ints, leq: NDArray[np.bool_], max_size: int | None) -> int:
+def _longest(
+    gram: _Ints, leq: NDArray[np.bool_], max_size: int | None, apart: NDArray[np.bool_] | None = None
+) -> int:
     """A bound on v'Gv over records.
 
     The root's square, what each element adds, and the incomparable pairs.
     """
     n = len(leq)
     positive = np.sort(np.maximum(_terms(gram, leq), 0))[::-1][: n if max_size is None else max_size]
-    return int(gram[n, n]) + _total(positive) + _incomparable(gram[:n, :n], leq)
+    together = leq if apart is None else leq | apart  # pairs that no record has together add nothing
+    return int(gram[n, n]) + _total(positive) + _incomparable(gram[:n, :n], together)
 
 
 def _terms(gram: _Ints, leq: NDArray[np.bool_]) -> _Ints:
