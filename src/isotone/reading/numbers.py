@@ -53,7 +53,7 @@ def as_written(column: str, dtype: Any) -> nw.Expr:
 
 def _finite(number: nw.Expr) -> nw.Expr:
     # A comparison with NaN is false (or orders NaN last): either way only finite numbers pass.
-    finite = (number >= -LARGEST) & (number <= LARGEST)
+    finite = (number > -LARGEST) & (number < LARGEST)
     return nw.when(finite.fill_null(False)).then(number)
 
 

@@ -70,7 +70,7 @@ def as_unit(column: str, dtype: Any) -> nw.Expr:
     """
     value = nw.col(column)
     if dtype.is_float():
-        finite = (value >= -LARGEST) & (value <= LARGEST)
+        finite = (value > -LARGEST) & (value < LARGEST)
         return nw.when(finite.fill_null(False)).then(value)
     if dtype.is_numeric() or dtype.is_temporal() or dtype in (nw.Boolean, nw.Binary):
         return value

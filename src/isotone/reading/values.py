@@ -40,7 +40,7 @@ BLANKS = " \t\n\r\v\f"
 REAL = r"^[-+]?([0-9]{1,250}(\.[0-9]{0,250})?|\.[0-9]{1,250})([eE](-[0-9]{1,3}|\+?[0-9]{1,2}|\+?[12][0-9][0-9]))?$"
 WHOLE = r"^[-+]?[0-9]+\.0*$"
 LARGEST = 1e300
-"""Numbers beyond it are missing, like infinite ones."""
+"""Numbers that reach it are missing, like infinite ones."""
 NO_UNIT = ("", "na", "n/a", "<na>", "nan", "nat", "null", "none", "inf", "-inf", "infinity", "-infinity")
 """Texts that name no unit, in any case: what other tools write where a unit is missing."""
 
@@ -74,13 +74,13 @@ def real_of(value: Any) -> float:
     [1.0, 2.5, 1000.0, 7.0, 1.0, nan, nan, nan]
     """
     if type(value) is float:
-        return value if -LARGEST <= value <= LARGEST else math.nan
+        return value if -LARGEST < value < LARGEST else math.nan
     text = text_of(value)
     if text is None:
         return math.nan
     if _REAL.match(text):
         number = float(text)
-        return number if -LARGEST <= number <= LARGEST else math.nan
+        return number if -LARGEST < number < LARGEST else math.nan
     return _BOOLEANS.get(text.lower(), math.nan)
 
 
@@ -116,7 +116,7 @@ def reals(column: Any) -> NDArray[np.float64]:
     if type(column) is np.ndarray and column.dtype.kind in "fiub":
         with np.errstate(all="ignore"):  # longer floats may be too large
             numbers = column.astype(np.float64)
-            numbers[~(np.abs(numbers) <= LARGEST)] = np.nan
+            numbers[~(np.abs(numbers) < LARGEST)] = np.nan
         return numbers
     return np.array([real_of(_unwrapped(value)) for value in values_of(column)], dtype=np.float64)
 
@@ -213,7 +213,7 @@ def _from_int(value: int) -> str | None:
 
 def _from_float(value: float) -> str | None:
     number = float.__float__(value)
-    if not -LARGEST <= number <= LARGEST:
+    if not -LARGEST < number < LARGEST:
         return None
     return (
         str(int(number)) if number == (whole := math.floor(number)) and abs(whole) <= 2**62 else repr(number)

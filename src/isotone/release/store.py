@@ -21,6 +21,7 @@ from isotone.release.result import Release, load_release
 __all__ = ["Place"]
 
 _PART = "isotone-part"
+_TRIAL = "isotone-free"  # as long as the other: a name that is too long for one is so for both
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Place:
             self.folder.parent.mkdir(parents=True, exist_ok=True)
             held = sorted(x.name for x in self.folder.iterdir()) if self.folder.is_dir() else []
             blocked = self.folder.exists() and not self.folder.is_dir()
-            with tempfile.TemporaryDirectory(prefix=self._prefix, dir=self.folder.parent) as trial:
+            with tempfile.TemporaryDirectory(f".{_TRIAL}", self._prefix, self.folder.parent) as trial:
                 probe = Path(trial) / "probe"
                 probe.write_bytes(b"\0" * (1 << 20))  # a disk that is full says so here, not after the charge
                 if held and not os.access(self.folder, os.W_OK | os.X_OK):
@@ -80,12 +81,17 @@ class Place:
 
     def write(self, release: Release, sealed: Iterable[Charge]) -> Path:
         """Write a release beside its place. Every byte is on the disk when this returns."""
-        self._sweep({charge.release: charge for charge in sealed})
-        part = Path(tempfile.mkdtemp(prefix=self._prefix, suffix=f".{_PART}", dir=self.folder.parent))
-        part.chmod(0o777 & ~_umask())
-        release.save(part, report=False)
-        _sync(part)
-        _sync(part.parent)
+        try:
+            self._sweep({charge.release: charge for charge in sealed})
+            part = Path(tempfile.mkdtemp(prefix=self._prefix, suffix=f".{_PART}", dir=self.folder.parent))
+            part.chmod(0o777 & ~_umask())
+            release.save(part, report=False)
+            _sync(part)
+            _sync(part.parent)
+        except OSError as error:
+            raise IsotoneError(
+                f"The release could not be written beside {str(self.folder)!r}: {error.strerror or error}."
+            ) from None
         return part
 
     def publish(self, part: Path) -> None:
