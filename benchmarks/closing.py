@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 import tempfile
@@ -91,11 +92,11 @@ def _spark(path: str) -> tuple[Any, Query, Callable[[], float]] | None:
     if shutil.which("java") is None:
         return None
     try:
-        from pyspark.sql import SparkSession, functions
+        sql: Any = importlib.import_module("pyspark.sql")
     except ImportError:
         return None
     session: Any = (
-        SparkSession.builder.master("local[2]")  # pyright: ignore
+        sql.SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
@@ -107,7 +108,7 @@ def _spark(path: str) -> tuple[Any, Query, Callable[[], float]] | None:
     java = int(session._jvm.java.lang.ProcessHandle.current().pid())
 
     def plain() -> list[int]:
-        sums = [functions.sum(functions.col(name).cast("tinyint")) for name in frame.columns]
+        sums = [sql.functions.sum(sql.functions.col(name).cast("tinyint")) for name in frame.columns]
         return [int(total) for total in frame.agg(*sums).collect()[0]]
 
     def cpu() -> float:

@@ -1,5 +1,6 @@
 """Descriptions of orders: what is read, and what is refused with the value, the reason and the repair."""
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from isotone.errors import OrderError
 from isotone.order import description
 from isotone.order.description import find, read_elements, read_mapping, read_matrix, read_relations
 
-INDEX = {"hyp": 0, "twice": 1, ("a", 1): 2}
+INDEX: dict[Hashable, int] = {"hyp": 0, "twice": 1, ("a", 1): 2}
 
 
 def test_elements_have_positions_in_the_sequence_given():
