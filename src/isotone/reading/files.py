@@ -33,7 +33,12 @@ def expand(path: str) -> list[str]:
 
     A path that is the name of a file is that file, whatever characters are in it. Links to one file are one file.
     """
-    if Path(path).is_file():
+    try:
+        exists = Path(path).is_file()
+    except (OSError, ValueError) as error:  # too long for a name, or with a null character
+        reason = getattr(error, "strerror", None) or error
+        raise SourceError(f"The path {path[:200]!r} cannot be used: {reason}.") from None
+    if exists:
         named = [path]
     else:
         named = glob.glob(path, recursive=True) if glob.has_magic(path) else []  # noqa: PTH207 (absolute patterns)

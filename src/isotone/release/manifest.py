@@ -41,6 +41,8 @@ __all__ = [
 
 FORMAT = "isotone release 2"
 _BEFORE = "isotone release 1"
+LARGEST_ORDER, MOST_COVERS = 20_000, 1_000_000
+"""The largest order of a release, and so the most that a stranger's manifest makes those who verify it compute."""
 _RENAMED = {"request": "spec"}  # what version 1 called them
 
 
@@ -212,6 +214,7 @@ def digest(content: bytes) -> str:
 
 def order_to(P: Poset) -> OrderEntry:
     """An order as plain values. Names become text."""
+    _require_size(len(P), len(P.covers))
     names = [str(x) for x in P.elements]
     if len(set(names)) < len(names):
         raise InputError("Two elements of the order have the same name as text. Rename one before releasing.")
@@ -224,9 +227,18 @@ def order_to(P: Poset) -> OrderEntry:
 
 def order_from(plain: Mapping[str, Any]) -> Poset:
     """The order that :func:`order_to` wrote."""
+    _require_size(len(plain["elements"]), len(plain["covers"]))
     pairs: list[tuple[Hashable, Hashable]] = [(a, b) for a, b in plain["covers"]]
     choices = [(entry["kind"], entry["options"]) for entry in plain.get("choices", ())]
     return Poset(plain["elements"], pairs, choices)
+
+
+def _require_size(elements: int, covers: int) -> None:
+    if elements > LARGEST_ORDER or covers > MOST_COVERS:
+        raise InputError(
+            f"An order of {elements:,} elements and {covers:,} covers is too large for a release: others verify at most "
+            f"{LARGEST_ORDER:,} elements and {MOST_COVERS:,} covers. Release parts of it."
+        )
 
 
 def guarantee_to(promise: Guarantee) -> Promise:

@@ -18,6 +18,7 @@ from isotone.counts.choosing import count_mechanism, count_mechanisms
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.order import Poset
+from isotone.order.bipartitions.tables import within_reach
 from isotone.tables.two_stage import TwoStageMechanism
 
 __all__ = [
@@ -45,6 +46,9 @@ def rebuild_count_mechanism(P: Poset, recipe: Mapping[str, Any]) -> Any:
     given = _given(kind, recipe)
     if "relaxation" in given:
         given["relaxation"] = Relaxation.of(given["relaxation"])
+    elif "relaxation" in _arguments(kind) and P.height > 2 and not within_reach(P.canonical.order):
+        # A release of such an order names its relaxation; to search for another could take hours.
+        raise InputError("The order is beyond exact reach, and the recipe names no relaxation of it.")
     return kind(P, **given)
 
 

@@ -213,7 +213,10 @@ class CountQuery(Query[CountStatistic, CountStatistic]):
 
 def count_columns(mechanism: Any, confidence: float) -> dict[str, NDArray[Any]]:
     """Standard deviation and half-widths of each value, known before any data is read."""
-    sd = mechanism.error().sd
+    try:
+        sd = mechanism.error().sd
+    except ArithmeticError:  # beyond the range of floats
+        raise InputError(_TOO_WIDE) from None
     if not np.all(sd <= _WIDEST):
         raise InputError(_TOO_WIDE)
     alone = mechanism.half_widths(confidence).astype(np.int64)
