@@ -26,8 +26,8 @@ def run(quick: bool, progress: Progress) -> str:
         "The plain query counts the yeses of each column (of each person, where there is a unit). Ours opens the file, reads",
         "the answers by the declared rule, closes each record upward and counts.",
         "",
-        "| file | rows | unit | plain query | ours | ratio |",
-        "|---|---|---|---|---|---|",
+        "| file, unit | rows | plain query | ours | ratio |",
+        "|---|---|---|---|---|",
     ]
     with tempfile.TemporaryDirectory() as folder:
         cases = [
@@ -41,7 +41,7 @@ def run(quick: bool, progress: Progress) -> str:
             _write(path, kind, rows)
             plain, ours = _measure(path, kind, unit)
             lines.append(
-                f"| {kind} | {rows:,} | {'person' if unit else 'each row'} | {plain:.2f} | {ours:.2f} | {ours / plain:.2f}× |"
+                f"| {kind}, {'person' if unit else 'each row'} | {rows:,} | {plain:.2f} | {ours:.2f} | {ours / plain:.2f}× |"
             )
     progress(1.0, "done")
     return "\n".join(lines)
