@@ -91,10 +91,12 @@ def test_no_table_is_computed_for_a_largest_count_beyond_the_limit(tmp_path, mon
         made = iso.release_table(
             data, category="c", categories=["x", "y"], upper=3, epsilon=1, ledger=ledger, unit="person"
         )
-    folder = forged(
-        made.save(tmp_path / "out", report=False),
-        lambda entries, columns: (entries.update(upper=upper), entries["mechanism"].update(upper=upper)),
-    )
+
+    def change(entries, columns):
+        entries.update(upper=upper)
+        entries["mechanism"].update(upper=upper)
+
+    folder = forged(made.save(tmp_path / "out", report=False), change)
     monkeypatch.setattr(two_stage.TwoStageMechanism, "stages", never)
     with contextlib.suppress(InputError):  # refused as no manifest of a table at all
         assert not verify(folder).holds
