@@ -18,7 +18,7 @@ from scipy.stats import beta
 
 from _published import PublishedSampler, log_probability
 from isotone.counts.norm import bottom_up
-from isotone.counts.sampling.bipartition_sampler import sampler
+from isotone.counts.sampling.choosing import sampler
 from isotone.counts.sampling.simulation import noise_rows
 from isotone.order import Poset
 

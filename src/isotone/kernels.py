@@ -6,7 +6,7 @@ fingerprint of everything it was built from: the code of the kernel and of the k
 deep, and the constants that they use. So a change anywhere gives a new directory, and nothing stale is used.
 
 ``plain`` is the same code, run by Python. A kernel that says how many steps it takes runs plainly where they
-are few, so that small problems never compile. The number of steps must follow from public numbers, such as the
+are few, so that small problems never compile; within :func:`repeated`, where small pieces are many, it does not. The number of steps must follow from public numbers, such as the
 elements of an order or the cells of a table, and never from the rows of private data.
 """
 
@@ -16,7 +16,9 @@ import hashlib
 import logging
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cached_property, update_wrapper
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -24,7 +26,19 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
-__all__ = ["Flag", "Floats", "Int", "Ints", "Kernel", "Real", "Word", "Words", "cache_directory", "kernel"]
+__all__ = [
+    "Flag",
+    "Floats",
+    "Int",
+    "Ints",
+    "Kernel",
+    "Real",
+    "Word",
+    "Words",
+    "cache_directory",
+    "kernel",
+    "repeated",
+]
 
 # Names for what kernels work with. Indexing an array gives a machine scalar in compiled code, which numpy's
 # own annotations cannot say: to a type checker they are Any.
@@ -45,6 +59,17 @@ PLAIN_STEPS = 1 << 14
 log = logging.getLogger(__name__)
 
 _announced = False
+_repeated: ContextVar[bool] = ContextVar("repeated", default=False)
+
+
+@contextmanager
+def repeated() -> Generator[None]:
+    """Compile every kernel called within, however small each call is, since there will be many."""
+    token = _repeated.set(True)
+    try:
+        yield
+    finally:
+        _repeated.reset(token)
 
 
 class Kernel(Generic[P, R]):
@@ -62,7 +87,8 @@ class Kernel(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the plain code if it takes few steps, and otherwise the compiled code."""
-        if self.steps is not None and self.steps(*args, **kwargs) <= PLAIN_STEPS:
+        few = self.steps is not None and not _repeated.get() and self.steps(*args, **kwargs) <= PLAIN_STEPS
+        if few:
             return self.plain(*args, **kwargs)
         return self.compiled(*args, **kwargs)
 

@@ -15,7 +15,7 @@ from _posets import survey_sections
 from _published import PublishedSampler
 from _published_loss import _arrays, _losses
 from isotone import noise
-from isotone.counts.sampling.bipartition_sampler import sampler
+from isotone.counts.sampling.choosing import sampler
 from isotone.counts.sampling.simulation import noise_rows
 from isotone.order import Poset
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from isotone.counts.mechanisms.laplace import LaplaceMechanism
     from isotone.counts.mechanisms.order_gaussian import OrderGaussianMechanism
     from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
-    from isotone.counts.sampling.bipartition_sampler import sample_extended_bipartition
+    from isotone.counts.sampling.choosing import sample_extended_bipartition
     from isotone.counts.sampling.method import Method
     from isotone.counts.sampling.relaxation import Relaxation, relax
     from isotone.planning.plan import Plan
@@ -87,7 +87,7 @@ _HOMES = {
     "plan": "isotone.counts.count_plan",
     "relative_to": "isotone.counts.caring",
     "relax": "isotone.counts.sampling.relaxation",
-    "sample_extended_bipartition": "isotone.counts.sampling.bipartition_sampler",
+    "sample_extended_bipartition": "isotone.counts.sampling.choosing",
 }
 
 __getattr__ = lazy_names(__name__, _HOMES)

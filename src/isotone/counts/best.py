@@ -38,6 +38,7 @@ def best_mechanism(
     contributions: int = 1,
     by: Criterion = "total",
     care: Care | None = None,
+    relaxation: Relaxation | None = None,
 ) -> AdditiveMechanism:
     """The mechanism that :func:`plan` puts first, without the errors and widths of all others.
 
@@ -47,7 +48,7 @@ def best_mechanism(
     cared = cared_for(P, by, care)
     order = cared_error(P, cared)
     promise = promise_of(epsilon, delta, rho, neighbours)
-    setting = setting_of(P, neighbours, contributions, max_size, None, cared)
+    setting = setting_of(P, neighbours, contributions, max_size, relaxation, cared)
     size, listed = len(P), candidates(setting, promise)
     bounds = [-math.inf if c.least is None else c.least(promise) for c in listed]  # closed forms come first
     best: tuple[float, int, AdditiveMechanism] | None = None

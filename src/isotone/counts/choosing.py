@@ -12,6 +12,7 @@ from isotone.errors import InputError
 from isotone.privacy.checks import did_you_mean
 
 if TYPE_CHECKING:
+    from isotone.counts.sampling.relaxation import Relaxation
     from isotone.order import Poset
     from isotone.privacy.guarantee import Guarantee
 
@@ -44,12 +45,14 @@ def choose_mechanism(
     *,
     grouped: bool,
     care: Care | None = None,
+    relaxation: Relaxation | None = None,
 ) -> Any:
     """The mechanism for the guarantee ``promise``, chosen without data.
 
     Groups are released in parallel. Adding or removing a unit changes one group. Replacing one may take it out of
     a group and put another into a second group, which no replace-calibrated noise on one group covers; so each
     group is then promised so much about adding or removing that what is asked for about replacing follows.
+    ``relaxation`` is what an earlier search found for this order.
     """
     if isinstance(mechanism, AdditiveMechanism):
         _require_fitting(mechanism, P, promise, contributions, max_size, grouped)
@@ -66,7 +69,7 @@ def choose_mechanism(
     if mechanism is None or mechanism == "best":
         from isotone.counts.best import best_mechanism
 
-        return best_mechanism(P, **budget, **setting, care=care)
+        return best_mechanism(P, **budget, **setting, care=care, relaxation=relaxation)
     kind = count_mechanism(mechanism)
     if care is not None:
         if "care" not in inspect.signature(kind).parameters:
@@ -74,10 +77,15 @@ def choose_mechanism(
                 f"{mechanism} has no use for care. Leave it out, or leave the choice to the plan."
             )
         setting["care"] = care
+    if relaxation is not None:
+        setting["relaxation"] = relaxation
     try:
         return kind(P, **budget, **setting)
     except TypeError:
-        raise InputError(f"{mechanism} cannot promise {promise}. Leave the choice to the plan.") from None
+        without = "" if relaxation is None else " or needs no relaxation"
+        raise InputError(
+            f"{mechanism} cannot promise {promise}{without}. Leave the choice to the plan."
+        ) from None
 
 
 def _require_fitting(

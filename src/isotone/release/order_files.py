@@ -12,12 +12,26 @@ from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
 
-from isotone.errors import OrderError, SpecError
+from isotone.counts.sampling.relaxation import Relaxation
+from isotone.errors import InputError, OrderError, SpecError
 from isotone.order import Poset
 from isotone.order.choices import Children, read_children
 from isotone.privacy.checks import did_you_mean
 
-__all__ = ["describe_order", "load_order", "read_categories", "read_order"]
+__all__ = ["describe_order", "load_order", "read_categories", "read_order", "read_relaxation"]
+
+
+def read_relaxation(path: str | Path) -> Relaxation:
+    """What a search found for an order: in a file of its own, or in the manifest of a release."""
+    try:
+        said: Any = json.loads(Path(path).read_text("utf-8"))
+        if isinstance(said, dict) and isinstance(said.get("mechanism"), dict):
+            said = said["mechanism"].get("relaxation")
+        return Relaxation.from_plain(said)
+    except (OSError, ValueError, InputError) as problem:
+        raise SpecError(
+            f"{str(path)!r} has no relaxation of an order: {problem} A manifest has one where the order was out of reach."
+        ) from None
 
 
 def read_order(

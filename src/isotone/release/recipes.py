@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 import isotone.counts as counts
 from isotone.counts.choosing import count_mechanism, count_mechanisms
 from isotone.counts.sampling.relaxation import Relaxation
@@ -45,7 +43,7 @@ def rebuild_count_mechanism(P: Poset, recipe: Mapping[str, Any]) -> Any:
     kind = count_mechanism(str(recipe.get("name")))
     given = _given(kind, recipe)
     if "relaxation" in given:
-        given["relaxation"] = Relaxation.of(given["relaxation"])
+        given["relaxation"] = Relaxation.from_plain(given["relaxation"])
     elif "relaxation" in _arguments(kind) and P.height > 2 and not within_reach(P.canonical.order):
         # A release of such an order names its relaxation; to search for another could take hours.
         raise InputError("The order is beyond exact reach, and the recipe names no relaxation of it.")
@@ -90,18 +88,13 @@ def _argument(mechanism: Any, name: str) -> Any:
         number: Fraction = getattr(mechanism.guarantee, name)
         return str(number) if number else None
     if name == "relaxation":
-        return _relaxed_covers(mechanism)
+        return _relaxation(mechanism)
     holder = mechanism if hasattr(mechanism, name) else mechanism.unit
     value = getattr(holder, name)
     return str(value) if isinstance(value, Fraction) else value
 
 
-def _relaxed_covers(mechanism: counts.PosetMechanism) -> list[list[str]] | None:
-    """The relaxed order that an order beyond exact reach is drawn from, so that anyone can use the same one."""
-    P = mechanism.P.coding.order if mechanism.P.choices else mechanism.P
-    dropped = set(mechanism.method.dropped)
-    if not dropped:
-        return None
-    related = [(P.elements[i], P.elements[j]) for i, j in np.argwhere(P.leq_matrix()) if i != j]
-    kept = Poset(P.elements, [pair for pair in related if pair not in dropped])
-    return [[str(lower), str(upper)] for lower, upper in kept.covers]
+def _relaxation(mechanism: counts.PosetMechanism) -> dict[str, Any] | None:
+    """What a search found for an order beyond exact reach, so that nobody has to search again."""
+    found = mechanism.sampler.relaxation
+    return None if found is None else found.plain()

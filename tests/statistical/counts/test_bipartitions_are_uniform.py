@@ -11,7 +11,8 @@ from tests.support.posets import all_posets
 from _published import PublishedSampler
 from isotone import noise
 from isotone.counts import Relaxation
-from isotone.counts.sampling.bipartition_sampler import Sampler, build_sampler
+from isotone.counts.sampling.bipartition_sampler import Sampler
+from isotone.counts.sampling.choosing import build_sampler
 from isotone.counts.sampling.method import Method
 from isotone.counts.sampling.reinsertion import wander
 from isotone.counts.sampling.sources import TableSource
@@ -88,17 +89,29 @@ def test_rejection_from_a_relaxed_order_is_uniform(P, kept):
     assert uniform_p(P, *draws) > FALSE_ALARM
 
 
-def test_the_relaxed_method_is_uniform_for_the_relaxed_order(monkeypatch):
-    monkeypatch.setattr(
-        "isotone.counts.sampling.bipartition_sampler.KEPT", 10**9
-    )  # as if almost nothing were kept
-    sampler = build_sampler(N_ORDER, Relaxation.of([("a", "c"), ("b", "d")]), no_progress)
+def test_the_relaxed_method_is_uniform_for_the_relaxed_order():
+    kept = Relaxation.of([("a", "c"), ("b", "d")], restored=[])
+    sampler = build_sampler(N_ORDER, kept, no_progress)
     assert sampler.method.name == "relaxed"
     relaxed = Poset("abcd", [("a", "c"), ("b", "d")])
     assert sampler.order == relaxed
     draws = [sampler.draw(ExactDraws()) for _ in range(60 * 54)]
     rows, sizes = np.array([row for row, _ in draws]), np.array([a for _, a in draws])
     assert uniform_p(relaxed, rows, sizes) > FALSE_ALARM
+
+
+PARTLY = Poset(range(6), [(0, 1), (1, 2), (3, 2), (3, 4), (4, 5)])
+
+
+def test_the_partly_relaxed_method_is_uniform_for_the_order_between(monkeypatch):
+    monkeypatch.setattr("isotone.counts.sampling.bipartition_sampler.is_small", lambda _: False)
+    kept = Relaxation.of([(0, 1), (4, 5)], restored=[(1, 2), (3, 4)])
+    sampler = build_sampler(PARTLY, kept, no_progress)
+    assert sampler.method.name == "partly relaxed"
+    between = Poset(range(6), [(0, 1), (1, 2), (3, 4), (4, 5)])
+    assert sampler.order == between
+    draws = sampler.source.draw(26 * bipartitions.count(between), noise.random_words, noise.bernoulli)
+    assert uniform_p(between, *draws) > FALSE_ALARM
 
 
 def test_wandering_keeps_the_uniform_law():

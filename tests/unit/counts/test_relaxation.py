@@ -1,16 +1,21 @@
+import math
+
 import numpy as np
 import pytest
 from tests.support.posets import all_posets
 
 from isotone.counts import (
+    DifferenceBodyMechanism,
     Method,
     PosetMechanism,
     Relaxation,
     relax,
     sample_extended_bipartition,
 )
-from isotone.counts.sampling import bipartition_sampler, sources
+from isotone.counts.sampling import choosing, sources
+from isotone.counts.sampling.restoring import missing_pairs
 from isotone.errors import InputError, OrderError
+from isotone.mechanism import no_progress
 from isotone.order import Poset
 from isotone.order.bipartitions import extended as bipartitions
 from isotone.order.bipartitions.tree import steps
@@ -86,16 +91,15 @@ def test_a_mechanism_takes_a_kept_relaxation_and_says_what_it_does():
     assert m.release(np.zeros(6, int)).shape == (6,)
 
 
-def test_a_mechanism_that_keeps_too_few_uses_the_relaxed_ball_and_tells_its_cost(monkeypatch):
-    monkeypatch.setattr(bipartition_sampler, "KEPT", 10**9)
+def test_a_mechanism_with_nothing_restored_uses_the_relaxed_ball_and_tells_its_cost():
     P = crown(3)
-    kept = Relaxation(P.covers[2:])
+    kept = Relaxation(P.covers[2:], restored=())
     m = PosetMechanism(P, 1, relaxation=kept)
     assert m.method.name == "relaxed"
     exact = PosetMechanism(kept.order(P), 1).error().total / PosetMechanism(P, 1).error().total
     assert abs(m.method.cost - exact) < 6 * m.method.cost_error + 0.01
     assert m.method.cost > 1
-    assert f"{m.method.cost:.2f}" in str(m.method)
+    assert f"{m.method.cost:.3f}" in str(m.method)
     # the relaxed ball contains the order's own: records have norm 1 at most
     records = P.close_all(np.eye(6, dtype=bool)).astype(float)
     assert np.all(m.norm(records) <= 1)
@@ -104,16 +108,86 @@ def test_a_mechanism_that_keeps_too_few_uses_the_relaxed_ball_and_tells_its_cost
 
 
 def test_an_order_out_of_reach_is_relaxed_without_being_asked(monkeypatch):
-    monkeypatch.setattr(bipartition_sampler, "within_reach", lambda P: False)
-    monkeypatch.setattr(bipartition_sampler, "relax", lambda P, **_: Relaxation(P.covers[1:]))
+    monkeypatch.setattr(choosing, "within_reach", lambda P: False)
+    monkeypatch.setattr(choosing, "relax", lambda P, **_: Relaxation(P.covers[1:]))
     pairs = [(0, 1), (1, 2), (3, 2), (3, 4), (5, 4)]
     P = Poset(range(6), pairs).rename(lambda k: f"question {k}")  # samplers are kept by order: new names
     assert PosetMechanism(P, 1).method.name == "rejection"
     A, B = sample_extended_bipartition(P)
     assert set(A + B) == set(P.elements)
-    monkeypatch.setattr(bipartition_sampler, "KEPT", 10**9)
+    monkeypatch.setattr(choosing, "relax", lambda P, **_: Relaxation(P.covers[1:], restored=()))
     with pytest.raises(InputError, match="out of reach"):
         sample_extended_bipartition(P.rename(lambda name: f"{name}?"))
+
+
+def tall(k: int) -> Poset:
+    """A crown with an element above each pair of neighbours of its upper level."""
+    pairs = [(i, k + j % k) for i in range(k) for j in (i, i + 1)]
+    return Poset(range(3 * k), pairs + [(k + i, 2 * k + j % k) for i in range(k) for j in (i, i + 1)])
+
+
+@pytest.mark.parametrize("kind", [PosetMechanism, DifferenceBodyMechanism])
+def test_relations_are_put_back_as_far_as_rejection_goes(kind):
+    P = tall(4)
+    Q = Relaxation(P.covers[::4])
+    made = kind(P, 1).sampler
+    for share in (0.5, 0.05):
+        m = choosing.build_sampler(P, Q, no_progress, kind=type(made), share=share)
+        assert m.method.name == "partly relaxed"
+        assert np.all(Q.order(P).leq_matrix() <= m.order.leq_matrix())
+        assert np.all(m.order.leq_matrix() <= P.leq_matrix())
+        assert len(m.method.dropped) == int(P.leq_matrix().sum() - m.order.leq_matrix().sum()) > 0
+        assert 0.5 * share < m.method.acceptance < 1
+        assert 1 < m.method.cost < 3
+        assert "draws fits" in str(m.method)
+        assert f"{m.method.cost:.3f}" in str(m.method)
+        again = choosing.build_sampler(P, m.relaxation, no_progress, kind=type(made))
+        assert again.method == m.method
+        assert again.order == m.order
+        exact = math.exp(
+            choosing.build_sampler(m.order, None, no_progress, kind=type(made)).log_count
+            - choosing.build_sampler(Q.order(P), None, no_progress, kind=type(made)).log_count
+        )
+        assert m.method.acceptance == pytest.approx(exact, rel=0.25)
+    all_of_it = choosing.build_sampler(P, Q, no_progress, kind=type(made), share=1e-9)
+    assert all_of_it.method.name == "rejection"
+    assert all_of_it.order == P
+
+
+def test_an_order_between_costs_less_than_the_relaxed_one():
+    P = tall(4)
+    own, free = PosetMechanism(P, 1).error().total, PosetMechanism(Relaxation(P.covers[::4]).order(P), 1)
+    between = PosetMechanism(P, 1, relaxation=Relaxation(P.covers[::4], P.covers[:12]))
+    assert own < between.error().total < free.error().total
+    assert between.release(np.zeros(12, int)).shape == (12,)
+    records = P.close_all(np.eye(12, dtype=bool)).astype(float)
+    assert np.all(between.norm(records) <= 1)
+
+
+def test_draws_that_are_kept_break_no_relation():
+    P = tall(3)
+    Q = Relaxation(P.covers[::3])
+    made, pairs = bipartitions.tables(Q.order(P)), missing_pairs(P, Q.order(P))
+    orders, sizes = bipartitions.draw(made, 300, *sources.seeded(np.random.default_rng(0)), pairs)
+    assert bipartitions.kept(orders, sizes, pairs).all()
+
+
+def test_a_relaxation_is_plain_values_and_back():
+    kept = Relaxation.of([["a", "b"]], [["b", "c"]])
+    assert Relaxation.from_plain(kept.plain()) == kept
+    assert Relaxation.from_plain([["a", "b"]]) == Relaxation((("a", "b"),))
+    for wrong in (
+        7,
+        {"restored": []},
+        {"relations": [["a"]]},
+        {"relations": [[1, 2]]},
+        {"relations": "ab"},
+        {"x": []},
+    ):
+        with pytest.raises(InputError, match="relaxation"):
+            Relaxation.from_plain(wrong)
+    with pytest.raises(OrderError, match="'b' implies 'c'"):
+        kept.kept(Poset("abc", [("a", "b")]))
 
 
 def test_simulations_wander_where_rejection_keeps_few(monkeypatch):

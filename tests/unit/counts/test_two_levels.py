@@ -9,8 +9,13 @@ from tests.support.posets import all_posets
 
 from isotone import noise
 from isotone.counts import DifferenceBodyMechanism, PosetMechanism, sample_extended_bipartition
-from isotone.counts.sampling import bipartition_sampler
+from isotone.counts.sampling import choosing
+from isotone.counts.sampling.bipartition_sampler import Sampler
+from isotone.counts.sampling.interleaved_sampler import InterleavedSampler
+from isotone.counts.sampling.method import Method
+from isotone.counts.sampling.sources import CoupledSource
 from isotone.errors import InputError
+from isotone.mechanism import no_progress
 from isotone.order import Poset
 from isotone.order.bipartitions import extended as bipartitions
 from isotone.order.bipartitions.two_level_sweeps import sweep, sweep_widely
@@ -204,7 +209,7 @@ def test_an_order_of_two_levels_out_of_reach_is_exact_without_a_search(monkeypat
     def no_search(*_args, **_kwargs):
         raise AssertionError("no search is needed")
 
-    monkeypatch.setattr(bipartition_sampler, "relax", no_search)
+    monkeypatch.setattr(choosing, "relax", no_search)
     rng = np.random.default_rng(0)
     pairs = np.argwhere(rng.random((60, 60)) < 0.05)
     P = Poset(range(120), [(int(x), 60 + int(z)) for x, z in pairs])
@@ -224,6 +229,8 @@ def test_an_order_of_two_levels_out_of_reach_is_exact_without_a_search(monkeypat
 
 def test_the_number_of_extended_bipartitions_is_estimated():
     P = crown(4)
-    levels = bipartition_sampler.CoupledSource(TwoLevels(P))
-    made = bipartition_sampler.Sampler(P, levels, bipartition_sampler.Method("two levels"))
-    assert made.log_count == pytest.approx(np.log(bipartitions.count(P)), abs=0.3)
+    for kind in (Sampler, InterleavedSampler):
+        made = kind(P, CoupledSource(TwoLevels(P, kind.balanced)), Method("two levels"))
+        assert made.log_count == pytest.approx(
+            choosing.build_sampler(P, None, no_progress, kind=kind).log_count, abs=0.3
+        )

@@ -15,8 +15,10 @@ from isotone import noise
 from isotone.counts.mechanisms.additive import deviation, simulated_covariance
 from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
 from isotone.counts.norm import norms
-from isotone.counts.sampling.bipartition_sampler import Simulate, sampler
+from isotone.counts.sampling.bipartition_sampler import Simulate
+from isotone.counts.sampling.choosing import sampler
 from isotone.counts.sampling.relaxation import Relaxation
+from isotone.counts.sampling.sources import RARE
 from isotone.counts.statistic import Counts
 from isotone.errors import InputError
 from isotone.mechanism import Error, Progress
@@ -65,7 +67,7 @@ class BoundedPosetMechanism(PosetMechanism):
     def _prepare(self, relaxation: Relaxation | None, progress: Progress) -> None:
         if self.max_size is None:
             raise InputError("A bounded mechanism needs max_size: the largest number of yeses in a record.")
-        self._set(sampler=sampler(self.P.canonical.order, relaxation, progress))
+        self._set(sampler=sampler(self.P.canonical.order, relaxation, progress, share=RARE))
         acceptance, squares = self._estimate()
         if acceptance < LEAST_ACCEPTANCE:
             raise TooFewDrawsError(

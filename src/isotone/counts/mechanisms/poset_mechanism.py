@@ -18,7 +18,8 @@ from isotone.counts.law import Law
 from isotone.counts.least_error import k_norm_total
 from isotone.counts.mechanisms.additive import AdditiveMechanism, deviation
 from isotone.counts.norm import norms, running_totals
-from isotone.counts.sampling.bipartition_sampler import Sampler, Simulate, mean_of_rows, sampler
+from isotone.counts.sampling.bipartition_sampler import Sampler, Simulate, mean_of_rows
+from isotone.counts.sampling.choosing import sampler
 from isotone.counts.sampling.method import Method
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.counts.sampling.simulation import noise_rows, places
@@ -248,7 +249,7 @@ class PosetMechanism(AdditiveMechanism):
         """How many draws the law has: fewer where draws are slow, as they must be independent."""
         if self.sampler.source.quick:
             return super().law_draws
-        share = self.method.acceptance if self.method.name == "rejection" else RARE
+        share = self.method.acceptance if self.method.acceptance < 1 else RARE
         return min(super().law_draws, max(FEWEST, int(TRIED * share)))
 
     def half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:

@@ -1,42 +1,34 @@
 """Uniform extended bipartitions, for releases and for simulations, on any order.
 
-An order within reach of the tables is drawn from its own, and one of two levels by coupling from the past. Any
-other is relaxed first; the extended bipartitions of the order itself are then drawn by rejection if enough draws are
-kept, and otherwise the relaxed order takes its place. Which of these it is depends on the order alone, and
-:class:`Method` says so.
+Where they come from depends on the order alone (:mod:`isotone.counts.sampling.choosing`), and :class:`Method` says it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isotone.counts.sampling.method import Method
-from isotone.counts.sampling.recent import Recent
 from isotone.counts.sampling.reinsertion import wander
-from isotone.counts.sampling.relaxation import Relaxation, relax
+from isotone.counts.sampling.relaxation import Relaxation
+from isotone.counts.sampling.restoring import restore
 from isotone.counts.sampling.simulation import places
-from isotone.counts.sampling.sources import RARE, CoupledSource, Source, TableSource, seeded
-from isotone.counts.sampling.telescope import log_share
-from isotone.errors import InputError
-from isotone.mechanism import Error, Progress, no_progress
+from isotone.counts.sampling.sources import Source, seeded
+from isotone.mechanism import Error
 from isotone.noise.public_stream import public_stream
-from isotone.order.bipartitions.extended import Tables, draw, kept, tables, within_reach
+from isotone.order.bipartitions.extended import Tables
 from isotone.order.bipartitions.small import Part, is_small, part_of
 from isotone.order.bipartitions.small_rows import SmallRows
-from isotone.order.bipartitions.two_levels import TwoLevels
-from isotone.privacy.draws import ExactDraws, require_exact
+from isotone.order.poset import Poset
+from isotone.privacy.draws import ExactDraws
 
-if TYPE_CHECKING:
-    from isotone.order import Poset
-
-__all__ = ["Sampler", "Simulate", "mean_of_rows", "sample_extended_bipartition", "sampler", "settle_method"]
+__all__ = ["Sampler", "Simulate", "mean_of_rows"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -45,29 +37,25 @@ Orders = NDArray[np.int32]
 Simulate = Callable[[int, np.random.Generator], tuple[Orders, Ints]]
 """Simulates so many extended bipartitions: positions, side A first, and the sizes of side A."""
 
-TRIES = 1 << 16
-"""Draws from a relaxed order that decide whether rejection is practical …"""
-
-KEPT = 20
-"""… which it is if at least so many are kept: a release then takes a few thousand draws."""
-
 SWEEPS = 2
 """Sweeps of the random walk between two rows of a simulation."""
-
-QUICK_STEPS = 30
-"""Steps of a first, short search."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sampler:
     """Draws uniform extended bipartitions of ``order``.
 
-    ``order`` is the order asked for, unless the method is ``relaxed``.
+    ``order`` is the order asked for, unless the method is ``relaxed`` or ``partly relaxed``. ``relaxation`` is
+    what makes this sampler again without a search.
     """
 
     order: Poset
     source: Source = field(repr=False)
     method: Method
+    relaxation: Relaxation | None = field(default=None, repr=False)
+
+    balanced: ClassVar[bool] = False
+    """Whether each extended bipartition weighs as much as its sides have interleavings."""
 
     def draw(self, draws: ExactDraws) -> tuple[Orders, int]:
         """Draw an exactly uniform extended bipartition.
@@ -143,7 +131,7 @@ class Sampler:
     def log_count(self) -> float:
         """The logarithm of the number of extended bipartitions.
 
-        Estimated if the method is ``rejection`` or ``two levels``.
+        Estimated unless the method is ``exact`` or ``relaxed``.
         """
         known = self.source.log_count
         return self._estimated_log_count if known is None else known
@@ -151,7 +139,8 @@ class Sampler:
     @cached_property
     def _estimated_log_count(self) -> float:
         """From that of unrelated elements, by a random walk."""
-        return self._log_count_of_points(len(self.order)) + log_share(self.wander, self.order)
+        points = Poset.antichain(self.order.elements)
+        return self._log_count_of_points(len(points)) + restore(self.wander, self.order, points, -math.inf)[1]
 
     @classmethod
     def _log_count_of_points(cls, n: int) -> float:
@@ -227,9 +216,6 @@ def _shared(lengths: Floats) -> Floats:
     return found
 
 
-S = TypeVar("S", bound=Sampler)
-
-
 def mean_of_rows(squares: Floats) -> Error:
     """The mean of simulated rows, with its standard error.
 
@@ -237,93 +223,3 @@ def mean_of_rows(squares: Floats) -> Error:
     """
     blocks = squares[: len(squares) // 50 * 50].reshape(50, -1, squares.shape[1]).mean(axis=1)
     return Error(squares.mean(axis=0), "simulated", blocks.std(axis=0, ddof=1) / math.sqrt(50))
-
-
-def build_sampler(P: Poset, relaxation: Relaxation | None, progress: Progress) -> Sampler:
-    """Choose the method for ``P`` and build its tables."""
-    if relaxation is not None:
-        return _relaxed_sampler(P, relaxation)
-    if within_reach(P):
-        return Sampler(P, TableSource(tables(P)), Method("exact"))
-    if np.max(P.levels) <= 1:
-        return Sampler(P, CoupledSource(TwoLevels(P)), Method("two levels"))
-    quick = relax(P, steps=QUICK_STEPS)
-    if _acceptance(tables(quick.order(P)), quick.dropped(P)) >= RARE:  # good enough: no need to search on
-        return _relaxed_sampler(P, quick)
-    return _relaxed_sampler(P, relax(P, progress=progress))
-
-
-def _relaxed_sampler(P: Poset, relaxation: Relaxation) -> Sampler:
-    relaxed, dropped = relaxation.order(P), relaxation.dropped(P)
-    return settle_method(Sampler, P, relaxed, tables(relaxed), dropped)
-
-
-def settle_method(kind: type[S], P: Poset, relaxed: Poset, made: Tables, dropped: Ints) -> S:
-    """Rejection where enough draws from the tables of the relaxed order are kept, the relaxed order elsewhere."""
-    made = kind.weighed(made)
-    if not len(dropped):
-        return kind(P, TableSource(made), Method("exact"))
-    acceptance = _acceptance(made, dropped)
-    names = tuple((P.elements[x], P.elements[y]) for x, y in dropped.tolist())
-    if acceptance >= KEPT / TRIES:
-        return kind(P, TableSource(made, dropped, acceptance), Method("rejection", names, acceptance))
-    candidate = kind(relaxed, TableSource(made), Method("relaxed", names))
-    cost, error = _cost(P, candidate)
-    return kind(relaxed, candidate.source, Method("relaxed", names, cost=cost, cost_error=error))
-
-
-def _acceptance(made: Tables, dropped: Ints) -> float:
-    """The share of draws from the relaxed order that are draws of the order itself, from public bits."""
-    rng, tried, count = np.random.default_rng(0), 0, 0
-    while tried < TRIES and count < 50 * KEPT:
-        orders, sizes = draw(made, 4096, *seeded(rng))
-        count += int(kept(orders, sizes, dropped).sum())
-        tried += 4096
-    return count / tried
-
-
-def _cost(P: Poset, relaxed: Sampler) -> tuple[float, float]:
-    """How many times larger the squared error of the relaxed order is, and the standard error of that."""
-    rng = np.random.default_rng(0)
-    burnt, sizes = wander(P, P.linear_order.astype(np.int32), len(P), 1, 500, rng)
-    own = mean_of_rows(relaxed.given(P, *relaxed.wander(P, burnt[0], int(sizes[0]), 2_000, 2, rng)))
-    larger = relaxed.squares
-    ratio = larger.total / own.total
-    spread = [float(np.sum(e.standard_error)) / e.total for e in (own, larger) if e.standard_error.size]
-    return ratio, ratio * math.hypot(*spread)
-
-
-_recent: Recent[Sampler] = Recent(4)
-
-
-def sampler(P: Poset, relaxation: Relaxation | None = None, progress: Progress = no_progress) -> Sampler:
-    """The sampler of ``P``.
-
-    The last few are kept, because their tables take time.
-    """
-    return _recent.get((P.elements, P.covers, relaxation), lambda: build_sampler(P, relaxation, progress))
-
-
-def sample_extended_bipartition(P: Poset) -> tuple[tuple[Hashable, ...], tuple[Hashable, ...]]:
-    """Draw a uniform extended bipartition of ``P`` from cryptographic bits.
-
-    Returns the sides A and B, each ascending.
-
-    Exactly uniform: the tables that guide the draw are rounded up, and the draw starts over whenever it falls
-    in what was rounded away, decided by integer arithmetic (docs/theory/counts.md, section 6). Refused for
-    an order that is out of reach even of rejection.
-
-    >>> from isotone.order import Poset
-    >>> A, B = sample_extended_bipartition(Poset.chain("ab"))
-    >>> sorted(A + B), list(A) == sorted(A), list(B) == sorted(B)
-    (['a', 'b'], True, True)
-    """
-    chosen = sampler(P.canonical.order)
-    if chosen.method.name == "relaxed":
-        raise InputError(
-            "Uniform extended bipartitions of this order are out of reach: its prime blocks are too large, and "
-            "rejection from a relaxed order would keep too few. PosetMechanism releases with the relaxed order."
-        )
-    order, a = chosen.draw(require_exact(ExactDraws()))
-    names = [chosen.order.elements[x] for x in order]
-    return tuple(names[:a]), tuple(names[a:])

@@ -10,22 +10,21 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isotone import noise
-from isotone.counts.sampling.bipartition_sampler import Sampler, Simulate, sampler, settle_method
-from isotone.counts.sampling.recent import Recent
+from isotone.counts.sampling.bipartition_sampler import Sampler, Simulate
+from isotone.counts.sampling.choosing import sampler
 from isotone.counts.sampling.reinsertion import wander
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.counts.sampling.simulation import places
-from isotone.counts.sampling.sources import CoupledSource, TableSource
 from isotone.errors import InputError
 from isotone.mechanism import Progress, no_progress
 from isotone.order.bipartitions.extended import Tables, loosened
 from isotone.order.bipartitions.small import Part
-from isotone.order.bipartitions.two_levels import TwoLevels
 from isotone.order.poset import Poset
 from isotone.privacy.draws import ExactDraws
 
@@ -39,11 +38,13 @@ Orders = NDArray[np.int32]
 class InterleavedSampler(Sampler):
     """Draws extended bipartitions, each as often as its sides have interleavings."""
 
+    balanced: ClassVar[bool] = True
+
     @property
     def log_count(self) -> float:
         """The logarithm of the number of pairs.
 
-        Estimated if the method is ``rejection`` or ``two levels``.
+        Estimated unless the method is ``exact`` or ``relaxed``.
         """
         return super().log_count + math.lgamma(len(self.order) + 1)
 
@@ -125,26 +126,11 @@ def _spans(P: Poset, orders: Orders, sizes: Ints, slots: Ints) -> tuple[Ints, In
     return upper, lower
 
 
-_recent: Recent[InterleavedSampler] = Recent(4)
-
-
 def interleaved_sampler(
     P: Poset, relaxation: Relaxation | None = None, progress: Progress = no_progress
 ) -> InterleavedSampler:
     """The sampler of ``P``.
 
-    The last few are kept. It shares tables and relaxation with :func:`sampler`.
+    It shares the search and the tables with that of extended bipartitions alone.
     """
-    return _recent.get((P.elements, P.covers, relaxation), lambda: _build(P, relaxation, progress))
-
-
-def _build(P: Poset, relaxation: Relaxation | None, progress: Progress) -> InterleavedSampler:
-    plain = sampler(P, relaxation, progress)
-    if not isinstance(plain.source, TableSource):
-        return InterleavedSampler(P, CoupledSource(TwoLevels(P, balanced=True)), plain.method)
-    places = {x: i for i, x in enumerate(P.elements)}
-    dropped = np.array([(places[x], places[y]) for x, y in plain.method.dropped], np.int64).reshape(-1, 2)
-    related = P.leq_matrix() & ~np.eye(len(P), dtype=np.bool_)
-    related[dropped[:, 0], dropped[:, 1]] = False
-    relaxed = Poset(P.elements, [(P.elements[x], P.elements[y]) for x, y in np.argwhere(related)])
-    return settle_method(InterleavedSampler, P, relaxed, plain.source.tables, dropped)
+    return sampler(P, relaxation, progress, kind=InterleavedSampler)

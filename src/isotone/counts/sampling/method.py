@@ -11,7 +11,7 @@ __all__ = ["Method"]
 
 @dataclass(frozen=True)
 class Method:
-    """Which of four exactly private methods is used.
+    """Which of five exactly private methods is used.
 
     See docs/theory/counts.md, section 9.
 
@@ -21,25 +21,35 @@ class Method:
       estimated share of draws that do.
     * ``relaxed``: noise shaped by the relaxed order. Its expected squared error is ``cost`` times that of the
       order itself, estimated with standard error ``cost_error``.
+    * ``partly relaxed``: noise shaped by an order between, drawn from the relaxed one until a draw fits.
 
-    ``dropped`` are the relations (lower, upper) of the order that the relaxed one lacks.
+    ``dropped`` are the relations (lower, upper) of the order that draws come without, or that the noise is
+    without where it is relaxed. ``seconds`` is about the mean time of a draw, by a rule of thumb for one core.
 
     >>> print(Method("exact"))
     exact
     """
 
-    name: Literal["exact", "two levels", "rejection", "relaxed"]
+    name: Literal["exact", "two levels", "rejection", "relaxed", "partly relaxed"]
     dropped: tuple[tuple[Hashable, Hashable], ...] = field(default=(), repr=False)
     acceptance: float = 1.0
     cost: float = 1.0
     cost_error: float = 0.0
+    seconds: float = 0.0
 
     def __str__(self) -> str:
         without = f"without {len(self.dropped)} of the relations"
-        if self.name == "rejection":
-            return f"rejection: drawn {without}, about 1 in {1 / self.acceptance:.0f} draws fits"
-        if self.name == "relaxed":
-            return f"relaxed: {without}, squared error {self.cost:.2f} ± {self.cost_error:.2f} times as large"
-        if self.name == "two levels":
-            return "two levels: exact, by coupling from the past"
-        return self.name
+        larger = f"squared error {self.cost:.3f} ± {self.cost_error:.3f} times as large"
+        tries = f"about 1 in {1 / self.acceptance:.0f} draws fits"
+        time = f"about {self.seconds:.1g} s a draw"
+        match self.name:
+            case "rejection":
+                return f"rejection: drawn {without}, {tries}, {time}"
+            case "relaxed":
+                return f"relaxed: {without}, {larger}"
+            case "partly relaxed":
+                return f"partly relaxed: {without}, {larger}, {tries}, {time}"
+            case "two levels":
+                return f"two levels: exact, by coupling from the past, {time}"
+            case _:
+                return self.name

@@ -17,13 +17,14 @@ import math
 import time
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isotone.counts.sampling.relaxation_search import put_back, try_pairs
 from isotone.errors import InputError, OrderError
+from isotone.kernels import repeated
 from isotone.mechanism import Progress, no_progress
 from isotone.order.bipartitions.extended import tables, within_reach
 from isotone.order.poset import Poset
@@ -36,48 +37,93 @@ __all__ = ["Relaxation", "relax"]
 REACH = 1 << 20
 """The largest prime block of a relaxation unless told otherwise."""
 
-STARTS = 0.2
+STARTS = 0.02
 """The share of the steps that goes to new starts, before ruin and recreate."""
 
-STAGES = ((0.6, 16.0), (0.85, 18.0))
+STAGES = ((0.4, 10.0), (0.75, 14.0), (0.9, 17.0))
 """Until these shares of the steps smaller blocks are allowed (binary logarithms): such steps are quicker."""
 
-TRIES = 400
-"""Relations tried once more at the end of each step."""
+SMALL = 14.0
+"""Blocks up to so many states (binary logarithm) are counted faster than relations are tried."""
+
+TRIES = 100
+"""Relations tried once more at the end of each step, as long as blocks are small: later it is all of them."""
 
 
 @dataclass(frozen=True)
 class Relaxation:
     """Some of the relations of an order.
 
-    The covers (lower, upper) of the relaxed one, by name.
+    The covers (lower, upper) of the relaxed one, by name. ``restored`` are further relations that draws must have
+    to be kept; None if it has not been looked for any.
 
     It is a plain value, to be kept with a plan: release and verification must use the same one.
     """
 
     relations: tuple[tuple[Hashable, Hashable], ...]
+    restored: tuple[tuple[Hashable, Hashable], ...] | None = None
 
     @classmethod
-    def of(cls, relations: Iterable[Iterable[Hashable]]) -> Relaxation:
+    def of(
+        cls, relations: Iterable[Iterable[Hashable]], restored: Iterable[Iterable[Hashable]] | None = None
+    ) -> Relaxation:
         """From pairs of names in any form, such as those read from a file."""
-        return cls(tuple((lower, upper) for lower, upper in relations))
+        return cls(_pairs(relations), None if restored is None else _pairs(restored))
+
+    @classmethod
+    def from_plain(cls, given: Any) -> Relaxation:
+        """From plain values: those of :meth:`plain`, or a list of pairs alone."""
+        parts: Any = given if isinstance(given, dict) else {"relations": given}
+        if not set(parts) <= {"relations", "restored"} or "relations" not in parts:
+            raise InputError(
+                "A relaxation has relations and may have restored, both lists of pairs of names."
+            )
+        for pairs in parts.values():
+            if not isinstance(pairs, (list, tuple)) or not all(map(_is_pair, pairs)):  # pyright: ignore[reportUnknownArgumentType]
+                raise InputError("The relations of a relaxation are a list of pairs [lower, upper] of names.")
+        return cls.of(**parts)
+
+    def plain(self) -> dict[str, list[list[str]]]:
+        """The relations as plain values, for a file."""
+        parts = {"relations": self.relations}
+        if self.restored is not None:
+            parts["restored"] = self.restored
+        return {name: [[str(lower), str(upper)] for lower, upper in pairs] for name, pairs in parts.items()}
 
     def order(self, P: Poset) -> Poset:
-        """The relaxed order on the elements of ``P``.
+        """The relaxed order on the elements of ``P``, without what is restored.
 
         Raises an error if it relates what ``P`` does not.
         """
-        for lower, upper in self.relations:
-            if not P.leq(lower, upper):
-                raise OrderError(
-                    f"The relaxation says that {lower!r} implies {upper!r}, which the order does not. It belongs "
-                    "to another order: relax this one again."
-                )
-        return Poset(P.elements, self.relations)
+        return _checked(P, self.relations)
+
+    def kept(self, P: Poset) -> Poset:
+        """The order that draws must fit: the relaxed one with what is restored."""
+        return _checked(P, self.relations + (self.restored or ()))
 
     def dropped(self, P: Poset) -> NDArray[np.int64]:
         """The pairs (lower, upper) of positions that ``P`` relates and the relaxed order does not."""
         return np.argwhere(P.leq_matrix() & ~self.order(P).leq_matrix())
+
+
+def _is_pair(given: Any) -> bool:
+    return isinstance(given, (list, tuple)) and [isinstance(name, str) for name in given] == [True, True]  # pyright: ignore[reportUnknownVariableType]
+
+
+def _pairs(relations: Iterable[Iterable[Hashable]]) -> tuple[tuple[Hashable, Hashable], ...]:
+    return tuple((lower, upper) for lower, upper in relations)
+
+
+def _checked(P: Poset, relations: Iterable[tuple[Hashable, Hashable]]) -> Poset:
+    """The order with these relations, which ``P`` must have as well."""
+    pairs = tuple(relations)
+    for lower, upper in pairs:
+        if not P.leq(lower, upper):
+            raise OrderError(
+                f"The relaxation says that {lower!r} implies {upper!r}, which the order does not. It belongs "
+                "to another order: relax this one again."
+            )
+    return Poset(P.elements, pairs)
 
 
 def relax(
@@ -170,8 +216,10 @@ class _Search:
         limit = min(self.limit, float(np.log2(self.reach)))
         put_back(self.goal, found, placed, order, limit, int(self.rng.integers(3)))
         missing = np.argwhere((self.goal == 1) & (found == 0))
-        try_pairs(self.goal, found, self.rng.permutation(missing)[:TRIES], limit)
-        log = tables(_poset(self.P, found), self.reach).log_count
+        tried = TRIES if self.limit <= SMALL else len(missing)
+        try_pairs(self.goal, found, self.rng.permutation(missing)[:tried], limit)
+        with repeated():
+            log = tables(_poset(self.P, found), self.reach).log_count
         if log < self.current_log + keep:
             self.current, self.current_log = found, log
         if log < self.best_log:

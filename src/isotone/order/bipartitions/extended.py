@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
+from isotone.order.bipartitions.placing import kept
 from isotone.order.bipartitions.residues import REACH as COUNTING_REACH
 from isotone.order.bipartitions.residues import exact_total
 from isotone.order.bipartitions.small import is_small, part_of
@@ -33,7 +34,7 @@ from isotone.order.bipartitions.stream import (
 from isotone.order.bipartitions.tables import REACH, Tables, loosened, tables, within_reach
 from isotone.order.bipartitions.tree import CHAIN, LOOSEN, POINTS, PRIME, steps
 from isotone.order.bipartitions.upward import value
-from isotone.order.bipartitions.walk import kept, walks
+from isotone.order.bipartitions.walk import walks
 from isotone.order.bipartitions.words import split_weight
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["REACH", "Tables", "count", "draw", "kept", "loosened", "tables", "within_reach"]
 
 _NO_PAIRS = np.empty((0, 2), np.int64)
-_CHUNK = 1 << 18
+_CHUNK = 1 << 17
 """Random words that are asked for at once, at most."""
 
 
@@ -90,10 +91,11 @@ def draw(
     n = made.steps.total
     orders, sizes = np.empty((size, n), np.int32), np.empty(size, np.int64)
     stream, answers, done = np.empty(0, np.uint64), np.empty(0, np.int8), 0
-    status = NEEDS_WORDS
+    status, tries = NEEDS_WORDS, 1
     while done < size:
         if status == NEEDS_WORDS:
-            few = min((size - done) * (n + 16), _CHUNK) + 64
+            few = min((size - done) * tries * (n + 16), _CHUNK) + 64
+            tries *= 4 if len(dropped) else 1  # most walks may come to nothing: ask less and less often
             stream = np.concatenate((stream, words(max(few, stream.size))))
         cursor = new_cursor()
         done += walks(made.arrays, stream, cursor, answers, dropped, orders[done:], sizes[done:])

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.kernels import kernel
+from isotone.order.bipartitions.placing import arrange, breaks, deal, partners_of, scatter
 from isotone.order.bipartitions.spelling import choose_split, spell
 from isotone.order.bipartitions.stream import (
     STATUS,
@@ -43,7 +44,7 @@ from isotone.order.bipartitions.upward import (
     shift,
 )
 
-__all__ = ["kept", "walks"]
+__all__ = ["walks"]
 
 Ints = NDArray[np.int64]
 Places = NDArray[np.int32]
@@ -65,47 +66,29 @@ def walks(
 
     Row r has side A, ascending, in its first ``sizes[r]`` places, then side B. A walk that puts a pair
     ``dropped[k]`` = (lower, upper) in the wrong order on one side is not kept: so an order is drawn from
-    another one with fewer relations. ``cursor`` tells why the walk stopped. ``answers`` are those to the
+    another one with fewer relations. It ends as soon as it does so. ``cursor`` tells why the walk stopped. ``answers`` are those to the
     questions of the walk that it starts with.
     """
     n = orders.shape[1]
     assigned = np.empty((arrays[0].shape[0], 3), np.int64)
     places, spare, ends = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(64, np.int64)
     filled, found, flags = 0, np.empty(n, np.int32), np.zeros(n, np.int8)
+    starts, partners = partners_of(dropped, n)
+    put = np.empty(n if dropped.shape[0] > 0 else 0, np.int32)
     while filled < sizes.size:
-        a = _walk(arrays, words, cursor, answers, assigned, places, spare, ends, flags, found)
+        a = _walk(
+            arrays, words, cursor, answers, assigned, places, spare, ends, flags, starts, partners, put, found
+        )
         if cursor[STATUS] != 0:
             rewind(cursor)
             break
         settle_walk(cursor)
         answers = answers[:0]
-        if a >= 0 and _keeps(found, a, dropped, places):
+        if a >= 0:
             orders[filled] = found
             sizes[filled] = a
             filled += 1
     return filled
-
-
-@kernel
-def kept(orders: Places, sizes: Ints, dropped: Ints) -> NDArray[np.bool_]:
-    """For each row whether it has each pair (lower, upper) of ``dropped`` on two sides, or in order on one."""
-    place, result = np.empty(orders.shape[1], np.int32), np.empty(sizes.size, np.bool_)
-    for r in range(sizes.size):
-        result[r] = _keeps(orders[r], sizes[r], dropped, place)
-    return result
-
-
-@kernel(leaf=True)
-def _keeps(order: Places, a: Int64, dropped: Ints, place: Places) -> bool:
-    """Whether each pair of ``dropped`` is on two sides, or in the right order on one."""
-    if dropped.shape[0] > 0:
-        for k in range(order.size):
-            place[order[k]] = k
-    for k in range(dropped.shape[0]):
-        lower, upper = place[dropped[k, 0]], place[dropped[k, 1]]
-        if lower > upper and (lower < a) == (upper < a):
-            return False
-    return True
 
 
 @kernel(leaf=True)
@@ -119,11 +102,14 @@ def _walk(
     spare: Places,
     ends: Ints,
     flags: NDArray[np.int8],
+    starts: Ints,
+    partners: Ints,
+    put: Places,
     out: Places,
 ) -> Int64:
     """Walk once through the tables.
 
-    Returns the size of side A, or -1 if the walk ended in an excess or had to stop.
+    Returns the size of side A, or -1 if the walk ended in an excess, broke a pair or had to stop.
 
     Step v is given ``assigned[v, 0]`` places of side A, listed in ``places`` from ``assigned[v, 1]`` on, and
     for its other elements places of side B, listed from ``assigned[v, 2]`` on; both in ascending order.
@@ -133,6 +119,8 @@ def _walk(
     n_a = _first_size(words, cursor, top, unit, numbers, tree[last, 4])
     for k in range(out.size):
         places[k] = k
+    for k in range(put.size):
+        put[k] = -1
     _assign(assigned, last, n_a, 0, n_a)
     for v in range(last, -1, -1):
         if n_a < 0 or cursor[STATUS] != 0:
@@ -145,8 +133,8 @@ def _walk(
             if k < 0:
                 return -1
             if kind == BESIDE:
-                _deal(words, cursor, places, pa, a, k, spare, flags)
-                _deal(words, cursor, places, pb, size - a, near - k, spare, flags)
+                deal(words, cursor, places, pa, a, k, spare, flags)
+                deal(words, cursor, places, pb, size - a, near - k, spare, flags)
             _assign(assigned, left, k, pa, pb)
             _assign(assigned, right, a - k, pa + k, pb + near - k)
             continue
@@ -178,11 +166,14 @@ def _walk(
         if not exact and not certain(words, cursor, answers, v, a, 0):
             return -1
         if kind == POINTS:
-            _arrange(words, cursor, elements, left, size, a, places, pa, pb, spare, out)
+            arrange(words, cursor, elements, left, size, a, places, pa, pb, spare, put, out)
         elif kind == CHAIN:
-            _scatter(words, cursor, elements, left, size, a, places, pa, pb, out)
+            scatter(words, cursor, elements, left, size, a, places, pa, pb, put, out)
         else:
             _assign(assigned, left, a, pa, pb)
+            continue
+        if put.size > 0 and breaks(elements, left, size, n_a, starts, partners, put):
+            return -1
     return n_a if cursor[STATUS] == 0 else -1
 
 
@@ -234,92 +225,3 @@ def _split(
             return k if last_unit_kept(words, cursor, r, exact, gap) else -1
         r -= units
     return -1
-
-
-@kernel(leaf=True)
-def _scatter(
-    words: Stream,
-    cursor: Ints,
-    elements: Ints,
-    start: Int64,
-    count: Int64,
-    a: Int64,
-    places: Places,
-    pa: Int64,
-    pb: Int64,
-    out: Places,
-) -> None:
-    """Put a random ``a`` of the elements on side A and the others on side B, each side in their order."""
-    for k in range(count):
-        if a > 0 and (a == count - k or below(words, cursor, count - k) < a):
-            out[places[pa]] = elements[start + k]
-            pa += 1
-            a -= 1
-        else:
-            out[places[pb]] = elements[start + k]
-            pb += 1
-
-
-@kernel(leaf=True)
-def _arrange(
-    words: Stream,
-    cursor: Ints,
-    elements: Ints,
-    start: Int64,
-    count: Int64,
-    a: Int64,
-    places: Places,
-    pa: Int64,
-    pb: Int64,
-    spare: Places,
-    out: Places,
-) -> None:
-    """Put the elements in random order.
-
-    The first ``a`` go to side A, the others to side B.
-    """
-    for k in range(count):
-        spare[k] = elements[start + k]
-    for k in range(count - 1, -1, -1):
-        j = below(words, cursor, k + 1) if k > 0 else 0
-        place = places[pa + k] if k < a else places[pb + k - a]
-        out[place] = spare[j]
-        spare[j] = spare[k]
-
-
-@kernel(leaf=True)
-def _deal(
-    words: Stream,
-    cursor: Ints,
-    places: Places,
-    start: Int64,
-    count: Int64,
-    k: Int64,
-    spare: Places,
-    flags: NDArray[np.int8],
-) -> None:
-    """Move a random ``k`` of ``count`` places to the front, keeping the order of these and of the others.
-
-    The smaller part is drawn place by place, drawing again where a place is taken; ``flags`` are 0 before
-    and after.
-    """
-    few = min(k, count - k)
-    if few == 0:
-        return
-    for _ in range(few):
-        p = below(words, cursor, count)
-        while flags[p] == 1 and cursor[STATUS] == 0:
-            p = below(words, cursor, count)
-        flags[p] = 1
-    front = 1 if few == k else 0
-    i, j = start, 0
-    for p in range(count):
-        if flags[p] == front:
-            places[i] = places[start + p]
-            i += 1
-        else:
-            spare[j] = places[start + p]
-            j += 1
-        flags[p] = 0
-    for p in range(j):
-        places[i + p] = spare[p]

@@ -65,6 +65,7 @@ class CountsKind(Kind):
             groups=data.groups,
             mechanism=order.mechanism,
             care=order.care,
+            relaxation=order.found(spec.resolve),
             total=order.total,
             confidence=spec.output.confidence,
             title=spec.output.title,
@@ -82,6 +83,7 @@ class CountsKind(Kind):
             max_size=order.max_size,
             neighbours=promise.neighbours,
             contributions=spec.data.contributions,
+            relaxation=order.found(spec.resolve),
             progress=progress,
             care=order.care,
         )
@@ -95,8 +97,8 @@ class CountsKind(Kind):
         order = spec.said(Order)
         options = (spec.data.contributions, order.max_size, order.mechanism)
         promise, P = spec.privacy.guarantee(spec.unit), order.order(spec.resolve)
-        grouped = spec.data.by is not None
-        mechanism = choose_mechanism(P, promise, *options, grouped=grouped, care=order.care)
+        grouped, found = spec.data.by is not None, order.found(spec.resolve)
+        mechanism = choose_mechanism(P, promise, *options, grouped=grouped, care=order.care, relaxation=found)
         return audit_count_mechanism(mechanism, trials, progress)
 
     def audit_named(self, name: str, epsilon: Number, trials: int, progress: Progress) -> AuditReport:

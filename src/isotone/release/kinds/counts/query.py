@@ -13,6 +13,7 @@ from typing_extensions import TypedDict
 
 from isotone.counts.law import FALSE_CONFIDENCE, LAW_STREAM, rank
 from isotone.counts.mechanisms.additive import AdditiveMechanism
+from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
@@ -123,6 +124,7 @@ class CountQuery(Query[CountStatistic, CountStatistic]):
     confidence: float
     title: str
     known: dict[str, NDArray[Any]]
+    relaxation: Relaxation | None = None
 
     @property
     def description(self) -> str:
@@ -136,9 +138,11 @@ class CountQuery(Query[CountStatistic, CountStatistic]):
 
     def parameters(self) -> dict[str, Any]:
         """Order, rules, mechanism as asked for, guarantee and columns."""
+        given = {} if self.relaxation is None else {"relaxation": self.relaxation.plain()}
         return {
             "kind": CountManifest.name,
             "order": order_to(self.P),
+            **given,
             "guarantee": guarantee_to(self.guarantee),
             "mechanism": self.asked or recipe_of(self.mechanism),
             "rules": self._rules(),

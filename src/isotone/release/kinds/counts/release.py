@@ -10,6 +10,7 @@ from typing import Any, Literal
 from isotone.counts.caring import Care, care_of
 from isotone.counts.choosing import choose_mechanism
 from isotone.counts.mechanisms.additive import AdditiveMechanism
+from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.ledger.ledger import Ledger, require_ledger
 from isotone.mechanism import Progress, no_progress
@@ -54,6 +55,7 @@ def release_counts(
     groups: Sequence[str | int | bool] | None = None,
     mechanism: str | AdditiveMechanism | None = None,
     care: Care | None = None,
+    relaxation: Relaxation | None = None,
     total: bool = False,
     confidence: float = 0.95,
     weights: str | None = None,
@@ -101,6 +103,9 @@ def release_counts(
         Which error of many counts is to be small: that of all "nodes", of all "levels", of the "worst", or weights
         by element. They are public and stand in the manifest: never take them from these data, though an earlier
         private release may fill them in. For a hierarchy the noise follows it.
+    relaxation
+        What :func:`isotone.counts.relax`, or an earlier release, found for an order out of reach. Without it the
+        search is made here.
     total
         Also release the number of records, where the mechanism gives it for free.
     weights
@@ -139,6 +144,7 @@ def release_counts(
         groups=groups,
         mechanism=mechanism,
         care=care,
+        relaxation=relaxation,
         total=total,
         confidence=confidence,
         title=title,
@@ -163,6 +169,7 @@ def count_query(
     groups: Sequence[str | int | bool] | None = None,
     mechanism: str | AdditiveMechanism | None = None,
     care: Care | None = None,
+    relaxation: Relaxation | None = None,
     total: bool = False,
     confidence: float = 0.95,
     title: str | None = None,
@@ -183,7 +190,9 @@ def count_query(
     size = None if max_size is None else whole_number(max_size, "max_size")
     rules = RecordRules(unit, units, on_violation, size, answers or Answers(), on_conflict)
     source = RecordSource(data, element, {x: column_name(c, "columns") for x, c in (columns or {}).items()})
-    noise = choose_mechanism(P, promise, units, size, mechanism, grouped=public is not None, care=care)
+    noise = choose_mechanism(
+        P, promise, units, size, mechanism, grouped=public is not None, care=care, relaxation=relaxation
+    )
     if noise.neighbours == promise.neighbours:  # the mechanism may promise more: only that is charged
         promise = replace(noise.guarantee, unit=promise.unit)
     with_total = truth(total, "total")
@@ -204,6 +213,7 @@ def count_query(
         level,
         title_text(title, "Counts"),
         count_columns(noise, level),
+        relaxation,
     )
 
 

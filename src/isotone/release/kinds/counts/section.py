@@ -8,10 +8,11 @@ from typing import Any
 
 from pydantic import model_validator
 
+from isotone.counts.sampling.relaxation import Relaxation
 from isotone.order import Poset
 from isotone.order.choices import read_children
 from isotone.release.manifest import order_to
-from isotone.release.order_files import read_order
+from isotone.release.order_files import read_order, read_relaxation
 from isotone.release.sections import Amount, Section, Size, Text
 
 __all__ = ["Order"]
@@ -45,6 +46,8 @@ class Order(Section):
     """The name of a mechanism, or "best": the one that the plan puts first."""
     care: str | dict[str, Amount] | None = None
     """Which error is to be small: "nodes", "levels" or "worst"; or a table of weights by element. Public, so never from these data; an earlier private release may fill it in."""
+    relaxation: Text | None = None
+    """A JSON file with what a search found for an order out of reach, or the manifest of a release that has it."""
     max_size: Size | None = None
     """Records keep at most so many yeses, those nearest to the top; the noise may then be smaller."""
     total: bool = False
@@ -85,7 +88,14 @@ class Order(Section):
             return self.children
         return {x or None: said for x, said in self.children.items()}
 
+    def found(self, resolve: Callable[[str], Path]) -> Relaxation | None:
+        """What an earlier search found for this order."""
+        return None if self.relaxation is None else read_relaxation(resolve(self.relaxation))
+
     def content(self, resolve: Callable[[str], Path]) -> dict[str, Any]:
-        """What the section says, with the relations of a file in place of its name."""
+        """What the section says, with the contents of its files in place of their names."""
         said = super().content(resolve)
+        found = self.found(resolve)
+        if found is not None:
+            said = {**said, "relaxation": found.plain()}
         return said if self.file is None else {**said, "file": order_to(self.order(resolve))}
