@@ -91,7 +91,8 @@ class _Search:
     def _worst(self, variance: Floats) -> float:
         """Nearly the largest variance, but smooth in those of the levels, so that a search does not stop at a corner."""
         of_levels = [float(np.max(variance[level] * (self.weights[level] > 0))) for level in self.tree.levels]
-        return float(np.mean(np.array(of_levels) ** _SHARP)) ** (1 / _SHARP)
+        largest = max(of_levels)  # powers of shares of it cannot overflow
+        return largest * float(np.mean((np.array(of_levels) / largest) ** _SHARP)) ** (1 / _SHARP)
 
     def bend(self, depth: int, by: float) -> bool:
         """Let the nodes of one level keep more or less of what is left to them, and go on while that helps."""
