@@ -299,3 +299,14 @@ def test_the_same_order_described_otherwise_has_the_same_errors() -> None:
     one, two = TreeFieldMechanism(TREE, 1), TreeFieldMechanism(other, 1)
     assert one.shares == two.shares
     assert np.array_equal(one.error().variance, two.error().variance[::-1])
+
+
+@pytest.mark.parametrize("epsilon", ["1/300", "1/1000000"])
+def test_the_worst_error_is_small_for_a_tiny_epsilon(epsilon: str) -> None:
+    worst = TreeFieldMechanism(TREE, epsilon, care="worst").error().variance.max()
+    assert worst <= TreeFieldMechanism(TREE, epsilon, care="nodes").error().variance.max()
+
+
+def test_no_number_of_contributions_is_too_large_to_be_refused() -> None:
+    with pytest.raises(InputError, match="too small"):
+        TreeFieldMechanism(TREE, epsilon=1, contributions=10**400)

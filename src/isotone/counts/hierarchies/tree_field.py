@@ -84,6 +84,7 @@ class TreeFieldMechanism(AddsUp):
         tree = require_hierarchy(P)
         plain = care_of(P, care)
         exchanges, per_record = self.unit.adjacency.exchanges, self.epsilon / self.contributions
+        _require_rate(per_record)  # the search for shares computes with floats
         if shares is None:
             chosen = field_shares(
                 tree,
@@ -96,11 +97,7 @@ class TreeFieldMechanism(AddsUp):
         else:
             chosen = shares_by_node(P, tree, shares)
         rate = per_record / (replacing_cost(tree, chosen) if exchanges else 1)
-        least = min(share for share in chosen if share) * rate
-        if least < LEAST_RATE:
-            raise InputError(
-                f"A share of {least} of epsilon is too small. Give larger shares or a larger epsilon."
-            )
+        _require_rate(min(share for share in chosen if share) * rate)
         law = FieldLaw(FieldTypes.find(tree, chosen), float(rate))
         if law.draws > MOST_DRAWS:
             raise InputError(
@@ -183,3 +180,9 @@ class TreeFieldMechanism(AddsUp):
 def _node_weights(P: Poset, tree: Hierarchy, care: str | dict[str, str]) -> NDArray[np.float64]:
     """The weights of the elements, by node."""
     return np.bincount(tree.node, care_weights(P, care), len(tree)).astype(np.float64)
+
+
+def _require_rate(rate: Fraction) -> None:
+    """Refuse noise that does not fit 64 bits."""
+    if rate < LEAST_RATE:
+        raise InputError("A share of epsilon is too small. Give larger shares or a larger epsilon.")
