@@ -28,6 +28,8 @@ __all__ = ["COUNTING_SHARE", "ComparisonWarning", "PrivacyWarning", "PrivateEsti
 COUNTING_SHARE = Fraction(2, 100)
 """The share of epsilon that a noisy number of records costs, when ``public_n`` is not given."""
 
+MOST_RECORDS = 2**62
+"""A larger ``public_n`` is refused."""
 
 WEIGHT_STEPS = 64
 
@@ -169,7 +171,11 @@ class PrivateEstimator(EstimatorBase, Generic[Problem]):
                 "fit(X, y, groups=...). Without them nothing could keep a unit from having more."
             )
         whole = self._budget(unit, WEIGHT_STEPS if weighted else 1)
-        size = None if self.public_n is None else whole_number(self.public_n, "public_n (or None)")
+        size = (
+            None
+            if self.public_n is None
+            else whole_number(self.public_n, "public_n (or None)", most=MOST_RECORDS)
+        )
         rest = 1 - spent - (COUNTING_SHARE if size is None else 0)
         return Public(problem, whole, rest, self._max_weight(weighted), size)
 

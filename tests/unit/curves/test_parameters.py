@@ -6,6 +6,7 @@ import subprocess
 import sys
 import warnings
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from isotone.curves.chain.choose import METHODS
 from isotone.curves.estimator import ComparisonWarning, PrivacyWarning
 from isotone.curves.losses import ROWS, parse_loss
 from isotone.errors import InputError
+from isotone.ledger import Ledger
 from isotone.order import Poset
 
 WEDGE = Poset("abc", [("a", "c"), ("b", "c")])
@@ -119,3 +121,16 @@ def test_published_code_is_loaded_only_when_it_is_asked_for() -> None:
         "build(method='threshold'); assert loaded()"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("n", [2**62 + 1, 10**400])
+def test_a_number_of_records_that_no_file_has_is_refused_before_the_charge(tmp_path: Path, n: int) -> None:
+    with Ledger(tmp_path / "b.ledger", epsilon=1) as ledger:
+        models = (
+            PrivateIsotonicRegression(bounds=(0, 1), y_range=(0, 1), public_n=n, ledger=ledger),
+            PrivatePosetRegression(Poset.chain([0, 1]), y_range=(0, 1), public_n=n, ledger=ledger),
+        )
+        for model in models:
+            with pytest.raises(InputError, match="public_n"):
+                model.fit([0, 1], [0, 1])
+        assert not ledger.charges()
