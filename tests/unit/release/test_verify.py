@@ -21,6 +21,7 @@ from isotone.release.verifying.sign import sign_file, sign_release
 from isotone.release.verifying.signing import make_key
 
 N_ORDER = [("a", "c"), ("b", "c"), ("b", "d")]
+ONE_OF_TWO = iso.Poset("abcd", [("a", "c"), ("b", "c")], [("exclusive", ["a", "b"])])
 
 
 def survey(size=60):
@@ -44,6 +45,7 @@ def honest(folder: Path) -> None:
         "groups": iso.release_counts(data, P, ledger=ledger, total=True, **named, **groups),
         "swapped": iso.release_counts(data, P, ledger=swapping, neighbours="replace", **named, **groups),
         "gaussian": iso.release_counts(data, P, ledger=iso.Ledger(folder / "rho", rho=9), rho=1, unit="person"),
+        "exclusive": iso.release_counts(data, ONE_OF_TWO, ledger=ledger, **common),
         "table": iso.release_table(
             data, category="region", categories=["north", "south", "east", "west"], upper=20, epsilon=1, unit="person",
             ledger=ledger, contributions=2,
@@ -70,7 +72,7 @@ def copy(shelf, tmp_path):
     return lambda name: Path(shutil.copytree(shelf / name, tmp_path / name))
 
 
-HONEST = ["counts", "laplace", "groups", "swapped", "gaussian", "table", "curve", "consistent"]
+HONEST = ["counts", "laplace", "groups", "swapped", "gaussian", "exclusive", "table", "curve", "consistent"]
 
 
 @pytest.mark.parametrize("name", HONEST)
@@ -152,6 +154,10 @@ FORGERIES = [
     ("noise for fewer records, curve", "curve", put("mechanism", "contributions", to=1), "promise"),
     ("rules let longer records through", "laplace", put("rules", "max_size", to=3), "promise"),
     ("rules do not cut", "laplace", put("rules", "max_size", to=None), "promise"),
+    ("rules leave broken records as they are", "counts", put("rules", "on_violation", to="keep"), "promise"),
+    ("rules keep several options", "exclusive", put("rules", "on_conflict", to="keep"), "promise"),
+    ("rules forget the options", "exclusive", lambda m, c: m["rules"].pop("on_conflict"), "promise"),
+    ("rules cut options off", "exclusive", put("rules", "max_size", to=1), "promise"),
     ("groups under replace at full epsilon", "swapped", put("mechanism", "epsilon", to="1"), "promise"),
     ("groups under replace with noise for replacing", "swapped",
         both(put("mechanism", "epsilon", to="1"), put("mechanism", "neighbours", to="replace")), "promise"),

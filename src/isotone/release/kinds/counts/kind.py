@@ -143,6 +143,7 @@ class CountsKind(Kind):
             raise InputError(f"the noise of {type(mechanism).__name__} does not cover the number of records")
         rules, most = manifest["rules"], mechanism.max_size
         shorter = most is None or (rules["max_size"] is not None and rules["max_size"] <= most)
+        _require_repaired(rules, exclusive=bool(mechanism.P.choices))
         if mechanism.contributions < rules["contributions"] or not shorter:
             raise InputError("the mechanism is for records of another kind than those that were counted")
         promise = replace(mechanism.guarantee, unit=stated.unit)
@@ -162,3 +163,11 @@ class CountsKind(Kind):
         if release.manifest.get("derived"):
             return derived_faults(release)
         return count_faults(release.columns, release.manifest, self.rebuild(release.manifest), count_columns)
+
+
+def _require_repaired(rules: Any, *, exclusive: bool) -> None:
+    """Refuse rules after which a record may break the order, or a choice of it."""
+    if rules["on_violation"] not in ("close", "drop"):
+        raise InputError("the rules do not say how records that break the order were repaired")
+    if exclusive and (rules.get("on_conflict") not in ("first", "drop") or rules["max_size"] is not None):
+        raise InputError("the rules do not give every record one option of each choice")
