@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from isotone.mechanism import Progress
 from isotone.published.tables.lp import full_program
+from isotone.published.tables.row_by_row import RowByRowMechanism
 from isotone.tables import TwoStageMechanism, fixed_point, privatize_distribution, truncated_geometric
 from isotone.tables.matrices.losses import loss_matrix
 
@@ -24,7 +25,7 @@ T = TypeVar("T")
 Publish = Callable[[Table, float, np.random.Generator], NDArray[np.int64]]
 WAYS: dict[str, Publish] = {
     "**whole table**": lambda t, e, rng: TwoStageMechanism(t.upper, e).simulate(t.counts, rng),
-    "row by row": lambda t, e, rng: TwoStageMechanism(t.upper, e, remap="rows").simulate(t.counts, rng),
+    "row by row": lambda t, e, rng: RowByRowMechanism(t.upper, e).simulate(t.counts, rng),
     "Kohli and Laskowski, best matrix": as_published,
     "truncated geometric": lambda t, e, rng: truncated_geometric(t.upper + 1, e).simulate(t.counts, rng),
 }
@@ -106,7 +107,7 @@ def _releases(quick: bool, progress: Progress) -> str:
     counts = np.random.default_rng(0).negative_binomial(3, 0.01, size)
     z = privatize_distribution(counts, 999, "0.2")
     matrix, plain = fixed_point(z, "0.8"), truncated_geometric(1000, 1)
-    whole, rows = TwoStageMechanism(999, 1), TwoStageMechanism(999, 1, remap="rows")
+    whole, rows = TwoStageMechanism(999, 1), RowByRowMechanism(999, 1)
     times = {
         "truncated geometric": _timed(lambda: plain.release(counts))[0],
         "fixed point, distribution given": _timed(lambda: matrix.release(counts))[0],

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common import DATA, read_table
+from isotone.published.tables.split import PUBLISHED
 from isotone.tables import Distribution, fixed_point, simulate_distribution
-from isotone.tables.split import PUBLISHED
 
 SYNTHETIC = ("uniform", "left-skewed", "right-skewed", "bimodal", "zero-inflated", "top-inflated")
 HELD_OUT = ("binomial", "crime", "schools")

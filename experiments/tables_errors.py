@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from _tables import HELD_OUT, Errors, Table, as_published, average, errors, load, published_distribution
 from common import save_figure, write_table
 from isotone.mechanism import Progress
+from isotone.published.tables.row_by_row import RowByRowMechanism
 from isotone.tables import (
     TwoStageMechanism,
     discrete_gaussian,
@@ -49,7 +50,7 @@ def heuristic(table: Table, epsilon: float, rng: np.random.Generator) -> NDArray
 
 
 def rows(table: Table, epsilon: float, rng: np.random.Generator) -> NDArray[np.int64]:
-    return TwoStageMechanism(table.upper, epsilon, remap="rows").simulate(table.counts, rng)
+    return RowByRowMechanism(table.upper, epsilon).simulate(table.counts, rng)
 
 
 def whole(table: Table, epsilon: float, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from _tables import HELD_OUT, SYNTHETIC, Table, as_published, average, errors, load, top_coded_flu
 from common import save_figure, write_table
 from isotone.mechanism import Progress
+from isotone.published.tables.row_by_row import RowByRowMechanism
 from isotone.tables import TwoStageMechanism
 
 EPSILONS = (0.1, 0.48, 1.0, 5.0)
@@ -81,7 +82,7 @@ def _measure(table: Table, epsilon: float, draws: int) -> dict[str, float | str]
     line["epsilon"] = epsilon
     ways = {
         "published": lambda rng: as_published(table, epsilon, rng),
-        "rows": lambda rng: TwoStageMechanism(table.upper, epsilon, remap="rows").simulate(table.counts, rng),
+        "rows": lambda rng: RowByRowMechanism(table.upper, epsilon).simulate(table.counts, rng),
         "auto": lambda rng: TwoStageMechanism(table.upper, epsilon).simulate(table.counts, rng),
     }
     for way, publish in ways.items():

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from _tables import COLOURS, EPSILONS, HELD_OUT, SYNTHETIC, Errors, Table, as_published, average, errors, load
 from common import save_figure, write_table
 from isotone.mechanism import Progress
-from isotone.tables.split import PUBLISHED, WHOLE_TABLE, Rule
-from isotone.tables.two_stage import TwoStageMechanism
+from isotone.published.tables.row_by_row import RowByRowMechanism, even_split_table
+from isotone.published.tables.split import PUBLISHED, WHOLE_TABLE, Rule
 
 SHARES = tuple(round(0.1 * k, 1) for k in range(1, 10))
 FINE = (0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
@@ -34,11 +34,11 @@ def published(table: Table, epsilon: float, share: float, rng: np.random.Generat
 
 
 def rows(table: Table, epsilon: float, share: float, rng: np.random.Generator) -> NDArray[np.int64]:
-    return TwoStageMechanism(table.upper, epsilon, share, "rows").simulate(table.counts, rng)
+    return RowByRowMechanism(table.upper, epsilon, share).simulate(table.counts, rng)
 
 
 def whole(table: Table, epsilon: float, share: float, rng: np.random.Generator) -> NDArray[np.int64]:
-    return TwoStageMechanism(table.upper, epsilon, share, "table").simulate(table.counts, rng)
+    return even_split_table(table.counts, table.upper, epsilon, rng, share)
 
 
 FRAMEWORKS: dict[str, tuple[Run, tuple[float, ...]]] = {

@@ -50,6 +50,9 @@ class Outcomes:
     def geometrics(self, rate: Fraction, size: int) -> Any:
         return self.perturb(np.zeros(size, dtype=np.int64), rate)
 
+    def uneven(self, values: Any, line: Any) -> Any:
+        raise NotImplementedError("no mechanism on curves draws these")
+
     def rounded_gaussians(self, variance: Fraction, size: int) -> Any:
         raise NotImplementedError("no mechanism on curves draws these")
 

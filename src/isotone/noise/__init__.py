@@ -18,12 +18,14 @@ from isotone.noise.laplace import geometric, rounded_laplaces, two_sided_geometr
 from isotone.noise.lazy_arrays import bernoulli_exps, lazy_geometrics, lazy_two_sided_geometrics
 from isotone.noise.lazy_choice import choose_lazily, choose_log
 from isotone.noise.simulated import Simulated, refuse_simulated
+from isotone.noise.uneven import UnevenLine, uneven_geometrics
 
 discrete_laplace = two_sided_geometric
 
 __all__ = [
     "LazyExponentials",
     "Simulated",
+    "UnevenLine",
     "bernoulli",
     "bernoulli_exp",
     "bernoulli_exp_lazily",
@@ -54,4 +56,5 @@ __all__ = [
     "simulate",
     "two_sided_geometric",
     "two_sided_geometrics",
+    "uneven_geometrics",
 ]

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isotone.errors import InputError
 from isotone.noise.simulated import Simulated
+from isotone.noise.uneven import UnevenLine
 from isotone.privacy.checks import Number, positive
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "rounded_exponential_sums",
     "rounded_gaussians",
     "two_sided_geometrics",
+    "uneven_geometrics",
 ]
 
 Size = int | tuple[int, ...]
@@ -51,6 +53,15 @@ def two_sided_geometrics(rng: np.random.Generator, epsilon: Number, size: Size) 
     Simulated([...])
     """
     return Simulated.wrap(geometrics(rng, epsilon, size) - geometrics(rng, epsilon, size))
+
+
+def uneven_geometrics(rng: np.random.Generator, values: NDArray[np.int64], line: UnevenLine) -> Simulated:
+    """Simulate geometric noise on a line of uneven steps."""
+    drawn = rng.standard_exponential(values.size) / float(line.unit)
+    far = np.floor(drawn)
+    rests = np.array([crossing.rest for crossing in line.crossings])
+    passed = (drawn - far)[:, None] >= rests
+    return Simulated.wrap(line.moved(values, far.astype(np.int64), rng.random(values.size) < 0.5, passed))
 
 
 def gaussians(rng: np.random.Generator, sigma2: Number, size: Size) -> Simulated:

@@ -63,6 +63,10 @@ class Draws(Protocol):
         """
         ...
 
+    def uneven(self, values: Ints, line: noise.UnevenLine) -> Ints:
+        """The values with geometric noise on a line of uneven steps."""
+        ...
+
     def rounded_gaussians(self, variance: Fraction, size: int) -> Ints:
         """Gaussian noise, exactly rounded to integers."""
         ...
@@ -115,6 +119,10 @@ class ExactDraws:
     def geometrics(self, rate: Fraction, size: int) -> Ints:
         """See ``Draws``."""
         return noise.two_sided_geometrics(rate, size)
+
+    def uneven(self, values: Ints, line: noise.UnevenLine) -> Ints:
+        """See ``Draws``."""
+        return noise.uneven_geometrics(values, line)
 
     def rounded_gaussians(self, variance: Fraction, size: int) -> Ints:
         """See ``Draws``."""
@@ -202,6 +210,10 @@ class SeededDraws:
     def geometrics(self, rate: Fraction, size: int) -> Ints:
         """See ``Draws``."""
         return np.asarray(noise.simulate.two_sided_geometrics(self.rng, rate, size))
+
+    def uneven(self, values: Ints, line: noise.UnevenLine) -> Ints:
+        """See ``Draws``."""
+        return np.asarray(noise.simulate.uneven_geometrics(self.rng, values, line))
 
     def rounded_gaussians(self, variance: Fraction, size: int) -> Ints:
         """See ``Draws``."""

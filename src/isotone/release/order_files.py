@@ -18,7 +18,7 @@ from isotone.order import Poset
 from isotone.order.choices import Children, read_children
 from isotone.privacy.checks import did_you_mean
 
-__all__ = ["describe_order", "load_order", "read_categories", "read_order", "read_relaxation"]
+__all__ = ["describe_order", "load_order", "read_categories", "read_column", "read_order", "read_relaxation"]
 
 
 def read_relaxation(path: str | Path) -> Relaxation:
@@ -99,6 +99,15 @@ def load_order(
 def read_categories(path: str | Path, column: str) -> tuple[str, ...]:
     """The distinct values of a CSV column, in the order of the file."""
     return tuple(dict.fromkeys(row[column] for row in _rows(Path(path), [column]) if row[column]))
+
+
+def read_column(path: str | Path, key: str, column: str) -> tuple[str, ...]:
+    """What a CSV file says in ``column`` about each of :func:`read_categories`."""
+    found: dict[str, str] = {}
+    for row in _rows(Path(path), [key, column]):
+        if row[key] and found.setdefault(row[key], row[column]) != row[column]:
+            raise SpecError(f"{str(path)!r} says two things in {column!r} about {row[key]!r}.")
+    return tuple(found.values())
 
 
 def _rows(path: Path, columns: list[str]) -> list[dict[str, str]]:

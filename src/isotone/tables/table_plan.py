@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from isotone.privacy.unit import Unit
 from isotone.tables.distribution.distribution import DistributionLike
 from isotone.tables.matrices.fixed_point import fixed_point, truncated_geometric
 from isotone.tables.shapes import Shape, apportioned, guessed
+from isotone.tables.thresholds import Preset
 from isotone.tables.top_coding import Counts
 from isotone.tables.two_stage import TwoStageMechanism
 
@@ -47,7 +48,7 @@ class TableRow(Row):
         Column("within", "95 % within", "± {}".format),
         Column("wasserstein", "distance (W1)", "{:.3g}".format),
         Column("kolmogorov", "distance (KS)", "{:.2%}".format),
-        Column("share", "ε for the distribution", lambda share: f"{float(share):.0%}" if share else "none"),
+        Column("share", "ε for a threshold", lambda share: f"{float(share):.0%}" if share else "none"),
     )
 
     mechanism: Mechanism[Counts, NDArray[np.int64]]
@@ -149,7 +150,7 @@ def plan(
 
     >>> p = plan("skewed", upper=20, size=2000, epsilon=1, draws=2)
     >>> [row.name for row in p][:2], type(p.best).__name__
-    (['whole table', 'row by row'], 'TwoStageMechanism')
+    (['distribution', 'both'], 'TwoStageMechanism')
     """
     z = guessed(shape, upper)
     total, number = positive(epsilon, "epsilon"), whole_number(size, "size")
@@ -166,26 +167,19 @@ def plan(
         found.append(_simulated(name, mechanism, share, table, len(z), runs, rng))
     progress(1.0, "done")
     found.sort(key=lambda row: (row.count_error * row.wasserstein, row.count_error))
-    stages = TwoStageMechanism(
-        len(z) - 1, total, remap="rows", contributions=unit.contributions, neighbours=unit.neighbours
-    ).stages(number)
-    return TablePlan(
-        tuple(found), _trade_off(z, unit.per_step(stages.counts)), number, len(z) - 1, total, runs
-    )
+    return TablePlan(tuple(found), _trade_off(z, unit.per_step(total)), number, len(z) - 1, total, runs)
 
 
 def _candidates(
     upper: int, epsilon: Fraction, unit: Unit, size: int
 ) -> list[tuple[str, TwoStageMechanism | Any, Fraction]]:
     options: dict[str, Any] = {"contributions": unit.contributions, "neighbours": unit.neighbours}
-    whole = TwoStageMechanism(upper, epsilon, **options)
-    rows = TwoStageMechanism(upper, epsilon, remap="rows", **options)
+    found: list[tuple[str, Any, Fraction]] = []
+    for preset in get_args(Preset):
+        mechanism = TwoStageMechanism(upper, epsilon, preset, **options)
+        found.append((preset, mechanism, mechanism.stages(size).thresholds.share))
     plain = truncated_geometric(upper + 1, epsilon, **options)
-    return [
-        ("whole table", whole, whole.stages(size).distribution / epsilon),
-        ("row by row", rows, rows.stages(size).distribution / epsilon),
-        ("geometric noise only", plain, Fraction(0)),
-    ]
+    return [*found, ("geometric noise only", plain, Fraction(0))]
 
 
 def _simulated(

@@ -1,13 +1,14 @@
-"""The two-stage mechanism for tables.
+"""The mechanism for tables of counts.
 
-A private distribution of counts, then private counts that have it.
+A few noisy cumulative numbers, noisy counts, and the table that is estimated from both.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,54 +17,48 @@ from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.noise import Simulated
 from isotone.privacy.adjacency import Neighbours
-from isotone.privacy.checks import Number, exact, one_of, positive, whole_number
+from isotone.privacy.checks import Number, exact, one_of, positive, share, whole_number
 from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
-from isotone.tables.distribution.distribution import Distribution
 from isotone.tables.distribution.percentile import choose_upper
-from isotone.tables.distribution.privatize import measure_cumulative
-from isotone.tables.estimate.remap import assign, thresholds
-from isotone.tables.estimate.whole import Estimate, estimate_histogram
-from isotone.tables.matrices.coupling import comonotone, draw_remap
-from isotone.tables.matrices.fixed_point import truncated_geometric
-from isotone.tables.matrices.geometric import push_through
-from isotone.tables.published_table import PublishedTable
-from isotone.tables.split import PUBLISHED, WHOLE_TABLE, checked_split
+from isotone.tables.estimate.remap import assign, cuts_of
+from isotone.tables.estimate.unbiased import largest_deviation
+from isotone.tables.estimate.whole import estimate_histogram
+from isotone.tables.published_table import PublishedTable, Stratum
+from isotone.tables.thresholds import SMALL, Preset, Thresholds, default_preset, thresholds_for
 from isotone.tables.top_coding import Counts, top_coded
 
-__all__ = ["Remapping", "Stages", "TwoStageMechanism"]
+__all__ = ["Stages", "TwoStageMechanism"]
 
-Remapping = Literal["auto", "rows", "table"]
-_SHORT = 8  # fewer counts than that have little to smooth over: the first measurement matters more
 _LARGEST = 1_000_000  # time and memory for the estimate grow with the largest count
-_SCARCE = 4.0  # categories times ε below which the whole-table estimate has nothing to go by …
-_LONG = 16  # … unless counts range so far that row by row, with a distribution of noise, is worse still
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Stages:
     """How ε is spent on a table.
 
-    On its upper bound, its distribution and its counts, and by which remap.
+    ``bound`` goes to a private bound for top-coding, and the rest to both measurements together: each step of one count
+    costs ``thresholds.step``, all on the noise of the counts, or shared with a threshold that it crosses.
     """
 
     bound: Fraction
-    distribution: Fraction
-    counts: Fraction
-    remap: Remapping
+    thresholds: Thresholds
 
 
 @dataclass(frozen=True, init=False)
 class TwoStageMechanism:
     """A table of counts, one for each category, whose distribution of counts survives the noise.
 
-    Two measurements are made: the cumulative histogram of the counts with geometric noise, and every count
-    with geometric noise. All the rest is post-processing of the two.
+    Two measurements are made: the numbers of categories of at most ``t`` for a few thresholds ``t``, with geometric noise,
+    and every count with geometric noise that is stronger on the steps across these thresholds. All the rest is
+    post-processing of the two.
 
     Guarantee: epsilon-DP for adding or removing one person who is counted at most ``contributions`` times, or
-    for replacing one (``neighbours="replace"``): the two measurements compose, each category is a part of its
-    own (docs/theory/tables-whole.md, section 1). The number and the order of the categories are public.
+    for replacing one (``neighbours="replace"``). A step of one count costs ε, shared between the one threshold that
+    it crosses and the noise of the count (docs/theory/tables-whole.md, section 1). The number and the order of the
+    categories and their strata are public.
     Error: depends on the table; ``tables.plan`` tells it for a guessed shape, without data.
     Cost: O(N log N + n log n); a million categories and a thousand counts take seconds.
 
@@ -71,16 +66,9 @@ class TwoStageMechanism:
     ----------
     upper
         The largest count, public: larger ones are top-coded. It must not be chosen by looking at the data.
-    split
-        The share of epsilon that goes to the distribution. None takes the rule of thumb that goes with
-        ``remap``: that of Kohli and Laskowski 2026 for ``rows``, one of its own for ``table``.
-    remap
-        ``rows``: each noisy count by itself through the optimal fixed-point matrix (Kohli and Laskowski's
-        framework, with better parts). ``table``: the whole noisy table at once, by an estimate from both
-        measurements. ``auto`` (default): ``table``, unless the numbers of categories and counts leave nothing
-        to estimate from, or the estimate contradicts the first measurement; then ``rows``.
-    price
-        For ``table``: what one unit of distribution error is worth in count error; None is infinite.
+    preset
+        What ε is spent on: ``counts``, ``both`` or ``distribution``. None takes ``distribution`` for an epsilon per step
+        below 1 and ``counts`` from there on.
     percentile
         If given, the bound for top-coding is itself private: about this percentile of the counts, at most
         ``upper``, for ``upper_share`` of epsilon.
@@ -93,9 +81,7 @@ class TwoStageMechanism:
 
     upper: int
     epsilon: Fraction
-    split: Fraction | None
-    remap: Remapping
-    price: Fraction | None
+    preset: Preset | None
     percentile: Fraction | None
     upper_share: Fraction
     unit: Unit
@@ -104,10 +90,8 @@ class TwoStageMechanism:
         self,
         upper: int,
         epsilon: Number,
-        split: Number | None = None,
-        remap: Remapping = "auto",
+        preset: Preset | None = None,
         *,
-        price: Number | None = 3,
         percentile: Number | None = None,
         upper_share: Number = "0.05",
         contributions: int = 1,
@@ -116,11 +100,9 @@ class TwoStageMechanism:
         values = {
             "upper": whole_number(upper, "upper", least=0, most=_LARGEST),
             "epsilon": positive(epsilon, "epsilon"),
-            "split": None if split is None else checked_split(split),
-            "remap": one_of(remap, "remap", get_args(Remapping)),
-            "price": None if price is None else positive(price, "price"),
+            "preset": None if preset is None else one_of(preset, "preset", get_args(Preset)),
             "percentile": None if percentile is None else _checked_percentile(percentile),
-            "upper_share": checked_split(upper_share, "upper_share"),
+            "upper_share": share(upper_share, "upper_share"),
             "unit": Unit(contributions, neighbours),
         }
         for name, value in values.items():
@@ -131,133 +113,113 @@ class TwoStageMechanism:
         """Pure ε-DP, all stages together."""
         return self.unit.pure(self.epsilon)
 
-    def stages(self, size: int) -> Stages:
-        """How ε is spent on a table of ``size`` categories.
+    def stages(self, size: int, upper: int | None = None) -> Stages:
+        """How ε is spent on a table, or a stratum, of ``size`` categories.
 
-        It is a function of public numbers.
+        It is a function of public numbers, and of the private bound ``upper`` if there is one.
 
-        >>> TwoStageMechanism(upper=9, epsilon=1, split="0.25").stages(100)
-        Stages(bound=Fraction(0, 1), distribution=Fraction(1, 4), counts=Fraction(3, 4), remap='auto')
+        >>> TwoStageMechanism(upper=9, epsilon=1, preset="both").stages(100).thresholds.share
+        Fraction(1, 20)
         """
         bound = self.epsilon * self.upper_share if self.percentile is not None else Fraction(0)
-        rest = self.epsilon - bound
-        step = self.unit.per_step(rest)
-        remap = self.remap
-        if remap == "auto" and (self.upper < 2 or (self.upper < _LONG and size * step < _SCARCE)):
-            remap = "rows"
-        rule = PUBLISHED if remap == "rows" or self.upper < _SHORT else WHOLE_TABLE
-        share = rule(step) if self.split is None else self.split
-        return Stages(bound, rest * share, rest - rest * share, remap)
+        step = self.unit.per_step(self.epsilon - bound)
+        preset = self.preset or default_preset(step)
+        return Stages(bound, thresholds_for(preset, self.upper if upper is None else upper, step, size))
 
     def error(self) -> Error:
-        """The mean squared error of the noisy counts before post-processing, for each true count.
+        """The largest mean squared error of the unbiased noisy counts.
 
-        What is published is nearer to the truth on average, by how much depends on the table: see
-        ``tables.plan``. The stages are those of a large table.
+        Estimates are nearer to the truth on average, by how much depends on the table: see ``tables.plan``. The stages
+        are those of a large table.
         """
-        stages = self.stages(10**9)
-        noisy = truncated_geometric(self.upper + 1, self.unit.per_step(stages.counts))
-        return Error(noisy.error().variance, method="exact, of the noisy counts before post-processing")
+        most = largest_deviation(self.stages(10**9).thresholds.line) ** 2
+        return Error(np.full(self.upper + 1, most), method="upper bound, of the unbiased noisy counts")
 
-    def release(self, counts: Counts) -> NDArray[np.int64]:
+    def release(self, counts: Counts) -> Ints:
         """One private count for each category, from exact noise and cryptographic bits."""
         return self.release_in_full(counts).values
 
-    def release_in_full(self, counts: Counts) -> PublishedTable:
+    def release_in_full(self, counts: Counts, strata: Sequence[Ints] | None = None) -> PublishedTable:
         """Release a table with all its private parts.
 
-        Intervals, distribution and noisy measurements.
+        Estimates, intervals, distribution and noisy measurements. ``strata`` are the positions of the categories of each
+        public class. A step touches one category and so one stratum, and every stratum is measured with all of ε.
         """
-        return self.run(top_coded(counts, self.upper), require_exact(ExactDraws()))
+        return self.run(top_coded(counts, self.upper), require_exact(ExactDraws()), strata)
 
     def simulate(self, counts: Counts, rng: np.random.Generator) -> Simulated:
         """Simulate the published counts of a seeded run.
 
         They are not private and serve experiments only.
         """
-        table = top_coded(np.asarray(counts), self.upper)
-        return Simulated.wrap(self.run(table, SeededDraws(rng)).values)
+        return Simulated.wrap(self.simulate_in_full(counts, rng).values)
 
-    def run(self, table: NDArray[np.int64], draws: Draws) -> PublishedTable:
-        """Both stages on a top-coded table with the given draws.
+    def simulate_in_full(
+        self, counts: Counts, rng: np.random.Generator, strata: Sequence[Ints] | None = None
+    ) -> PublishedTable:
+        """Simulate a release with all its parts, for experiments only."""
+        return self.run(top_coded(np.asarray(counts), self.upper), SeededDraws(rng), strata)
+
+    def run(self, table: Ints, draws: Draws, strata: Sequence[Ints] | None = None) -> PublishedTable:
+        """Both measurements of a top-coded table with the given draws, and what is made of them.
 
         Private only if they are :class:`ExactDraws`; with all others the published values are marked as simulated.
         """
-        stages, size, upper = self.stages(len(table)), len(table), self.upper
+        upper = self.upper
         if self.percentile is not None:
-            upper = choose_upper(table, upper, self.percentile, self.unit.per_step(stages.bound), draws)
+            rate = self.unit.per_step(self.stages(len(table)).bound)
+            upper = choose_upper(table, upper, self.percentile, rate, draws)
             table = np.minimum(table, upper)
-        first = measure_cumulative(table, upper, stages.distribution, self.unit, draws)
-        step = self.unit.per_step(stages.counts)
-        added = np.clip(draws.geometrics(step, size), -upper, upper)
-        measured = _Measured(first, np.clip(table + added, 0, upper), self.unit, stages)
-        published = measured.published(stages.remap, self.price, draws, self.guarantee)
-        if isinstance(draws, ExactDraws):
-            return published
-        return replace(published, values=Simulated.wrap(published.values))
+        parts = [np.arange(len(table))] if strata is None else _checked_strata(strata, len(table))
+        values: NDArray[Any] = np.empty(len(table), np.int64)
+        found: list[Stratum] = []
+        for members in parts:
+            thresholds = self.stages(len(members), upper).thresholds
+            measured = _measure(table[members], thresholds, draws)
+            values[members], stratum = _estimated(members, measured, thresholds, draws)
+            found.append(stratum)
+        if not isinstance(draws, ExactDraws):
+            values = Simulated.wrap(values)
+        return PublishedTable(values, upper, tuple(found), self.guarantee)
 
 
-@dataclass(frozen=True, eq=False)
-class _Measured:
-    """The two private measurements of a table.
+def _measure(table: Ints, thresholds: Thresholds, draws: Draws) -> tuple[Ints, Ints]:
+    """Both private measurements: cumulative numbers at the thresholds, and counts. Nothing else reads the table."""
+    places = list(thresholds.places)
+    cumulative = np.cumsum(np.bincount(table, minlength=thresholds.upper + 1))[places]
+    if places:
+        cumulative = cumulative + draws.geometrics(thresholds.rate, len(places))
+    return cumulative.astype(np.int64), draws.uneven(table, thresholds.line)
 
-    Everything made from them is post-processing.
-    """
 
-    first: Distribution
-    noisy: NDArray[np.int64]
-    unit: Unit
-    stages: Stages
+def _estimated(
+    members: Ints, measured: tuple[Ints, Ints], thresholds: Thresholds, draws: Draws
+) -> tuple[Ints, Stratum]:
+    """The published counts of a stratum, and all that was measured of it. Post-processing."""
+    cumulative, noisy = measured
+    upper, size = thresholds.upper, len(members)
+    clamped = np.clip(noisy, 0, upper)
+    words = draws.words(size)
+    even = np.full(upper + 1, 1 / (upper + 1))
+    if size < SMALL or upper == 0:
+        return clamped, Stratum(members, noisy, cumulative, thresholds, even, "none", "noise")
+    direct = np.zeros(upper, np.int64)
+    direct[list(thresholds.places)] = cumulative
+    believed = estimate_histogram(direct, clamped, thresholds.precision(), thresholds.line.rates)
+    values = assign(clamped, cuts_of(believed.histogram, size), words)
+    stratum = Stratum(
+        members, noisy, cumulative, thresholds, believed.histogram / size, believed.model, "table"
+    )
+    return values, stratum
 
-    @property
-    def step(self) -> float:
-        return float(self.unit.per_step(self.stages.counts))
 
-    @property
-    def cumulative(self) -> NDArray[np.int64]:
-        assert self.first.noisy_cumulative is not None  # the cumulative privatiser always has it
-        return self.first.noisy_cumulative.view(np.ndarray)
-
-    def published(
-        self, remap: Remapping, price: Fraction | None, draws: Draws, guarantee: Guarantee
-    ) -> PublishedTable:
-        believed: Estimate | None = None
-        if remap != "rows" and len(self.noisy) > 0 and self.first.upper > 0:
-            before = float(self.unit.per_step(self.stages.distribution))
-            believed = estimate_histogram(self.cumulative, self.noisy, before, self.step)
-            if remap == "auto" and believed.contradicts(self.cumulative, before):
-                believed = None
-        words = draws.words(len(self.noisy))
-        if believed is None:
-            probabilities, model = self.first.probabilities.view(np.ndarray), "isotonic"
-            values = self._row_by_row(words)
-        else:
-            probabilities, model = believed.histogram / len(self.noisy), believed.model
-            values = self._at_once(believed, price, words)
-        return PublishedTable(
-            values,
-            self.first.upper,
-            "rows" if believed is None else "table",
-            model,
-            probabilities,
-            self.noisy,
-            self.cumulative,
-            self.step,
-            guarantee,
-        )
-
-    def _row_by_row(self, words: NDArray[np.uint64]) -> NDArray[np.int64]:
-        z = self.first.probabilities.view(np.ndarray)
-        m = comonotone(push_through(z, self.step), z)
-        return draw_remap(self.noisy, words, m.starts, m.columns, m.ceilings)
-
-    def _at_once(
-        self, believed: Estimate, price: Fraction | None, words: NDArray[np.uint64]
-    ) -> NDArray[np.int64]:
-        observed = np.bincount(self.noisy, minlength=self.first.upper + 1)
-        rate = np.inf if price is None else float(price)
-        cuts = thresholds(observed, believed.histogram, believed.deviation, self.step, rate)
-        return assign(self.noisy, cuts, words)
+def _checked_strata(strata: Sequence[Ints], size: int) -> list[Ints]:
+    """The strata, refused unless each category is in exactly one."""
+    parts = [np.asarray(part, np.int64).reshape(-1) for part in strata]
+    joined = np.sort(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
+    if not np.array_equal(joined, np.arange(size)):
+        raise InputError("strata must hold each of the categories exactly once.")
+    return parts
 
 
 def _checked_percentile(percentile: Number) -> Fraction:

@@ -88,7 +88,7 @@ RELEASES: dict[str, Callable[[Any, Any], Any]] = {
         data, P, epsilon=1, ledger=ledger, unit="u", by="c", groups=["A", "B"], mechanism="PosetMechanism"
     ),
     "table": lambda data, ledger: iso.release_table(
-        data, category="c", categories=["A", "B"], upper=5, epsilon=1, ledger=ledger, unit="u", remap="rows"
+        data, category="c", categories=["A", "B"], upper=5, epsilon=1, ledger=ledger, unit="u"
     ),
     "curve": lambda data, ledger: iso.release_curve(
         data, x="x", y="y", bounds=(0, 2), y_range=(0, 1), x_grid=3, epsilon=1, ledger=ledger, unit="u"

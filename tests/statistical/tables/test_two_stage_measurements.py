@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from tests.support.chisquare import FALSE_ALARM, chi_square_p
 
+from isotone.privacy.draws import ExactDraws
 from isotone.tables import TwoStageMechanism
 from isotone.tables.matrices.geometric import geometric_matrix
+from isotone.tables.two_stage import _measure
 
 
 def two_sided_geometric(epsilon: float, reach: int) -> np.ndarray:
@@ -20,31 +22,37 @@ def two_sided_geometric(epsilon: float, reach: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("contributions", "neighbours"), [(1, "add-remove"), (2, "replace")])
-def test_noisy_counts_carry_clamped_geometric_noise_of_the_second_stage(
+def test_noisy_counts_carry_geometric_noise_that_is_stronger_across_a_threshold(
     contributions: int, neighbours: str
 ) -> None:
     steps = contributions * (2 if neighbours == "replace" else 1)
     mechanism = TwoStageMechanism(
         upper=8,
-        epsilon=2,
-        split="0.5",
-        remap="rows",
+        epsilon="0.5",
+        preset="distribution",
         contributions=contributions,
         neighbours=neighbours,  # pyright: ignore[reportArgumentType]
     )
+    spent = mechanism.stages(40_000).thresholds
+    assert 0 < len(spent.places) < 8
     noisy = mechanism.release_in_full(np.full(40_000, 3)).noisy_counts
-    seen = np.bincount(noisy, minlength=9)
-    assert chi_square_p(seen, geometric_matrix(9, 1 / steps)[3]) > FALSE_ALARM
-    assert chi_square_p(seen, geometric_matrix(9, 1.1 / steps)[3]) < FALSE_ALARM
-    assert chi_square_p(seen, geometric_matrix(9, 0.9 / steps)[3]) < FALSE_ALARM
+    seen = np.bincount(np.clip(noisy, 0, 8), minlength=9)
+    rates = np.array([0.5 / steps * (1 - float(spent.share) * (f in spent.places)) for f in range(8)])
+    assert chi_square_p(seen, geometric_matrix(9, rates)[3]) > FALSE_ALARM
+    assert chi_square_p(seen, geometric_matrix(9, 0.5 / steps)[3]) < FALSE_ALARM
+    assert chi_square_p(seen, geometric_matrix(9, 1.1 * rates)[3]) < FALSE_ALARM
+    assert chi_square_p(seen, geometric_matrix(9, 0.9 * rates)[3]) < FALSE_ALARM
 
 
-def test_noisy_cumulative_histograms_carry_geometric_noise_of_the_first_stage() -> None:
-    mechanism = TwoStageMechanism(upper=200, epsilon=2, split="0.25", remap="rows")
-    counts = np.arange(0, 200, 20)
+def test_noisy_cumulative_numbers_carry_geometric_noise_of_their_share() -> None:
+    mechanism = TwoStageMechanism(upper=200, epsilon=2, preset="distribution")
+    counts = np.arange(0, 200, 4)
+    spent = mechanism.stages(len(counts)).thresholds
+    assert spent.places == tuple(range(200))
+    rate = float(spent.rate)
     truth = np.cumsum(np.bincount(counts, minlength=201))[:-1]
-    noise = np.concatenate([mechanism.release_in_full(counts).noisy_cumulative - truth for _ in range(200)])
-    reach = 30
+    noise = np.concatenate([_measure(counts, spent, ExactDraws())[0] - truth for _ in range(200)])
+    reach = 60
     seen = np.bincount(np.clip(noise, -reach, reach) + reach, minlength=2 * reach + 1)
 
     def p_value(epsilon: float) -> float:
@@ -52,20 +60,15 @@ def test_noisy_cumulative_histograms_carry_geometric_noise_of_the_first_stage() 
         law[[0, -1]] += (1 - law.sum()) / 2
         return chi_square_p(seen, law)
 
-    assert p_value(0.5) > FALSE_ALARM
-    assert p_value(0.55) < FALSE_ALARM
-    assert p_value(0.45) < FALSE_ALARM
+    assert p_value(rate) > FALSE_ALARM
+    assert p_value(1.1 * rate) < FALSE_ALARM
+    assert p_value(0.9 * rate) < FALSE_ALARM
 
 
 def test_the_two_measurements_are_independent() -> None:
-    mechanism = TwoStageMechanism(upper=1, epsilon=2, split="0.5", remap="rows")
-    pairs = np.array(
-        [
-            (full.noisy_cumulative[0], full.noisy_counts[0])
-            for full in (mechanism.release_in_full([0]) for _ in range(4000))
-        ]
-    )
-    first, second = np.clip(pairs[:, 0], -1, 3), pairs[:, 1]
+    spent = TwoStageMechanism(upper=1, epsilon="0.9", preset="distribution").stages(100).thresholds
+    pairs = np.array([np.append(*_measure(np.array([0]), spent, ExactDraws())) for _ in range(4000)])
+    first, second = np.clip(pairs[:, 0], -1, 3), np.clip(pairs[:, 1], 0, 1)
     together = np.zeros((5, 2))
     np.add.at(together, (first + 1, second), 1)
     expected = np.outer(together.sum(axis=1), together.sum(axis=0)) / len(pairs)

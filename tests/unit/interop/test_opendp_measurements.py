@@ -357,7 +357,7 @@ def test_records_longer_than_the_noise_is_made_for_are_cut():
 def test_a_unit_counts_in_no_more_categories_than_the_noise_is_made_for(contributions):
     import polars as pl
 
-    table = tables.TwoStageMechanism(5, 10**6, remap="rows", contributions=contributions)
+    table = tables.TwoStageMechanism(5, 10**6, contributions=contributions)
     people = dp.symmetric_id_distance(pl.col("person"))
     made = bridge.make_table(bridge.table_domain(), people, table, category="c", categories=["x", "y", "z"])
     rows = pd.DataFrame({"person": ["me"] * 3, "c": ["x", "y", "z"]})

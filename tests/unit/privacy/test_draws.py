@@ -46,6 +46,9 @@ class Exhaustive:
     def geometrics(self, rate: Fraction, size: int) -> Any:
         return np.zeros(size, np.int64)
 
+    def uneven(self, values: Any, line: Any) -> Any:
+        return values
+
     def rounded_gaussians(self, variance: Fraction, size: int) -> Any:
         return np.zeros(size, np.int64)
 

@@ -1,4 +1,4 @@
-"""Errors and intervals of a published table, against sums over all true counts."""
+"""Estimates and intervals of a published table, against sums over all true counts."""
 
 from fractions import Fraction
 from math import exp
@@ -7,38 +7,42 @@ import numpy as np
 import pytest
 
 from isotone.errors import InputError
+from isotone.noise import UnevenLine
 from isotone.privacy.guarantee import Guarantee
-from isotone.tables.published_table import PublishedTable
+from isotone.tables.estimate.unbiased import largest_deviation, unbiased
+from isotone.tables.published_table import PublishedTable, Stratum
+from isotone.tables.thresholds import Thresholds
 
-UPPER, STEP = 6, 0.7
+UPPER = 6
 SHARES = np.array([0.3, 0.2, 0.2, 0.1, 0.1, 0.05, 0.05])
-NOISY = np.array([0, 3, 3, 6, 1])
+NOISY = np.array([-2, 3, 3, 9, 1])
 VALUES = np.array([1, 2, 3, 6, 0])
+THRESHOLDS = Thresholds(UPPER, Fraction(7, 10), (0, 3), Fraction(1, 2))
+RATES = [0.35, 0.7, 0.7, 0.35, 0.7, 0.7]
 
 
-def table(values=VALUES, noisy=NOISY):
-    promise = Guarantee.pure(1)
-    return PublishedTable(
-        values, UPPER, "rows", "isotonic", SHARES, noisy, np.zeros(UPPER, np.int64), STEP, promise
-    )
+def table(method="table"):
+    stratum = Stratum(np.arange(5), NOISY, np.zeros(2, np.int64), THRESHOLDS, SHARES, "a model", method)
+    return PublishedTable(VALUES, UPPER, (stratum,), Guarantee.pure(1))
 
 
-def believed(k):
+def believed(k, doubt=20):
     """P(true = i | noisy = k): twenty categories spread evenly are added to those that the shares stand for."""
-    prior = [len(NOISY) * share + Fraction(20, UPPER + 1) for share in map(Fraction, SHARES.tolist())]
-    weights = [float(p) * exp(-STEP * abs(i - k)) for i, p in enumerate(prior)]
+    k = min(max(k, 0), UPPER)
+    prior = [len(NOISY) * share + Fraction(doubt, UPPER + 1) for share in map(Fraction, SHARES.tolist())]
+    weights = [float(p) * exp(-sum(RATES[min(i, k) : max(i, k)])) for i, p in enumerate(prior)]
     return np.array(weights) / sum(weights)
 
 
 @pytest.mark.parametrize("k", range(UPPER + 1))
 def test_a_posterior_is_the_shares_times_the_noise(k):
-    assert table().posterior(k) == pytest.approx(believed(k), rel=1e-12)
+    assert table().strata[0].beliefs.posterior(k) == pytest.approx(believed(k), rel=1e-12)
 
 
-def test_a_deviation_is_the_root_of_the_expected_squared_error():
-    counts = np.arange(UPPER + 1)
-    wanted = [np.sqrt(believed(k) @ (counts - value) ** 2) for k, value in zip(NOISY, VALUES, strict=True)]
-    assert table().deviation() == pytest.approx(wanted, rel=1e-9)
+def test_an_estimate_is_the_posterior_mean_without_doubt():
+    wanted = [believed(k, doubt=0) @ np.arange(UPPER + 1) for k in NOISY]
+    assert table().estimates == pytest.approx(wanted, rel=1e-12)
+    assert table("noise").estimates.tolist() == [0, 3, 3, 6, 1]
 
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.95, 0.999])
@@ -56,3 +60,34 @@ def test_an_interval_leaves_out_half_of_the_rest_on_each_side_and_is_no_wider(le
 def test_an_impossible_confidence_is_refused(level):
     with pytest.raises(InputError):
         table().interval(level)
+
+
+def far_out(line, room=400):
+    """The matrix of the noise on the line and far beyond its ends, and the counts of its columns."""
+    edge = np.full(room, float(line.unit) * line.outside)
+    rates = np.concatenate([edge, line.rates, edge])
+    place = np.concatenate([[0.0], np.cumsum(rates)])
+    a = np.concatenate([[0.0], np.exp(-rates), [0.0]])
+    weights = (1 - a[:-1] * a[1:]) / ((1 + a[:-1]) * (1 + a[1:]))
+    law = weights * np.exp(-np.abs(place[:, None] - place[None, :]))
+    return law[room : room + len(line.weights) + 1], np.arange(-room, len(line.weights) + room + 1)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        UnevenLine(Fraction(1, 10), (1, 3, 3, 1, 3), 3),
+        UnevenLine(Fraction(3, 10), (1, 1), 2),
+        UnevenLine(Fraction(1, 2), (1,) * 4, 1),
+        UnevenLine(Fraction(1, 5), (), 2),
+    ],
+)
+def test_the_unbiased_column_is_unbiased_and_its_deviation_is_the_largest(line):
+    law, counts = far_out(line)
+    says = unbiased(counts, line)
+    true = np.arange(len(line.weights) + 1)
+    assert law @ says == pytest.approx(true, abs=1e-8)
+    spread = np.sqrt(law @ says**2 - true**2)
+    a = exp(-float(line.unit) * line.outside)
+    far = np.sqrt(2 * a) / (1 - a)  # of a count far beyond the line
+    assert largest_deviation(line) == pytest.approx(max(far, spread.max()), rel=1e-8)

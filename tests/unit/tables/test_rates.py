@@ -67,23 +67,34 @@ def test_staircase_noise(unit, steps, rates):
 
 @pytest.mark.parametrize(("unit", "steps"), UNITS)
 @pytest.mark.parametrize("percentile", [None, 90])
-def test_the_stages_of_a_table(unit, steps, percentile, rates):
+@pytest.mark.parametrize("size", [5, 60])
+def test_the_stages_of_a_table(unit, steps, percentile, size, rates, monkeypatch):
+    lines: list[Any] = []
+    monkeypatch.setattr(noise, "uneven_geometrics", lambda values, line: lines.append(line) or values)
     mechanism = TwoStageMechanism(6, EPSILON, percentile=percentile, **unit)
-    mechanism.release([0, 1, 2, 3, 3])
-    stages = mechanism.stages(5)
-    drawn = [("two_sided_geometrics", share / steps) for share in (stages.distribution, stages.counts)]
+    mechanism.release(np.arange(size) % 4)
+    stages = mechanism.stages(size)
     chosen = [] if percentile is None else [("choice", stages.bound / steps)]
-    assert rates == chosen + drawn
-    assert stages.bound + stages.distribution + stages.counts == EPSILON
+    if percentile is not None:  # the private bound is 1, the first to choose from
+        stages = mechanism.stages(size, 1)
+    first = [("two_sided_geometrics", stages.thresholds.rate)] if size == 60 else []
+    assert rates == chosen + first
+    (line,) = lines
+    assert line == stages.thresholds.line
+    assert steps * (line.unit * line.outside) + stages.bound == EPSILON
+    for step, weight in enumerate(line.weights):
+        measured = stages.thresholds.rate if step in stages.thresholds.places else 0
+        assert steps * (line.unit * weight + measured) + stages.bound == EPSILON
 
 
 def test_a_count_above_the_private_bound_is_cut_before_its_noise(monkeypatch):
     """With noise of -1 everywhere: 9 is cut to the bound of 1 and becomes 0; cut after the noise it would be 1."""
     monkeypatch.setattr(noise, "choose_exponential", lambda scores, rate: 0)
-    monkeypatch.setattr(noise, "two_sided_geometrics", lambda rate, size: np.full(size, -1))
+    monkeypatch.setattr(noise, "uneven_geometrics", lambda values, line: values - 1)
     full = TwoStageMechanism(20, EPSILON, percentile=90).release_in_full([9, 9, 0])
     assert full.upper == 1
-    assert full.noisy_counts.tolist() == [0, 0, 0]
+    assert full.noisy_counts.tolist() == [0, 0, -1]
+    assert full.values.tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize(("unit", "steps"), UNITS)

@@ -7,8 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from isotone.errors import InputError
-from isotone.tables.split import PUBLISHED, WHOLE_TABLE, Rule, checked_split
+from isotone.published.tables.split import PUBLISHED, WHOLE_TABLE, Rule
 
 
 @pytest.mark.parametrize(("epsilon", "share"), [("0.1", 0.506), ("0.48", 0.240), ("1", 0.136), ("5", 0.106)])
@@ -47,9 +46,3 @@ def test_the_published_rule_follows_from_the_published_table_of_best_shares() ->
     ]
     found = Rule.fitted(epsilons * 6, [share for row in best for share in row])
     assert (found.floor, found.rise, found.decay) == pytest.approx((0.106, 0.533, 2.87), rel=0.01)
-
-
-@pytest.mark.parametrize("split", [0, 1, -1, "1.5"])
-def test_a_share_outside_is_refused_with_its_value(split: object) -> None:
-    with pytest.raises(InputError, match=str(split)):
-        checked_split(split)  # pyright: ignore[reportArgumentType]

@@ -8,7 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from isotone.tables.estimate.views import Views, cumulative_covariance, first_guess, unbiased_cumulative
+from isotone.tables.estimate.views import (
+    Views,
+    cumulative_covariance,
+    first_guess,
+    noise_precision,
+    unbiased_cumulative,
+)
 from isotone.tables.matrices.geometric import geometric_matrix
 
 
@@ -19,6 +25,29 @@ def influence(n: int, epsilon: float) -> NDArray[np.float64]:
 
 histograms = st.lists(st.integers(0, 40), min_size=2, max_size=9)
 epsilons = st.floats(0.05, 6)
+uneven = st.tuples(histograms, st.randoms(use_true_random=False)).map(
+    lambda drawn: (drawn[0], np.array([drawn[1].uniform(0.05, 4) for _ in drawn[0][1:]]))
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(uneven)
+def test_it_is_unbiased_with_a_known_covariance_on_uneven_steps(
+    drawn: tuple[list[int], NDArray[np.float64]],
+) -> None:
+    truth, rates = np.array(drawn[0], float), drawn[1]
+    n = len(truth)
+    says = np.array([unbiased_cumulative(row, rates) for row in np.eye(n)])
+    g = geometric_matrix(n, rates)
+    scale = max(1.0, float(np.abs(says).max()) ** 2) * max(1.0, float(truth.sum()))
+    np.testing.assert_allclose(truth @ g @ says, np.cumsum(truth)[:-1], atol=1e-11 * scale)
+    exact = np.zeros((n - 1, n - 1))
+    for count, categories in enumerate(truth):
+        mean = g[count] @ says
+        exact += categories * ((says.T * g[count]) @ says - np.outer(mean, mean))
+    band = cumulative_covariance(truth, rates)
+    tridiagonal = np.diag(band[0]) + np.diag(band[1, :-1], 1) + np.diag(band[1, :-1], -1)
+    np.testing.assert_allclose(tridiagonal, exact, atol=1e-9 * max(1.0, float(np.abs(exact).max())))
 
 
 @settings(max_examples=60, deadline=None)
@@ -56,15 +85,17 @@ def test_a_table_drawn_from_a_distribution_would_seem_far_noisier_at_large_epsil
 
 
 def test_the_precision_of_the_direct_view_is_that_of_geometric_noise() -> None:
-    views = Views.of(np.array([1, 2]), np.array([0, 1, 2]), 0.3, 1.0)
+    views = Views.of(np.array([1, 2]), np.array([0, 1, 2]), noise_precision(0.3), 1.0)
     k = np.arange(-400, 401)
     weights = np.exp(-0.3 * np.abs(k))
-    assert 1 / views.precision == pytest.approx(float((weights / weights.sum()) @ k**2), rel=1e-10)
+    assert 1 / views.precision[0] == pytest.approx(float((weights / weights.sum()) @ k**2), rel=1e-10)
 
 
 def test_the_gradient_of_the_misfit_is_its_derivative() -> None:
     rng = np.random.default_rng(3)
-    views = Views.of(rng.integers(0, 50, 7), rng.integers(0, 8, 50), 0.4, 0.9)
+    views = Views.of(
+        rng.integers(0, 50, 7), rng.integers(0, 8, 50), rng.uniform(0, 0.3, 7), rng.uniform(0.2, 2, 7)
+    )
     at, direction = np.sort(rng.uniform(0, 50, 7)), rng.normal(size=7)
     _, gradient = views.misfit(at)
     h = 1e-5
@@ -73,7 +104,8 @@ def test_the_gradient_of_the_misfit_is_its_derivative() -> None:
 
 
 def test_the_misfit_of_the_views_themselves_is_zero_where_they_agree() -> None:
-    views = Views(np.array([3.0, 5.0]), 0.2, np.array([3.0, 5.0]), np.array([[2.0, 2.0], [-0.5, 0.0]]), 9)
+    same, rates = np.array([3.0, 5.0]), np.ones(2)
+    views = Views(same, np.full(2, 0.2), same, np.array([[2.0, 2.0], [-0.5, 0.0]]), 9, rates)
     value, gradient = views.misfit(np.array([3.0, 5.0]))
     assert value == 0.0
     np.testing.assert_array_equal(gradient, 0.0)

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from isotone.tables.estimate.smooth import Fit, Penalty, fit, roughness
-from isotone.tables.estimate.views import Views, first_guess
+from isotone.tables.estimate.views import Views, first_guess, noise_precision
 from isotone.tables.matrices.geometric import push_through
 
 
@@ -30,7 +30,7 @@ def views_of(truth: NDArray[np.float64], first: float, second: float, seed: int)
     cumulative = np.cumsum(truth).astype(int)[:-1] + noise(first, len(truth) - 1)
     noisy = np.clip(table + noise(second, len(table)), 0, len(truth) - 1)
     observed = np.bincount(noisy, minlength=len(truth))
-    return Views.of(cumulative, noisy, first, second), Fit.start(first_guess(observed))
+    return Views.of(cumulative, noisy, noise_precision(first), second), Fit.start(first_guess(observed))
 
 
 def minus_log(
@@ -114,7 +114,7 @@ def test_a_smooth_table_is_found_again_from_views_without_noise() -> None:
     exact = np.cumsum(truth)[:-1]
     quiet = np.zeros((2, 11))
     quiet[0] = 1e-3
-    views = Views(exact, 1e3, exact, quiet, int(truth.sum()))
+    views = Views(exact, np.full(11, 1e3), exact, quiet, int(truth.sum()), np.ones(11))
     found = fit(views, roughness(12, 2, 0.3), np.ones(12), Fit.start(push_through(truth, 0.5)))
     np.testing.assert_allclose(np.cumsum(found.histogram)[:-1], exact, atol=0.2)
 

@@ -30,6 +30,7 @@ from isotone.privacy.guarantee import Guarantee, Neighbours, Number
 from isotone.reading.answers import Answers
 from isotone.reading.records import RecordSource
 from isotone.tables import TwoStageMechanism
+from isotone.tables.thresholds import Preset
 
 __all__ = [
     "make_isotone_column",
@@ -107,8 +108,7 @@ def make_isotone_table(
     category: str,
     upper: int,
     contributions: int = 1,
-    split: Number | None = None,
-    remap: Literal["auto", "rows", "table"] = "auto",
+    preset: Preset | None = None,
 ) -> Any:
     """A table of counts by the two-stage mechanism.
 
@@ -116,7 +116,7 @@ def make_isotone_table(
     """
     neighbours = Adjacency.of(input_metric).neighbours
     settings: dict[str, Any] = {"contributions": contributions, "neighbours": neighbours}
-    mechanism = TwoStageMechanism(upper, _amount(budget), split, remap, **settings)
+    mechanism = TwoStageMechanism(upper, _amount(budget), preset, **settings)
     return table_measurement(
         input_domain,
         input_metric,

@@ -19,12 +19,15 @@ from numpy.typing import NDArray
 from isotone.tables.estimate.distinct import few_distinct
 from isotone.tables.estimate.smooth import Fit, Penalty, fit, roughness
 from isotone.tables.estimate.spikes import stand_out
-from isotone.tables.estimate.views import Views, first_guess, noise_precision
+from isotone.tables.estimate.views import Views, first_guess
+from isotone.tables.matrices.geometric import Rates
 
 __all__ = ["Estimate", "estimate_histogram"]
 
 _FAINT = 0.5  # categories on a count, at least, when the error of a view is judged
-_TELLING = 25.0  # categories times ε, at least, before counts may be said to be absent
+_TELLING = (
+    400.0  # categories times the cube of ε (at most 1), at least, before counts may be said to be absent
+)
 _ROUGH = ((1, 5.0), (1, 1.0))
 _BENDING = ((2, 2.0), (2, 0.6), (2, 0.2), (2, 0.06), (2, 0.02), (2, 0.005))
 _LONG = ((2, 0.0015), (2, 0.0004), (2, 0.0001))  # for more than 100 counts
@@ -41,17 +44,6 @@ class Estimate:
     histogram: NDArray[np.float64]
     deviation: NDArray[np.float64]
     model: str
-
-    def contradicts(self, noisy_cumulative: NDArray[np.int64], first: float) -> bool:
-        """Whether the noisy cumulative histogram is farther from this one than its noise can explain.
-
-        Squared two-sided geometric noise, in units of its variance, has mean 1 and variance
-        ``5 + precision``; eight standard deviations of the sum are allowed, and 40 more for small n.
-        """
-        precision = noise_precision(first)
-        apart = np.cumsum(self.histogram)[:-1] - noisy_cumulative
-        n = len(apart)
-        return float(apart @ apart) * precision > n + 8 * np.sqrt((5 + precision) * n) + 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,20 +140,25 @@ def _shapes(n: int) -> tuple[tuple[int, float], ...]:
 
 
 def estimate_histogram(
-    noisy_cumulative: NDArray[np.int64], noisy_counts: NDArray[np.int64], first: float, second: float
+    direct: NDArray[np.int64],
+    noisy_counts: NDArray[np.int64],
+    precision: float | NDArray[np.float64],
+    rates: Rates,
 ) -> Estimate:
     """The histogram of a table of at least two counts and at least one category.
 
-    ``noisy_cumulative`` carries geometric noise of ε ``first`` per step, ``noisy_counts`` of ε ``second``.
+    ``direct[t]`` is the noisy number of categories of at most ``t``, with a variance of ``1/precision[t]``; a precision
+    of 0 says that it was not measured. ``noisy_counts`` carry clamped geometric noise of ``rates[f]`` for the step from
+    ``f`` to ``f + 1``.
     """
-    n, size = len(noisy_cumulative) + 1, len(noisy_counts)
-    views = Views.of(noisy_cumulative, noisy_counts, first, second)
-    telling = size * (first + second) >= _TELLING
+    n, size = len(direct) + 1, len(noisy_counts)
+    views = Views.of(direct, noisy_counts, precision, rates)
+    telling = size * min(float(np.max(views.rates)), 1.0) ** 3 >= _TELLING
     shapes = _shapes(n)
     smooth = _Search(views, shapes).best(Fit.start(first_guess(np.bincount(noisy_counts, minlength=n))))
     distinct = few_distinct(views) if telling else None
     chosen = distinct if distinct and distinct.evidence > smooth.evidence else smooth.fit
-    views = views.given(np.maximum(chosen.histogram, _FAINT), second)
+    views = views.given(np.maximum(chosen.histogram, _FAINT))
     smooth = _Search(views, shapes).from_previous(smooth)
     distinct = few_distinct(views) if telling else None
     spikes, spiked = _with_spikes(views, shapes, smooth.fit)

@@ -9,25 +9,29 @@ import numpy as np
 from isotone.audit import audit
 from isotone.audit.report import AuditReport
 from isotone.mechanism import Progress
+from isotone.tables.thresholds import SMALL
 from isotone.tables.two_stage import TwoStageMechanism
 
 __all__ = ["audit_table"]
 
 
 def audit_table(mechanism: TwoStageMechanism, trials: int, progress: Progress) -> AuditReport:
-    """One unit more in the first of three categories, or (replace) moved from the first to the second.
+    """One unit more in the first of some categories, or (replace) moved from the first to the second.
 
     Looked at are the published value of that category and the noisy numbers that it was made of.
     """
     units, replaced = mechanism.unit.contributions, mechanism.guarantee.neighbours == "replace"
     low = min(2, max(mechanism.upper - units, 0))
     other = min(3, mechanism.upper)
-    first = np.array([min(low + units, mechanism.upper), 0, other])
-    second = np.array([low, units if replaced else 0, other])
+    rest = np.full(max(SMALL - 2, 1), other)  # enough categories for thresholds to be measured
+    first = np.append([min(low + units, mechanism.upper), 0], rest)
+    second = np.append([low, units if replaced else 0], rest)
+    place = {at: k for k, at in enumerate(mechanism.stages(len(first)).thresholds.places)}.get(low)
 
     def release(table: Any) -> Any:
         made = mechanism.release_in_full(table)
-        return made.values[0], made.noisy_counts[0], made.noisy_cumulative[low]
+        crossed = 0 if place is None else made.noisy_cumulative[place]
+        return made.values[0], made.noisy_counts[0], crossed
 
     found = audit(release, first, second, trials, claimed=mechanism.guarantee, progress=progress)
     return AuditReport((found,))

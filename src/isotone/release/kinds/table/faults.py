@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from isotone.release.kinds.recomputed import ROUNDING, Columns, Floats
-from isotone.tables.published_table import PublishedTable
+from isotone.release.kinds.table.strata import PER
+from isotone.tables.estimate.categories import Beliefs
+from isotone.tables.estimate.remap import cuts_of
+from isotone.tables.estimate.unbiased import largest_deviation, unbiased
+from isotone.tables.thresholds import SMALL, Thresholds
 from isotone.tables.two_stage import TwoStageMechanism
 
 __all__ = ["table_faults"]
 
 LARGEST_TABLE = 1_500
-"""Up to this count every possible noisy count is tried for each row of a table."""
+"""Up to this count the posterior of each row is computed again."""
+
+_NAMES = ("category", "value", "estimate", "low", "high", "noisy", "sd")
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The rows of one stratum, and what the manifest says of it."""
+
+    rows: list[int]
+    share: Floats
+    method: str
+    thresholds: Thresholds
 
 
 def table_faults(columns: Columns, manifest: Mapping[str, Any], mechanism: TwoStageMechanism) -> list[str]:
     """Faults in the categories, bounds, distribution, errors and intervals of a table."""
-    if set(columns) != {"category", "value", "sd", "low", "high"}:
+    strata = manifest.get("strata")
+    wanted = {*_NAMES, *(["stratum"] if strata is not None else [])}
+    if set(columns) not in (wanted, wanted | {"population", "rate"}):
         return ["the columns are not those of a table"]
     upper, size = manifest["upper"], len(columns["value"])
     faults: list[str] = []
@@ -28,47 +47,101 @@ def table_faults(columns: Columns, manifest: Mapping[str, Any], mechanism: TwoSt
     if not upper == mechanism.upper == manifest["rules"]["top code"]:
         faults.append("the largest count is not the mechanism's and that of the rules")
         return faults
-    share = np.array(manifest["distribution"], dtype=float)
-    if share.shape != (upper + 1,) or np.any(share < 0) or abs(share.sum() - 1) > 1e-8 * (upper + 2):
-        return [*faults, "the distribution is not one of counts from 0 to the largest"]
-    remap = mechanism.stages(size).remap
-    if manifest["method"] not in ("rows", "table") or remap not in ("auto", manifest["method"]):
-        faults.append("the method is not the mechanism's")
     whole = [columns[name] for name in ("value", "low", "high")]
     if not all(isinstance(x, int) and 0 <= x <= upper for column in whole for x in column):
         return [*faults, "a value or an end of an interval is no count from 0 to the largest"]
     level = float(manifest["confidence"])
     if not 0 < level < 1:
         return [*faults, "the confidence of the intervals is not between 0 and 1"]
-    if upper <= LARGEST_TABLE and size and not _posteriors_fit(columns, share, upper, level, mechanism):
-        faults.append("an error or an interval follows from no noisy count")
+    entries = [{"name": None, "size": size, **_only(manifest)}] if strata is None else strata
+    parts = list(_parts(columns, entries, upper, mechanism))
+    if sum(len(part.rows) for part in parts) != size or any(
+        entry["size"] != len(part.rows) for entry, part in zip(entries, parts, strict=True)
+    ):
+        return [*faults, "the strata do not hold each category once"]
+    for part in parts:
+        faults += _part_faults(columns, part, upper, level)
+    if "rate" in columns and not _rates_fit(columns):
+        faults.append("a rate is not its value for the population")
+    return list(dict.fromkeys(faults))
+
+
+def _only(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    return {"method": manifest["method"], "distribution": manifest["distribution"]}
+
+
+def _parts(
+    columns: Columns, entries: list[dict[str, Any]], upper: int, mechanism: TwoStageMechanism
+) -> Iterator[_Part]:
+    names = columns.get("stratum")
+    for entry in entries:
+        rows = [at for at in range(len(columns["value"])) if names is None or names[at] == entry["name"]]
+        share = np.array(entry["distribution"], dtype=float)
+        yield _Part(rows, share, entry["method"], mechanism.stages(len(rows), upper).thresholds)
+
+
+def _part_faults(columns: Columns, part: _Part, upper: int, level: float) -> list[str]:
+    share, size = part.share, len(part.rows)
+    if share.shape != (upper + 1,) or np.any(share < 0) or abs(share.sum() - 1) > 1e-8 * (upper + 2):
+        return ["the distribution is not one of counts from 0 to the largest"]
+    faults: list[str] = []
+    if part.method != ("noise" if size < SMALL or upper == 0 else "table"):
+        faults.append("the method is not the mechanism's")
+    sd = largest_deviation(part.thresholds.line)
+    if any(abs(float(columns["sd"][at]) - sd) > ROUNDING + 1e-9 * sd for at in part.rows):
+        faults.append("an error is not that of the noise")
+    if part.method == "table" and not _follows(columns, part):
+        faults.append("the values do not have the private distribution")
+    if upper <= LARGEST_TABLE and not _posteriors_fit(columns, part, upper, level):
+        faults.append("an estimate or an interval does not follow from its noisy count")
     return faults
 
 
-def _posteriors_fit(
-    columns: Columns, share: Floats, upper: int, level: float, mechanism: TwoStageMechanism
-) -> bool:
-    """Whether each row has the error and the interval that some noisy count gives it.
+def _follows(columns: Columns, part: _Part) -> bool:
+    """Whether as many values are at most each count as the distribution, published to eight places, says."""
+    size = len(part.rows)
+    values = np.array([columns["value"][at] for at in part.rows], np.int64)
+    found = np.cumsum(np.bincount(values, minlength=len(part.share)))[:-1]
+    room = 1e-8 * len(part.share) * size
+    return bool(np.all(np.abs(found - cuts_of(part.share * size, size)) <= 1 + room))
 
-    The noisy counts are not published. But error and interval are functions of the noisy count, the value and the
-    distribution, so a row that no noisy count explains is forged.
-    """
-    size, counts = len(columns["value"]), np.arange(upper + 1)
-    step = float(mechanism.unit.per_step(mechanism.stages(size).counts))
-    nobody = np.zeros(size, np.int64)
-    table = PublishedTable(nobody, upper, "rows", "", share, nobody, nobody, step, mechanism.guarantee)
-    posterior = np.array([table.posterior(int(k)) for k in counts])
-    mean, square = posterior @ counts, posterior @ counts.astype(float) ** 2
+
+def _posteriors_fit(columns: Columns, part: _Part, upper: int, level: float) -> bool:
+    """Whether each row has the estimate and the interval that its noisy count gives it."""
+    line, beliefs = part.thresholds.line, Beliefs(part.share, len(part.rows), part.thresholds.line.rates)
+    readings = unbiased(np.arange(upper + 1), line)
+    laws: dict[int, tuple[float, Floats]] = {}
     # the distribution is published to eight places, so an end may fall on the other side of a boundary
     shares = [end + loose for end in ((1 - level) / 2, (1 + level) / 2) for loose in (-1e-5, 1e-5)]
-    ends = np.array([np.searchsorted(row, shares) for row in np.cumsum(posterior, axis=1)])
-    low_from, low_to, high_from, high_to = np.minimum(ends, upper).T
-    for value, sd, low, high in {
-        *zip(*(columns[name] for name in ("value", "sd", "low", "high")), strict=True)
-    }:
-        known = np.sqrt(np.maximum(square - 2 * value * mean + value**2.0, 0.0))
-        fits = np.abs(known - sd) <= 2 * ROUNDING + 1e-3 * known
-        fits &= (low_from <= low) & (low <= low_to) & (high_from <= high) & (high <= high_to)
-        if not fits.any():
+    for at in part.rows:
+        noisy = float(columns["noisy"][at])
+        known = np.flatnonzero(np.abs(readings - noisy) <= ROUNDING + 1e-9 * abs(noisy)).tolist()
+        if noisy == int(noisy) and not 0 <= noisy <= upper:
+            known.append(0 if noisy < 0 else upper)
+        for k in known:
+            if k not in laws:
+                mean = float(k) if part.method == "noise" else beliefs.mean(k)
+                ends = np.searchsorted(np.cumsum(beliefs.posterior(k)), shares)
+                laws[k] = mean, np.minimum(ends, upper)
+        if not any(_row_fits(columns, at, part.method, k, *laws[k]) for k in known):
             return False
     return True
+
+
+def _row_fits(columns: Columns, at: int, method: str, k: int, mean: float, ends: Floats) -> bool:
+    low_from, low_to, high_from, high_to = ends
+    return (
+        abs(float(columns["estimate"][at]) - mean) <= 2 * ROUNDING + 1e-5 * mean
+        and low_from <= columns["low"][at] <= low_to
+        and high_from <= columns["high"][at] <= high_to
+        and (method == "table" or columns["value"][at] == k)
+    )
+
+
+def _rates_fit(columns: Columns) -> bool:
+    rows = zip(*(columns[name] for name in ("value", "population", "rate")), strict=True)
+    return all(
+        float(people) > 0
+        and abs(PER * value / float(people) - float(rate)) <= ROUNDING + 1e-9 * abs(float(rate))
+        for value, people, rate in rows
+    )

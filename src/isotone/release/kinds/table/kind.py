@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,6 +16,7 @@ from isotone.release.kinds.table.query import TableManifest, TableQuery
 from isotone.release.kinds.table.release import table_query
 from isotone.release.kinds.table.report import TablePage
 from isotone.release.kinds.table.section import Table
+from isotone.release.kinds.table.sums import TableSum, sum_of, sums_of
 from isotone.release.manifest import Manifest, guarantee_from
 from isotone.release.planning import SpecPlan
 from isotone.release.recipes import rebuild_table_mechanism
@@ -54,8 +56,9 @@ class TableKind(Kind):
             table.count,
             spec.data.unit,
             spec.data.contributions,
-            split=table.split,
-            remap=table.remap,
+            preset=table.preset,
+            strata=table.column(table.strata, spec.resolve),
+            population=table.column(table.population, spec.resolve),
             confidence=spec.output.confidence,
             title=spec.output.title,
         )
@@ -104,10 +107,22 @@ class TableKind(Kind):
         return replace(mechanism.guarantee, unit=stated.unit)
 
     recomputed: ClassVar[str] = (
-        "categories, largest count and distribution are possible, and each error and interval follows from some noisy "
-        "count; which one it was is not published"
+        "categories, largest count and distribution are possible, values have the distribution, the error is that of the "
+        "noise, and each estimate and interval follows from its noisy count"
     )
     errors_are_known: ClassVar[bool] = False
+
+    def total(self, release: Release, categories: Iterable[Any], confidence: float | None) -> TableSum:
+        """The unbiased sum of the counts of some categories."""
+        level = release.manifest["confidence"] if confidence is None else confidence
+        return sum_of(release.columns, categories, level, release.manifest["upper"])
+
+    def totals(
+        self, release: Release, groups: Mapping[str, Iterable[Any]], confidence: float | None
+    ) -> dict[str, TableSum]:
+        """Sums over public groups."""
+        level = release.manifest["confidence"] if confidence is None else confidence
+        return sums_of(release.columns, groups, level, release.manifest["upper"])
 
     def faults(self, release: Release) -> list[str]:
         """Categories, bounds, errors and intervals that the mechanism cannot have given."""

@@ -12,6 +12,7 @@ from typing_extensions import TypedDict
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.categories import CategorySource, count_categories
 from isotone.release.kinds.kind import Query, Stamp
+from isotone.release.kinds.table.strata import PER, Strata
 from isotone.release.manifest import Manifest, guarantee_to
 from isotone.release.recipes import recipe_of
 from isotone.release.result import Release, seal
@@ -23,6 +24,16 @@ if TYPE_CHECKING:
 
 __all__ = ["TableManifest", "TableQuery"]
 
+
+class StratumEntry(TypedDict):
+    """A public class of categories: its name, how many it holds, and the private distribution of its counts."""
+
+    name: str
+    size: int
+    method: str
+    distribution: list[float]
+
+
 TableRules = TypedDict("TableRules", {"unit": str | None, "contributions": int, "form": str, "top code": int})
 
 
@@ -31,13 +42,15 @@ class TableManifest(Manifest):
     """The manifest of a table. ``distribution`` is the private share of categories with each count."""
 
     name: ClassVar[str] = "table"
-    texts: ClassVar[frozenset[str]] = frozenset({"category"})
+    texts: ClassVar[frozenset[str]] = frozenset({"category", "stratum"})
+    optional: ClassVar[frozenset[str]] = Manifest.optional | {"strata"}
 
     meanings: ClassVar[dict[str, str]] = Manifest.meanings | {
         "category": "The column of the categories.",
         "upper": "The largest count. Counts above it were clipped to it.",
-        "method": "How the table was estimated from the noisy measurements.",
+        "method": "table, or noise where there are too few categories to estimate a distribution.",
         "distribution": "The private share of categories with each count from 0 to upper.",
+        "strata": "The public classes of categories, each with its own private distribution.",
         "rules": "How rows became counts: unit, contributions, the form of the rows and the top code.",
         "confidence": "The confidence of the intervals.",
     }
@@ -48,6 +61,7 @@ class TableManifest(Manifest):
     distribution: list[float]
     rules: TableRules
     confidence: float
+    strata: list[StratumEntry] | None = None
 
 
 @dataclass(frozen=True)
@@ -59,6 +73,8 @@ class TableQuery(Query[NDArray[np.int64], PublishedTable]):
     guarantee: Guarantee
     confidence: float
     title: str
+    strata: Strata | None = None
+    population: tuple[float, ...] | None = None
 
     @property
     def description(self) -> str:
@@ -81,6 +97,8 @@ class TableQuery(Query[NDArray[np.int64], PublishedTable]):
             "guarantee": guarantee_to(self.guarantee),
             "rules": self._rules(),
             "confidence": self.confidence,
+            "strata": None if self.strata is None else [[name, list(held)] for name, held in self.strata],
+            "population": None if self.population is None else list(self.population),
         }
 
     def open(self) -> Frame:
@@ -92,18 +110,23 @@ class TableQuery(Query[NDArray[np.int64], PublishedTable]):
         return count_categories(self.source, frame)
 
     def draw(self, statistic: NDArray[np.int64]) -> PublishedTable:
-        """Both noisy measurements, and the table that is estimated from them."""
-        return self.mechanism.release_in_full(statistic)
+        """Both noisy measurements of each stratum, and the table that is estimated from them."""
+        strata = None if self.strata is None else [np.array(held, np.int64) for _, held in self.strata]
+        return self.mechanism.release_in_full(statistic, strata)
 
     def publish(self, drawn: PublishedTable, stamp: Stamp) -> Release:
-        """Values with typical errors and intervals, and the private distribution."""
+        """Values, estimates with intervals, unbiased noisy counts, and the private distribution."""
         low, high = drawn.interval(self.confidence)
         columns: dict[str, tuple[Any, ...]] = {
             "category": self.source.categories,
+            **self._classes(),
             "value": tuple(drawn.values.tolist()),
-            "sd": tuple(np.round(drawn.deviation(), 4).tolist()),
+            "estimate": tuple(np.round(drawn.estimates, 4).tolist()),
             "low": tuple(low.tolist()),
             "high": tuple(high.tolist()),
+            "noisy": tuple(np.round(drawn.noisy, 4).tolist()),
+            "sd": tuple(np.round(drawn.deviation, 4).tolist()),
+            **self._rates(drawn),
         }
         manifest = TableManifest(
             kind=TableManifest.name,
@@ -116,9 +139,37 @@ class TableQuery(Query[NDArray[np.int64], PublishedTable]):
             guarantee=guarantee_to(self.guarantee),
             rules=self._rules(),
             confidence=self.confidence,
+            strata=self._entries(drawn),
             **stamp.entries(),
         )
         return seal(columns, manifest)
+
+    def _classes(self) -> dict[str, tuple[str, ...]]:
+        """The class of each category, if there are classes."""
+        if self.strata is None:
+            return {}
+        named = {at: name for name, held in self.strata for at in held}
+        return {"stratum": tuple(named[at] for at in range(len(self.source.categories)))}
+
+    def _rates(self, drawn: PublishedTable) -> dict[str, tuple[float, ...]]:
+        """Populations and rates of the values, if populations are known."""
+        if self.population is None:
+            return {}
+        rates = np.round(PER * drawn.values / np.array(self.population), 4)
+        return {"population": self.population, "rate": tuple(rates.tolist())}
+
+    def _entries(self, drawn: PublishedTable) -> list[StratumEntry] | None:
+        if self.strata is None:
+            return None
+        return [
+            {
+                "name": name,
+                "size": len(held),
+                "method": part.method,
+                "distribution": np.round(part.probabilities, 8).tolist(),
+            }
+            for (name, held), part in zip(self.strata, drawn.strata, strict=True)
+        ]
 
     def _rules(self) -> TableRules:
         return {

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from isotone.errors import InputError
 from isotone.ledger.ledger import Ledger, require_ledger
@@ -21,7 +21,9 @@ from isotone.release.kinds.parameters import (
     unit_in_words,
 )
 from isotone.release.kinds.table.query import TableQuery
+from isotone.release.kinds.table.strata import checked_population, checked_strata
 from isotone.release.result import Release
+from isotone.tables.thresholds import Preset
 from isotone.tables.two_stage import TwoStageMechanism
 
 __all__ = ["release_table", "table_query"]
@@ -39,8 +41,9 @@ def release_table(
     unit: str | None = None,
     contributions: int = 1,
     neighbours: Neighbours = "add-remove",
-    split: Number | None = None,
-    remap: Literal["auto", "rows", "table"] = "auto",
+    preset: Preset | None = None,
+    strata: Mapping[str, Sequence[str]] | Sequence[str] | None = None,
+    population: Mapping[str, Number] | Sequence[Number] | None = None,
     confidence: float = 0.95,
     unit_name: str | None = None,
     title: str | None = None,
@@ -65,20 +68,40 @@ def release_table(
         The column of counts, for rows that are already aggregated.
     unit, contributions
         The column of the privacy unit, and in how many categories one unit may count.
-    split, remap
-        As for :class:`~isotone.tables.TwoStageMechanism`.
+    preset
+        ``counts``, ``both`` or ``distribution``, as for :class:`~isotone.tables.TwoStageMechanism`.
+    strata
+        Public classes of categories, such as bands of population: the class of each category in their order, or a mapping
+        from each class to its categories. A unit's step touches one category and so one class, so each class is measured
+        with all of epsilon. The classes must follow from the public category alone.
+    population
+        The public population of each category, for a column of rates per 100,000.
     title, request, again, folder
         As for :func:`release_counts`.
 
     Returns
     -------
     Release
-        One value per category with a typical error and an interval, and the private distribution.
+        For each category a ``value`` (integers whose distribution is right, for histograms), an ``estimate`` (the smallest
+        expected error, for maps and lists) with ``low`` and ``high``, and ``noisy`` (unbiased, for adding up) with ``sd``.
     """
     require_ledger(ledger)
     promise = Guarantee.pure(epsilon, neighbours=neighbours, unit=unit_in_words(unit, unit_name))
-    options: dict[str, Any] = {"split": split, "remap": remap, "confidence": confidence, "title": title}
-    query = table_query(data, category, categories, upper, promise, count, unit, contributions, **options)
+    query = table_query(
+        data,
+        category,
+        categories,
+        upper,
+        promise,
+        count,
+        unit,
+        contributions,
+        preset=preset,
+        strata=strata,
+        population=population,
+        confidence=confidence,
+        title=title,
+    )
     return pipeline.released(query, ledger, request, again, folder, progress)
 
 
@@ -92,8 +115,9 @@ def table_query(
     unit: str | None,
     contributions: int,
     *,
-    split: Number | None,
-    remap: Literal["auto", "rows", "table"],
+    preset: Preset | None,
+    strata: Any = None,
+    population: Any = None,
     confidence: float,
     title: str | None,
 ) -> TableQuery:
@@ -104,12 +128,18 @@ def table_query(
         contribution_bound(contributions, unit) if count is None else contribution_bound(contributions, "")
     )
     mechanism = TwoStageMechanism(
-        upper, promise.epsilon, split, remap, contributions=units, neighbours=promise.neighbours
+        upper, promise.epsilon, preset, contributions=units, neighbours=promise.neighbours
     )
     names = public_names(categories, "categories")
     if not names:
         raise InputError("categories is empty: give the public list of categories.")
     source = CategorySource(data, category, names, mechanism.upper, count, unit, units)
     return TableQuery(
-        source, mechanism, promise, confidence_level(confidence), title_text(title, "Table of counts")
+        source,
+        mechanism,
+        promise,
+        confidence_level(confidence),
+        title_text(title, "Table of counts"),
+        checked_strata(strata, names),
+        checked_population(population, names),
     )

@@ -26,7 +26,7 @@ class TablePage(Page):
     """The distribution of the counts."""
 
     lead: ClassVar[str] = "One count for each category, made so that the distribution of counts survives."
-    typical_error: ClassVar[str] = "typical error of a value, estimated"
+    typical_error: ClassVar[str] = "standard deviation of an unbiased noisy count, at most"
 
     def caption(self, level: str) -> str:
         """Both distributions."""
@@ -35,8 +35,11 @@ class TablePage(Page):
     def accuracy(self, release: Release, level: str) -> list[str]:
         """What an interval means."""
         return [
+            "Use value for histograms: integers whose distribution is right. Use estimate for maps and lists: the smallest "
+            "expected error, with low and high. Use noisy for adding up: it is unbiased, and sd is the largest standard "
+            "deviation of its noise over all possible counts.",
             f"Given the noisy counts, the true count of a category lies in its interval with a probability of {level}, "
-            "on average over the categories and as far as the private distribution is right."
+            "on average over the categories and as far as the private distribution is right.",
         ]
 
     def rules(self, release: Release) -> list[str]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import model_validator
 
-from isotone.release.order_files import read_categories
-from isotone.release.sections import Real, Section, Size, Text
+from isotone.release.order_files import read_categories, read_column
+from isotone.release.sections import Section, Size, Text
 from isotone.tables.shapes import Shape
+from isotone.tables.thresholds import Preset
 
 __all__ = ["Table"]
 
@@ -28,10 +29,12 @@ class Table(Section):
     """For rows that are already counts: the column of the count. Without it a row counts as one."""
     upper: Size
     """The largest count. Counts above it are clipped to it. Not chosen by the data."""
-    remap: Literal["auto", "rows", "table"] = "auto"
-    """Whether counts are published row by row or from an estimate for the whole table; "auto" decides by public numbers and by what is already private."""
-    split: Real | None = None
-    """The share of ε that goes to the distribution. By default a rule of thumb."""
+    preset: Preset | None = None
+    """What ε is spent on: "counts", "both" or "distribution". By default "distribution" for an ε below 1 and "counts" from there on."""
+    strata: Text | None = None
+    """The column of categories_file with the public class of each category. Each class is measured with all of ε."""
+    population: Text | None = None
+    """The column of categories_file with the public population of each category, for rates per 100,000."""
     shape: Shape = "skewed"
     """Your guess at the distribution, for the plan alone: a release does not use it."""
 
@@ -39,6 +42,8 @@ class Table(Section):
     def _one_list(self) -> Table:
         if (self.categories is None) == (self.categories_file is None):
             raise ValueError("give categories (the public list) or categories_file, and not both")
+        if self.categories_file is None and (self.strata or self.population):
+            raise ValueError("strata and population name columns of categories_file: give that file")
         return self
 
     def names(self, resolve: Callable[[str], Path]) -> tuple[str, ...]:
@@ -48,9 +53,18 @@ class Table(Section):
         assert self.categories_file is not None
         return read_categories(resolve(self.categories_file), self.category)
 
+    def column(self, name: str | None, resolve: Callable[[str], Path]) -> tuple[str, ...] | None:
+        """A further column of the public list, in the order of the categories."""
+        if name is None:
+            return None
+        assert self.categories_file is not None
+        return read_column(resolve(self.categories_file), self.category, name)
+
     def content(self, resolve: Callable[[str], Path]) -> dict[str, Any]:
         """What the section says, with the list of a file in place of its name."""
         said = super().content(resolve)
-        return (
-            said if self.categories_file is None else {**said, "categories_file": list(self.names(resolve))}
-        )
+        if self.categories_file is None:
+            return said
+        columns = {key: self.column(getattr(self, key), resolve) for key in ("strata", "population")}
+        listed = {key: list(column) for key, column in columns.items() if column is not None}
+        return {**said, "categories_file": list(self.names(resolve)), **listed}

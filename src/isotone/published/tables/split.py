@@ -1,8 +1,8 @@
-"""How much of ε goes to the distribution of counts, the rest going to the counts themselves.
+"""How much of ε goes to the distribution of counts when every threshold gets the same, for the record.
 
 A rule of thumb is a function of ε alone, so that it may be used without looking at the data: a floor for
 large ε, and a rise towards small ε. The rules were fitted on six synthetic tables and judged on three others
-(docs/theory/tables-whole.md, section 6; ``isotone reproduce tables-split``).
+(docs/theory/tables-whole.md, section 8; ``isotone reproduce tables-split``).
 """
 
 from __future__ import annotations
@@ -15,9 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from isotone.privacy.checks import Number, share
-
-__all__ = ["PUBLISHED", "WHOLE_TABLE", "Rule", "checked_split"]
+__all__ = ["PUBLISHED", "WHOLE_TABLE", "Rule"]
 
 
 @dataclass(frozen=True)
@@ -61,11 +59,3 @@ PUBLISHED = Rule(0.106, 0.533, 2.87)
 
 WHOLE_TABLE = Rule(0.05, 0.45, 2.0)
 """For the whole table: less for the distribution, which is estimated from the noisy counts as well."""
-
-
-def checked_split(split: Number, name: str = "split") -> Fraction:
-    """``split`` as a share strictly between 0 and 1.
-
-    Every stage needs a part of epsilon.
-    """
-    return share(split, name)

@@ -1,0 +1,93 @@
+"""Public classes of categories, and the populations of categories."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from isotone.errors import InputError
+from isotone.privacy.checks import positive, shown
+from isotone.release.kinds.parameters import public_names
+
+__all__ = ["PER", "Strata", "checked_population", "checked_strata", "population_bands"]
+
+Strata = tuple[tuple[str, tuple[int, ...]], ...]
+"""The name of each class and the positions of its categories."""
+
+PER = 100_000
+"""Rates are cases for so many people."""
+
+
+def checked_strata(strata: Any, names: Sequence[str]) -> Strata | None:
+    """Strata as a list of class names, one for each category, or as a mapping from a class to its categories.
+
+    They must follow from the public category alone. A class may be empty or hold one category.
+    """
+    if strata is None:
+        return None
+    if isinstance(strata, Mapping):
+        return _of_mapping(strata, names)  # pyright: ignore[reportUnknownArgumentType]
+    classes = public_names(strata, "strata")
+    if len(classes) != len(names):
+        raise InputError(
+            f"strata must name the class of each of the {len(names):,} categories in their order, not of {len(classes):,}."
+        )
+    places: dict[str, list[int]] = {}
+    for at, name in enumerate(classes):
+        places.setdefault(name, []).append(at)
+    return tuple((name, tuple(members)) for name, members in places.items())
+
+
+def _of_mapping(strata: Mapping[Any, Any], names: Sequence[str]) -> Strata:
+    place = {name: at for at, name in enumerate(names)}
+    found: list[tuple[str, tuple[int, ...]]] = []
+    seen: set[str] = set()
+    for name, held in zip(public_names(list(strata), "strata"), strata.values(), strict=True):
+        members = public_names(held, f"the class {name!r} of strata")
+        for member in members:
+            if member not in place:
+                raise InputError(
+                    f"strata has {shown(member)} in {name!r}, which is not one of the categories."
+                )
+            if member in seen:
+                raise InputError(f"strata has {shown(member)} twice: each category belongs to one class.")
+            seen.add(member)
+        found.append((name, tuple(place[member] for member in members)))
+    missing = [name for name in names if name not in seen]
+    if missing:
+        raise InputError(f"strata has no class for {shown(missing[0])}: each category belongs to one class.")
+    return tuple(found)
+
+
+def checked_population(population: Any, names: Sequence[str]) -> tuple[float, ...] | None:
+    """The public population of each category, in their order or by their names, above 0."""
+    if population is None:
+        return None
+    if isinstance(population, Mapping):
+        by_name: dict[str, Any] = {str(name): value for name, value in population.items()}  # pyright: ignore
+        missing = [name for name in names if name not in by_name]
+        if missing:
+            raise InputError(f"population has no entry for {shown(missing[0])}.")
+        population = [by_name[name] for name in names]
+    if isinstance(population, (str, bytes)) or not hasattr(population, "__len__"):
+        raise InputError(f"population must be a list of numbers, not {shown(population)}.")
+    values = [float(positive(value, "each population")) for value in population]
+    if len(values) != len(names):
+        raise InputError(
+            f"population must have {len(names):,} entries, one for each category, not {len(values):,}."
+        )
+    return tuple(values)
+
+
+def population_bands(population: Sequence[float], classes: int = 6) -> list[str]:
+    """Classes of about the same number of categories, from the smallest populations to the largest.
+
+    >>> population_bands([5, 80, 7, 900], 2)
+    ['band 1', 'band 2', 'band 1', 'band 2']
+    """
+    values = np.asarray(population, np.float64)
+    rank = np.empty(len(values), np.int64)
+    rank[np.argsort(values, kind="stable")] = np.arange(len(values))
+    return [f"band {1 + int(at) * classes // max(len(values), 1)}" for at in rank]

@@ -1,0 +1,100 @@
+"""At which thresholds the cumulative histogram is measured, and with which share of ε.
+
+The number of categories of at most ``t`` is changed by one step only, that from ``t`` to ``t + 1``. So measuring it costs a
+share of ε on that step alone, and the noise on the counts keeps all of ε on every other step. A measurement carries
+information in proportion to the square of its ε, so few thresholds with more each tell more than all of them with little
+(docs/theory/tables-whole.md, sections 1 and 6). Everything here is a function of public numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import gcd
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone.noise import UnevenLine
+from isotone.tables.estimate.views import noise_precision
+
+__all__ = ["SMALL", "Preset", "Thresholds", "default_preset", "thresholds_for"]
+
+Preset = Literal["counts", "both", "distribution"]
+
+SMALL = 50
+"""Categories below which nothing is spent on the distribution, and nothing is made of it."""
+
+_SHARES: dict[Preset, tuple[Fraction, Fraction]] = {
+    "counts": (Fraction(2, 100), Fraction(30, 100)),
+    "both": (Fraction(5, 100), Fraction(40, 100)),
+    "distribution": (Fraction(10, 100), Fraction(80, 100)),
+}
+"""The share of ε that each threshold would have if all were measured, and the most that one may have."""
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """The two measurements of a table with counts up to ``upper``, for ``step`` of ε on every step.
+
+    ``places`` are the thresholds that are measured, each with ``share`` of ``step``.
+    """
+
+    upper: int
+    step: Fraction
+    places: tuple[int, ...]
+    share: Fraction
+
+    @property
+    def rate(self) -> Fraction:
+        """The ε of a measured threshold."""
+        return self.share * self.step
+
+    @cached_property
+    def line(self) -> UnevenLine:
+        """The line on which counts get their noise. Its steps have what the thresholds leave of ε."""
+        common = gcd(self.share.denominator, self.share.denominator - self.share.numerator)
+        full = self.share.denominator // common
+        less = (self.share.denominator - self.share.numerator) // common
+        weights = [full] * self.upper
+        for place in self.places:
+            weights[place] = less
+        return UnevenLine(self.step / full, tuple(weights), full)
+
+    def precision(self) -> NDArray[np.float64]:
+        """One over the variance of each noisy cumulative number, and 0 where none was measured."""
+        precision = np.zeros(self.upper)
+        precision[list(self.places)] = noise_precision(float(self.rate)) if self.share else 0.0
+        return precision
+
+
+def default_preset(step: Fraction) -> Preset:
+    """What served best on tables that were not used for tuning (docs/theory/tables-whole.md, section 6)."""
+    return "distribution" if step < 1 else "counts"
+
+
+def thresholds_for(preset: Preset, upper: int, step: Fraction, size: int) -> Thresholds:
+    """The thresholds of a preset for ``size`` categories with counts up to ``upper``.
+
+    >>> thresholds_for("counts", 50, Fraction(1, 10), 3000)
+    Thresholds(upper=50, step=Fraction(1, 10), places=(0, 1, 2, 4, 8, 16, 26, 36, 46), share=Fraction(1, 5))
+    """
+    each, most = _SHARES[preset]
+    apart = max(1, round(1 / step))
+    share = min(most, each * apart / max(Fraction(1), step))
+    share = Fraction(round(100 * share), 100)
+    if size < SMALL or share == 0 or (preset == "counts" and step >= 1):
+        return Thresholds(upper, step, (), Fraction(0))
+    return Thresholds(upper, step, _places(upper, apart), share)
+
+
+def _places(upper: int, apart: int) -> tuple[int, ...]:
+    """Thresholds below ``upper`` that double their distance until it is ``apart``."""
+    places: list[int] = []
+    place = 0
+    while place < upper:
+        places.append(place)
+        place += max(1, min(place, apart))
+    return tuple(places)
