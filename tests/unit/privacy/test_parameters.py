@@ -110,6 +110,8 @@ def leaves(value: Any) -> list[Any]:
         return [value.numerator, value.denominator]
     if is_dataclass(value) and not isinstance(value, type):
         return [leaf for field in fields(value) for leaf in leaves(getattr(value, field.name))]
+    if isinstance(value, tuple):
+        return [leaf for entry in value for leaf in leaves(entry)]
     return [value]
 
 

@@ -222,7 +222,7 @@ def test_a_table_is_released_for_the_public_list(ledger):
     )
     frame = release.frame()
     assert frame["category"].tolist() == ["b", "a", "c"]
-    assert list(frame) == ["category", "value", "sd", "low", "high"]
+    assert list(frame) == ["category", "value", "estimate", "low", "high", "noisy", "sd"]
     assert frame["value"].between(0, 20).all()
     assert release.consistent() is release
     assert sum(release.manifest["distribution"]) == pytest.approx(1)

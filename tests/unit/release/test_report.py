@@ -38,7 +38,7 @@ def test_a_report_of_a_table_claims_nothing_about_distances_to_the_truth(ledger)
     page = report_html(made)
     assert "bent the distribution" not in page
     assert "away from it" not in page
-    assert "typical error of a value, estimated" in page
+    assert "standard deviation of an unbiased noisy count, at most" in page
 
 
 def test_negative_values_beside_intervals_that_start_at_zero_are_explained(ledger):

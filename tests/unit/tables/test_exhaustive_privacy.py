@@ -24,43 +24,38 @@ REACH = (
 
 
 class Recorder(SeededDraws):
-    """Keeps the laws of both measurements, and answers with what the test wants to be measured."""
+    """Keeps what noise is asked for, with which rates, and adds none."""
 
-    def __init__(self, outcome: tuple[NDArray[np.int64], NDArray[np.int64]]) -> None:
+    def __init__(self) -> None:
         super().__init__(np.random.default_rng(0))
-        self.outcome = outcome
-        self.log_law = 0.0
-        self.asked: list[str] = []
+        self.rate = 0.0
 
     def geometrics(self, rate: Fraction, size: int) -> NDArray[np.int64]:
         self.rate = float(rate)
-        self.asked.append("cumulative")
         return np.zeros(size, np.int64)
 
     def uneven(self, values: NDArray[np.int64], line: UnevenLine) -> NDArray[np.int64]:
-        self.asked.append("counts")
-        law = np.log(geometric_matrix(len(line.weights) + 1, line.rates))
-        self.log_law += float(sum(law[value, to] for value, to in zip(values, self.outcome[1], strict=True)))
-        return self.outcome[1]
+        self.values = values
+        self.law = np.log(geometric_matrix(len(line.weights) + 1, line.rates))
+        return values
 
 
-def log_probability(
-    mechanism: TwoStageMechanism, table: tuple[int, ...], outcome: tuple[NDArray[np.int64], NDArray[np.int64]]
-) -> float:
-    """Of both measurements at once. What the code adds noise to is what it says it measures."""
-    draws = Recorder(outcome)
+def log_law(mechanism: TwoStageMechanism, table: tuple[int, ...]) -> NDArray[np.float64]:
+    """Of every outcome of both measurements, from what the code that releases adds noise to."""
+    draws = Recorder()
     spent = mechanism.stages(len(table)).thresholds
     cumulative, _ = two_stage._measure(np.array(table), spent, draws)
-    if spent.places:
-        draws.log_law -= draws.rate * float(np.abs(outcome[0] - cumulative).sum())
-    return draws.log_law
+    first, second = outcomes(len(spent.places))
+    noise = -draws.rate * np.abs(first - cumulative).sum(axis=1)
+    counts = sum(draws.law[value, second[:, at]] for at, value in enumerate(draws.values.tolist()))
+    return noise[:, None] + counts
 
 
-def outcomes(places: int) -> Any:
-    """Noisy cumulative numbers below, at and above all true ones, with every pair of clamped noisy counts."""
-    for first in itertools.product((-REACH, 0, 1, SIZE + REACH), repeat=places):
-        for second in itertools.product(range(UPPER + 1), repeat=SIZE):
-            yield np.array(first), np.array(second)
+def outcomes(places: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Noisy cumulative numbers below, at and above all true ones, and every pair of clamped noisy counts."""
+    first = list(itertools.product((-REACH, 0, 1, SIZE + REACH), repeat=places))
+    second = list(itertools.product(range(UPPER + 1), repeat=SIZE))
+    return np.array(first, np.int64).reshape(len(first), places), np.array(second)
 
 
 @pytest.fixture(params=["counts", "both", "distribution"])
@@ -72,15 +67,11 @@ def mechanism(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 
 def worst_loss(mechanism: TwoStageMechanism, pairs: Any) -> float:
-    found = list(outcomes(len(mechanism.stages(SIZE).thresholds.places)))
     laws: dict[tuple[int, ...], NDArray[np.float64]] = {}
-    worst = 0.0
-    for pair in pairs:
-        for table in pair:
-            if table not in laws:
-                laws[table] = np.array([log_probability(mechanism, table, outcome) for outcome in found])
-        worst = max(worst, float(np.max(np.abs(laws[pair[0]] - laws[pair[1]]))))
-    return worst
+    for table in itertools.chain.from_iterable(pairs):
+        if table not in laws:
+            laws[table] = log_law(mechanism, table)
+    return max(float(np.max(np.abs(laws[one] - laws[two]))) for one, two in pairs)
 
 
 def steps() -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
