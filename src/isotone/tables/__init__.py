@@ -11,6 +11,7 @@ from isotone.lazy import lazy_names
 
 if TYPE_CHECKING:
     from isotone.published.tables import polytope, scales
+    from isotone.tables.bands import population_bands
     from isotone.tables.distribution.distribution import Distribution
     from isotone.tables.distribution.privatize import privatize_distribution, simulate_distribution
     from isotone.tables.matrices.certificate import Certificate, certificate
@@ -37,6 +38,7 @@ __all__ = [
     "fixed_point",
     "plan",
     "polytope",
+    "population_bands",
     "privatize_distribution",
     "scales",
     "simulate_distribution",
@@ -59,6 +61,7 @@ _HOMES = {
     "fixed_point": "isotone.tables.matrices.fixed_point",
     "plan": "isotone.tables.table_plan",
     "polytope": "isotone.published.tables",
+    "population_bands": "isotone.tables.bands",
     "privatize_distribution": "isotone.tables.distribution.privatize",
     "scales": "isotone.published.tables",
     "simulate_distribution": "isotone.tables.distribution.privatize",

@@ -11,9 +11,9 @@ import pytest
 
 import isotone as iso
 from isotone.errors import InputError
-from isotone.release.kinds.table.strata import population_bands
 from isotone.release.kinds.table.sums import sum_of, sums_of
 from isotone.release.spec import load_spec
+from isotone.tables import population_bands
 
 NAMES = [f"c{at}" for at in range(120)]
 TRUE = np.random.default_rng(1).poisson(5, 120)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from isotone.errors import InputError
 from isotone.privacy.checks import positive, shown
 from isotone.release.kinds.parameters import public_names
 
-__all__ = ["PER", "Strata", "checked_population", "checked_strata", "population_bands"]
+__all__ = ["PER", "Strata", "checked_population", "checked_strata"]
 
 Strata = tuple[tuple[str, tuple[int, ...]], ...]
 """The name of each class and the positions of its categories."""
@@ -79,15 +77,3 @@ def checked_population(population: Any, names: Sequence[str]) -> tuple[float, ..
             f"population must have {len(names):,} entries, one for each category, not {len(values):,}."
         )
     return tuple(values)
-
-
-def population_bands(population: Sequence[float], classes: int = 6) -> list[str]:
-    """Classes of about the same number of categories, from the smallest populations to the largest.
-
-    >>> population_bands([5, 80, 7, 900], 2)
-    ['band 1', 'band 2', 'band 1', 'band 2']
-    """
-    values = np.asarray(population, np.float64)
-    rank = np.empty(len(values), np.int64)
-    rank[np.argsort(values, kind="stable")] = np.arange(len(values))
-    return [f"band {1 + int(at) * classes // max(len(values), 1)}" for at in rank]
