@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from math import exp
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ THRESHOLDS = Thresholds(UPPER, Fraction(7, 10), (0, 3), Fraction(1, 2))
 RATES = [0.35, 0.7, 0.7, 0.35, 0.7, 0.7]
 
 
-def table(method="table"):
+def table(method: Any = "table"):
     stratum = Stratum(np.arange(5), NOISY, np.zeros(2, np.int64), THRESHOLDS, SHARES, "a model", method)
     return PublishedTable(VALUES, UPPER, (stratum,), Guarantee.pure(1))
 
