@@ -83,6 +83,15 @@ class Questions:
         """A sum of published values: of elements, of one element over all groups, or of categories of a table."""
         return self._reader().sum(what, confidence)
 
+    def sums(
+        self, groups: Mapping[str, Iterable[Any]], *, confidence: float | None = None
+    ) -> dict[str, Estimate]:
+        """Sums over public groups of the categories of a table, such as states of counties.
+
+        Each value is between the unbiased sum and the sum of the estimates, by how much the groups differ.
+        """
+        return self._reader().sums(groups, confidence)
+
     def at(self, x: Any, *, confidence: float | None = None) -> Estimate:
         """The value of a curve at ``x``, with its interval."""
         return self._reader().at(x, confidence)

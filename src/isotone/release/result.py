@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
@@ -118,24 +118,6 @@ class Release(Questions):
 
         chosen = one_of(weights, "weights", ("variance", "covariance"))
         return kind_named(self.kind).consistent(self, integers=integers, weights=chosen)
-
-    def sum(self, categories: Iterable[Any], confidence: float | None = None) -> Any:
-        """The sum of the counts of some categories of a table, with an interval.
-
-        It adds up the unbiased ``noisy`` counts. The interval uses the noise alone, so it holds for every table.
-        """
-        from isotone.release.kinds import kind_named
-
-        return kind_named(self.kind).total(self, categories, confidence)
-
-    def sums(self, groups: Mapping[str, Iterable[Any]], confidence: float | None = None) -> dict[str, Any]:
-        """Sums over public groups of the categories of a table, such as states of counties.
-
-        Each value is between the unbiased sum and the sum of the estimates, by how much the groups differ.
-        """
-        from isotone.release.kinds import kind_named
-
-        return kind_named(self.kind).totals(self, groups, confidence)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the release as a Hasse diagram, a distribution, or a curve."""

@@ -45,8 +45,10 @@ def test_a_sum_adds_up_noisy_counts_with_their_noise(tmp_path: Path) -> None:
     found = release.sum(NAMES[:30])
     noisy = release.frame()["noisy"][:30]
     assert found.value == pytest.approx(float(noisy.sum()))
-    assert found.sd == pytest.approx(np.sqrt(30) * release.frame()["sd"][0])
+    sd = np.sqrt(30) * release.frame()["sd"][0]
+    assert found.high - found.value == pytest.approx(1.96 * sd, rel=0.01)
     assert found.low <= found.value <= found.high
+    assert release.sum().value == pytest.approx(float(release.frame()["noisy"].sum()))
     wide = release.sum(NAMES[:30], confidence=0.999)
     assert wide.low <= found.low < found.high <= wide.high
 
@@ -104,9 +106,8 @@ def test_other_releases_have_no_sums_over_categories(tmp_path: Path) -> None:
     counts = iso.release_counts(
         pd.DataFrame({"a": [1, 0], "b": [1, 1]}), iso.Poset.chain("ab"), epsilon=1, ledger=ledger
     )
-    for asked in (lambda: counts.sum(["a"]), lambda: counts.sums({"g": ["a"]})):
-        with pytest.raises(InputError, match="a table has"):
-            asked()
+    with pytest.raises(InputError, match="no sums over groups"):
+        counts.sums({"g": ["a"]})
 
 
 def test_strata_are_classes_of_categories_and_rates_are_for_their_people(tmp_path: Path) -> None:

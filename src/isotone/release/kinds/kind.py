@@ -7,11 +7,10 @@ the spec, ``query`` with its manifest, ``release``, ``report``, ``check``, ``fau
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from isotone.errors import InputError, SpecError
+from isotone.errors import SpecError
 from isotone.mechanism import Progress
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.kinds.page import Page
@@ -140,16 +139,6 @@ class Kind(ABC):
     def draws(self, manifest: Manifest) -> list[Manifest]:
         """The manifests of the draws that are in a release: itself, unless it was derived from others."""
         return [manifest]
-
-    def total(self, release: Release, categories: Iterable[Any], confidence: float | None) -> Any:
-        """The sum of the counts of some categories. Only tables have one."""
-        raise InputError(f"A release of {self.name} has no sums over categories; a table has.")
-
-    def totals(
-        self, release: Release, groups: Mapping[str, Iterable[Any]], confidence: float | None
-    ) -> dict[str, Any]:
-        """Sums over public groups. Only tables have them."""
-        raise InputError(f"A release of {self.name} has no sums over categories; a table has.")
 
     @abstractmethod
     def rebuild(self, manifest: Manifest) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from isotone.errors import InputError
@@ -64,6 +64,10 @@ class Reader:
     def sum(self, what: Any, confidence: float | None) -> Estimate:
         """A sum of published values."""
         self.refuse("sums with an interval")
+
+    def sums(self, groups: Mapping[str, Iterable[Any]], confidence: float | None) -> dict[str, Estimate]:
+        """Sums over public groups."""
+        self.refuse("sums over groups of categories")
 
     def at(self, x: Any, confidence: float | None) -> Estimate:
         """The value of a curve."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,7 +15,7 @@ from isotone.release.kinds.table.query import TableManifest, TableQuery
 from isotone.release.kinds.table.release import table_query
 from isotone.release.kinds.table.report import TablePage
 from isotone.release.kinds.table.section import Table
-from isotone.release.kinds.table.sums import TableSum, sum_of, sums_of
+from isotone.release.kinds.table.sums import TableReader
 from isotone.release.manifest import Manifest, guarantee_from
 from isotone.release.planning import SpecPlan
 from isotone.release.recipes import rebuild_table_mechanism
@@ -112,17 +111,9 @@ class TableKind(Kind):
     )
     errors_are_known: ClassVar[bool] = False
 
-    def total(self, release: Release, categories: Iterable[Any], confidence: float | None) -> TableSum:
-        """The unbiased sum of the counts of some categories."""
-        level = release.manifest["confidence"] if confidence is None else confidence
-        return sum_of(release.columns, categories, level, release.manifest["upper"])
-
-    def totals(
-        self, release: Release, groups: Mapping[str, Iterable[Any]], confidence: float | None
-    ) -> dict[str, TableSum]:
-        """Sums over public groups."""
-        level = release.manifest["confidence"] if confidence is None else confidence
-        return sums_of(release.columns, groups, level, release.manifest["upper"])
+    def reader(self, release: Release) -> TableReader:
+        """Sums of categories, from the noise alone."""
+        return TableReader(release)
 
     def faults(self, release: Release) -> list[str]:
         """Categories, bounds, errors and intervals that the mechanism cannot have given."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from math import sqrt
 from typing import Any
 
@@ -11,29 +11,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
+from isotone.inference.estimate import Estimate
 from isotone.privacy.checks import confidence_level, shown
+from isotone.release.kinds.reader import Reader
 
-__all__ = ["TableSum", "sum_of", "sums_of"]
+__all__ = ["TableReader", "sum_of", "sums_of"]
 
 
-@dataclass(frozen=True)
-class TableSum:
-    """The sum of some counts.
+class TableReader(Reader):
+    """Sums of the top-coded counts of categories.
 
-    ``value`` is unbiased for a single sum. The true sum of the top-coded counts lies from ``low`` to ``high`` with the
-    stated confidence; the interval uses the noise alone, so it holds for every table.
+    A single sum is unbiased. Every interval uses the noise alone, so it holds for every table.
     """
 
-    value: float
-    low: float
-    high: float
-    sd: float
-    categories: int
+    def sum(self, what: Any, confidence: float | None) -> Estimate:
+        """The sum of the unbiased noisy counts of some categories, of all where none are named."""
+        columns = self.release.columns
+        names = columns["category"] if what is None else what
+        return sum_of(columns, names, self._level(confidence), self.release.manifest["upper"])
+
+    def sums(self, groups: Mapping[str, Iterable[Any]], confidence: float | None) -> dict[str, Estimate]:
+        """Sums over public groups."""
+        upper = self.release.manifest["upper"]
+        return sums_of(self.release.columns, groups, self._level(confidence), upper)
+
+    def _level(self, confidence: float | None) -> float:
+        return confidence_level(self.release.manifest["confidence"] if confidence is None else confidence)
 
 
 def sum_of(
     columns: Mapping[str, tuple[Any, ...]], categories: Iterable[Any], confidence: float, upper: int
-) -> TableSum:
+) -> Estimate:
     """The unbiased sum of the noisy counts of these categories."""
     where = _places(columns["category"], categories)
     return _sum(columns, where, confidence, upper)
@@ -44,7 +52,7 @@ def sums_of(
     groups: Mapping[str, Iterable[Any]],
     confidence: float,
     upper: int,
-) -> dict[str, TableSum]:
+) -> dict[str, Estimate]:
     """Sums over public groups, each moved from its unbiased value towards the sum of the estimates.
 
     How far is decided by how much the groups differ beyond what noise explains (docs/theory/tables-whole.md, section 9).
@@ -56,32 +64,29 @@ def sums_of(
     sizes = np.array([len(where) for where in places.values()], np.float64)
     rests = np.array([float(np.sum(gap[where])) for where in places.values()])
     spread = max(0.0, float(np.sum(rests**2 - sizes * noise))) / max(float(np.sum(sizes**2)), 1.0)
-    found: dict[str, TableSum] = {}
+    found: dict[str, Estimate] = {}
     for (name, where), size, rest in zip(places.items(), sizes, rests, strict=True):
         plain = _sum(columns, where, confidence, upper)
         weight = size * spread / (size * spread + noise) if size * spread + noise > 0 else 0.0
         value = float(np.sum(estimate[where])) + weight * float(rest)
-        found[name] = TableSum(
-            min(max(value, plain.low), plain.high), plain.low, plain.high, plain.sd, plain.categories
-        )
+        found[name] = replace(plain, value=min(max(value, plain.low), plain.high))
     return found
 
 
 def _sum(
     columns: Mapping[str, tuple[Any, ...]], where: NDArray[np.int64], confidence: float, upper: int
-) -> TableSum:
+) -> Estimate:
     from scipy.special import ndtri
 
-    level = confidence_level(confidence)
     noisy = np.array(columns["noisy"], np.float64)[where]
     variances = np.array(columns["sd"], np.float64)[where] ** 2
     value, sd = float(np.sum(noisy)), sqrt(float(np.sum(variances)))
-    z = float(ndtri((1 + level) / 2))
+    z = float(ndtri((1 + confidence) / 2))
     # noise of few counts has heavier tails than a normal law: its excess kurtosis is at most 3 for one count
     heavy = 3 * float(np.sum(variances**2)) / max(float(np.sum(variances)) ** 2, 1e-300)
     reach = sd * (z + max(z**3 - 3 * z, 0.0) / 24 * heavy)
     low, high = max(value - reach, 0.0), min(value + reach, float(upper * len(where)))
-    return TableSum(value, min(low, high), max(low, high), sd, len(where))
+    return Estimate(value, min(low, high), max(low, high), confidence)
 
 
 def _places(names: tuple[Any, ...], categories: Iterable[Any]) -> NDArray[np.int64]:
