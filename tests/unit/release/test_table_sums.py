@@ -89,6 +89,7 @@ def test_sums_over_groups_lie_between_both_sums_and_beat_them() -> None:
         for at, (name, each) in enumerate(found.items()):
             rows = slice(10 * at, 10 * at + 10)
             truth = true[rows].sum()
+            assert each.value is not None
             errors += np.square([each.value - truth, noisy[rows].sum() - truth, estimate[rows].sum() - truth])
             assert name == f"g{at}"
             assert each.low <= each.value <= each.high
