@@ -21,6 +21,7 @@ from isotone.mechanism import HasTotal
 from isotone.noise import Simulated, refuse_simulated
 from isotone.order import Poset
 from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
+from isotone.published.tables import row_by_row
 from isotone.tables import two_stage
 from isotone.tables.distribution import privatize
 from isotone.tables.matrices import count_mechanism
@@ -91,6 +92,7 @@ def releasing() -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
             yield f"{type(m).__name__}.release_with_total", m.release_with_total, ([3, 3], 5)
     yield "release_in_full", tables.TwoStageMechanism(3, 1).release_in_full, ([3, 3],)
     yield "sample_extended_bipartition", counts.sample_extended_bipartition, (PAIR,)
+    yield "row by row", row_by_row.RowByRowMechanism(3, 1).release, ([3, 3],)
     yield "privatize_distribution", tables.privatize_distribution, ([0, 1], 3, 1)
 
 
@@ -124,7 +126,7 @@ def test_every_place_that_releases_takes_exact_draws_and_is_listed() -> None:
         for path in Path(isotone.__file__).parent.rglob("*.py")
         if "ExactDraws()" in path.read_text(encoding="utf-8")
     }
-    here = {place.__name__.rpartition(".")[2] for place in (*PLACES, two_stage, privatize)}
+    here = {place.__name__.rpartition(".")[2] for place in (*PLACES, two_stage, privatize, row_by_row)}
     assert found == here  # those of curves are their own kind, tested among the attacks
 
 
@@ -134,7 +136,7 @@ def test_other_draws_in_the_place_of_exact_ones_are_refused(
     name: str, entry: Any, arguments: Any, other: Draws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entry(*arguments)
-    for place in (*PLACES, two_stage, privatize):
+    for place in (*PLACES, two_stage, privatize, row_by_row):
         monkeypatch.setattr(place, "ExactDraws", lambda: other)
     with pytest.raises(InputError, match="ExactDraws only"):
         entry(*arguments)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from isotone.noise import Simulated
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, positive, share, whole_number
-from isotone.privacy.draws import Draws, ExactDraws, SeededDraws
+from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
 from isotone.published.tables.split import PUBLISHED, WHOLE_TABLE
@@ -79,7 +79,7 @@ class RowByRowMechanism:
 
     def release(self, counts: Counts) -> NDArray[np.int64]:
         """One private count for each category, from exact noise and cryptographic bits."""
-        return self._run(top_coded(counts, self.upper), ExactDraws())
+        return self._run(top_coded(counts, self.upper), require_exact(ExactDraws()))
 
     def simulate(self, counts: Counts, rng: np.random.Generator) -> Simulated:
         """Simulate the published counts of a seeded run, for experiments only."""
