@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from common import DATA, read_table, write_table
+from common import DATA, read_table, save_figure, write_table
 from consistency import debian
 from isotone.counts import LaplaceMechanism, OrderGaussianMechanism, PosetMechanism
 from isotone.counts.law import rank
@@ -194,7 +195,23 @@ def run(out: Path, quick: bool, progress: Progress) -> None:
             ("populations", people),
         ):
             write_table(out, name, {key: [row[key] for row in table] for key in table[0]})
+    picture(out, rows)
     progress(1.0, "done")
+
+
+def picture(out: Path, rows: list[dict[str, Any]]) -> None:
+    """How often intervals hold, against the 95 % that are claimed."""
+    figure = Figure(figsize=(6.4, 3.6))
+    axis = figure.subplots()
+    for name, marker in (("count", "o"), ("difference", "s"), ("share", "^"), ("all together", "D")):
+        heights = [float(row[name]) for row in rows]
+        spread = [3 * float(row[f"{name} se"]) for row in rows]
+        axis.errorbar(range(len(rows)), heights, spread, fmt=marker, ms=4, lw=0.8, label=name)
+    axis.axhline(0.95, color="0.4", lw=0.8)
+    axis.set_xlabel("order, mechanism and number of records, in the sequence of the table")
+    axis.set_ylabel("coverage, ± 3 standard errors")
+    axis.legend(fontsize=8, ncols=4, loc="upper center")
+    save_figure(figure, out, "inference_coverage")
 
 
 def control(m: Any, law: Any, noise: Floats) -> dict[str, float]:

@@ -57,7 +57,10 @@ def test_impossible_parameters_are_refused(draw):
 
 
 def test_no_exact_sampler_uses_a_seeded_or_float_generator():
-    """Only simulate.py may name numpy's generators, and nothing may import random."""
+    """Only simulate.py may name numpy's generators, and nothing may import random.
+
+    The public stream, whose draws are never released, hands its numbers to functions that take such a generator.
+    """
     folder = Path(simulate.__file__).parent
     for path in folder.glob("*.py"):
         tree = ast.parse(path.read_text())
@@ -68,7 +71,7 @@ def test_no_exact_sampler_uses_a_seeded_or_float_generator():
             for name in node.names
         } | {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
         assert "random" not in imported
-        if path.name != "simulate.py":
+        if path.name not in ("simulate.py", "public_stream.py"):
             attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
             assert not attributes & {"random", "default_rng", "Generator"}, path.name
 

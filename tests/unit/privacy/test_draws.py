@@ -15,7 +15,7 @@ import isotone
 import isotone.counts as counts
 import isotone.tables as tables
 from isotone.counts.mechanisms import additive, hierarchical, order_gaussian, poset_mechanism
-from isotone.counts.sampling import bipartition_sampler
+from isotone.counts.sampling import choosing
 from isotone.errors import InputError
 from isotone.mechanism import HasTotal
 from isotone.noise import Simulated, refuse_simulated
@@ -116,7 +116,7 @@ def test_no_entry_that_releases_takes_other_draws_or_what_they_made(
     assert not any("Draws" in str(p.annotation) and "ExactDraws" not in str(p.annotation) for p in taken)
 
 
-PLACES = [additive, hierarchical, order_gaussian, poset_mechanism, bipartition_sampler, count_mechanism]
+PLACES = [additive, hierarchical, order_gaussian, poset_mechanism, choosing, count_mechanism]
 """Modules in which a release of counts or tables takes its draws."""
 
 

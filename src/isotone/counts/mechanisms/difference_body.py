@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,9 @@ from isotone.counts.sampling.interleaved_sampler import InterleavedSampler, inte
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.counts.statistic import Counts
 from isotone.errors import InputError
-from isotone.mechanism import Error, Progress
+from isotone.mechanism import Error, Progress, no_progress
 from isotone.privacy.adjacency import Neighbours
+from isotone.privacy.checks import Number
 from isotone.privacy.draws import ExactDraws
 
 if TYPE_CHECKING:
@@ -53,8 +54,22 @@ class DifferenceBodyMechanism(PosetMechanism):
     1.0
     """
 
-    _neighbours: ClassVar[Neighbours] = "replace"
     sampler: InterleavedSampler = field(repr=False, compare=False)
+
+    def __init__(
+        self,
+        P: Poset,
+        epsilon: Number,
+        neighbours: Neighbours = "replace",
+        contributions: int = 1,
+        max_size: int | None = None,
+        *,
+        relaxation: Relaxation | None = None,
+        progress: Progress = no_progress,
+    ) -> None:
+        super().__init__(
+            P, epsilon, neighbours, contributions, max_size, relaxation=relaxation, progress=progress
+        )
 
     def _prepare(self, relaxation: Relaxation | None, progress: Progress) -> None:
         self._refuse_size()

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -73,9 +73,6 @@ class PosetMechanism(AdditiveMechanism):
     1.0
     """
 
-    _neighbours: ClassVar[Neighbours] = "add-remove"
-    """The adjacency where none is given."""
-
     sampler: Sampler = field(repr=False, compare=False)
     """Draws for the elements in canonical sequence: no result depends on how the order was described."""
 
@@ -83,15 +80,14 @@ class PosetMechanism(AdditiveMechanism):
         self,
         P: Poset,
         epsilon: Number,
-        neighbours: Neighbours | None = None,
+        neighbours: Neighbours = "add-remove",
         contributions: int = 1,
         max_size: int | None = None,
         *,
         relaxation: Relaxation | None = None,
         progress: Progress = no_progress,
     ) -> None:
-        adjacent = self._neighbours if neighbours is None else neighbours
-        self._settle(P, Guarantee.pure(epsilon, neighbours=adjacent), contributions, max_size)
+        self._settle(P, Guarantee.pure(epsilon, neighbours=neighbours), contributions, max_size)
         self._prepare(relaxation, progress)
 
     def _prepare(self, relaxation: Relaxation | None, progress: Progress) -> None:

@@ -16,6 +16,8 @@ __all__ = ["noisy_count", "noisy_total"]
 Floats = NDArray[np.float64]
 TINY = 1e-280
 """Below this an incomplete gamma function is replaced by the leading terms of its tail."""
+CLEAR = 20.0
+"""Larger rates count as this: the noise is 0 but for two in a billion draws, and differences would be lost in rounding."""
 
 
 def noisy_count(seen: Floats, mean: Floats, rate: float) -> tuple[Floats, Floats]:
@@ -28,6 +30,7 @@ def noisy_count(seen: Floats, mean: Floats, rate: float) -> tuple[Floats, Floats
     >>> float(np.exp(log_p[0])), float(expected[0])  # hardly any noise
     (0.168..., 4.0...)
     """
+    rate = min(rate, CLEAR)
     below, above, exactly = _sides(seen, mean, rate)
     total = np.logaddexp(below, above)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -44,6 +47,7 @@ def noisy_total(seen: Floats, mean: Floats, rate: float) -> Floats:
     Two noises have the weight ``((1−α)/(1+α))²·α^|d|·(|d| + (1+α²)/(1−α²))``; the sums of distances on either side
     follow from the sides themselves, as ``k·Poisson(k; m) = m·Poisson(k−1; m)``.
     """
+    rate = min(rate, CLEAR)
     below, above, exactly = _sides(seen, mean, rate)
     constant = 1.0 / math.tanh(rate)
     top = np.maximum(below, above)
