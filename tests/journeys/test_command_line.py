@@ -247,6 +247,23 @@ def test_what_is_stored_of_an_experiment_is_checked(isotone, monkeypatch):
     assert "the code gives" in out
 
 
+def test_a_read_that_fails_says_what_became_of_the_charge(desk, monkeypatch, isotone):
+    from isotone.errors import InputError
+    from isotone.release.kinds.counts import query as count_query
+
+    count = count_query.count_records
+
+    def fail(*given):
+        if Ledger("survey.ledger").charges():  # not in the rehearsal
+            raise InputError("No more data.")
+        return count(*given)
+
+    monkeypatch.setattr(count_query, "count_records", fail)
+    code, _, err = isotone("release", "spec.toml")
+    assert code == 1
+    assert "No more data. Charge 1 failed before the draw. It stays spent." in " ".join(err.split())
+
+
 def test_an_interrupted_run_leaves_the_charge_spent(desk, monkeypatch, isotone):
     from isotone.release.kinds.counts import query as count_query
 

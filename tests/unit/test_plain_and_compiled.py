@@ -174,6 +174,7 @@ def test_curves_and_orders_of_few_elements(both_ways: Counter[str]) -> None:
     assert {"totals", "piece_costs", "staircases", "row_costs", "best_steps", "sums"} <= set(both_ways)
 
 
+@pytest.mark.filterwarnings("ignore:method='additive' is kept for comparison")
 def test_which_code_chooses_a_cut_does_not_depend_on_the_number_of_records(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -185,7 +186,9 @@ def test_which_code_chooses_a_cut_does_not_depend_on_the_number_of_records(
         )
     for points, expected in ((PLAIN_CANDIDATES, "plain"), (PLAIN_CANDIDATES + 1, "compiled")):
         for rows in (0, 3, PLAIN_CANDIDATES):
-            model = PrivateIsotonicRegression(1, (0, 1), (0, 1), x_grid=points, public_n=50)
+            model = PrivateIsotonicRegression(
+                1, (0, 1), (0, 1), x_grid=points, public_n=50, method="additive"
+            )
             model.fit(np.linspace(0, 1, rows), np.zeros(rows))
             assert set(ran) == {expected}
             ran.clear()

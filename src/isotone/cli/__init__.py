@@ -37,5 +37,6 @@ def main() -> None:
     try:
         app()
     except IsotoneError as error:
-        errors.print(f"isotone: {error}", markup=False)
+        notes = getattr(error, "__notes__", ())  # what became of the charge
+        errors.print(" ".join([f"isotone: {error}", *notes]), markup=False)
         sys.exit(1)

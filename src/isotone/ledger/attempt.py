@@ -104,21 +104,32 @@ class Attempt:
         ours, self._open = self._open and self._process == os.getpid(), False
         if not ours:
             return
-        if self.charge.state == "drawn" and error is not None:
-            error.add_note(
-                f"Charge {self.charge.number} was drawn and not sealed: its noise is lost and it stays spent."
+        if self.charge.state == "drawn":
+            _note(
+                error,
+                f"Charge {self.charge.number} was drawn and not sealed: its noise is lost and it stays spent.",
             )
         if self.charge.state != "charged":
             return
         try:
             self._outcome("failed")
             self.charge = replace(self.charge, state="failed")
+            _note(error, f"Charge {self.charge.number} failed before the draw. It stays spent.")
         except ConflictError:
             pass  # taken over by another process: its outcome stands
         except LedgerError:
             if error is None:
                 raise
-            error.add_note(f"Charge {self.charge.number} stays spent; its failure could not be recorded.")
+            _note(error, self._unrecorded())
+
+    def _unrecorded(self) -> str:
+        """What becomes of a charge whose failure the store did not take, for example on a full disk."""
+        said = (
+            f"That charge {self.charge.number} failed could not be recorded, so it still counts as charged:"
+        )
+        if self.charge.request is None:
+            return f"{said} it stays spent."
+        return f"{said} the same request takes it over at no cost."
 
     def close(self) -> None:
         """Forbid further draws and seals, since the lock is about to be released."""
@@ -141,3 +152,9 @@ class Attempt:
             raise LedgerError(
                 f"{call} needs a charge that is {state}; charge {self.charge.number} is {self.charge.state}."
             )
+
+
+def _note(error: Exception | None, words: str) -> None:
+    """Say with ``error``, if there is one, what became of the charge."""
+    if error is not None:
+        error.add_note(words)

@@ -95,18 +95,27 @@ def blank(frame: Frame) -> Frame:
 
     Only what is public is left of the frame: the names of its columns and, where a database holds the data, their
     logical types. A table in memory takes types from its contents, so there every column is text, and so in a lazy
-    frame of polars, which may stand on one; there are no categories, dictionaries, statistics or metadata anywhere.
+    frame of polars, which may stand on one, and in one of ibis that does; there are no categories, dictionaries, statistics or metadata anywhere.
     """
     schema = frame.collect_schema()
     if frame.implementation.is_duckdb():
         quoted = ['"' + name.replace('"', '""') + '"' for name in schema]
         columns = ", ".join(f"NULL::VARCHAR AS {name}" for name in quoted)
         return nw.from_native(connect().query(f"SELECT {columns} WHERE false"))
-    if frame.implementation.is_polars():
+    if frame.implementation.is_polars() or _from_memory(frame):
         empty = frame.select(*(nw.lit(None).cast(nw.String).alias(name) for name in schema))
     else:
         empty = frame.select(*(_logical(name, dtype).alias(name) for name, dtype in schema.items()))
     return empty.head(0)  # last, as polars makes one row of literals alone
+
+
+def _from_memory(frame: Frame) -> bool:
+    """Whether an expression of ibis stands on a table in memory."""
+    if not frame.implementation.is_ibis():
+        return False
+    from ibis.expr.operations import InMemoryTable
+
+    return bool(frame.to_native().op().find(InMemoryTable))
 
 
 def _logical(name: str, dtype: Any) -> nw.Expr:
@@ -174,6 +183,6 @@ def collect(frame: Frame) -> dict[str, list[Any]]:
     except Exception:  # raised below, outside, so that not even a debugger's chain of errors quotes contents
         pass
     raise SourceError(
-        "The data could not be read to its end. Nothing was released; a charge made for it stays spent. "
+        "The data could not be read to its end. Nothing was released. "
         "Check the source with 'isotone check', which may look at contents."
     )

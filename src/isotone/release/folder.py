@@ -86,8 +86,9 @@ def read_text(folder: str | os.PathLike[str], name: str) -> str:
 
 def read_json(folder: str | os.PathLike[str], name: str) -> dict[str, Any]:
     """The JSON object in a file of ``folder``."""
+    text = read_text(folder, name)
     try:
-        value = plain_json(read_text(folder, name))
+        value = plain_json(text)
     except ValueError as error:
         _refuse(folder, name, str(error))
     if not isinstance(value, dict):

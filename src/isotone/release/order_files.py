@@ -54,7 +54,8 @@ def read_order(
     if choice is not None and (children is not None or path.suffix.lower() != ".csv"):
         raise SpecError("A column of choices is for CSV files, and children= stands in its place: give one.")
     if path.suffix.lower() == ".csv":
-        rows = _rows(path, [lower, upper, *([choice] if choice else [])])
+        columns = [lower, upper, *([choice] if choice else [])]
+        rows = _rows(path, columns, f"Its first line must name the columns {','.join(columns)}.")
         elements = dict.fromkeys(row[key] for row in rows for key in (lower, upper) if row[key])
         relations = [(row[lower], row[upper]) for row in rows if row[lower] and row[upper]]
         if not elements:
@@ -110,17 +111,19 @@ def read_column(path: str | Path, key: str, column: str) -> tuple[str, ...]:
     return tuple(found.values())
 
 
-def _rows(path: Path, columns: list[str]) -> list[dict[str, str]]:
+def _rows(path: Path, columns: list[str], needed: str = "") -> list[dict[str, str]]:
+    """The cells of the named columns. ``needed`` says in an error what the first line must be."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.DictReader(file)
             known = list(reader.fieldnames or [])
             for column in columns:
                 if column not in known:
-                    near = did_you_mean(column, known)
-                    raise SpecError(
-                        f"{str(path)!r} has no column {column!r}{near or '.'} It has: {', '.join(known)}."
+                    near = did_you_mean(column, known) or "."
+                    said = (
+                        f"{str(path)!r} has no column {column!r}{near} It has: {', '.join(known)}. {needed}"
                     )
+                    raise SpecError(said.rstrip())
             return [{key: (row[key] or "").strip() for key in columns} for row in reader]
     except FileNotFoundError:
         raise SpecError(f"There is no file {str(path)!r}.") from None

@@ -9,7 +9,7 @@ import pytest
 from tests.support.ledger_worker import make
 
 from isotone.errors import BudgetError, InputError, LedgerError
-from isotone.ledger import BusyError, Cost, Ledger, LostError, SealedError
+from isotone.ledger import Attempt, BusyError, Cost, Ledger, LostError, SealedError
 from isotone.privacy.guarantee import Guarantee
 
 ONE = Guarantee.pure(1)
@@ -55,8 +55,9 @@ def test_an_attempt_goes_through_durable_states(place):
 
 def test_an_error_before_the_draw_fails_and_stays_spent(place):
     ledger = make(place)
-    with pytest.raises(ZeroDivisionError), ledger.attempt(ONE, request="r") as attempt:
+    with pytest.raises(ZeroDivisionError) as caught, ledger.attempt(ONE, request="r") as attempt:
         1 / 0
+    assert caught.value.__notes__ == ["Charge 1 failed before the draw. It stays spent."]
     assert (attempt.charge.state, states(ledger)) == ("failed", ["failed"])
     with ledger.attempt(ONE, request="r") as second:
         assert not second.resumed
@@ -64,6 +65,32 @@ def test_an_error_before_the_draw_fails_and_stays_spent(place):
         second.seal("hash")
     assert states(ledger) == ["failed", "sealed"]
     assert ledger.remaining() == Cost()
+
+
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [("r", "takes it over at no cost"), (None, "it stays spent")],
+    ids=["named", "unnamed"],
+)
+def test_an_error_that_cannot_be_recorded_says_what_becomes_of_the_charge(place, monkeypatch, request_, said):
+    ledger = make(place)
+
+    def full(self, state):
+        raise LedgerError("the disk is full")
+
+    with (
+        monkeypatch.context() as patch,
+        pytest.raises(ZeroDivisionError) as caught,
+        ledger.attempt(ONE, request=request_),
+    ):
+        patch.setattr(Attempt, "_outcome", full)
+        1 / 0
+    (note,) = caught.value.__notes__
+    assert "could not be recorded" in note
+    assert note.endswith(f"{said}.")
+    assert states(ledger) == ["charged"]
+    with ledger.attempt(ONE, request=request_) as second:
+        assert second.resumed == (request_ is not None)
 
 
 def test_a_block_that_ends_without_a_draw_fails(place):

@@ -65,6 +65,11 @@ def test_a_name_that_leaves_the_folder_is_refused(tmp_path, name):
 
 
 def test_a_missing_file_and_a_folder_with_an_impossible_name_are_explained(tmp_path):
+    with pytest.raises(InputError) as caught:
+        read_json(tmp_path, "manifest.json")
+    said = str(caught.value)
+    assert said.endswith("holds no release: manifest.json is missing.")
+    assert said.count("manifest.json") == 1
     with pytest.raises(InputError, match=r"release.csv is missing"):
         read_file(tmp_path, "release.csv")
     for folder in ("x" * 5000, "a\0b"):

@@ -49,8 +49,8 @@ FULL = [
     ("rehearse", "before", [], "would fail|could not be written|cannot be"),
     ("free", "before", [], "cannot be written"),
     ("free", "after", [], "survey.ledger"),
-    ("read", "before", ["charged"], "survey.ledger"),
-    ("draw", "before", ["charged"], "survey.ledger"),
+    ("read", "before", ["charged"], "survey.ledger.*could not be recorded.*takes it over at no cost"),
+    ("draw", "before", ["charged"], "survey.ledger.*could not be recorded.*takes it over at no cost"),
     ("draw", "after", ["drawn"], "could not be written.*its noise is lost"),
     ("write", "after", ["drawn"], "survey.ledger.*its noise is lost"),
     ("seal", "after", ["sealed"], "saved in.*report could not be made"),
@@ -70,6 +70,7 @@ def test_a_disk_that_fills_up_is_said_and_the_next_run_pays_for_no_draw_twice(
     said = " ".join(run.stderr.decode().split())
     assert run.returncode == 3, said
     assert "Traceback" not in said
+    assert ("stays spent" in said) == (left == ["drawn"])
     assert re.search(message, said), said
     assert states(tmp_path) == left
     if left == ["drawn"]:

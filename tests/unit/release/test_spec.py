@@ -118,6 +118,7 @@ def test_an_order_is_read_from_csv_json_toml_and_from_a_spec(tmp_path):
     ("name", "content", "message"),
     [
         ("a.csv", "chld,parent\n", "no column 'child'; did you mean 'chld'"),
+        ("a.csv", "a,b\nx,y\n", r"It has: a, b\. Its first line must name the columns child,parent\.$"),
         ("a.csv", "child,parent\n", "names no element"),
         ("a.json", "[1, 2]", "must hold a table"),
         ("a.json", "{", "cannot be read"),
