@@ -77,7 +77,7 @@ def test_a_relaxed_order_given_to_the_plan_is_the_one_it_keeps():
     p = plan(P, 1, relaxation=Relaxation((("a", "b"),)))
     row = p["PosetMechanism"]
     assert row.note.startswith(("rejection", "relaxed"))
-    assert plan(P, 1)["PosetMechanism"].note == "exact"
+    assert plan(P, 1)["PosetMechanism"].note == "drawn exactly"
 
 
 def test_under_zcdp_a_pure_mechanism_gets_the_epsilon_that_rho_allows(survey):

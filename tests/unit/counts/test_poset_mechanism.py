@@ -25,7 +25,7 @@ def test_it_has_the_shape_of_a_mechanism():
     assert m.guarantee == Guarantee.pure("1/2")
     assert m == PosetMechanism(SURVEY, epsilon=0.5)
     assert m.method.name == "exact"
-    assert str(m.method) == "exact"
+    assert str(m.method) == "drawn exactly"
     assert isinstance(m.simulate(3, np.random.default_rng(0)), Simulated)
     assert m.simulate(3, np.random.default_rng(0)).shape == (3, 3)
     with pytest.raises(AttributeError):

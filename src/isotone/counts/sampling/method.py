@@ -26,8 +26,8 @@ class Method:
     ``dropped`` are the relations (lower, upper) of the order that draws come without, or that the noise is
     without where it is relaxed. ``seconds`` is about the mean time of a draw, by a rule of thumb for one core.
 
-    >>> print(Method("exact"))
-    exact
+    >>> print(Method("exact"))  # about draws: errors may be simulated
+    drawn exactly
     """
 
     name: Literal["exact", "two levels", "rejection", "relaxed", "partly relaxed"]
@@ -50,6 +50,6 @@ class Method:
             case "partly relaxed":
                 return f"partly relaxed: {without}, {larger}, {tries}, {time}"
             case "two levels":
-                return f"two levels: exact, by coupling from the past, {time}"
+                return f"two levels: drawn exactly, by coupling from the past, {time}"
             case _:
-                return self.name
+                return "drawn exactly"
