@@ -77,6 +77,16 @@ def test_the_result_does_not_depend_on_how_the_words_are_read(P, balanced):
     assert refined > 8  # short words did not suffice
 
 
+def test_a_draw_takes_as_many_sweeps_as_it_needs():
+    """Larger orders need more sweeps; whoever begins with one must find what all of them tell."""
+    levels, longest = TwoLevels(fence(24)), 0
+    for seed in range(3):
+        past = KeyedPast(seed, levels.columns, 64)
+        assert levels.settle(past, 1) == levels.settle(KeyedPast(seed, levels.columns, 64), 512)
+        longest = max(longest, past.sweeps)
+    assert longest >= 64
+
+
 def test_nothing_that_was_read_is_thrown_away():
     levels, read, refined, older = TwoLevels(fence(5)), [], 0, 0
 
