@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import shutil
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -90,7 +91,19 @@ class Kernel(Generic[P, R]):
         few = self.steps is not None and not _repeated.get() and self.steps(*args, **kwargs) <= PLAIN_STEPS
         if few:
             return self.plain(*args, **kwargs)
-        return self.compiled(*args, **kwargs)
+        try:
+            return self.compiled(*args, **kwargs)
+        except (ImportError, AttributeError):
+            # what is kept names a type of an argument that has moved since, as after an update
+            self._forget()
+            return self.compiled(*args, **kwargs)
+
+    def _forget(self) -> None:
+        """Throw away the compiled code, in memory and on disk."""
+        self.__dict__.pop("compiled", None)
+        directory = cache_directory(self)
+        if directory is not None:
+            shutil.rmtree(directory, ignore_errors=True)
 
     def plain(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """The same code, run by Python, with the kernels that it calls, as silent as if it were compiled."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -88,6 +89,17 @@ def test_the_directory_of_the_cache_carries_the_fingerprint(
     assert not directory.exists()
     assert fresh(1) == 4
     assert any(directory.rglob("*.nbi"))
+
+
+def test_kept_code_that_names_a_type_that_has_moved_is_made_again(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    assert Kernel(caller.function, {})(1) == 4
+    for index in tmp_path.rglob("*.nbi"):
+        version = pickle.loads(index.read_bytes())
+        index.write_bytes(pickle.dumps(version) + b"cno_such_module\nPosterior\n.")
+    assert Kernel(caller.function, {})(1) == 4
 
 
 def test_the_first_compilation_is_announced(
