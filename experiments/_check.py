@@ -91,6 +91,7 @@ UNCOMPARED = {
     "curves-speed": "times",
     "curves-survival": "a quick run is too small to be compared",
     "poset-running-time": "times",
+    "tables-frontier": "a quick run is too small to be compared",
     "tables-optimality-gap": "a quick run is too small to be compared",
     "tables-running-time": "times",
     "tables-shapes": "a quick run is too small to be compared",

@@ -7,11 +7,12 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from _held_out import SHAPES, held_out
 from _tables import SYNTHETIC, Table, load, top_coded_flu
-from common import write_table
+from common import save_figure, write_table
 from isotone.mechanism import Progress
 from isotone.published.tables.row_by_row import even_split_table
 from isotone.tables import TwoStageMechanism, truncated_geometric
@@ -80,7 +81,7 @@ def measured(table: Table, epsilon: str, preset: str | None, draws: int) -> Foun
 def run(out: Path, quick: bool, progress: Progress) -> None:
     """Write every error, the geometric means relative to plain noise, and small tables."""
     groups = {"tuned": tuned(), "held out": [held_out(name) for name in SHAPES]}
-    draws = 1 if quick else 2
+    draws = 1 if quick else 6
     lines: list[tuple[str, str, str, str, Found, Found]] = []
     for group, tables in groups.items():
         for at, table in enumerate(tables[:2] if quick else tables):
@@ -93,7 +94,29 @@ def run(out: Path, quick: bool, progress: Progress) -> None:
     _write(out, lines)
     _means(out, lines)
     _small(out, quick)
+    _picture(out, lines)
     progress(1.0, "done")
+
+
+def _picture(out: Path, lines: list[tuple[str, str, str, str, Found, Found]]) -> None:
+    """Both errors relative to plain noise, a point for every preset and ε: left and low is better."""
+    figure = Figure(figsize=(8.4, 3.6), layout="constrained")
+    for axis, group in zip(figure.subplots(1, 2, sharey=True), ("tuned", "held out"), strict=True):
+        for preset, marker in zip(PRESETS, "osD", strict=True):
+            means: list[tuple[float, float]] = []
+            for epsilon in dict.fromkeys(line[2] for line in lines):
+                some = [line[4:] for line in lines if (line[0], line[2], line[3]) == (group, epsilon, preset)]
+                logs = [
+                    (np.log(f.estimate / p.value), np.log(max(f.distance / p.distance, 1e-9)))
+                    for f, p in some
+                ]
+                means.append(tuple(np.exp(np.mean(logs, axis=0)).tolist()))
+            axis.loglog(*zip(*means, strict=True), marker=marker, lw=0.8, label=preset)
+        axis.set_title(group)
+        axis.set_xlabel("error of a count, of that of plain noise")
+    figure.axes[0].set_ylabel("distance of distributions, of that of plain noise")
+    figure.axes[0].legend(fontsize=8)
+    save_figure(figure, out, "means")
 
 
 def _write(out: Path, lines: list[tuple[str, str, str, str, Found, Found]]) -> None:
