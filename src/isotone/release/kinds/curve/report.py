@@ -28,7 +28,7 @@ class CurvePage(Page):
     def accuracy(self, release: Release, level: str) -> list[str]:
         """That it depends on the data."""
         return [
-            "The curve is the outcome of random choices that favour a good fit; its error depends on the data."
+            "The curve was made from noisy numbers and favours a good fit. How large its error is depends on the data."
         ]
 
     def rules(self, release: Release) -> list[str]:
