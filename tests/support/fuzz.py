@@ -143,8 +143,7 @@ _table = _section(
     {"category": st.just("county"), "categories": st.just(["A", "B", "C"]), "upper": st.integers(1, 9)},
     {
         "count": st.sampled_from(["age", "risk"]),
-        "remap": st.sampled_from(["auto", "rows", "table"]),
-        "split": st.sampled_from(["0.2", 0.5]),
+        "preset": st.sampled_from(["counts", "both", "distribution"]),
     },
 )
 _curve = _section(
@@ -261,7 +260,7 @@ COUNTS = {
 }
 TABLE = {
     **{key: COUNTS[key] for key in ("data", "privacy", "output")},
-    "table": {"category": "county", "categories": ["A", "B"], "upper": 3, "remap": "rows"},
+    "table": {"category": "county", "categories": ["A", "B"], "upper": 3},
 }
 CURVE = {
     **{key: COUNTS[key] for key in ("data", "privacy", "output")},

@@ -20,6 +20,7 @@ from isotone.order.bipartitions.tables import within_reach
 from isotone.tables.two_stage import TwoStageMechanism
 
 __all__ = [
+    "FORMER_TABLE_ARGUMENTS",
     "count_mechanism",
     "count_mechanisms",
     "rebuild_count_mechanism",
@@ -50,11 +51,19 @@ def rebuild_count_mechanism(P: Poset, recipe: Mapping[str, Any]) -> Any:
     return kind(P, **given)
 
 
+FORMER_TABLE_ARGUMENTS = frozenset({"split", "remap", "price"})
+"""How tables of the version before were measured and published. None of it changed what was guaranteed."""
+
+
 def rebuild_table_mechanism(recipe: Mapping[str, Any]) -> TwoStageMechanism:
-    """The mechanism of a table that a recipe describes."""
+    """The mechanism of a table that a recipe describes.
+
+    For a recipe of the version before it has the same guarantee and the same largest count, and another law.
+    """
     if recipe.get("name") != TwoStageMechanism.__name__:
         raise InputError(f"There is no mechanism {recipe.get('name')!r} for tables.")
-    return TwoStageMechanism(**_given(TwoStageMechanism, recipe))
+    present = {key: value for key, value in recipe.items() if key not in FORMER_TABLE_ARGUMENTS}
+    return TwoStageMechanism(**_given(TwoStageMechanism, present))
 
 
 def rebuild_curve_mechanism(recipe: Mapping[str, Any]) -> Any:

@@ -105,7 +105,7 @@ FILES: dict[str, Callable[[Path], Path]] = {
 }
 KINDS = {
     "order": '[order]\nmechanism = "PosetMechanism"\nrelations = []\nelements = ["a"]\n',
-    "table": '[table]\ncategory = "c"\ncategories = ["A", "B"]\nupper = 5\nremap = "rows"\n',
+    "table": '[table]\ncategory = "c"\ncategories = ["A", "B"]\nupper = 5\n',
     "curve": '[curve]\nx = "x"\ny = "y"\nbounds = [0, 2]\ny_range = [0, 1]\n',
 }
 

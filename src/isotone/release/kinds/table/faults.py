@@ -10,6 +10,7 @@ import numpy as np
 
 from isotone.release.kinds.recomputed import ROUNDING, Columns, Floats
 from isotone.release.kinds.table.strata import PER
+from isotone.release.recipes import FORMER_TABLE_ARGUMENTS
 from isotone.tables.estimate.categories import Beliefs
 from isotone.tables.estimate.remap import cuts_of
 from isotone.tables.estimate.unbiased import largest_deviation, unbiased
@@ -36,6 +37,8 @@ class _Part:
 
 def table_faults(columns: Columns, manifest: Mapping[str, Any], mechanism: TwoStageMechanism) -> list[str]:
     """Faults in the categories, bounds, distribution, errors and intervals of a table."""
+    if FORMER_TABLE_ARGUMENTS & set(manifest["mechanism"]):
+        return _former_faults(columns, manifest, mechanism)
     strata = manifest.get("strata")
     wanted = {*_NAMES, *(["stratum"] if strata is not None else [])}
     if set(columns) not in (wanted, wanted | {"population", "rate"}):
@@ -64,6 +67,28 @@ def table_faults(columns: Columns, manifest: Mapping[str, Any], mechanism: TwoSt
     if "rate" in columns and not _rates_fit(columns):
         faults.append("a rate is not its value for the population")
     return list(dict.fromkeys(faults))
+
+
+def _former_faults(columns: Columns, manifest: Mapping[str, Any], mechanism: TwoStageMechanism) -> list[str]:
+    """Faults in a table of the version before, whose errors followed from noisy counts that were not published."""
+    if set(columns) != {"category", "value", "sd", "low", "high"}:
+        return ["the columns are not those of a table of the version before"]
+    upper, share = manifest["upper"], np.array(manifest["distribution"], dtype=float)
+    faults: list[str] = []
+    if len(set(columns["category"])) < len(columns["category"]):
+        faults.append("a category stands twice")
+    if not upper == mechanism.upper == manifest["rules"]["top code"]:
+        return [*faults, "the largest count is not the mechanism's and that of the rules"]
+    if share.shape != (upper + 1,) or np.any(share < 0) or abs(share.sum() - 1) > 1e-8 * (upper + 2):
+        faults.append("the distribution is not one of counts from 0 to the largest")
+    ends = list(zip(*(columns[name] for name in ("low", "high")), strict=True))
+    if not all(isinstance(x, int) and 0 <= x <= upper for pair in ends for x in pair) or not all(
+        isinstance(x, int) and 0 <= x <= upper for x in columns["value"]
+    ):
+        faults.append("a value or an end of an interval is no count from 0 to the largest")
+    elif any(low > high for low, high in ends) or any(float(sd) < 0 for sd in columns["sd"]):
+        faults.append("an interval or an error is impossible")
+    return faults
 
 
 def _only(manifest: Mapping[str, Any]) -> dict[str, Any]:
