@@ -77,7 +77,7 @@ def _former_faults(columns: Columns, manifest: Mapping[str, Any], mechanism: Two
     faults: list[str] = []
     if len(set(columns["category"])) < len(columns["category"]):
         faults.append("a category stands twice")
-    if not upper == mechanism.upper == manifest["rules"]["top code"]:
+    if len({upper, mechanism.upper, manifest["rules"]["top code"]}) > 1:
         return [*faults, "the largest count is not the mechanism's and that of the rules"]
     if share.shape != (upper + 1,) or np.any(share < 0) or abs(share.sum() - 1) > 1e-8 * (upper + 2):
         faults.append("the distribution is not one of counts from 0 to the largest")
