@@ -28,7 +28,9 @@ def open_or_start(where: str | os.PathLike[str], **options: Any) -> Ledger:
         return Ledger(where, **options)  # it is there: now compare the total
     path = Path(text)
     if not path.exists():
-        others = _ledgers_in(path.parent)
+        # the ledger itself, whole or half made, may be there by now: another process starts it at this moment
+        own = {path.name, path.name + ".new"}
+        others = [name for name in _ledgers_in(path.parent) if name not in own]
         if others:
             names = ", ".join(map(repr, others))
             raise LedgerError(

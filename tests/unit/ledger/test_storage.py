@@ -295,6 +295,12 @@ def test_a_lock_file_that_was_removed_meanwhile_is_not_the_lock(tmp_path, monkey
         assert os.path.samestat(os.fstat(taken[-1].descriptor), path.stat())
 
 
+def test_a_ledger_that_another_process_is_starting_is_not_taken_for_another_one(tmp_path):
+    Ledger(tmp_path / "survey.ledger", epsilon=1)
+    (tmp_path / "survey.ledger").rename(tmp_path / "survey.ledger.new")
+    assert open_or_start(tmp_path / "survey.ledger", epsilon=1).remaining() == Cost(Fraction(1))
+
+
 def test_a_mistyped_path_starts_no_second_budget(tmp_path):
     first = open_or_start(tmp_path / "survey.ledger", epsilon=1)
     first.charge(ONE)
