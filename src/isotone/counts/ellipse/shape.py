@@ -26,7 +26,7 @@ from isotone.counts.ellipse.forest_bound import forest_bound
 from isotone.counts.ellipse.grove import plant
 from isotone.counts.ellipse.strategy import Strategy
 from isotone.counts.ellipse.strategy_dense import chain_strategy, dense_strategy
-from isotone.counts.ellipse.strategy_forest import forest_strategy
+from isotone.counts.ellipse.strategy_forest import forest_strategy, plain_strategy
 from isotone.errors import InputError
 from isotone.mechanism import Progress, no_progress
 from isotone.order.choices import never_together
@@ -36,7 +36,7 @@ from isotone.privacy.checks import whole_number
 if TYPE_CHECKING:
     from isotone.order import Poset
 
-__all__ = ["LARGEST_CHAIN", "LARGEST_DENSE", "Shape", "shape_of"]
+__all__ = ["LARGEST_CHAIN", "LARGEST_DENSE", "Shape", "best_strategy", "shape_of"]
 
 _Ints = NDArray[np.int64]
 
@@ -113,6 +113,20 @@ def shape_of(
     largest = None if max_size is None else whole_number(max_size, "max_size")
     bounded = largest if largest is not None and largest < len(P) else None
     return _shape_of(_Call(P, progress), P.elements, bounded, checked_neighbours(neighbours))
+
+
+def best_strategy(shape: Shape, bits: int, coordinates: int) -> tuple[Strategy, str]:
+    """The shaped strategy or independent noise, whichever has the smaller total variance, and its name."""
+    size = shape.active.size
+    plain = plain_strategy(size, bits, min(coordinates, size))
+    shaped = shape.strategy(bits)
+    if shaped is None or _cost(shaped, size) >= _cost(plain, size):
+        return plain, "independent"
+    return shaped, shape.method
+
+
+def _cost(strategy: Strategy, size: int) -> float:
+    return float(strategy.variances()[:size].sum()) * strategy.sensitivity_squared
 
 
 class _Call:

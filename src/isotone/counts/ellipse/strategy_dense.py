@@ -48,10 +48,7 @@ class DenseStrategy:
 
     @property
     def _places(self) -> _Ints:
-        """The element of each row.
-
-        The root comes after the elements.
-        """
+        """The element of each row, and the root after the elements."""
         return np.append(self.bottom_up, self.bottom_up.size) if self.rooted else self.bottom_up
 
     def _inverse(self) -> _Floats:

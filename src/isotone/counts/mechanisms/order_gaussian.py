@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.counts.ellipse.certificate import Certificate
-from isotone.counts.ellipse.shape import Shape, shape_of
+from isotone.counts.ellipse.shape import Shape, best_strategy, shape_of
 from isotone.counts.ellipse.strategy import Strategy
-from isotone.counts.ellipse.strategy_forest import plain_strategy
 from isotone.counts.mechanisms.additive import deviation
 from isotone.counts.mechanisms.concentrated import ConcentratedMechanism
 from isotone.counts.statistic import Counts, check_counts, check_records
@@ -75,7 +74,7 @@ class OrderGaussianMechanism(ConcentratedMechanism):
         multiplier = variance_per_sensitivity(self.guarantee) * self.contributions**2
         bits = _scale_bits(multiplier)
         shape = shape_of(self.P.canonical.order, self.max_size, self.neighbours, progress)
-        strategy, method = _best_strategy(shape, bits, self.sensitivity.coordinates)
+        strategy, method = best_strategy(shape, bits, self.sensitivity.coordinates)
         self._set(shape=shape, strategy=strategy, method=method)
         self._set(active=self.P.canonical.positions[shape.active])
         self._set(variance=multiplier * strategy.sensitivity_squared)
@@ -290,20 +289,3 @@ def _scale_bits(multiplier: Fraction) -> int:
             "weaker one: a larger epsilon, delta or rho, or fewer contributions."
         )
     return bits
-
-
-def _best_strategy(shape: Shape, bits: int, coordinates: int) -> tuple[Strategy, str]:
-    """The strategy with the smaller total variance, and its name.
-
-    The shaped one, or independent noise.
-    """
-    size = shape.active.size
-    plain = plain_strategy(size, bits, min(coordinates, size))
-    shaped = shape.strategy(bits)
-    if shaped is None or _cost(shaped, size) >= _cost(plain, size):
-        return plain, "independent"
-    return shaped, shape.method
-
-
-def _cost(strategy: Strategy, size: int) -> float:
-    return float(strategy.variances()[:size].sum()) * strategy.sensitivity_squared

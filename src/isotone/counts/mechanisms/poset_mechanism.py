@@ -5,30 +5,20 @@ The main mechanism of the package.
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from isotone.counts.law import Law
-from isotone.counts.least_error import k_norm_total
-from isotone.counts.mechanisms.additive import AdditiveMechanism, deviation
-from isotone.counts.norm import norms, running_totals
-from isotone.counts.sampling.bipartition_sampler import Sampler, Simulate, mean_of_rows
+from isotone.counts.mechanisms.k_norm import KNormMechanism
 from isotone.counts.sampling.choosing import sampler
-from isotone.counts.sampling.method import Method
 from isotone.counts.sampling.relaxation import Relaxation
-from isotone.counts.sampling.simulation import noise_rows, places
-from isotone.counts.sampling.sources import RARE
+from isotone.counts.sampling.simulation import places
 from isotone.counts.statistic import Counts, check_counts, check_records
 from isotone.errors import InputError
-from isotone.mechanism import Error, Progress, no_progress
-from isotone.noise.simulated import Simulated
-from isotone.order.coding import codings
+from isotone.mechanism import Progress, no_progress
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number
 from isotone.privacy.draws import ExactDraws, require_exact
@@ -39,20 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = ["PosetMechanism"]
 
-T = TypeVar("T", np.int64, np.float64)
-
-_CHUNK = 1 << 20
-"""Numbers simulated at a time."""
-
-FEWEST, TRIED = 500, 200_000
-"""Where draws are rejected, so many are tried for a law, and no fewer kept than the first."""
-
-_LARGEST_EXACT, _MOST_CODINGS = 300, 60
-"""With choices, errors are exact for orders up to this size, and for so many options below each other."""
-
 
 @dataclass(frozen=True, init=False)
-class PosetMechanism(AdditiveMechanism):
+class PosetMechanism(KNormMechanism):
     """Counts over a poset with noise shaped by the hull of all possible records.
 
     Releases ``counts + noise`` rounded to integers, where the noise has density proportional to
@@ -72,9 +51,6 @@ class PosetMechanism(AdditiveMechanism):
     >>> float(m.norm([1, 1, 0]))
     1.0
     """
-
-    sampler: Sampler = field(repr=False, compare=False)
-    """Draws for the elements in canonical sequence: no result depends on how the order was described."""
 
     def __init__(
         self,
@@ -103,21 +79,6 @@ class PosetMechanism(AdditiveMechanism):
             )
 
     @property
-    def _coded(self) -> Poset:
-        """The order that the noise is drawn for, in which exclusive options are running totals."""
-        return self.P.coding.order if self.P.choices else self.P
-
-    def _back(self, noise: NDArray[T]) -> NDArray[T]:
-        """Noise (last axis) in the canonical sequence of the coded order, as noise on the counts."""
-        totals = self._coded.canonical.back(noise)
-        return self.P.coding.decode(totals) if self.P.choices else totals
-
-    @property
-    def method(self) -> Method:
-        """Which of ``exact``, ``rejection`` and ``relaxed`` is in force, and what it costs."""
-        return self.sampler.method
-
-    @property
     def rate(self) -> Fraction:
         """The rate of the exponential steps.
 
@@ -126,191 +87,6 @@ class PosetMechanism(AdditiveMechanism):
         # A single count moves by one at most when a record is replaced, but not together with the number of
         # records, which stays: their norm is 2. So the rate is the same for every order.
         return self.unit.per_step(self.epsilon)
-
-    def norm(self, y: ArrayLike) -> NDArray[np.float64]:
-        """The norm of ``y`` (of each row), in O(n + covers).
-
-        It is 1 at most for the change by one record.
-
-        That of the relaxed order if the method is ``relaxed``.
-        """
-        totals, possible = running_totals(self.P, y)
-        forth = self._coded.canonical.forth
-        return np.where(possible, self._norms(forth(totals)), np.inf)
-
-    def _norms(self, totals: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The norms of rows in the canonical sequence of the coded order."""
-        return norms(self.sampler.order, totals)
-
-    def possible_outputs(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Outputs near those given in which partitions add up, one per row."""
-        return self.P.coding.decode(self.P.coding.encode(outputs)) if self.P.choices else outputs
-
-    def log_density(self, output: ArrayLike, counts: Counts | None = None) -> NDArray[np.float64]:
-        """The log density of real outputs given the counts (or of noise), one per row.
-
-        Up to an additive constant of at most 1e-8 for each element; if the method is ``rejection``, the constant
-        is estimated.
-        """
-        constant = len(self._coded) * math.log(self.rate) - self.sampler.log_count
-        return constant - float(self.rate) * self.norm(deviation(self.P, output, counts))
-
-    def error(self) -> Error:
-        """The variance of the noise on each count, before rounding.
-
-        Exact if the order is series-parallel, as forests are; otherwise from simulated bipartitions, each of
-        which contributes its exact variance, with the standard error (docs/theory/counts.md, section 8).
-        """
-        if self.P.choices:
-            return self._counted_errors
-        return self._in_given_sequence(self.sampler.squares)
-
-    @cached_property
-    def _counted_errors(self) -> Error:
-        """The variance of counts with choices, which are differences of running totals.
-
-        Each is a running total if the options on its way come first, which changes nothing about the noise.
-        """
-        if self.method.name != "exact" or len(self.P) > _LARGEST_EXACT:
-            return self._simulated_errors()
-        variance = np.full(len(self.P), np.nan)
-        for tried, coding in enumerate(codings(self.P)):
-            order = coding.order.canonical
-            squares = self._squares(order.order)
-            if squares.method != "exact" or tried == _MOST_CODINGS:
-                return self._simulated_errors()
-            own = coding.before < 0
-            variance[own] = order.back(squares.variance)[coding.target[own]]
-        return Error(variance / float(self.rate) ** 2)
-
-    def _squares(self, order: Poset) -> Error:
-        """The expected squares at rate 1 of the noise for an order in canonical sequence."""
-        return sampler(order).squares
-
-    def _simulated_errors(self) -> Error:
-        plus, minus = self.sampler.simulate_places(np.random.default_rng(0))
-        up, down = self._back(plus), self._back(minus)  # a running total takes all steps of those below it
-        return mean_of_rows(((up - down) ** 2 + up + down) / float(self.rate) ** 2)
-
-    def least_total(self) -> float:
-        """A lower bound of the total squared error from the volume of the unit ball, or 0 if that is not known."""
-        if self.sampler.source.log_count is None:
-            return 0.0
-        n, rate = len(self.P), float(self.rate)
-        log_volume = n * math.log(rate) - float(self.log_density(np.zeros(n))) - math.lgamma(n + 1)
-        return k_norm_total(n, rate, log_volume)
-
-    def _in_given_sequence(self, at_rate_one: Error) -> Error:
-        """An error in canonical sequence and at rate 1, in the sequence given and at this rate."""
-        back, scale = self.P.canonical.back, 1 / float(self.rate) ** 2
-        spread = at_rate_one.standard_error
-        return Error(
-            back(at_rate_one.variance) * scale,
-            at_rate_one.method,
-            back(spread) * scale if spread.size else spread,
-        )
-
-    def simulate(self, size: int, rng: np.random.Generator) -> Simulated:
-        """Simulate ``size`` float draws of the noise, one per row.
-
-        They are not private and serve planning only.
-        """
-        return Simulated.wrap(self._back(self._simulate(size, rng, self.sampler.simulate)) / float(self.rate))
-
-    def simulate_independent(self, size: int, rng: np.random.Generator) -> Simulated:
-        """Simulate like :meth:`simulate`, with rows that are independent of each other."""
-        drawn = self._simulate(size, rng, self.sampler.simulate_independent)
-        return Simulated.wrap(self._back(drawn) / float(self.rate))
-
-    def simulate_released(self, size: int, rng: np.random.Generator) -> Simulated:
-        """Simulate what is added to the counts: running totals are rounded, and their differences are released."""
-        drawn = self._simulate(size, rng, self.sampler.simulate_independent) / float(self.rate)
-        return Simulated.wrap(self._back(np.floor(drawn + 0.5)))
-
-    def _simulate(self, size: int, rng: np.random.Generator, draw: Simulate) -> NDArray[np.float64]:
-        """Draws at rate 1 from bipartitions of ``draw``, the elements of the coded order in canonical sequence."""
-        n = len(self._coded)
-        result = np.empty((size, n))
-        for start in range(0, size, max(1, _CHUNK // n)):
-            rows = result[start : start + max(1, _CHUNK // n)]
-            rows[:] = self._simulate_rows(len(rows), rng, draw)
-        return result
-
-    def _simulate_rows(self, size: int, rng: np.random.Generator, draw: Simulate) -> NDArray[np.float64]:
-        orders, sizes = draw(size, rng)
-        return noise_rows(self.sampler.order, orders, sizes, rng.standard_exponential(orders.shape))
-
-    @property
-    def law_draws(self) -> int:
-        """How many draws the law has: fewer where draws are slow, as they must be independent."""
-        if self.sampler.source.quick:
-            return super().law_draws
-        share = self.method.acceptance if self.method.acceptance < 1 else RARE
-        return min(super().law_draws, max(FEWEST, int(TRIED * share)))
-
-    def half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
-        """For each count alone, how far a release stays from the truth with at least the given probability."""
-        return self._released.half_widths(confidence) if self.P.choices else super().half_widths(confidence)
-
-    def simultaneous_half_width(self, confidence: float = 0.95) -> float:
-        """How far *all* released counts stay from the truth, at once, with at least the given probability."""
-        if self.P.choices:
-            return self._released.simultaneous_half_width(confidence)
-        return super().simultaneous_half_width(confidence)
-
-    @cached_property
-    def _released(self) -> Law:
-        return self.law()
-
-    def simulate_released_with_total(self, size: int, rng: np.random.Generator) -> Simulated:
-        """Simulate what is added to the counts and, in the last column, to the number of records."""
-        rounded = np.floor(self._with_total(size, rng) + 0.5)
-        return Simulated.wrap(np.concatenate((self._back(rounded[:, :-1]), rounded[:, -1:]), axis=1))
-
-    def simulate_with_total(self, size: int, rng: np.random.Generator) -> Simulated:
-        """Simulate the noise on the counts and, in the last column, on the number of records.
-
-        The rows are independent. The number of records is the count of an element above all others.
-        """
-        drawn = self._with_total(size, rng)
-        return Simulated.wrap(np.concatenate((self._back(drawn[:, :-1]), drawn[:, -1:]), axis=1))
-
-    def _with_total(self, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Running totals in canonical sequence, and the number of records."""
-        self._require_total()
-        n = len(self._coded)
-        result = np.empty((size, n + 1))
-        for start in range(0, size, max(1, _CHUNK // n)):
-            rows = result[start : start + max(1, _CHUNK // n)]
-            orders, sizes = self.sampler.simulate_independent(len(rows), rng)
-            steps, last = rng.standard_exponential(orders.shape), rng.laplace(size=len(rows))
-            rows[:, :-1] = noise_rows(self.sampler.order, orders, sizes, steps)
-            rows[:, -1] = np.sum(np.where(np.arange(n) < sizes[:, None], steps, -steps), axis=1) + last
-        return result / float(self.rate)
-
-    def total_covariance(self) -> Error:
-        """The covariance of the noise on each count with that on the number of records, before rounding.
-
-        Exact if the order is series-parallel; otherwise from simulated bipartitions, with the standard error.
-        """
-        self._require_total()
-        found, scale = self.sampler.total_products, 1 / float(self.rate) ** 2
-        spread = found.standard_error
-        if not spread.size:
-            return Error(self._back(found.variance) * scale, found.method)
-        back = self._coded.canonical.back(spread)
-        if self.P.choices:  # a difference of two running totals is no worse known than both together
-            back = np.abs(self.P.coding.decode(-back)) + 2 * back.max()
-        return Error(self._back(found.variance) * scale, found.method, back * scale)
-
-    def _require_total(self) -> None:
-        if not self.has_total:
-            raise InputError(f"{type(self).__name__} releases no number of records.")
-
-    @cached_property
-    def _covariances(self) -> tuple[NDArray[np.float64], float]:
-        matrix, spread = self.sampler.products
-        return self._back(self._back(matrix).T) / float(self.rate) ** 2, spread
 
     def _integer_noise(self, draws: ExactDraws) -> NDArray[np.int64]:
         plus, minus, _ = self._steps(draws)
@@ -326,11 +102,6 @@ class PosetMechanism(AdditiveMechanism):
         plus, minus = places(self.sampler.order, order[None, :], np.array([a]))
         back = self._coded.canonical.back
         return back(plus[0]), back(minus[0]), a
-
-    @property
-    def has_total(self) -> bool:
-        """Whether the number of records can be released as well, for free."""
-        return True
 
     def release_with_total(self, counts: Counts, records: int) -> tuple[NDArray[np.int64], int]:
         """Release the counts and the number of records with noise.
@@ -348,7 +119,3 @@ class PosetMechanism(AdditiveMechanism):
         all_steps = np.append(plus, a + up), np.append(minus, len(self._coded) - a + 1 - up)
         rounded = draws.exponential_sums(self.rate, *all_steps)
         return values + self._decoded(rounded[:-1]), number + int(rounded[-1])
-
-    def total_variance(self) -> float:
-        """The variance of the noise on the number of records (simulated if the method is ``rejection``)."""
-        return self.sampler.total_square / float(self.rate) ** 2
