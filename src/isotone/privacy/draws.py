@@ -9,7 +9,7 @@ accepted, by its type and by :func:`require_exact`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from isotone import noise
 from isotone.errors import InputError
+from isotone.noise.exponential import LazyExponentials
 
 __all__ = ["Draws", "ExactDraws", "SeededDraws", "require_exact"]
 
@@ -82,6 +83,14 @@ class Draws(Protocol):
         """Numbers ``k >= 0`` with weight ``exp(−rate·k)``."""
         ...
 
+    def lazy_geometrics(self, rate: Fraction, size: int) -> Ints:
+        """The noise of ``geometrics``, by code that prepares nothing: for many different rates."""
+        ...
+
+    def coins(self, rate: Fraction, multiples: Ints) -> NDArray[np.bool_]:
+        """For each whole number m at least 0, True with probability ``exp(−rate·m)``."""
+        ...
+
     def words(self, size: int) -> NDArray[np.uint64]:
         """Uniform 64-bit words, for post-processing."""
         ...
@@ -135,6 +144,22 @@ class ExactDraws:
     def one_sided_geometrics(self, rate: Fraction, size: int) -> Ints:
         """See ``Draws``."""
         return noise.geometrics(rate, size)
+
+    def lazy_geometrics(self, rate: Fraction, size: int) -> Ints:
+        """See ``Draws``."""
+        return noise.lazy_two_sided_geometrics(rate, size)
+
+    def coins(self, rate: Fraction, multiples: Ints) -> NDArray[np.bool_]:
+        """See ``Draws``."""
+        return noise.bernoulli_exps(rate, multiples)
+
+    def lazy_coin(self, bounds: Iterator[tuple[Fraction, Fraction]]) -> bool:
+        """True with probability ``exp(−x)`` for the number x that the ever closer bounds enclose."""
+        return noise.bernoulli_exp_lazily(bounds)
+
+    def exponentials(self, rate: Fraction, size: int, places: int) -> LazyExponentials:
+        """Exponential numbers whose binary places are drawn as they are needed."""
+        return LazyExponentials(rate, size, places)
 
     def integer(self, weights: Sequence[int]) -> int:
         """An index with probability proportional to the integer weights."""
@@ -226,6 +251,14 @@ class SeededDraws:
     def one_sided_geometrics(self, rate: Fraction, size: int) -> Ints:
         """See ``Draws``."""
         return np.asarray(noise.simulate.geometrics(self.rng, rate, size))
+
+    def lazy_geometrics(self, rate: Fraction, size: int) -> Ints:
+        """See ``Draws``."""
+        return self.geometrics(rate, size)
+
+    def coins(self, rate: Fraction, multiples: Ints) -> NDArray[np.bool_]:
+        """See ``Draws``."""
+        return np.log(self.rng.random(multiples.size)) <= -float(rate) * multiples
 
     def words(self, size: int) -> NDArray[np.uint64]:
         """See ``Draws``."""

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,16 +16,24 @@ from scipy.stats import chi2
 from isotone.audit.exact import audit_exact
 from isotone.counts import TreeFieldMechanism
 from isotone.counts.hierarchies import tree_field
-from isotone.counts.hierarchies.field_draws import EXACT, FieldSampler, Geometrics
+from isotone.counts.hierarchies.field_draws import FieldSampler
 from isotone.counts.hierarchies.field_law import FieldLaw, FieldTypes
 from isotone.counts.hierarchies.tree import require_hierarchy
 from isotone.errors import InputError, OrderError
 from isotone.order import Poset
+from isotone.privacy.draws import ExactDraws
 
 TREE = Poset.from_mapping({"a": "all", "b": "all", "a1": "a", "a2": "a"}, children="partition")
 SHARES = {"all": "3/10", "a": "1/4", "b": "7/10", "a1": "9/20", "a2": "9/20"}
 EXCLUSIVE = Poset.from_mapping({"a": "all", "b": "all", "a1": "a"}, children="exclusive")
 SEVERAL = Poset.from_mapping({"a": "x", "b": "x", "y": None}, children="partition")
+
+
+def scripted(geometrics: Any, coins: Any) -> Any:
+    """Draws in which a test decides every number and every coin."""
+    return SimpleNamespace(lazy_geometrics=geometrics, coins=coins)
+
+
 TREES = [TREE, EXCLUSIVE, SEVERAL, Poset("ab", (), [("exclusive", ["a", "b"])])]
 
 
@@ -89,7 +98,7 @@ def test_every_path_of_the_sampler_has_the_probability_of_the_definition() -> No
             spent.append(rate * int(multiples[0]))
             return np.ones(multiples.size, np.bool_)
 
-        source = Geometrics(
+        source = scripted(
             lambda rate, size, chosen=chosen: np.full(size, chosen[leaf_rate[rate]], np.int64), coins
         )
         drawn = FieldSampler(m.node_law.types, m.rate, m.node_law.acceptance).draw(1, source)[0]
@@ -110,7 +119,7 @@ def test_what_is_not_kept_is_drawn_again() -> None:
         asked += 1
         return np.full(multiples.size, asked > 6)
 
-    source = Geometrics(lambda rate, size: rng.integers(-2, 3, size), coins)
+    source = scripted(lambda rate, size: rng.integers(-2, 3, size), coins)
     rows = FieldSampler(m.node_law.types, m.rate, m.node_law.acceptance).draw(3, source)
     assert asked > 6
     assert np.array_equal(m.tree.sums(rows), rows)
@@ -119,7 +128,7 @@ def test_what_is_not_kept_is_drawn_again() -> None:
 def test_released_noise_has_the_law_and_no_other() -> None:
     m = TreeFieldMechanism(TREE, epsilon=2, shares=SHARES)
     node = m.tree.node
-    drawn = FieldSampler(m.node_law.types, m.rate, m.node_law.acceptance).draw(4000, EXACT)[:, node]
+    drawn = FieldSampler(m.node_law.types, m.rate, m.node_law.acceptance).draw(4000, ExactDraws())[:, node]
     seen: dict[tuple[int, ...], int] = {}
     for row in drawn.tolist():
         seen[tuple(row)] = seen.get(tuple(row), 0) + 1

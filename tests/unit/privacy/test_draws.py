@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from tests.support import fuzz
 
 import isotone
 import isotone.counts as counts
 import isotone.tables as tables
+from isotone.counts.hierarchies import measured, tree_field
 from isotone.counts.mechanisms import additive, hierarchical, order_gaussian, poset_mechanism
 from isotone.counts.sampling import choosing
 from isotone.errors import InputError
@@ -22,6 +25,7 @@ from isotone.noise import Simulated, refuse_simulated
 from isotone.order import Poset
 from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
 from isotone.published.tables import row_by_row
+from isotone.release import load_spec, release_spec
 from isotone.tables import two_stage
 from isotone.tables.distribution import privatize
 from isotone.tables.matrices import count_mechanism
@@ -59,12 +63,19 @@ class Exhaustive:
     def one_sided_geometrics(self, rate: Fraction, size: int) -> Any:
         return np.zeros(size, np.int64)
 
+    def lazy_geometrics(self, rate: Fraction, size: int) -> Any:
+        return np.zeros(size, np.int64)
+
+    def coins(self, rate: Fraction, multiples: Any) -> Any:
+        return np.ones(len(multiples), np.bool_)
+
     def words(self, size: int) -> Any:
         return np.zeros(size, np.uint64)
 
 
 OTHERS: list[Draws] = [SeededDraws(np.random.default_rng(0)), Exhaustive()]
 PAIR = Poset.chain("ab")
+OPTION = Poset("ab", (), [("exclusive", ["a", "b"])])
 BUILT: list[Any] = [
     counts.PosetMechanism(PAIR, 1),
     counts.BoundedPosetMechanism(Poset.antichain("ab"), 1, max_size=1),
@@ -76,6 +87,9 @@ BUILT: list[Any] = [
     counts.DiscreteGaussianMechanism(PAIR, rho=1),
     counts.OrderGaussianMechanism(PAIR, rho=1),
     counts.DifferenceBodyMechanism(PAIR, 1),
+    counts.TreeFieldMechanism(OPTION, 1),
+    counts.TreeGaussianMechanism(OPTION, rho=1),
+    counts.TreeLaplaceMechanism(OPTION, 1),
     tables.TwoStageMechanism(3, 1),
     tables.truncated_geometric(4, 1),
     tables.staircase(4, 1),
@@ -116,7 +130,16 @@ def test_no_entry_that_releases_takes_other_draws_or_what_they_made(
     assert not any("Draws" in str(p.annotation) and "ExactDraws" not in str(p.annotation) for p in taken)
 
 
-PLACES = [additive, hierarchical, order_gaussian, poset_mechanism, choosing, count_mechanism]
+PLACES = [
+    additive,
+    hierarchical,
+    measured,
+    order_gaussian,
+    poset_mechanism,
+    choosing,
+    count_mechanism,
+    tree_field,
+]
 """Modules in which a release of counts or tables takes its draws."""
 
 
@@ -140,6 +163,42 @@ def test_other_draws_in_the_place_of_exact_ones_are_refused(
         monkeypatch.setattr(place, "ExactDraws", lambda: other)
     with pytest.raises(InputError, match="ExactDraws only"):
         entry(*arguments)
+
+
+def released_counts(folder: Path, **more: Any) -> Any:
+    data = pa.table({"a": [1, 0], "b": [1, 1]})
+    with isotone.Ledger(folder / "counts.ledger", epsilon=9, unit="record") as ledger:
+        return isotone.release_counts(data, PAIR, epsilon=1, ledger=ledger, **more)
+
+
+def released_table(folder: Path, **more: Any) -> Any:
+    how: dict[str, Any] = {"category": "c", "categories": ["x", "y"], "upper": 3, "epsilon": 1}
+    with isotone.Ledger(folder / "table.ledger", epsilon=9, unit="record") as ledger:
+        return isotone.release_table(pa.table({"c": ["x", "x"]}), ledger=ledger, **how, **more)
+
+
+def released_spec(folder: Path, **more: Any) -> Any:
+    (folder / "data.csv").write_text(fuzz.PEOPLE, encoding="utf-8")
+    (folder / "spec.toml").write_text(fuzz.toml(fuzz.COUNTS), encoding="utf-8")
+    asked = {name: more[name] for name in more if name != "title"}  # which has its place in the spec
+    return release_spec(load_spec(folder / "spec.toml"), **asked)[0]
+
+
+@pytest.mark.parametrize("other", OTHERS, ids=lambda other: type(other).__name__)
+@pytest.mark.parametrize("release", [released_counts, released_table, released_spec])
+def test_a_release_takes_no_other_draws_and_none_in_the_place_of_exact_ones(
+    release: Any, other: Draws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of curves are tried in tests/attacks/curves/test_only_exact_draws.py."""
+    for keyword in ("draws", "choices", "rng"):
+        with pytest.raises(TypeError, match="unexpected keyword"):
+            release(tmp_path, **{keyword: other})
+    for place in (*PLACES, two_stage, privatize, row_by_row):
+        monkeypatch.setattr(place, "ExactDraws", lambda: other)
+    with pytest.raises(Exception, match="ExactDraws only"):
+        release(tmp_path)
+    monkeypatch.undo()
+    assert release(tmp_path, title="another request").columns["value"]
 
 
 @pytest.mark.parametrize("other", OTHERS, ids=lambda other: type(other).__name__)

@@ -7,7 +7,6 @@ occurs several times is drawn once for all its places.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -15,35 +14,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone import noise
 from isotone.counts.hierarchies.field_law import FieldTypes
+from isotone.privacy.draws import Draws
 
-__all__ = ["EXACT", "FieldSampler", "Geometrics", "seeded"]
+__all__ = ["FieldSampler"]
 
 Ints = NDArray[np.int64]
 
 _CELLS = 1 << 22
 """Numbers of one part of the tree in memory at a time."""
-
-
-@dataclass(frozen=True)
-class Geometrics:
-    """Where geometric numbers come from, and coins with probability ``exp(-rate·m)`` for whole numbers m."""
-
-    two_sided: Callable[[Fraction, int], Ints]
-    coins: Callable[[Fraction, Ints], NDArray[np.bool_]]
-
-
-EXACT = Geometrics(noise.lazy_two_sided_geometrics, noise.bernoulli_exps)
-"""Cryptographic bits and exact probabilities, for releases."""
-
-
-def seeded(rng: np.random.Generator) -> Geometrics:
-    """Floats from a seeded generator, for planning."""
-    return Geometrics(
-        lambda rate, size: np.asarray(noise.simulate.two_sided_geometrics(rng, rate, size)),
-        lambda rate, multiples: np.log(rng.random(multiples.size)) <= -float(rate) * multiples,
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,28 +33,28 @@ class FieldSampler:
     rate: Fraction
     acceptance: NDArray[np.float64]
 
-    def draw(self, size: int, source: Geometrics) -> Ints:
+    def draw(self, size: int, draws: Draws) -> Ints:
         """``size`` rows of noise on the nodes of the tree, which add up."""
         tree, result = self.types.tree, np.zeros((size, len(self.types.tree)), np.int64)
         for t, leaves in self._places:
-            drawn = self._subtrees(t, size * len(leaves), source)
+            drawn = self._subtrees(t, size * len(leaves), draws)
             result[:, leaves.reshape(-1)] = drawn.reshape(size, -1)
         return tree.sums(result)
 
-    def _subtrees(self, t: int, size: int, source: Geometrics) -> Ints:
+    def _subtrees(self, t: int, size: int, draws: Draws) -> Ints:
         """``size`` independent draws of a type of subtree: its leaves, in rows."""
         children, rate = self.types.children[t], self.rate * self.types.shares[t]
         if not children:
-            return source.two_sided(rate, size)[:, None]
+            return draws.lazy_geometrics(rate, size)[:, None]
         width = int(self.types.leaves[t])
         result, found = np.empty((size, width), np.int64), 0
         while found < size:
             tries = int((size - found) * 1.05 / self.acceptance[t]) + 1
             tries = min(tries, max(1, _CELLS // width))
-            parts = [self._subtrees(c, tries * k, source).reshape(tries, -1) for c, k in children]
+            parts = [self._subtrees(c, tries * k, draws).reshape(tries, -1) for c, k in children]
             rows = np.concatenate(parts, axis=1)
             if rate:
-                rows = rows[source.coins(rate, np.abs(rows.sum(axis=1)))]
+                rows = rows[draws.coins(rate, np.abs(rows.sum(axis=1)))]
             kept = rows[: size - found]
             result[found : found + len(kept)] = kept
             found += len(kept)

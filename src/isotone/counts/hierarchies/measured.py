@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isotone import noise
 from isotone.counts.caring import Care, care_of, care_weights
 from isotone.counts.hierarchies.least_squares import TreeLeastSquares
 from isotone.counts.hierarchies.projection import AddsUp, round_tree
@@ -32,7 +31,7 @@ from isotone.noise.simulated import Simulated
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.calibration import sigma_squared, sigma_squared_zcdp
 from isotone.privacy.checks import Number, confidence_level
-from isotone.privacy.draws import ExactDraws
+from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
 from isotone.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ class MeasuredTree(AddsUp):
         """The variance of the noise on a node with this share."""
 
     @abstractmethod
-    def _draw_integers(self, share: Fraction, size: int) -> Ints:
+    def _draw_integers(self, share: Fraction, size: int, draws: Draws) -> Ints:
         """Exact integer noise for nodes with this share."""
 
     @abstractmethod
@@ -139,15 +138,19 @@ class MeasuredTree(AddsUp):
         Exactly private, from cryptographic bits: noise is added to integers, and what follows is a function of the
         noisy integers alone.
         """
-        noisy = self.tree.sums(self.tree.leaves_of(check_counts(self.P, counts)))
+        return self._estimated(check_counts(self.P, counts), require_exact(ExactDraws()))
+
+    def _estimated(self, counts: Ints, draws: Draws) -> Ints:
+        """Integers that add up, from the counts of the nodes with noise."""
+        noisy = self.tree.sums(self.tree.leaves_of(counts))
         for share, nodes in self._by_share.items():
-            noisy[nodes] += self._draw_integers(share, nodes.size)
+            noisy[nodes] += self._draw_integers(share, nodes.size, draws)
         measured = np.array([bool(share) for share in self.node_shares])
         estimate = self.fit.estimate(np.where(measured, noisy, 0).astype(float))
         return round_tree(self.tree, estimate)[self.tree.node]
 
     def _integer_noise(self, draws: ExactDraws) -> NDArray[np.int64]:
-        return self.release(np.zeros(len(self.P), dtype=np.int64))
+        return self._estimated(np.zeros(len(self.P), dtype=np.int64), draws)
 
 
 @dataclass(frozen=True, init=False)
@@ -204,8 +207,8 @@ class TreeGaussianMechanism(MeasuredTree):
     def _variance_of(self, share: Fraction) -> float:
         return float(self.variance / share)
 
-    def _draw_integers(self, share: Fraction, size: int) -> Ints:
-        draw = noise.discrete_gaussians if self.guarantee.kind == "zcdp" else noise.rounded_gaussians
+    def _draw_integers(self, share: Fraction, size: int, draws: Draws) -> Ints:
+        draw = draws.discrete_gaussians if self.guarantee.kind == "zcdp" else draws.rounded_gaussians
         return draw(self.variance / share, size)
 
     def _draw_floats(self, share: Fraction, size: int, rng: np.random.Generator) -> Floats:
@@ -267,11 +270,11 @@ class TreeLaplaceMechanism(MeasuredTree):
     def _variance_of(self, share: Fraction) -> float:
         return 0.5 / math.sinh(min(float(self.rate * share), 700.0) / 2) ** 2
 
-    def _draw_integers(self, share: Fraction, size: int) -> Ints:
-        return noise.lazy_two_sided_geometrics(self.rate * share, size)
+    def _draw_integers(self, share: Fraction, size: int, draws: Draws) -> Ints:
+        return draws.lazy_geometrics(self.rate * share, size)
 
     def _draw_floats(self, share: Fraction, size: int, rng: np.random.Generator) -> Floats:
-        return np.asarray(noise.simulate.two_sided_geometrics(rng, self.rate * share, size), dtype=float)
+        return SeededDraws(rng).lazy_geometrics(self.rate * share, size).astype(float)
 
 
 def _level_shares(tree: Hierarchy) -> list[Fraction]:

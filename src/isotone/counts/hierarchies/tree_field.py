@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.counts.caring import Care, care_of, care_weights
-from isotone.counts.hierarchies.field_draws import EXACT, FieldSampler, seeded
+from isotone.counts.hierarchies.field_draws import FieldSampler
 from isotone.counts.hierarchies.field_law import FieldLaw, FieldTypes
 from isotone.counts.hierarchies.field_shares import field_shares
 from isotone.counts.hierarchies.projection import AddsUp
@@ -25,7 +25,7 @@ from isotone.noise.lazy_arrays import LEAST_RATE
 from isotone.noise.simulated import Simulated
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, confidence_level
-from isotone.privacy.draws import ExactDraws
+from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
 from isotone.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
@@ -124,9 +124,9 @@ class TreeFieldMechanism(AddsUp):
 
         They are not private and serve planning only.
         """
-        source, step = seeded(rng), max(1, _CHUNK // len(self.tree))
+        draws, step = SeededDraws(rng), max(1, _CHUNK // len(self.tree))
         rows = [
-            self._sampler.draw(min(step, size - start), source)[:, self.tree.node]
+            self._sampler.draw(min(step, size - start), draws)[:, self.tree.node]
             for start in range(0, size, step)
         ]
         return Simulated.wrap(np.concatenate(rows).astype(float) if rows else np.empty((0, len(self.P))))
@@ -135,11 +135,11 @@ class TreeFieldMechanism(AddsUp):
     def _sampler(self) -> FieldSampler:
         return FieldSampler(self.node_law.types, self.rate, self.node_law.acceptance)
 
-    def _node_noise(self) -> NDArray[np.int64]:
-        return self._sampler.draw(1, EXACT)[0]
+    def _node_noise(self, draws: Draws) -> NDArray[np.int64]:
+        return self._sampler.draw(1, draws)[0]
 
     def _integer_noise(self, draws: ExactDraws) -> NDArray[np.int64]:
-        return self._node_noise()[self.tree.node]
+        return self._node_noise(draws)[self.tree.node]
 
     def release(self, counts: Counts) -> NDArray[np.int64]:
         """Release the noisy counts as integers.
@@ -147,7 +147,7 @@ class TreeFieldMechanism(AddsUp):
         Exactly private, from cryptographic bits. All counts are sums of leaves, also where the counts given are not.
         """
         leaves = self.tree.leaves_of(check_counts(self.P, counts))
-        return self.tree.sums(leaves + self._node_noise())[self.tree.node]
+        return self.tree.sums(leaves + self._node_noise(require_exact(ExactDraws())))[self.tree.node]
 
     def log_probability(self, output: ArrayLike, counts: Counts | None = None) -> NDArray[np.float64]:
         """The log probability of released integers given the counts (or of noise), one per row.

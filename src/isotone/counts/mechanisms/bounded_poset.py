@@ -11,7 +11,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isotone import noise
 from isotone.counts.mechanisms.additive import deviation, simulated_covariance
 from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
 from isotone.counts.norm import norms
@@ -22,7 +21,7 @@ from isotone.counts.sampling.sources import RARE
 from isotone.counts.statistic import Counts
 from isotone.errors import InputError
 from isotone.mechanism import Error, Progress
-from isotone.noise.exponential import LazyExponentials, first_places
+from isotone.noise.exponential import first_places
 from isotone.privacy.draws import ExactDraws
 
 __all__ = ["BoundedPosetMechanism", "TooFewDrawsError"]
@@ -137,8 +136,8 @@ class BoundedPosetMechanism(PosetMechanism):
     def _integer_noise(self, draws: ExactDraws) -> Ints:
         while True:
             plus, minus, a = self._steps(draws)
-            attempt = _Attempt(self.rate, plus, minus, a)
-            if noise.bernoulli_exp_lazily(attempt.excesses(self.largest)):
+            attempt = _Attempt(self.rate, plus, minus, a, draws)
+            if draws.lazy_coin(attempt.excesses(self.largest)):
                 return attempt.rounded()
 
     @property
@@ -159,11 +158,11 @@ class BoundedPosetMechanism(PosetMechanism):
 class _Attempt:
     """One draw of the order's noise, known to as many binary places as were needed so far."""
 
-    def __init__(self, rate: Fraction, plus: Ints, minus: Ints, a: int) -> None:
+    def __init__(self, rate: Fraction, plus: Ints, minus: Ints, a: int, draws: ExactDraws) -> None:
         self.plus, self.minus = plus.tolist(), minus.tolist()
         self.a, self.b = a, len(self.plus) - a
         places = first_places(rate, len(self.plus), len(self.plus))
-        self.up, self.down = LazyExponentials(rate, self.a, places), LazyExponentials(rate, self.b, places)
+        self.up, self.down = (draws.exponentials(rate, size, places) for size in (self.a, self.b))
 
     def excesses(self, largest: int) -> Iterator[tuple[Fraction, Fraction]]:
         """Ever closer bounds of ``rate · max(0, l1 norm / largest - norm)``.
