@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
@@ -18,7 +18,12 @@ from isotone.cli.console import (
     show,
 )
 from isotone.errors import InputError
+from isotone.ledger.composition import Rule
+from isotone.ledger.cost import Cost
 from isotone.privacy.guarantee import Neighbours
+
+if TYPE_CHECKING:
+    from isotone.ledger import Ledger
 
 __all__ = ["ledger_app"]
 
@@ -35,26 +40,46 @@ Dataset = Annotated[str | None, typer.Option(help="The data set's name. Default:
 def ledger_create(
     path: LedgerPath,
     epsilon: Annotated[str | None, typer.Option(help="The total ε.")] = None,
-    delta: Annotated[str | None, typer.Option(help="The total δ, for an (ε, δ) budget.")] = None,
-    rho: Annotated[str | None, typer.Option(help="The total ρ, for a zCDP budget.")] = None,
+    delta: Annotated[str | None, typer.Option(help="The total δ, for an (ε, δ) budget or a filter.")] = None,
+    rho: Annotated[str | None, typer.Option(help="The total ρ, for a zCDP budget or a filter.")] = None,
+    composition: Annotated[
+        Rule,
+        typer.Option(help="How charges add up: by addition, or by a zCDP filter for charges of every kind."),
+    ] = "addition",
+    final_delta: Annotated[
+        str | None, typer.Option(help="For a filter: the δ at which its total is stated as (ε, δ).")
+    ] = None,
     dataset: Dataset = None,
     unit: Annotated[
         str | None, typer.Option(help="What is protected, in words: person, household, …")
     ] = None,
     neighbours: Annotated[Neighbours, typer.Option(help="What one change of the data is.")] = "add-remove",
 ) -> None:
-    """Create a ledger. Its total, unit and neighbours are fixed for good."""
+    """Create a ledger. Its total, rule, unit and neighbours are fixed for good."""
     from isotone.release import Ledger
 
     if epsilon is None and rho is None:
         raise InputError("A new ledger needs its total: --epsilon (with --delta if you like) or --rho.")
     ledger = Ledger(
-        path, epsilon=epsilon, delta=delta, rho=rho, dataset=dataset, unit=unit, neighbours=neighbours
+        path,
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        composition=composition,
+        final_delta=final_delta,
+        dataset=dataset,
+        unit=unit,
+        neighbours=neighbours,
     )
-    out.print(
-        printable(f"{ledger.address}: the budget of {ledger.dataset!r} is {ledger.remaining()}."),
-        markup=False,
-    )
+    said = f"{ledger.address}: the budget of {ledger.dataset!r} is {ledger.remaining()}.{_stated(ledger)}"
+    out.print(printable(said), markup=False)
+
+
+def _stated(ledger: Ledger) -> str:
+    """What the total of a filter means in the end."""
+    if ledger.composition == "addition":
+        return ""
+    return f" When all of it is spent, all releases together are (ε, δ)-DP with {Cost.of(ledger.overall)}."
 
 
 @ledger_app.command("show")
@@ -65,6 +90,9 @@ def ledger_show(path: LedgerPath, dataset: Dataset = None, as_json: AsJson = Fal
     ledger = Ledger(path, dataset=dataset)
     title = f"{ledger.dataset}: {ledger.remaining()} left of {ledger.total}"
     table = Table(title=Text(printable(title)), title_justify="left")
+    if ledger.composition != "addition":
+        table.caption = f"The rule is a zCDP filter.{_stated(ledger)} For information: by addition {ledger.spent_otherwise()} is spent."
+        table.caption_justify = "left"
     for name in ("charge", "time", "cost", "mechanism", "what", "state"):
         table.add_column(name)
     for charge in ledger.charges():

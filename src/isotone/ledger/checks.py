@@ -6,9 +6,9 @@ import os
 from typing import Any
 
 from isotone.errors import InputError
-from isotone.privacy.guarantee import Guarantee, Number
+from isotone.privacy.guarantee import Guarantee
 
-__all__ = ["plain_text", "require_guarantee", "store_path", "total_budget"]
+__all__ = ["plain_text", "require_guarantee", "store_path"]
 
 
 def plain_text(value: Any, name: str, *, empty: bool = True) -> str:
@@ -44,21 +44,3 @@ def store_path(where: Any) -> str:
         raise InputError(
             f"A ledger is at a path or a postgresql:// URL, not a {type(where).__name__}."
         ) from None
-
-
-def total_budget(epsilon: Number | None, delta: Number | None, rho: Number | None) -> Guarantee | None:
-    """The total that these arguments describe.
-
-    None when none is given.
-    """
-    if rho is not None:
-        if epsilon is not None or delta is not None:
-            raise InputError(
-                "Give a budget as rho, or as epsilon (with delta if it is to be above 0): not both."
-            )
-        return Guarantee.zcdp(rho)
-    if epsilon is not None:
-        return Guarantee.approximate(epsilon, 0 if delta is None else delta)
-    if delta is not None:
-        raise InputError("A budget with delta needs epsilon as well.")
-    return None

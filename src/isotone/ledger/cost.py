@@ -10,7 +10,16 @@ from isotone.privacy.guarantee import Guarantee, Kind
 
 __all__ = ["Cost"]
 
-_KINDS: dict[Kind, str] = {"pure": "pure ε", "approximate": "(ε, δ)", "zcdp": "ρ-zCDP"}
+_KINDS: dict[str, str] = {
+    "pure": "pure ε",
+    "approximate": "(ε, δ)",
+    "zcdp": "ρ-zCDP",
+    "bounded-range": "ε-bounded range",
+}
+
+
+_INCLUDED = {("approximate", "pure"), ("approximate", "bounded-range"), ("pure", "bounded-range")}
+"""Kinds of budgets, and guarantees whose numbers they can take as they are."""
 
 
 @dataclass(frozen=True)
@@ -28,20 +37,20 @@ class Cost:
     def of(cls, guarantee: Guarantee, kind: Kind | None = None) -> Cost:
         """What ``guarantee`` takes from a budget of ``kind`` (its own kind unless given).
 
-        Pure ε counts as (ε, 0), and as ρ = ε²/2 (Bun and Steinke 2016, Proposition 1.4). Other mixtures
-        would need a choice of δ that only the steward can make, and are refused.
+        Pure ε counts as (ε, 0), and as ρ = ε²/2 (Bun and Steinke 2016, Proposition 1.4); ε-bounded range as pure ε, and as
+        ρ = ε²/8. Other mixtures would need a choice of δ that only the steward can make, and are refused.
         """
         kind = kind or guarantee.kind
-        if kind == "zcdp" and guarantee.kind == "pure":
-            return cls(rho=guarantee.epsilon**2 / 2)
-        if guarantee.kind != kind and (kind, guarantee.kind) != ("approximate", "pure"):
+        if kind == "zcdp" and guarantee.kind in ("pure", "bounded-range"):
+            return cls(rho=guarantee.concentrated)
+        if guarantee.kind != kind and (kind, guarantee.kind) not in _INCLUDED:
             advice = (
                 "Convert the promise with to_approximate(delta) first."
                 if (kind, guarantee.kind) == ("approximate", "zcdp")
-                else f"Keep a ledger of {_KINDS[guarantee.kind]} for it."
+                else f"Keep a ledger of {_KINDS[guarantee.kind]} for it, or one with composition='zcdp filter'."
             )
             raise LedgerError(
-                f"A budget of {_KINDS[kind]} cannot pay for a promise of {_KINDS[guarantee.kind]}. {advice}"
+                f"A budget of {_KINDS.get(kind, 'an unknown kind')} cannot pay for a promise of {_KINDS[guarantee.kind]}. {advice}"
             )
         return cls(guarantee.epsilon, guarantee.delta, guarantee.rho)
 

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 from isotone.errors import BudgetError, LedgerError
 from isotone.ledger.attempt import LostError, SealedError
 from isotone.ledger.charge import Charge, State
+from isotone.ledger.checks import plain_text, require_guarantee
+from isotone.ledger.composition import ADDITION, Composition
 from isotone.ledger.cost import Cost
-from isotone.ledger.schema import COMPOSITION, NEWEST_TABLE
+from isotone.ledger.schema import NEWEST_TABLE
 from isotone.ledger.store import Execute
 from isotone.privacy.guarantee import Guarantee, Neighbours
 
@@ -31,6 +33,16 @@ class Ask:
     spec: str = ""
     request: str | None = None
 
+    @classmethod
+    def of(
+        cls, guarantee: Guarantee, description: str, mechanism: str, spec: str, request: str | None
+    ) -> Ask:
+        """The same, with its arguments checked."""
+        require_guarantee(guarantee)
+        texts = {"description": description, "mechanism": mechanism, "spec": spec}
+        named = None if request is None else plain_text(request, "request", empty=False)
+        return cls(guarantee, request=named, **{name: plain_text(text, name) for name, text in texts.items()})
+
 
 class Entries:
     """One data set's rows as they are in one transaction."""
@@ -45,7 +57,9 @@ class Entries:
         """Whether the data set has a budget here."""
         return bool(self._all("SELECT 1 FROM isotone_ledger WHERE dataset = ?"))
 
-    def add_dataset(self, total: Guarantee, unit: str | None, neighbours: Neighbours) -> None:
+    def add_dataset(
+        self, total: Guarantee, composition: Composition, unit: str | None, neighbours: Neighbours
+    ) -> None:
         """Start the budget of a data set, unless another process just did."""
         if self.found():
             return
@@ -57,14 +71,26 @@ class Entries:
             )
         row = (self._ledger.dataset, total.kind, *_numbers(total), neighbours, unit, _now())
         self._execute("INSERT INTO isotone_ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *row)
-        self._execute("INSERT INTO isotone_composition VALUES (?, ?)", self._ledger.dataset, COMPOSITION)
+        rule = (self._ledger.dataset, composition.stored)
+        self._execute("INSERT INTO isotone_composition VALUES (?, ?)", *rule)
 
-    def check_opened(self, total: Guarantee | None, unit: str | None, neighbours: Neighbours | None) -> None:
-        """Refuse to open with another total, unit or neighbours than the ledger was made with."""
+    def check_opened(
+        self,
+        total: Guarantee | None,
+        composition: Composition | None,
+        unit: str | None,
+        neighbours: Neighbours | None,
+    ) -> None:
+        """Refuse to open with another total, rule, unit or neighbours than the ledger was made with."""
         where = self._ledger.address
         if not self.found():
             self._refuse_missing()
-        budget = self.budget()
+        budget, rule = self.budget(), self.composition()
+        if composition is not None and composition != rule:
+            raise LedgerError(
+                f"The ledger {where} composes its charges by {rule.stored!r}, not by {composition.stored!r}: the rule is "
+                "fixed when a ledger is made. Open it without a total."
+            )
         if total is not None and (total.kind, *_numbers(total)) != (budget.kind, *_numbers(budget)):
             raise LedgerError(
                 f"The ledger {where} was created with a total of {Cost.of(budget)}, "
@@ -75,13 +101,6 @@ class Entries:
         fixed = self.unit()
         if unit is not None and fixed is not None and unit != fixed:
             raise LedgerError(f"The ledger {where} protects one {fixed}, not one {unit}. {_same_unit(fixed)}")
-        if self.modern():
-            for (rule,) in self._all("SELECT rule FROM isotone_composition WHERE dataset = ?"):
-                if rule != COMPOSITION:
-                    raise LedgerError(
-                        f"The ledger {where} composes its charges by {rule!r}, which this version does not know. Use a "
-                        "newer version of isotone."
-                    )
 
     def _refuse_missing(self) -> None:
         others = [name for (name,) in self._execute("SELECT dataset FROM isotone_ledger ORDER BY dataset")]
@@ -114,6 +133,23 @@ class Entries:
         )
         unit = self.unit() or "record"
         return Guarantee(kind, Fraction(epsilon), Fraction(delta), Fraction(rho), neighbours, unit)
+
+    def composition(self) -> Composition:
+        """The rule by which charges add up. A ledger without a row for it was made for addition."""
+        rows = (
+            self._all("SELECT rule FROM isotone_composition WHERE dataset = ?")
+            if self._ledger.store.has_table(self._execute, "isotone_composition")
+            else []
+        )
+        for (text,) in rows:
+            found = Composition.from_stored(text)
+            if found is None:
+                raise LedgerError(
+                    f"The ledger {self._ledger.address} composes its charges by {text!r}, which this version does not know. "
+                    "Use a newer version of isotone."
+                )
+            return found
+        return ADDITION
 
     def charges(self) -> list[Charge]:
         """Every charge in order, with its state."""
@@ -148,9 +184,14 @@ class Entries:
         ]
 
     def spent(self) -> Cost:
-        """All charges together, whatever their state."""
-        kind = self.budget().kind
-        return sum((Cost.of(charge.guarantee, kind) for charge in self.charges()), Cost())
+        """All charges together by the ledger's rule, whatever their state."""
+        rule, kind = self.composition(), self.budget().kind
+        return sum((rule.cost(charge.guarantee, kind) for charge in self.charges()), Cost())
+
+    def spent_otherwise(self) -> Cost:
+        """All charges together by the other rule, for information."""
+        rule = self.composition()
+        return sum((rule.other_cost(charge.guarantee) for charge in self.charges()), Cost())
 
     # ------------------------------------------------------------------ charging
 
@@ -158,7 +199,7 @@ class Entries:
         """Refuse a charge that is not for this ledger, or that is more than what is left."""
         self._require_setting(guarantee)
         budget = self.budget()
-        total, spent, cost = Cost.of(budget), self.spent(), Cost.of(guarantee, budget.kind)
+        total, spent, cost = Cost.of(budget), self.spent(), self.composition().cost(guarantee, budget.kind)
         if not (spent + cost).within(total):
             raise BudgetError(
                 f"The budget of {self._ledger.dataset!r} is too short: this release needs {cost}, and "
@@ -210,10 +251,10 @@ class Entries:
         for charge in earlier:
             if charge.state == "charged":
                 self._require_setting(ask.guarantee)
-                if charge.cost != Cost.of(ask.guarantee):
+                if (charge.guarantee.kind, charge.cost) != (ask.guarantee.kind, Cost.of(ask.guarantee)):
                     raise LedgerError(
-                        f"This request was charged {charge.cost} (charge {charge.number}) and now asks for "
-                        f"{Cost.of(ask.guarantee)}. A request is one set of parameters: give the new one another name."
+                        f"This request was charged {charge.cost} ({charge.guarantee.kind}, charge {charge.number}) and now "
+                        f"asks for {Cost.of(ask.guarantee)} ({ask.guarantee.kind}). A request is one set of parameters: give the new one another name."
                     )
                 return charge, True
         return self.add(ask), False

@@ -13,19 +13,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
 from typing import Any, TypeVar
 
 from isotone.errors import InputError, LedgerError
 from isotone.ledger.attempt import Attempt
 from isotone.ledger.charge import Charge
-from isotone.ledger.checks import plain_text, require_guarantee, store_path, total_budget
+from isotone.ledger.checks import plain_text, require_guarantee, store_path
+from isotone.ledger.composition import ADDITION, Composition, Rule, wanted_budget
 from isotone.ledger.cost import Cost
 from isotone.ledger.entries import Ask, Entries
 from isotone.ledger.locks import not_nested
-from isotone.ledger.postgres_store import PostgresStore
-from isotone.ledger.sqlite_store import SqliteStore
 from isotone.ledger.store import Execute, Store
+from isotone.ledger.stores import store_at
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number
 
 __all__ = ["Ledger", "require_ledger"]
@@ -52,6 +51,10 @@ class Ledger:
     epsilon, delta, rho
         The total budget: ``epsilon`` (pure), ``epsilon`` and ``delta`` (approximate), or ``rho`` (zCDP).
         Needed to create a ledger; an existing one is opened without, and refuses other numbers than its own.
+    composition, final_delta
+        How charges add up, fixed at creation. ``"addition"`` (default) adds numbers of the budget's kind. ``"zcdp filter"``
+        takes charges of every kind as δ-approximate ρ-zCDP and stops when the sum of ρ or of δ would pass ``rho`` or ``delta``
+        (0 unless given); the total is stated as (ε, δ)-DP at ``final_delta`` (docs/theory/composition.md).
     dataset
         The steward's name for the data; the file's stem unless given, and what the file says when it is only opened.
         Must not be derived from the contents.
@@ -79,11 +82,13 @@ class Ledger:
         epsilon: Number | None = None,
         delta: Number | None = None,
         rho: Number | None = None,
+        composition: Rule | None = None,
+        final_delta: Number | None = None,
         dataset: str | None = None,
         unit: str | None = None,
         neighbours: Neighbours | None = None,
     ) -> None:
-        wanted = total_budget(epsilon, delta, rho)
+        wanted, rule = wanted_budget(epsilon, delta, rho, composition, final_delta)
         if dataset is not None:
             dataset = plain_text(dataset, "dataset", empty=False)
         if unit is not None:
@@ -91,22 +96,22 @@ class Ledger:
         if neighbours not in (None, "add-remove", "replace"):
             raise InputError(f"neighbours must be 'add-remove' or 'replace', not {neighbours!r}.")
         self._modern = False
-        self.store: Store = _open_store(store_path(where))
+        self.store: Store = store_at(store_path(where))
         self.dataset: str = dataset if dataset is not None else self._default_dataset(wanted)
         if wanted is not None:
-            self._create(wanted, unit, neighbours or "add-remove")
+            self._create(wanted, rule or ADDITION, unit, neighbours or "add-remove")
         elif not self.store.exists():
             raise LedgerError(
                 f"There is no ledger at {self.store.address}. Give its total budget to create one, for "
                 "example Ledger(path, epsilon=1) or 'isotone ledger create PATH --epsilon 1'."
             )
-        self._transact(lambda entries: entries.check_opened(wanted, unit, neighbours))
+        self._transact(lambda entries: entries.check_opened(wanted, rule, unit, neighbours))
 
-    def _create(self, total: Guarantee, unit: str | None, neighbours: Neighbours) -> None:
+    def _create(self, total: Guarantee, rule: Composition, unit: str | None, neighbours: Neighbours) -> None:
         """Start the budget of the data set, unless it has one."""
 
         def add(execute: Execute) -> None:
-            Entries(self, execute).add_dataset(total, unit, neighbours)
+            Entries(self, execute).add_dataset(total, rule, unit, neighbours)
 
         if not self.store.exists():
             self.store.create(add)
@@ -153,9 +158,27 @@ class Ledger:
         """The total as an amount."""
         return Cost.of(self.budget)
 
+    @property
+    def composition(self) -> Rule:
+        """The rule by which charges add up. It alone admits a charge."""
+        return self._transact(Entries.composition).rule
+
+    @property
+    def overall(self) -> Guarantee:
+        """What all releases together promise when the whole total is spent.
+
+        For a zCDP filter it is (ε, δ)-DP at the δ that was fixed at creation. It is about the total and not about what
+        was spent so far.
+        """
+        return self._transact(lambda entries: entries.composition().overall(entries.budget()))
+
     def spent(self) -> Cost:
         """All charges together, whatever their state."""
         return self._transact(Entries.spent)
+
+    def spent_otherwise(self) -> Cost:
+        """All charges together by the other rule, for information. It admits and refuses nothing."""
+        return self._transact(Entries.spent_otherwise)
 
     def remaining(self) -> Cost:
         """What is left."""
@@ -191,7 +214,7 @@ class Ledger:
 
         For releases that are drawn elsewhere; such a charge is never resumed. See :meth:`attempt` for our own.
         """
-        asked = _ask(guarantee, description, mechanism, spec, None)
+        asked = Ask.of(guarantee, description, mechanism, spec, None)
         self._upgrade()
         return self._transact(lambda entries: entries.add(asked))
 
@@ -224,7 +247,7 @@ class Ledger:
         wait
             Whether to wait while another process works on the request; otherwise :class:`BusyError`.
         """
-        asked = _ask(guarantee, description, mechanism, "", request)
+        asked = Ask.of(guarantee, description, mechanism, "", request)
         self._upgrade()
         key = (self.dataset, asked.request or "")
         with (
@@ -252,7 +275,10 @@ class Ledger:
             "neighbours": budget.neighbours,
             "unit": budget.unit,
             "budget": Cost.of(budget).export(),
+            "composition": self.composition,
+            "overall": Cost.of(self.overall).export(),
             "spent": self.spent().export(),
+            "spent by the other rule, for information": self.spent_otherwise().export(),
             "charges": [charge.export() for charge in self.charges()],
         }
 
@@ -279,20 +305,3 @@ class Ledger:
 
 def _nothing(execute: Execute) -> None:
     """No rows to add."""
-
-
-def _ask(guarantee: Guarantee, description: str, mechanism: str, spec: str, request: str | None) -> Ask:
-    require_guarantee(guarantee)
-    texts = {"description": description, "mechanism": mechanism, "spec": spec}
-    named = None if request is None else plain_text(request, "request", empty=False)
-    return Ask(guarantee, request=named, **{name: plain_text(text, name) for name, text in texts.items()})
-
-
-def _open_store(where: str) -> Store:
-    """The store at a path or a PostgreSQL URL."""
-    if where.startswith(("postgresql://", "postgres://")):
-        return PostgresStore(where)
-    if "://" in where:
-        scheme = where.partition("://")[0]
-        raise LedgerError(f"A ledger is at a path or a postgresql:// URL, not at {scheme}://…")
-    return SqliteStore(Path(where))

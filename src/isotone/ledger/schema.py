@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["APPEND_ONLY", "COMPOSITION", "NEWEST_TABLE", "TABLES", "postgres_schema", "sqlite_schema"]
+__all__ = ["APPEND_ONLY", "NEWEST_TABLE", "TABLES", "postgres_schema", "sqlite_schema"]
 
 APPEND_ONLY = "rows of a ledger are never changed or removed"
-COMPOSITION = "addition"
-"""How charges add up. Fixed when a ledger is made; a ledger with a rule unknown to this version is refused."""
 
 _CHARGE = "dataset TEXT NOT NULL, number INTEGER NOT NULL"
 _OF_CHARGE = "PRIMARY KEY (dataset, number), FOREIGN KEY (dataset, number) REFERENCES isotone_charge"

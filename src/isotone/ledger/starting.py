@@ -19,7 +19,7 @@ def open_or_start(where: str | os.PathLike[str], **options: Any) -> Ledger:
     A mistyped path must not give a data set a second, fresh budget. So a total in a spec starts a ledger only in a
     folder that exists and has no other ledger; a further one, and any on a server, is made by ``isotone ledger create``.
     """
-    totals = ("epsilon", "delta", "rho")
+    totals = ("epsilon", "delta", "rho", "composition", "final_delta")
     if all(options.get(name) is None for name in totals):
         return Ledger(where, **options)
     text = os.fspath(where)

@@ -26,7 +26,14 @@ from isotone.privacy.normal_law import (
     normal_density_bracket,
 )
 
-__all__ = ["delta_bracket", "discrete_sigma_squared", "largest_rho", "sigma_squared", "sigma_squared_zcdp"]
+__all__ = [
+    "delta_bracket",
+    "discrete_sigma_squared",
+    "largest_rho",
+    "sigma_squared",
+    "sigma_squared_zcdp",
+    "smallest_epsilon",
+]
 
 _SEARCH_BITS = 42
 _SPARE_BITS = 80
@@ -179,6 +186,31 @@ def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
         candidate = (Fraction(math.exp(low)) * (1 - slack)).limit_denominator(10**240)
         order = Fraction(1 + _best_order_above_one(float(candidate), float(e))).limit_denominator(10**12)
         if _implies(candidate, order, e, d):
+            return candidate
+        slack *= 4
+
+
+@lru_cache(maxsize=256)
+def smallest_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
+    """An epsilon, the smallest to about nine digits, such that ρ-zCDP implies (ε, δ)-DP.
+
+    By the formula of :func:`largest_rho`, solved for ε. The last comparison is made in integers.
+
+    >>> round(float(smallest_epsilon(Fraction(1, 2), Fraction(1, 10**6))), 4)
+    5.2215
+    """
+    r, d = positive(rho, "rho"), _small(delta)
+    log_delta = math.log(d.numerator) - math.log(d.denominator)
+    high = float(r) + 2 * math.sqrt(float(r) * -log_delta) + 1e-9  # valid (Bun and Steinke 2016)
+    low = 0.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if _log_delta(float(r), middle) <= log_delta else (middle, high)
+    slack = Fraction(1, 10**12)
+    while True:
+        candidate = (Fraction(high) * (1 + slack)).limit_denominator(10**15) + slack
+        order = Fraction(1 + _best_order_above_one(float(r), float(candidate))).limit_denominator(10**12)
+        if _implies(r, order, candidate, d):
             return candidate
         slack *= 4
 

@@ -39,7 +39,7 @@ __all__ = [
 Number = int | float | str | Fraction | Decimal
 """A number as users give it. Numpy's integers and floats are accepted as well."""
 
-Kind = Literal["pure", "approximate", "zcdp"]
+Kind = Literal["pure", "approximate", "zcdp", "bounded-range"]
 Text = TypeVar("Text", bound=str)
 
 _LONGEST = 2_000

@@ -1,6 +1,6 @@
 """Privacy guarantees and arithmetic on them.
 
-A :class:`Guarantee` is a value: a measure of privacy loss (pure ε, approximate (ε, δ) or ρ-zCDP), the
+A :class:`Guarantee` is a value: a measure of privacy loss (pure ε, approximate (ε, δ), ρ-zCDP or ε-bounded range), the
 neighbouring relation it holds for, and the privacy unit in words. All numbers are exact rationals.
 """
 
@@ -16,7 +16,7 @@ from isotone.privacy.checks import Kind, Number, exact, one_of, plain_text, posi
 
 __all__ = ["Guarantee", "Kind", "Neighbours", "Number", "exact", "positive"]
 
-_KINDS: tuple[Kind, ...] = ("pure", "approximate", "zcdp")
+_KINDS: tuple[Kind, ...] = ("pure", "approximate", "zcdp", "bounded-range")
 
 
 def _exp_above(x: Fraction) -> Fraction:
@@ -28,11 +28,18 @@ def _exp_above(x: Fraction) -> Fraction:
     return Fraction(math.exp(float(x))) * (1 + Fraction(1, 2**40))  # float errors: below 700 parts in 2^52
 
 
+def _sum_of_deltas(a: Guarantee, b: Guarantee) -> Fraction:
+    delta = a.delta + b.delta
+    if delta >= 1:
+        raise InputError("The deltas add up to 1 or more, so together these releases guarantee nothing.")
+    return delta
+
+
 @dataclass(frozen=True)
 class Guarantee:
     """A differential-privacy guarantee.
 
-    Build one with :meth:`pure`, :meth:`approximate` or :meth:`zcdp`. ``a + b`` is the guarantee of
+    Build one with :meth:`pure`, :meth:`approximate`, :meth:`zcdp` or :meth:`bounded_range`. ``a + b`` is the guarantee of
     releasing both (sequential composition). :meth:`parallel` is that of releasing from disjoint units.
 
     >>> Guarantee.pure("0.5") + Guarantee.pure("0.25")
@@ -77,26 +84,37 @@ class Guarantee:
         return cls(kind, epsilon=positive(epsilon, "epsilon"), delta=d, neighbours=neighbours, unit=unit)
 
     @classmethod
-    def zcdp(cls, rho: Number, *, neighbours: Neighbours = "add-remove", unit: str = "record") -> Guarantee:
-        """ρ-zero-concentrated differential privacy (Bun and Steinke 2016)."""
-        return cls("zcdp", rho=positive(rho, "rho"), neighbours=neighbours, unit=unit)
+    def zcdp(
+        cls, rho: Number, delta: Number = 0, *, neighbours: Neighbours = "add-remove", unit: str = "record"
+    ) -> Guarantee:
+        """ρ-zero-concentrated differential privacy, with ``delta`` δ-approximate (Bun and Steinke 2016)."""
+        d = exact(delta, "delta")
+        return cls("zcdp", delta=d, rho=positive(rho, "rho"), neighbours=neighbours, unit=unit)
+
+    @classmethod
+    def bounded_range(
+        cls, epsilon: Number, *, neighbours: Neighbours = "add-remove", unit: str = "record"
+    ) -> Guarantee:
+        """All privacy losses between two neighbours lie in one interval of length ε, as for an exponential mechanism.
+
+        It implies ε-DP, and ε²/8-zCDP (Durfee and Rogers 2019; docs/theory/composition.md, section 2).
+        """
+        return cls("bounded-range", epsilon=positive(epsilon, "epsilon"), neighbours=neighbours, unit=unit)
 
     def __add__(self, other: Guarantee) -> Guarantee:
         """Sequential composition. Kinds are converted only when that loses nothing."""
         self._require_same_setting(other)
         if self.kind == other.kind == "zcdp":
-            return replace(self, rho=self.rho + other.rho)
+            return replace(self, rho=self.rho + other.rho, delta=_sum_of_deltas(self, other))
         if "zcdp" in (self.kind, other.kind):
             a, b = (self, other) if self.kind == "zcdp" else (other, self)
-            if b.kind == "pure":  # ε-DP implies ε²/2-zCDP (Bun and Steinke 2016, Proposition 1.4)
-                return replace(a, rho=a.rho + b.epsilon**2 / 2)
+            if b.kind != "approximate":
+                return replace(a, rho=a.rho + b.concentrated)
             raise InputError(
                 "A ρ-zCDP guarantee and an (ε, δ) guarantee have no exact sum. Convert the first with "
                 "to_approximate(delta), or keep the two in separate budgets."
             )
-        delta = self.delta + other.delta
-        if delta >= 1:
-            raise InputError("The deltas add up to 1 or more, so together these releases guarantee nothing.")
+        delta = _sum_of_deltas(self, other)
         kind: Kind = "pure" if delta == 0 else "approximate"
         return replace(self, kind=kind, epsilon=self.epsilon + other.epsilon, delta=delta)
 
@@ -116,7 +134,7 @@ class Guarantee:
                 "Use 'add-remove' for each part; replacing() says what follows."
             )
         if self.kind == other.kind == "zcdp":
-            return replace(self, rho=max(self.rho, other.rho))
+            return replace(self, rho=max(self.rho, other.rho), delta=max(self.delta, other.delta))
         if "zcdp" in (self.kind, other.kind):
             raise InputError("Parallel releases need guarantees of one kind: both zCDP or neither.")
         delta = max(self.delta, other.delta)
@@ -134,6 +152,7 @@ class Guarantee:
         Guarantee(ρ = 1, replace one record)
         """
         self._require_adding()
+        self._require_no_delta()
         delta = self.delta * (1 + _exp_above(self.epsilon)) if self.delta else self.delta
         if delta >= 1:
             raise InputError(f"Replacing a unit would have δ above 1: {self} is too weak for that.")
@@ -149,6 +168,7 @@ class Guarantee:
         """
         if self.neighbours != "replace":
             raise InputError("for_replacing() starts from a guarantee about replacing a unit.")
+        self._require_no_delta()
         epsilon = self.epsilon / 2
         delta = self.delta / (1 + _exp_above(epsilon)) if self.delta else self.delta
         return replace(self, neighbours="add-remove", epsilon=epsilon, delta=delta, rho=self.rho / 4)
@@ -161,6 +181,7 @@ class Guarantee:
         d = exact(delta, "delta")
         if not 0 < d < 1:
             raise InputError(f"delta must be strictly between 0 and 1, not {delta!r}.")
+        self._require_no_delta()
         if self.kind != "zcdp":
             if self.kind == "approximate" and d < self.delta:
                 raise InputError(
@@ -178,9 +199,26 @@ class Guarantee:
         if budget.kind == "zcdp":
             if self.kind == "approximate":
                 return False
-            rho = self.rho if self.kind == "zcdp" else self.epsilon**2 / 2
-            return rho <= budget.rho
+            return self.concentrated <= budget.rho and self.delta <= budget.delta
+        if budget.kind == "bounded-range" and self.kind != "bounded-range":
+            return False
         return self.kind != "zcdp" and self.epsilon <= budget.epsilon and self.delta <= budget.delta
+
+    @property
+    def concentrated(self) -> Fraction:
+        """The ρ of the zCDP that follows.
+
+        ε²/2 from ε-DP (Bun and Steinke 2016, Proposition 1.4), ε²/8 from ε-bounded range.
+        """
+        if self.kind == "approximate":
+            raise InputError("An (ε, δ) guarantee implies no zCDP: some outputs may have any loss.")
+        return {"zcdp": self.rho, "pure": self.epsilon**2 / 2, "bounded-range": self.epsilon**2 / 8}[
+            self.kind
+        ]
+
+    def _require_no_delta(self) -> None:
+        if self.kind == "zcdp" and self.delta:
+            raise InputError("This is not defined for ρ-zCDP with a δ: it is the total of a ledger.")
 
     def _require_adding(self) -> None:
         if self.neighbours != "add-remove":
@@ -195,11 +233,17 @@ class Guarantee:
 
     def _measure(self) -> str:
         if self.kind == "zcdp":
-            return f"ρ = {self.rho}"
+            return f"ρ = {self.rho}" + (f", δ = {self.delta}" if self.delta else "")
         return f"ε = {self.epsilon}" + (f", δ = {self.delta}" if self.delta else "")
 
     def __str__(self) -> str:
-        name = {"pure": "ε-DP", "approximate": "(ε, δ)-DP", "zcdp": "ρ-zCDP"}[self.kind]
+        names = {
+            "pure": "ε-DP",
+            "approximate": "(ε, δ)-DP",
+            "zcdp": "ρ-zCDP" if not self.delta else "δ-approximate ρ-zCDP",
+            "bounded-range": "ε-bounded range",
+        }
+        name = names[self.kind]
         return f"{name} with {self._measure()}, {self.neighbours} one {self.unit}"
 
     def __repr__(self) -> str:

@@ -77,9 +77,13 @@ class Budget(Section):
     epsilon: Amount | None = None
     """The total ε."""
     delta: Real | None = None
-    """The total δ, for an (ε, δ) budget."""
+    """The total δ, for an (ε, δ) budget or a filter."""
     rho: Amount | None = None
-    """The total ρ, for a zCDP budget, in place of ε."""
+    """The total ρ, for a zCDP budget, in place of ε, or for a filter."""
+    composition: Literal["addition", "zcdp filter"] | None = None
+    """How charges add up, fixed when the ledger is made: "addition" (default), or a "zcdp filter" with rho, delta and final_delta."""
+    final_delta: Amount | None = None
+    """For a filter: the δ at which its total is stated as (ε, δ)."""
 
 
 class Privacy(Section):

@@ -198,9 +198,9 @@ def test_a_composition_of_a_later_version_is_refused(tmp_path):
     Ledger(path, epsilon=1)
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(
-            "DROP TRIGGER isotone_composition_UPDATE; UPDATE isotone_composition SET rule = 'zcdp filter'"
+            "DROP TRIGGER isotone_composition_UPDATE; UPDATE isotone_composition SET rule = 'pld filter'"
         )
-    with pytest.raises(LedgerError, match="'zcdp filter', which this version does not know"):
+    with pytest.raises(LedgerError, match="'pld filter', which this version does not know"):
         Ledger(path)
 
 
