@@ -17,7 +17,7 @@ from isotone.curves.chain.case import ChainCase
 from isotone.curves.chain.drawn_values import StepFit
 from isotone.curves.chain.histogram_fit import HistogramFit
 from isotone.curves.chain.line_fit import LineFit, RefinedLineFit
-from isotone.curves.chain.posterior_fit import OUTPUTS, PosteriorFit
+from isotone.curves.chain.posterior_fit import OUTPUTS, PosteriorFit, levels_for
 from isotone.curves.chain.tree_mechanisms import MANY, TreeMechanism
 from isotone.curves.chain.turned import Turned
 from isotone.curves.curve import CurveMechanism
@@ -141,6 +141,10 @@ class ChainProblem:
     def method_used(self, n: int, setting: CurveSetting) -> str:
         """The name of the mechanism that the method stands for with about ``n`` records."""
         return self._row(self._case(n, setting)).name
+
+    def values_used(self, n: int, setting: CurveSetting) -> int:
+        """How many values the posterior of a curve of means has."""
+        return levels_for(self._case(n, setting).strength)
 
     def mechanism(self, n: int, setting: CurveSetting) -> CurveMechanism:
         """The mechanism for about ``n`` records."""

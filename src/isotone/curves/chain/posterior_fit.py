@@ -17,7 +17,7 @@ from isotone.curves.measure import NoisySums, even_starts, noisy_sums, rescaled
 from isotone.curves.posterior.posterior import CurvePosterior, curve_posterior
 from isotone.curves.records import Records
 
-__all__ = ["OUTPUTS", "PosteriorFit", "RoundShares"]
+__all__ = ["OUTPUTS", "PosteriorFit", "RoundShares", "levels_for", "spread_of"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -29,6 +29,16 @@ COARSE_LEVELS = 51
 """Values of the posterior of the first round."""
 LEVELS = ((5_000, 101), (40_000, 201), (float("inf"), 401))
 """Values of the posterior, by epsilon times the number of records."""
+
+
+def levels_for(strength: float) -> int:
+    """The number of values of the posterior, by epsilon times the number of records."""
+    return next(levels for below, levels in LEVELS if strength < below)
+
+
+def spread_of(labels: bool) -> float:
+    """The variance of ``y`` about its mean, as a share of that of labels."""
+    return 1.0 if labels else SPREAD
 
 
 @dataclass(frozen=True)
@@ -80,7 +90,7 @@ class PosteriorFit(CurveMechanism):
             case.n,
             case.bins(min(64, max(16, bins))),
             bins,
-            next(levels for below, levels in LEVELS if case.strength < below),
+            levels_for(case.strength),
             case.labels,
             case.output,
             case.ends,
@@ -90,7 +100,7 @@ class PosteriorFit(CurveMechanism):
     @property
     def spread(self) -> float:
         """The variance of ``y`` as a share of that of labels."""
-        return 1.0 if self.labels else SPREAD
+        return spread_of(self.labels)
 
     def draw(self, records: Records, draws: CurveDraws) -> Curve:
         """The curve, with the noisy sums of the second round."""

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.curves.arrays import numbers_of, only_column, shape_of
+from isotone.curves.bands.measured import Measured
 from isotone.curves.chain.choose import ChainProblem, usual_points
+from isotone.curves.chain.evaluated import EvaluatedCurve
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import Curve
 from isotone.curves.direction import AUTO_SHARE, choose_direction
@@ -21,7 +23,7 @@ from isotone.curves.losses import parse_loss
 from isotone.curves.records import Records
 from isotone.curves.shapes.parse import parse_shape
 from isotone.errors import InputError
-from isotone.privacy.checks import Number, one_of, shown, truth
+from isotone.privacy.checks import Number, shown, truth
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Neighbours
 
@@ -44,7 +46,7 @@ class Setup:
     labels: bool = False
 
 
-class PrivateIsotonicRegression(PrivateEstimator[ChainProblem]):
+class PrivateIsotonicRegression(EvaluatedCurve, PrivateEstimator[ChainProblem]):
     """Isotonic regression with differential privacy.
 
     Fits a monotone curve to records ``(x, y)`` so that the released curve hardly depends on any one privacy unit.
@@ -116,6 +118,8 @@ class PrivateIsotonicRegression(PrivateEstimator[ChainProblem]):
     guarantee_ : Guarantee
     method_ : str
         The mechanism that was used.
+    measured_ : object or None
+        The noisy sums behind a curve of means, which :meth:`band` is made of.
 
     Notes
     -----
@@ -185,27 +189,6 @@ class PrivateIsotonicRegression(PrivateEstimator[ChainProblem]):
         problem = public.problem
         return Setup(problem.grid, problem.y_range, public.whole.guarantee, problem.labels)
 
-    def predict(self, T: Any) -> NDArray[np.float64]:
-        """The curve at ``T`` (one dimension or one column); missing stays missing."""
-        self._require_fit()
-        beyond_is = self._out_of_bounds()
-        self._rows(T)
-        x = numbers_of(only_column(T, "X"), public=True)
-        curve, grid = self.curve_, self.grid_
-        beyond = (x < float(grid.low)) | (x > float(grid.high))
-        if beyond_is == "raise" and beyond.any():
-            raise InputError(
-                f"Some points lie outside bounds=({grid.low}, {grid.high}). Use out_of_bounds='clip' or 'nan'."
-            )
-        missing = np.isnan(x) | (beyond if beyond_is == "nan" else False)
-        inside = np.where(np.isnan(x), float(grid.low), x)
-        if curve.interpolated:
-            values = np.interp(inside, grid.positions(curve.knots), curve.values)
-        else:
-            values = curve.at(grid.snap(inside))
-        low, high = self._predictions
-        return np.where(missing, np.nan, low + (high - low) * values)
-
     def __sklearn_tags__(self) -> Any:
         """Tags for scikit-learn: one-dimensional input, missing values allowed, random."""
         return self._tags(columns=False)
@@ -247,9 +230,6 @@ class PrivateIsotonicRegression(PrivateEstimator[ChainProblem]):
             raise InputError(f"increasing must be True, False or 'auto', not {shown(self.increasing)}.")
         return truth(self.increasing, "increasing (or 'auto')")
 
-    def _out_of_bounds(self) -> str:
-        return one_of(self.out_of_bounds, "out_of_bounds", ("clip", "nan", "raise"))
-
     def _y_range(self, public: Public[ChainProblem]) -> tuple[Fraction, Fraction]:
         return public.problem.y_range
 
@@ -278,6 +258,14 @@ class PrivateIsotonicRegression(PrivateEstimator[ChainProblem]):
             problem = replace(problem, increasing=up)
         curve = problem.mechanism(n, public.setting).draw(records, draws)
         self._keep(curve, problem)
+        self.measured_ = curve.sums and Measured(
+            curve.sums,
+            problem.increasing,
+            problem.labels,
+            problem.values_used(n, public.setting),
+            public.whole.unit.contributions,
+            not isinstance(self.increasing, str),
+        )
         self.method_ = problem.method_used(n, public.setting)
 
     def _keep(self, curve: Curve, problem: ChainProblem) -> None:
@@ -287,6 +275,7 @@ class PrivateIsotonicRegression(PrivateEstimator[ChainProblem]):
         self.curve_ = curve
         self.grid_ = grid
         self._predictions = (low, high)
+        self._y_ends = float(problem.y_range[0]), float(problem.y_range[1])
         if isinstance(self.x_grid, str) and grid.points <= MOST_LISTED:
             points = np.arange(grid.points)
             values = curve.at(points)

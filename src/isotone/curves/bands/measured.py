@@ -1,0 +1,78 @@
+"""What a curve was measured by, and the bands that follow from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from isotone.curves.bands.band import GridBand, Turned
+from isotone.curves.bands.credible import credible_band
+from isotone.curves.bands.population import population_band
+from isotone.curves.bands.records import records_band
+from isotone.curves.chain.posterior_fit import spread_of
+from isotone.curves.grids import FINE
+from isotone.curves.measure import NoisySums
+from isotone.curves.posterior.posterior import curve_posterior
+from isotone.errors import InputError
+from isotone.privacy.checks import confidence_level, one_of
+
+__all__ = ["KINDS", "Measured", "no_band"]
+
+KINDS = ("population", "records", "credible")
+ROUNDING = 0.5 / FINE
+"""A ``y`` that is no label was moved so far at most, as a share of its range."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The noisy sums of a fit, and what is public about the records.
+
+    ``levels`` is the number of values of the posterior, ``contributions`` how many records a unit may have, and
+    ``direction_given`` whether the direction was declared and not found.
+    """
+
+    sums: NoisySums
+    increasing: bool
+    labels: bool
+    levels: int
+    contributions: int = 1
+    direction_given: bool = True
+
+    def why_not(self, kind: str) -> str:
+        """Why there is no band of this kind, or nothing."""
+        if kind == "population" and self.contributions > 1:
+            return (
+                f"A unit may have {self.contributions} records, which are not independent: there is no band for the "
+                "population. kind='records' needs no independence."
+            )
+        if kind == "population" and not self.direction_given:
+            return (
+                "The direction was found from the data, and a band for the population needs one that is known: give "
+                "increasing=True or False, or use kind='records'."
+            )
+        return ""
+
+    def band(self, confidence: float, kind: str) -> GridBand:
+        """Limits at every point, as shares of the range of ``y``."""
+        kind, confidence = one_of(kind, "kind", KINDS), confidence_level(confidence)
+        reason = self.why_not(kind)
+        if reason:
+            raise InputError(reason)
+        sums = self.sums if self.increasing else self.sums.mirrored()
+        found = self._rising(sums, confidence, kind)
+        return found if self.increasing else Turned(found, sums.points)
+
+    def _rising(self, sums: NoisySums, confidence: float, kind: str) -> GridBand:
+        if kind == "credible":
+            spread = spread_of(self.labels)
+            posterior = curve_posterior(*sums.in_records, sums.noise, self.levels, spread)
+            return credible_band(sums, posterior, confidence)
+        found = (population_band if kind == "population" else records_band)(sums, confidence)
+        return found if self.labels else found.widened(ROUNDING)
+
+
+def no_band(method: str) -> InputError:
+    """The error for a curve whose sums were not measured."""
+    return InputError(
+        f"A curve by {method!r} has no band: the law of its error depends on the data. Bands are for squared and logistic "
+        "loss with method='auto', without a shape."
+    )
