@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from isotone.counts.caring import Care
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.errors import InputError
-from isotone.privacy.checks import did_you_mean
+from isotone.privacy.checks import did_you_mean, plain_text
 
 if TYPE_CHECKING:
     from isotone.counts.sampling.relaxation import Relaxation
@@ -30,8 +30,9 @@ def count_mechanisms() -> dict[str, type[Any]]:
 def count_mechanism(name: str) -> type[Any]:
     """The class of a mechanism for counts, by its name."""
     known = count_mechanisms()
+    name = plain_text(name, "mechanism")
     if name not in known:
-        near = did_you_mean(str(name), known) or f"; there are: {', '.join(known)}"
+        near = did_you_mean(name, known) or f"; there are: {', '.join(known)}"
         raise InputError(f"There is no mechanism {name!r} for counts{near}")
     return known[name]
 
@@ -71,6 +72,10 @@ def choose_mechanism(
 
         return best_mechanism(P, **budget, **setting, care=care, relaxation=relaxation)
     kind = count_mechanism(mechanism)
+    if not kind.can_release:
+        raise InputError(
+            f"{mechanism} exists for comparison and has no exact sampler. Leave the choice to the plan."
+        )
     if care is not None:
         if "care" not in inspect.signature(kind).parameters:
             raise InputError(

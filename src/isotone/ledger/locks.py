@@ -83,8 +83,10 @@ def busy(what: str) -> BusyError:
 def not_nested(key: tuple[str, ...]) -> Generator[None]:
     """Raise an error if a thread would wait for a lock that it holds itself.
 
-    It would wait for ever.
+    It would wait for ever. The first entry of ``key`` is where the ledger is; every name of one file means the same.
     """
+    place = key[0] if "://" in key[0] else os.path.realpath(key[0])
+    key = (place, *key[1:])
     held: set[tuple[str, ...]] = _inside.__dict__.setdefault("held", set())
     if key in held:
         raise BusyError("This request is already under way in the same thread. Finish that attempt first.")

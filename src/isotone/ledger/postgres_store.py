@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ __all__ = ["PostgresStore"]
 T = TypeVar("T")
 _CREATION = 0x49534F54
 _ATTEMPTS = 50
-_SECRETS = ("password", "sslpassword", "passfile", "user")
+_SECRETS = ("password", "sslpassword", "passfile")
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,8 @@ class PostgresStore:
         for secret in (*(options.get(key) for key in _SECRETS), os.environ.get("PGPASSWORD")):
             if secret:
                 text = text.replace(secret, "…")
-        return text
+        user = options.get("user")  # no secret, and often short: only the whole word is left out
+        return re.sub(rf"(?<!\w){re.escape(user)}(?!\w)", "…", text) if user else text
 
 
 def _psycopg() -> ModuleType:

@@ -26,10 +26,12 @@ __all__ = [
     "did_you_mean",
     "epsilon_or_rho",
     "exact",
+    "frozen",
     "name_list",
     "one_of",
     "plain_text",
     "positive",
+    "require_list",
     "share",
     "shown",
     "truth",
@@ -204,13 +206,39 @@ def name_list(values: Any, name: str) -> tuple[str, ...]:
     >>> name_list(np.array(["north", "south"]), "groups")
     ('north', 'south')
     """
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise InputError(f"{name} must be a list of names, not {shown(values)}.")
+    require_list(values, name)
     names = tuple(plain_text(value, f"each entry of {name}") for value in values)  # pyright: ignore[reportUnknownVariableType]
     if len(set(names)) < len(names):
         twice = next(entry for entry in names if names.count(entry) > 1)
         raise InputError(f"{name} has {twice!r} twice: name each once.")
     return names
+
+
+def frozen(value: Any) -> Any:
+    """``value`` without anything that can change later: sequences become tuples, numpy's scalars plain ones.
+
+    >>> frozen([np.uint8(3), [0.5, "x"]])
+    (3, (0.5, 'x'))
+    """
+    if isinstance(value, np.ndarray):
+        return frozen(value.tolist())
+    if isinstance(value, (tuple, list)):
+        return tuple(frozen(part) for part in value)  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, (np.bool_, np.floating)):
+        return value.item()
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    return operator.index(value) if hasattr(value, "__index__") else value
+
+
+def require_list(values: Any, name: str, kind: str = "names") -> None:
+    """Refuse what is no list.
+
+    A single str raises an error, and so does an array without a dimension, which calls itself iterable.
+    """
+    scalar = isinstance(values, (str, bytes)) or (isinstance(values, np.ndarray) and values.ndim == 0)
+    if scalar or not isinstance(values, Iterable):
+        raise InputError(f"{name} must be a list of {kind}, not {shown(values)}.")
 
 
 def epsilon_or_rho(epsilon: Any, delta: Any, rho: Any) -> tuple[Kind, Fraction, Fraction, Fraction]:

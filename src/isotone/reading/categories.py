@@ -45,7 +45,7 @@ class CategorySource:
             twice = sorted({name for name in texts if texts.count(name) > 1})
             raise InputError(f"categories must be distinct; {twice[0]!r} is there twice.")
         if self.unit is not None:
-            check_contributions(self.contributions, self.unit)
+            object.__setattr__(self, "contributions", check_contributions(self.contributions, self.unit))
         if self.count is not None and self.unit is not None:
             raise InputError("Rows that are already counts (count=) have no unit: leave out unit= or count=.")
 

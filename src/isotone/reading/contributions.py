@@ -15,6 +15,7 @@ import narwhals as nw
 
 from isotone.errors import InputError
 from isotone.noise.bits import random_salt
+from isotone.privacy.checks import whole_number
 from isotone.reading.native import with_sha256
 from isotone.reading.texts import as_text
 
@@ -28,14 +29,14 @@ _SAYS, _NUMBER, _TEXT, _HASH, _POSITION = (
 )
 
 
-def check_contributions(contributions: int, unit: str | None) -> None:
-    """Refuse a number of contributions that means nothing."""
-    if isinstance(contributions, bool) or contributions < 1:
-        raise InputError(f"contributions must be a whole number from 1, not {contributions!r}.")
-    if contributions > 1 and unit is None:
+def check_contributions(contributions: Any, unit: str | None) -> int:
+    """The number of contributions as a plain int, refused if it means nothing."""
+    number = whole_number(contributions, "contributions")
+    if number > 1 and unit is None:
         raise InputError(
             "contributions above 1 needs unit=: the column that says whose rows belong together."
         )
+    return number
 
 
 def at_most(frame: Frame, contributions: int, values: Sequence[nw.Expr], salt: bytes | None) -> Frame:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from isotone.mechanism import Progress, no_progress
+from isotone.scratch import scratch
 
 __all__ = ["connect", "forget", "watching"]
 
@@ -18,11 +19,12 @@ _opened = threading.local()  # the connection that this thread opened last: the 
 def connect() -> Any:
     """Open a separate connection.
 
-    Releases neither see nor disturb what else the process does with DuckDB.
+    Releases neither see nor disturb what else the process does with DuckDB. Rows that do not fit into memory are
+    spilled to a folder of this process, and not to where it was started: a kill must not leave them lying about.
     """
     import duckdb
 
-    connection: Any = duckdb.connect()
+    connection: Any = duckdb.connect(config={"temp_directory": str(scratch())})
     try:
         connection.execute(
             "SET enable_progress_bar = true; SET enable_progress_bar_print = false; SET progress_bar_time = 0"

@@ -62,7 +62,7 @@ class PointSource:
             if not low < high:
                 raise InputError(f"{name} must be (low, high) with low below high, not ({low}, {high}).")
         if self.unit is not None:
-            check_contributions(self.contributions, self.unit)
+            object.__setattr__(self, "contributions", check_contributions(self.contributions, self.unit))
         if len(self.marks) > _MOST_MARKS:
             raise InputError(
                 f"A list of points for x has at most {_MOST_MARKS:,} here, not {len(self.marks):,}. Give a number of points."

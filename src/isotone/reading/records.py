@@ -22,6 +22,7 @@ from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.order.closing import closing_stages
 from isotone.order.hierarchy import is_hierarchy
+from isotone.privacy.checks import whole_number
 from isotone.reading.answers import Answers
 from isotone.reading.contributions import UNIT, at_most, check_contributions
 from isotone.reading.exclusive import Conflict, with_one_option
@@ -76,9 +77,9 @@ class RecordRules:
             raise InputError(f"on_violation must be 'close' or 'drop', not {self.on_violation!r}.")
         if self.on_conflict not in ("first", "drop"):
             raise InputError(f"on_conflict must be 'first' or 'drop', not {self.on_conflict!r}.")
-        check_contributions(self.contributions, self.unit)
-        if self.max_size is not None and self.max_size < 1:
-            raise InputError(f"max_size must be at least 1, not {self.max_size!r}.")
+        object.__setattr__(self, "contributions", check_contributions(self.contributions, self.unit))
+        if self.max_size is not None:
+            object.__setattr__(self, "max_size", whole_number(self.max_size, "max_size"))
 
 
 @dataclass(frozen=True)

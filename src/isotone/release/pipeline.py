@@ -24,6 +24,7 @@ from isotone.release.kinds.parameters import request_name
 from isotone.release.manifest import content_hash
 from isotone.release.result import Release, load_release
 from isotone.release.store import Place
+from isotone.scratch import scratch
 
 __all__ = ["Outcome", "Presentation", "released", "request_id", "run"]
 
@@ -135,9 +136,9 @@ def _drawn(
         if place is None:
             attempt.seal(seal)
             return release
-        part = place.write(release, [] if request is None else ledger.sealed(request))
-        attempt.seal(seal)
-        place.publish(part)
+        with place.written(release, ledger.charges) as part:
+            attempt.seal(seal)
+            place.publish(part)
         return release
 
 
@@ -155,7 +156,7 @@ def rehearse(query: Query[Any, Any], frame: Frame, presentation: Presentation) -
     """
     try:
         nobody = query.publish(query.draw(query.read(blank(frame))), _REHEARSED)
-        with tempfile.TemporaryDirectory(prefix="isotone-rehearsal-") as folder:
+        with tempfile.TemporaryDirectory(dir=scratch()) as folder:
             nobody.save(folder, report=presentation.folder is not None and presentation.report)
             _require_readable(folder)
     except IsotoneError:

@@ -6,7 +6,9 @@ import csv
 import io
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,6 +22,7 @@ from isotone.privacy.guarantee import Guarantee
 from isotone.release.folder import read_columns, read_json
 from isotone.release.manifest import FORMAT, Manifest, digest, guarantee_from, order_from
 from isotone.release.questions import Questions
+from isotone.scratch import alone_in
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -147,10 +150,11 @@ class Release(Questions):
         try:
             folder.mkdir(parents=True, exist_ok=True)
             text = self.csv()
-            write_file(folder / _CSV, text)
+            write_file(folder / _CSV, text, self.manifest.time)
             digests = {_CSV: digest(text.encode())}
-            write_file(folder / _MANIFEST, replace(self.manifest, files=digests).text())
+            write_file(folder / _MANIFEST, replace(self.manifest, files=digests).text(), self.manifest.time)
             (folder / _REPORT).unlink(missing_ok=True)  # that of another release
+            _set_time(folder, self.manifest.time)
         except OSError as error:
             raise IsotoneError(
                 f"The release could not be written to {str(folder)!r}: {error.strerror or error}."
@@ -164,7 +168,10 @@ class Release(Questions):
         from isotone.release.reporting.report import report_html
 
         try:
-            write_file(Path(folder) / _REPORT, report_html(self))
+            page = report_html(self)
+            with alone_in(Path(folder)):
+                write_file(Path(folder) / _REPORT, page, self.manifest.time)
+                _set_time(folder, self.manifest.time)
         except Exception as error:
             raise IsotoneError(
                 f"The release is saved in {str(folder)!r}, but its report could not be made: {error}"
@@ -190,17 +197,30 @@ def seal(columns: Mapping[str, tuple[Any, ...]], manifest: Mapping[str, Any]) ->
     return Release(columns, manifest.sealed(columns))
 
 
-def write_file(path: Path, text: str) -> None:
-    """Write a file in one step. Readers see the old content or the new, never a part."""
+def write_file(path: Path, text: str, time: str | None = None) -> None:
+    """Write a file in one step. Readers see the old content or the new, never a part.
+
+    ``time`` becomes the file's own: copies and archives keep it, and the time of writing would say how long the data
+    took to read, which is about how much of it there is.
+    """
     part = path.with_name(path.name + ".part")
     try:
         with part.open("w", encoding="utf-8", newline="") as file:
             file.write(text)
             file.flush()
+            if time is not None:
+                _set_time(file.fileno(), time)
             os.fsync(file.fileno())
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def _set_time(file: int | str | os.PathLike[str], time: str) -> None:
+    """Give a file or folder the time of the charge. A stranger's manifest may hold any text there."""
+    with suppress(ValueError, OverflowError, OSError, NotImplementedError):
+        moment = datetime.fromisoformat(time).timestamp()
+        os.utime(file, (moment, moment))
 
 
 def load_release(folder: str | os.PathLike[str]) -> Release:

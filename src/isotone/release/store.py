@@ -3,20 +3,25 @@
 The content hash is in the ledger before the rename. So a process that is killed between the two leaves a folder that
 the next run of the same request recognises by its hash and puts into place. A folder that the ledger does not know
 is never adopted, and a release that stands in the place already is never overwritten: it is moved aside.
+
+A folder on its way is locked by its process. One without a living process is removed if the ledger says that it was
+drawn and never sealed, and kept if it was sealed; what this ledger does not know may be another ledger's, and is left.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from isotone.errors import InputError, IsotoneError
 from isotone.ledger.charge import Charge
+from isotone.release.manifest import Manifest
 from isotone.release.result import Release, load_release
+from isotone.scratch import alone_in, orphans, own_folder
 
 __all__ = ["Place"]
 
@@ -26,10 +31,7 @@ _TRIAL = "isotone-free"  # as long as the other: a name that is too long for one
 
 @dataclass(frozen=True)
 class Place:
-    """Where a release goes. Folders beside ``folder`` are on their way there.
-
-    ``request`` marks those of one request; requests are exclusive in the ledger, so nobody else touches them.
-    """
+    """Where a release goes. Folders beside ``folder`` are on their way there, and ``request`` marks those of one request."""
 
     folder: Path
     request: str
@@ -56,11 +58,9 @@ class Place:
             self.folder.parent.mkdir(parents=True, exist_ok=True)
             held = sorted(x.name for x in self.folder.iterdir()) if self.folder.is_dir() else []
             blocked = self.folder.exists() and not self.folder.is_dir()
-            with tempfile.TemporaryDirectory(f".{_TRIAL}", self._prefix, self.folder.parent) as trial:
-                probe = Path(trial) / "probe"
-                probe.write_bytes(b"\0" * (1 << 20))  # a disk that is full says so here, not after the charge
-                if held and not os.access(self.folder, os.W_OK | os.X_OK):
-                    raise PermissionError(13, "it may not be written")
+            self._try_writing()
+            if held and not os.access(self.folder, os.W_OK | os.X_OK):
+                raise PermissionError(13, "it may not be written")
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise InputError(
@@ -79,44 +79,82 @@ class Place:
                 f"The folder {str(self.folder)!r} holds other files ({held[0]!r}). Name a new or an empty folder."
             )
 
-    def write(self, release: Release, sealed: Iterable[Charge]) -> Path:
-        """Write a release beside its place. Every byte is on the disk when this returns."""
+    def _try_writing(self) -> None:
+        """Write a mebibyte beside the place, and remove it: a full disk says so here, not after the charge."""
+        for left in orphans(self.folder.parent, self._prefix, f".{_TRIAL}"):
+            shutil.rmtree(left.path, ignore_errors=True)
+        trial = own_folder(self.folder.parent, self._prefix, f".{_TRIAL}")
         try:
-            self._sweep({charge.release: charge for charge in sealed})
-            part = Path(tempfile.mkdtemp(prefix=self._prefix, suffix=f".{_PART}", dir=self.folder.parent))
-            part.chmod(0o777 & ~_umask())
-            release.save(part, report=False)
-            _sync(part)
-            _sync(part.parent)
-        except OSError as error:
-            raise IsotoneError(
-                f"The release could not be written beside {str(self.folder)!r}: {error.strerror or error}."
-            ) from None
-        return part
+            (trial.path / "probe").write_bytes(b"\0" * (1 << 20))
+        finally:
+            shutil.rmtree(trial.path, ignore_errors=True)
+            trial.let_go()
+
+    @contextmanager
+    def written(self, release: Release, charges: Callable[[], Sequence[Charge]]) -> Generator[Path]:
+        """Write a release beside its place, for its owner's eyes. Every byte is on the disk when the block begins.
+
+        The block seals and publishes it. If it fails and the ledger knows of no seal, nothing drawn is left.
+        """
+        part = None
+        try:
+            try:
+                self._sweep(charges(), aside=True)
+                part = own_folder(self.folder.parent, self._prefix, f".{_PART}")
+                self.write(release, part.path)
+            except OSError as error:
+                raise IsotoneError(
+                    f"The release could not be written beside {str(self.folder)!r}: {error.strerror or error}."
+                ) from None
+            yield part.path
+        except Exception:
+            if part is not None:
+                part.let_go()
+                with suppress(IsotoneError, OSError):
+                    self._sweep(charges(), aside=False)
+            raise
+        finally:
+            if part is not None:
+                part.let_go()
+
+    def write(self, release: Release, part: Path) -> None:
+        """Write a release into a folder of its own. Every byte is on the disk when this returns."""
+        release.save(part, report=False)
+        _sync(part)
+        _sync(part.parent)
 
     def publish(self, part: Path) -> None:
         """Rename a written release into its place. What stands there is moved aside."""
         try:
             if self.folder.is_dir() and any(self.folder.iterdir()):
                 self._move_aside(self.folder)
+            part.chmod(0o777 & ~_umask())
             part.rename(self.folder)
             _sync(self.folder.parent)
         except OSError as error:
             raise IsotoneError(
                 f"The release is complete in {str(part)!r}, but could not be moved to {str(self.folder)!r}: "
-                f"{error.strerror or error}. Run the same request again to put it there; it costs nothing."
+                f"{error.strerror or error}. {self._repair()}"
             ) from None
+
+    def _repair(self) -> str:
+        if self.request:
+            return "Run the same request again to put it there; it costs nothing."
+        return "Move it there by hand: the request has no name by which the next run would know it."
 
     def stored(self, charge: Charge) -> Release:
         """The release that was sealed under ``charge``, from its place or from beside it."""
         found = self._release_in(self.folder)
+        if found is None or _hash(found) != charge.release:
+            for part in self._parts():
+                waiting = self._release_in(part)
+                if waiting is not None and _hash(waiting) == charge.release:
+                    self._publish_orphan(part)
+            found = self._release_in(
+                self.folder
+            )  # put there just now, by us or by the process that sealed it
         if found is not None and _hash(found) == charge.release:
             return found
-        for part in self._parts():
-            waiting = self._release_in(part)
-            if waiting is not None and _hash(waiting) == charge.release:
-                self.publish(part)
-                return waiting
         if found is not None and found.manifest.request == self.request:
             raise InputError(
                 f"The release in {str(self.folder)!r} is not the one that the ledger knows from charge {charge.number}: it "
@@ -128,20 +166,35 @@ class Place:
             "with --again."
         )
 
+    def _publish_orphan(self, part: Path) -> None:
+        """Put a sealed release into its place, unless the process that sealed it lives and does so itself."""
+        with alone_in(part):
+            if part.exists():
+                self.publish(part)
+
     def _parts(self) -> list[Path]:
         try:
             return sorted(self.folder.parent.glob(f"{_escaped(self._prefix)}*.{_PART}"))
         except OSError:
             return []
 
-    def _sweep(self, sealed: dict[str | None, Charge]) -> None:
-        """Remove what an earlier process of this request left unsealed, and keep what the ledger knows."""
-        for part in self._parts() if self.request else []:
-            left = self._release_in(part)
-            if left is not None and _hash(left) in sealed:
-                self._move_aside(part, left)
-            else:
-                shutil.rmtree(part, ignore_errors=True)
+    def _sweep(self, charges: Sequence[Charge], *, aside: bool) -> None:
+        """Remove what processes that have ended left here unsealed; move what they sealed ``aside``, or leave it."""
+        known = {charge.number: charge for charge in charges}
+        for left in orphans(self.folder.parent, self._prefix, f".{_PART}"):
+            found = self._release_in(left.path)
+            if found is None:
+                if not (left.path / "manifest.json").exists():  # which is written last, and before the seal
+                    shutil.rmtree(left.path, ignore_errors=True)
+                continue
+            charge = known.get(found.manifest.charge)
+            if charge is None or not _same(charge, found.manifest):
+                continue
+            if not charge.finished:
+                shutil.rmtree(left.path, ignore_errors=True)
+            elif aside and charge.release == _hash(found):
+                left.path.chmod(0o777 & ~_umask())
+                self._move_aside(left.path, found)
 
     def _move_aside(self, folder: Path, release: Release | None = None) -> None:
         held = release or self._release_in(folder)
@@ -159,6 +212,12 @@ class Place:
             return load_release(folder)
         except IsotoneError:
             return None
+
+
+def _same(charge: Charge, manifest: Manifest) -> bool:
+    """Whether a manifest speaks of this charge, and not of one with the same number in another ledger."""
+    said = (manifest.dataset, manifest.time, manifest.request)
+    return said == (charge.ledger.dataset, charge.time, charge.request or "")
 
 
 def _hash(release: Release) -> str:

@@ -234,6 +234,12 @@ def test_no_password_is_ever_shown(url, monkeypatch):
     assert not [text for text in said if "SECRET" in text]
 
 
+def test_a_short_name_of_a_user_does_not_eat_letters_of_a_message():
+    store = PostgresStore("postgresql://e:SECRET@db.example.org/privacy")
+    said = store._clean(Exception('role "e" does not exist, e: even with SECRET'))  # pyright: ignore[reportPrivateUsage]
+    assert said == 'role "…" does not exist, …: even with …'
+
+
 def test_an_address_says_host_port_and_database():
     assert PostgresStore("postgresql://u:p@db.example.org:5433/privacy?password=q").address == (
         "postgresql://db.example.org:5433/privacy"

@@ -17,6 +17,7 @@ from isotone.privacy.checks import (
     confidence_level,
     epsilon_or_rho,
     exact,
+    frozen,
     name_list,
     one_of,
     plain_text,
@@ -134,6 +135,30 @@ def test_names_are_a_list_of_different_texts() -> None:
     for wrong in ("ab", 3, [1], ["a", "a"], [b"a"]):
         with pytest.raises(InputError, match="groups"):
             name_list(wrong, "groups")
+
+
+@pytest.mark.parametrize("wrong", ["ab", b"ab", np.array("ab"), np.array(3), 3, None])
+def test_what_is_no_list_is_refused_by_name(wrong: Any) -> None:
+    with pytest.raises(InputError, match="groups must be a list of names, not"):
+        name_list(wrong, "groups")
+
+
+def test_a_frozen_value_cannot_be_changed_later() -> None:
+    class Changing:
+        said = 0
+
+        def __index__(self) -> int:
+            self.said += 1
+            return self.said
+
+    bounds, points = [0, np.float64(1.5)], np.array([1, 2], dtype=np.uint8)
+    kept = frozen({"bounds": bounds}["bounds"]), frozen(points), frozen(Changing())
+    bounds[0], points[0] = 9, 9
+    assert kept == ((0, 1.5), (1, 2), 1)
+    assert [type(part) for part in (*kept[0], *kept[1])] == [int, float, int, int]
+    assert frozen(np.array(3)) == 3
+    assert frozen(None) is None
+    assert frozen(True) is True
 
 
 def test_a_budget_has_one_of_two_forms() -> None:

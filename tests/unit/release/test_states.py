@@ -18,6 +18,7 @@ from isotone.ledger.attempt import Attempt
 from isotone.release import Ledger, load_release, load_spec, release_spec, verify
 from isotone.release.result import seal
 from isotone.release.store import Place
+from isotone.scratch import scratch
 
 WORKER = Path(__file__).resolve().parents[2] / "support" / "release_worker.py"
 SPEC = """
@@ -153,7 +154,8 @@ def test_a_foreign_folder_is_never_adopted(desk):
     spec = load_spec(desk / "spec.toml")
     place = Place.of(folder, release.manifest.request)
     shutil.rmtree(folder)
-    part = place.write(forged, [])
+    with place.written(forged, lambda: charges(desk)) as part:
+        pass
     with pytest.raises(InputError, match="is not in"):
         release_spec(spec)
     assert not folder.exists()
@@ -290,10 +292,8 @@ def test_a_read_that_fails_stays_spent_and_is_not_resumed(desk, monkeypatch):
 
 
 def test_nothing_of_a_rehearsal_remains(desk, monkeypatch, tmp_path):
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere else"))
     released(desk)
-    assert list(scratch.iterdir()) == []
+    assert list(scratch().iterdir()) == []
     stored = json.loads((desk / "out" / "manifest.json").read_text())
     assert stored["charge"] == 1

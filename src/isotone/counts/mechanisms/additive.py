@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -52,6 +52,9 @@ class AdditiveMechanism(ABC):
     that gives up to ``contributions`` records. ``max_size`` states that no record has more yeses than
     that after closing (``cut`` makes it true); None sets no limit.
     """
+
+    can_release: ClassVar[bool] = True
+    """False for mechanisms that exist for comparison and have no exact sampler."""
 
     P: Poset
     guarantee: Guarantee

@@ -14,6 +14,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal
 
+import numpy as np
 from opendp import context as opendp_context
 
 from isotone.counts.choosing import count_mechanism
@@ -26,6 +27,7 @@ from isotone.interop.opendp.curves import curve_measurement
 from isotone.interop.opendp.spaces import Adjacency
 from isotone.interop.opendp.tables import table_measurement
 from isotone.order import Poset
+from isotone.privacy.checks import exact, frozen, plain_text, shown, whole_number
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number
 from isotone.reading.answers import Answers
 from isotone.reading.records import RecordSource
@@ -83,6 +85,10 @@ def make_isotone_counts(
     a float at its binary value.
     """
     amount, neighbours = _amount(budget), Adjacency.of(input_metric).neighbours
+    mechanism = plain_text(mechanism, "mechanism")
+    delta = None if delta is None else exact(delta, "delta")
+    contributions = whole_number(contributions, "contributions")
+    max_size = None if max_size is None else whole_number(max_size, "max_size")
     build = _builder(mechanism, P, P.elements, delta, neighbours, contributions, max_size)
     promise = _promise(build(Fraction(1)).guarantee, amount)
     return counts_measurement(
@@ -93,7 +99,7 @@ def make_isotone_counts(
         lambda counts, _: build(amount).release(counts),
         contributions=contributions,
         max_size=max_size,
-        source=RecordSource(None, element, columns or {}),
+        source=RecordSource(None, element, dict(columns or {})),
         answers=answers or Answers(),
         on_violation=on_violation,
     )
@@ -122,8 +128,8 @@ def make_isotone_table(
         input_metric,
         mechanism.guarantee,
         mechanism.release,
-        contributions=contributions,
-        upper=upper,
+        contributions=mechanism.unit.contributions,
+        upper=mechanism.upper,
         category=category,
         categories=categories,
     )
@@ -147,15 +153,17 @@ def make_isotone_curve(
     ``options`` are the estimator's.
     """
     amount = _amount(budget)
+    settings: dict[str, Any] = {
+        "bounds": bounds,
+        "y_range": y_range,
+        "contributions": contributions,
+        **options,
+    }
+    settings = {name: frozen(value) for name, value in settings.items()}
 
     def build(epsilon: Fraction) -> PrivateIsotonicRegression:
         return PrivateIsotonicRegression(
-            epsilon,
-            bounds,
-            y_range,
-            contributions=contributions,
-            neighbours=Adjacency.of(input_metric).neighbours,
-            **options,
+            epsilon, neighbours=Adjacency.of(input_metric).neighbours, **settings
         )
 
     trial = build(Fraction(1))
@@ -170,11 +178,12 @@ def _amount(budget: float) -> Fraction:
     What its compositors compare is then met exactly.
     """
     try:
-        amount = Fraction(budget)
-    except (TypeError, ValueError, OverflowError):
+        binary = isinstance(budget, (float, np.floating))
+        amount = Fraction(float(budget)) if binary else exact(budget, "budget")
+    except (ValueError, OverflowError):
         amount = Fraction(0)
     if amount <= 0:
-        raise InputError(f"The budget must be a number above 0, not {budget!r}.")
+        raise InputError(f"The budget must be a number above 0, not {shown(budget)}.")
     return amount
 
 

@@ -67,7 +67,7 @@ def make_counts(
         _with_total(mechanism) if total else lambda counts, _: mechanism.release(counts),
         contributions=mechanism.contributions,
         max_size=mechanism.max_size,
-        source=RecordSource(None, element, columns or {}),
+        source=RecordSource(None, element, dict(columns or {})),
         answers=answers or Answers(),
         on_violation=on_violation,
     )

@@ -18,6 +18,7 @@ from isotone.interop.opendp.columns import bounded_rows
 from isotone.interop.opendp.maps import measure_and_map
 from isotone.interop.opendp.spaces import Adjacency, require_rows
 from isotone.order import Poset
+from isotone.privacy.checks import frozen
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.points import PointSource, count_points
 
@@ -52,7 +53,8 @@ def make_curve(
     >>> bool(fitted.predict([20])[0] <= fitted.predict([80])[0])
     True
     """
-    return curve_measurement(input_domain, input_metric, estimator, lambda: estimator, x=x, y=y)
+    held = _copy(estimator)  # what happens to the caller's estimator later is no part of the measurement
+    return curve_measurement(input_domain, input_metric, held, lambda: held, x=x, y=y)
 
 
 def curve_measurement(
@@ -107,7 +109,9 @@ def _check_columns(estimator: Estimator, x: str | Sequence[str]) -> None:
 
 def _copy(estimator: Estimator) -> Estimator:
     """An estimator with the same parameters that was not fitted."""
-    return type(estimator)(**estimator.get_params(deep=False))
+    return type(estimator)(
+        **{name: frozen(value) for name, value in estimator.get_params(deep=False).items()}
+    )
 
 
 def _fit_bounded(estimator: Any, x: Any, y: Any) -> Any:

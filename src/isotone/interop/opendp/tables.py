@@ -12,7 +12,7 @@ from opendp.measurements import make_user_measurement
 from isotone.errors import InputError
 from isotone.interop.opendp.maps import measure_and_map
 from isotone.interop.opendp.spaces import Adjacency, require_rows
-from isotone.privacy.checks import Number
+from isotone.privacy.checks import Number, exact, plain_text, positive, require_list, whole_number
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
 from isotone.reading.categories import CategorySource, count_categories
@@ -89,7 +89,9 @@ def make_distribution(
     """
     neighbours = Adjacency.of(input_metric).neighbours
     unit = Unit(contributions, neighbours)
-    settings: dict[str, Any] = {"contributions": contributions, "neighbours": neighbours, "delta": delta}
+    upper, epsilon = whole_number(upper, "upper"), positive(epsilon, "epsilon")
+    delta = None if delta is None else exact(delta, "delta")
+    settings: dict[str, Any] = {"contributions": unit.contributions, "neighbours": neighbours, "delta": delta}
     trial = privatize_distribution([0], upper, epsilon, method, **settings)  # refuses what cannot be
 
     def release(counts: NDArray[np.int64]) -> Any:
@@ -122,7 +124,8 @@ def table_measurement(
     require_rows(input_domain)
     adjacency = Adjacency.of(input_metric)
     adjacency.check(promise, contributions)
-    names = tuple(label(name) for name in categories)
+    require_list(categories, "categories")
+    names, category = tuple(label(name) for name in categories), plain_text(category, "category")
     _ = CategorySource(None, category, names, upper)  # refuses what cannot be
 
     def measure(data: Any) -> Any:

@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -48,6 +48,8 @@ class LpMechanism(AdditiveMechanism):
     >>> LpMechanism(Poset.chain("abc"), epsilon=1, p=1).error().variance
     array([18., 18., 18.])
     """
+
+    can_release: ClassVar[bool] = False
 
     p: Fraction
 

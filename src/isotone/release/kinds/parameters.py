@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
 from typing import Any
 
 from isotone.errors import InputError
-from isotone.privacy.checks import plain_text, shown, whole_number
+from isotone.privacy.checks import plain_text, require_list, shown
+from isotone.reading.contributions import check_contributions
 from isotone.reading.texts import label
 
 __all__ = [
@@ -36,18 +36,12 @@ def column_name(value: Any, name: str) -> str:
 
 def contribution_bound(value: Any, unit: str | None) -> int:
     """``contributions`` as a plain int."""
-    number = whole_number(value, "contributions")
-    if number > 1 and unit is None:
-        raise InputError(
-            "contributions above 1 needs unit=: the column that says whose rows belong together."
-        )
-    return number
+    return check_contributions(value, unit)
 
 
 def public_names(values: Any, name: str) -> tuple[str, ...]:
     """A public list of names (texts, whole numbers or booleans) as a column of any type would show them."""
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise InputError(f"{name} must be a list of names, not {shown(values)}.")
+    require_list(values, name)
     names = tuple(label(value) for value in values)  # pyright: ignore[reportUnknownVariableType]
     for entry in names:
         require_writable(entry, name)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import inspect
-import operator
 import os
 from collections.abc import Mapping
 from typing import Any
-
-import numpy as np
 
 import isotone.curves as curves
 from isotone.errors import InputError
 from isotone.ledger.ledger import Ledger, require_ledger
 from isotone.mechanism import Progress, no_progress
-from isotone.privacy.checks import did_you_mean
+from isotone.privacy.checks import did_you_mean, frozen
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number
 from isotone.reading.points import PointSource
 from isotone.release import pipeline
@@ -102,7 +99,7 @@ def curve_query(
         "epsilon": promise.epsilon,
         "neighbours": promise.neighbours,
         "contributions": units,
-        **{key: _simple(value) for key, value in options.items()},
+        **{key: frozen(value) for key, value in options.items()},
     }
     public = curves.PrivateIsotonicRegression(unit=promise.unit, **settings).check()
     grid = public.grid
@@ -111,14 +108,3 @@ def curve_query(
         data, x, y, *limits, grid.points - 1, Y_STEPS, unit, units, grid.listed, public.labels
     )
     return CurveQuery(source, settings, grid, promise, title_text(title, f"{y} by {x}"))
-
-
-def _simple(value: Any) -> Any:
-    """An option without numpy's types, which JSON does not know."""
-    if isinstance(value, (tuple, list, np.ndarray)):
-        return tuple(_simple(part) for part in value)
-    if isinstance(value, (np.bool_, np.floating)):
-        return value.item()
-    if value is None or isinstance(value, (bool, str)):
-        return value
-    return operator.index(value) if hasattr(value, "__index__") else value

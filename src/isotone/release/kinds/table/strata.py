@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from isotone.errors import InputError
-from isotone.privacy.checks import positive, shown
+from isotone.privacy.checks import positive, require_list, shown
 from isotone.release.kinds.parameters import public_names
 
 __all__ = ["PER", "Strata", "checked_population", "checked_strata"]
@@ -69,8 +69,7 @@ def checked_population(population: Any, names: Sequence[str]) -> tuple[float, ..
         if missing:
             raise InputError(f"population has no entry for {shown(missing[0])}.")
         population = [by_name[name] for name in names]
-    if isinstance(population, (str, bytes)) or not hasattr(population, "__len__"):
-        raise InputError(f"population must be a list of numbers, not {shown(population)}.")
+    require_list(population, "population", "numbers")
     values = [float(positive(value, "each population")) for value in population]
     if len(values) != len(names):
         raise InputError(
