@@ -36,6 +36,13 @@ def plan(
             min=1, help="About how many rows a unit has, guessed: says what contributions leaves out."
         ),
     ] = None,
+    found: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write what was found for an order out of reach, for relaxation in the spec: nobody searches again.",
+        ),
+    ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -44,6 +51,8 @@ def plan(
 
     with progress_bar("planning", quiet=quiet or as_json) as progress:
         made = plan_spec(load_spec(spec), progress, records=records, rows_per_unit=rows_per_unit)
+    if found is not None:
+        made.write_found(found)
     show(made.plain(), as_json=as_json, quiet=quiet, plain=made)
 
 
@@ -117,6 +126,9 @@ def verify(
         str | None,
         typer.Option(metavar="LEDGER", help="The ledger that paid, or an extract of the charge (.json)."),
     ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Search again for slow draws that the manifest says where to find.")
+    ] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -126,7 +138,7 @@ def verify(
     """
     from isotone.release import verify as check
 
-    verdict = check(folder, key=key, ledger=ledger)
+    verdict = check(folder, key=key, ledger=ledger, full=full)
     value = {"holds": verdict.holds, "checks": [vars(item) for item in verdict.checks]}
     show(value, as_json=as_json, quiet=quiet, plain=str(verdict))
     if not verdict.holds:

@@ -14,6 +14,7 @@ from isotone.counts.best import Criterion, build_or_none, cared_for, promise_of,
 from isotone.counts.candidates import Build, Setting, candidates
 from isotone.counts.caring import Care, cared_error
 from isotone.counts.mechanisms.additive import AdditiveMechanism
+from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.mechanism import HasLogDensity, HasMethod, Progress, no_progress
@@ -154,6 +155,17 @@ class CountPlan(Plan[CountRow]):
     def best(self) -> AdditiveMechanism:
         """The mechanism with the least error, by the plan's criterion."""
         return self.rows[0].mechanism
+
+    @property
+    def relaxation(self) -> Relaxation | None:
+        """What was found for an order out of reach, for a spec or a release that shall not search again.
+
+        That of the first mechanism that has any, and with the draws of its law where these are slow.
+        """
+        for row in self.rows:
+            if isinstance(row.mechanism, PosetMechanism) and row.mechanism.sampler.relaxation is not None:
+                return row.mechanism.sampler.described(row.mechanism.law_draws)
+        return None
 
     def epsilon_for(self, error: float, confidence: float = 0.95, simultaneous: bool = True) -> float:
         """The smallest epsilon at which some mechanism keeps within ``error`` with the given confidence.

@@ -29,15 +29,16 @@ _CHUNK = 1 << 16
 
 
 class PublicStream:
-    """The stream of one label, read from its beginning.
+    """The stream of one label, read from its beginning or from a later word.
 
     >>> [hex(word) for word in PublicStream("isotone").words(2).tolist()]
     ['0xa53e41200980265a', '0x9886436dfb290b60']
     """
 
-    def __init__(self, label: str) -> None:
+    def __init__(self, label: str, start: int = 0) -> None:
+        """Read from word ``start`` on."""
         self._key = int.from_bytes(hashlib.sha256(label.encode()).digest()[:8], "little")
-        self._read = 0
+        self._read = start
 
     def words(self, count: int) -> Words:
         """The next ``count`` words."""

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import os
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
+from isotone.errors import InputError
 from isotone.privacy.checks import whole_number
+from isotone.release.result import write_file
 
 __all__ = ["SpecPlan"]
 
@@ -41,6 +46,13 @@ class SpecPlan:
             note = f"{guess}none is left out."
         values = {**self.values, "rows_per_unit": rows, "share_of_rows": share}
         return replace(self, values=values, note=note)
+
+    def write_found(self, path: str | os.PathLike[str]) -> None:
+        """Write what was found for an order out of reach in a JSON file, which ``relaxation`` in ``[order]`` can name."""
+        found = getattr(self.view, "relaxation", None)
+        if found is None:
+            raise InputError("Nothing was searched for: the order is within exact reach, or has two levels.")
+        write_file(Path(path), json.dumps(found.plain(), ensure_ascii=False) + "\n")
 
     def __rich__(self) -> Any:
         if not self.note:

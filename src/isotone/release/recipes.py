@@ -105,5 +105,5 @@ def _argument(mechanism: Any, name: str) -> Any:
 
 def _relaxation(mechanism: counts.PosetMechanism) -> dict[str, Any] | None:
     """What a search found for an order beyond exact reach, so that nobody has to search again."""
-    found = mechanism.sampler.relaxation
+    found = mechanism.sampler.described(mechanism.law_draws)
     return None if found is None else found.plain()

@@ -1,7 +1,10 @@
 import math
+from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import chi2
 from tests.support.posets import all_posets
 
 from isotone.counts import (
@@ -12,10 +15,14 @@ from isotone.counts import (
     relax,
     sample_extended_bipartition,
 )
-from isotone.counts.sampling import choosing, sources
+from isotone.counts.mechanisms import k_norm
+from isotone.counts.sampling import choosing, kept_draws, sources
+from isotone.counts.sampling.bipartition_sampler import Sampler
+from isotone.counts.sampling.recent import Recent
 from isotone.counts.sampling.restoring import missing_pairs
 from isotone.errors import InputError, OrderError
 from isotone.mechanism import no_progress
+from isotone.noise.public_stream import public_stream
 from isotone.order import Poset
 from isotone.order.bipartitions import extended as bipartitions
 from isotone.order.bipartitions.tree import steps
@@ -225,3 +232,88 @@ def test_dropping_a_relation_never_lowers_the_total_error_but_may_lower_that_of_
     )
     assert chain.variance == pytest.approx([2, 4])
     assert free.variance == pytest.approx([10 / 3, 10 / 3])
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    """Every draw that is rejected counts as slow, however small the order."""
+    monkeypatch.setattr("isotone.counts.sampling.bipartition_sampler.is_small", lambda _: False)
+    monkeypatch.setattr(sources, "RARE", 1.1)
+    monkeypatch.setattr(k_norm, "SECONDS", 0.0)
+    monkeypatch.setattr(choosing, "_recent", Recent[Sampler](4))
+
+
+@pytest.mark.parametrize("kind", [PosetMechanism, DifferenceBodyMechanism])
+def test_a_law_is_the_same_with_and_without_what_says_where_its_draws_begin(slow, kind, monkeypatch):
+    P = tall(3)
+    told = Relaxation(P.covers[::3], P.covers[:6])
+    first = kind(P, 1, relaxation=told)
+    assert first.law_draws == k_norm.FEWEST
+    widths = first.half_widths()
+    described = first.sampler.described(first.law_draws)
+    assert described is not None
+    ((stream, words),) = described.draws
+    assert len(words) == first.law_draws
+    assert stream.endswith("balanced") == (kind is DifferenceBodyMechanism)
+    pairs = ([[str(x), str(y)] for x, y in part] for part in (described.relations, described.restored or ()))
+    assert Relaxation.from_plain(described.plain()) == Relaxation.of(
+        next(pairs), next(pairs), {stream: words}
+    )
+
+    def only_what_was_told(made, size, words, settle, start, dropped):
+        assert size == 1
+        return bipartitions.draw_at(made, size, words, settle, start, dropped)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(kept_draws, "draw_at", only_what_was_told)
+        again = kind(P, 1, relaxation=described)
+        assert np.array_equal(again.half_widths(), widths)
+        assert np.array_equal(again.unrounded_half_widths(), first.unrounded_half_widths())
+    part = replace(described, draws=((stream, words[:100]),))
+    part_told = kind(P, 1, relaxation=part).sampler
+    whole = first.sampler.simulate_independent(300, public_stream("isotone law 1 draws "))
+    assert np.array_equal(
+        part_told.simulate_independent(300, public_stream("isotone law 1 draws "))[0], whole[0]
+    )
+    assert part_told._kept is not None
+    assert part_told._kept.known[stream] == words[:300]
+
+
+def test_words_that_begin_no_draw_or_overlap_are_refused(slow):
+    P = tall(3)
+    m = PosetMechanism(P, 1, relaxation=Relaxation(P.covers[::3], P.covers[:6]))
+    m.half_widths()
+    described, draws = m.sampler.described(500), m.sampler._kept
+    assert described is not None
+    assert draws is not None
+    ((stream, words),) = described.draws
+    idle = next(word for word in range(words[-1]) if draws._walk(stream, word, 1)[2][0] != word)
+    for wrong in ((idle,), (words[0], words[0] + 1)):
+        forged = PosetMechanism(P, 1, relaxation=replace(described, draws=((stream, wrong),)))
+        with pytest.raises(InputError, match="None that fits"):
+            forged.half_widths()
+
+
+@pytest.mark.parametrize("draws", [7, {"x": 7}, {"x": [2, 1]}, {"x": [1, 1]}, {"x": [-1]}, {"x": [True]}, {"x": [1.0]}, {"x": [2**62]}])  # fmt: skip
+def test_draws_that_are_not_ascending_whole_numbers_are_refused(draws):
+    with pytest.raises(InputError, match="draws"):
+        Relaxation.from_plain({"relations": [], "draws": draws})
+
+
+def test_streams_have_their_own_draws_and_rows_are_uniform(slow):
+    """Rows of one stream against all extended bipartitions (false alarm 1e-7); other streams have other rows."""
+    P = Poset(range(4), [(0, 1), (2, 1), (2, 3)])
+    sampler = PosetMechanism(P, 1, relaxation=Relaxation(((0, 1),), P.covers)).sampler
+    every = bipartitions.count(P)
+    one, other = (sampler.simulate_independent(60 * every, np.random.default_rng(s)) for s in (1, 2))
+    assert not np.array_equal(one[0], other[0])
+    seen = Counter((*row, int(a)) for row, a in zip(one[0].tolist(), one[1], strict=True))
+    assert len(seen) == every
+    assert chi2.sf(sum((k - 60) ** 2 / 60 for k in seen.values()), every - 1) > 1e-7
+
+
+def test_a_relaxation_that_restores_what_rejection_cannot_afford_is_refused(monkeypatch):
+    monkeypatch.setattr(choosing, "_acceptance", lambda *_: 1e-7)
+    P = crown(4)
+    with pytest.raises(InputError, match="Restore fewer"):
+        PosetMechanism(P, 1, relaxation=Relaxation(P.covers[::2], P.covers))

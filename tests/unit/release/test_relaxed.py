@@ -1,16 +1,27 @@
 """Orders out of reach, through a whole release: what a search found is kept, and nobody searches again."""
 
 import json
+from dataclasses import replace
 
+import numpy as np
 import pytest
+from tests.support.forgeries import forged
+from typer.testing import CliRunner
 
 import isotone as iso
-from isotone.counts import Relaxation
-from isotone.counts.sampling import choosing
+from isotone.cli import app
+from isotone.counts import PosetMechanism, Relaxation
+from isotone.counts.mechanisms import k_norm
+from isotone.counts.sampling import choosing, kept_draws, sources
+from isotone.counts.sampling.bipartition_sampler import Sampler
+from isotone.counts.sampling.recent import Recent
 from isotone.errors import InputError, OrderError, SpecError
 from isotone.release import load_spec, plan_spec, release_spec, verify
+from isotone.release.kinds.counts import faults
+from isotone.release.kinds.counts.query import count_columns
 from isotone.release.kinds.counts.section import Order
 from isotone.release.order_files import read_relaxation
+from isotone.release.recipes import rebuild_count_mechanism
 
 ELEMENTS = ["a", "b", "c", "d", "e"]
 RELATIONS = [("a", "b"), ("b", "c"), ("d", "c"), ("d", "e")]
@@ -112,3 +123,86 @@ def test_a_manifest_that_claims_more_relations_than_the_order_has_does_not_hold(
     manifest["mechanism"]["relaxation"]["restored"].append(["e", "a"])
     path.write_text(json.dumps(manifest))
     assert not verify(desk / "out").holds
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    """Every draw that is rejected counts as slow, however small the order."""
+    monkeypatch.setattr("isotone.counts.sampling.bipartition_sampler.is_small", lambda _: False)
+    monkeypatch.setattr(sources, "RARE", 1.1)
+    monkeypatch.setattr(k_norm, "SECONDS", 0.0)
+    monkeypatch.setattr(choosing, "_recent", Recent[Sampler](4))
+
+
+def test_verification_searches_for_slow_draws_only_when_asked(desk, slow, monkeypatch):
+    release_spec(load_spec(desk / "spec.toml"))
+    sizes: list[int] = []
+    real = kept_draws.draw_at
+
+    def counted(made, size, *rest):
+        sizes.append(size)
+        return real(made, size, *rest)
+
+    monkeypatch.setattr(kept_draws, "draw_at", counted)
+    verdict = verify(desk / "out")
+    assert verdict.holds, str(verdict)
+    assert set(sizes) == {1}
+    assert "--full" in verdict["error"].words
+    sizes.clear()
+    monkeypatch.setattr(choosing, "_recent", Recent[Sampler](4))
+    verdict = verify(desk / "out", full=True)
+    assert verdict.holds, str(verdict)
+    assert set(sizes) == {k_norm.FEWEST}
+    assert "--full" not in verdict["error"].words
+
+
+def test_draws_that_were_left_out_are_found_by_full_verification(desk, slow, monkeypatch):
+    """The widest draws are left out: the intervals follow from those listed, and only a search finds the others."""
+    release_spec(load_spec(desk / "spec.toml"))
+    ((stream, words),) = iso.load_release(desk / "out").manifest["mechanism"]["relaxation"]["draws"].items()
+    made = PosetMechanism(P, 1, relaxation=replace(FOUND, draws=((stream, tuple(words)),)))
+    noise = np.abs(made._unrounded).max(axis=1)
+    listed = [word for word, size in zip(words, noise, strict=True) if size < np.quantile(noise, 0.9)]
+
+    def forge(manifest, columns):
+        manifest["mechanism"]["relaxation"]["draws"] = {stream: listed}
+        mechanism = rebuild_count_mechanism(P, manifest["mechanism"])
+        widths = count_columns(mechanism, 0.95)
+        columns["low"] = [
+            max(v - w, 0) for v, w in zip(columns["value"], widths["alone"].tolist(), strict=True)
+        ]
+        columns["high"] = [
+            max(v + w, 0) for v, w in zip(columns["value"], widths["alone"].tolist(), strict=True)
+        ]
+        columns["low_all"] = [max(v - int(widths["together"][0]), 0) for v in columns["value"]]
+        columns["high_all"] = [max(v + int(widths["together"][0]), 0) for v in columns["value"]]
+
+    folder = forged(desk / "out", forge)
+    monkeypatch.setattr(choosing, "_recent", Recent[Sampler](4))
+    verdict = verify(folder, full=True)
+    assert verdict["content"].holds
+    assert not verdict["error"].holds
+
+
+def test_intervals_that_noise_leaves_too_often_do_not_hold(desk, slow):
+    """Whatever draws a manifest lists, noise must keep within the intervals."""
+    release_spec(load_spec(desk / "spec.toml"))
+    assert verify(desk / "out")["error"].holds
+    made = rebuild_count_mechanism(P, iso.load_release(desk / "out").manifest["mechanism"])
+    widths = count_columns(made, 0.95)
+    assert faults._keeps_within(made, widths, 0.95)
+    for name in ("alone", "together"):
+        assert not faults._keeps_within(made, {**widths, name: widths[name] // 3}, 0.95)
+
+
+def test_a_plan_writes_what_it_found_for_the_next_spec(desk):
+    text = SPEC.replace('relaxation = "found.json"\n', "")
+    (desk / "plain.toml").write_text(text)
+    with pytest.raises(InputError, match="within exact reach"):
+        plan_spec(load_spec(desk / "plain.toml")).write_found(desk / "new.json")
+    assert not (desk / "new.json").exists()
+    found = CliRunner().invoke(app, ["plan", str(desk / "spec.toml"), "--found", str(desk / "new.json")])
+    assert found.exit_code == 0, found.output
+    again = read_relaxation(desk / "new.json")
+    assert again.kept(P) == FOUND.kept(P)
+    assert again.order(P) == FOUND.order(P)

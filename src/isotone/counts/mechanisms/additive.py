@@ -133,9 +133,14 @@ class AdditiveMechanism(ABC):
         last column is the noise on the number of records.
         """
         simulate = self.simulate_released_with_total if total else self.simulate_released
-        rows = [(self.law_draws if draws is None else draws, "draws"), (OTHER_DRAWS, "scales")]
-        parts = [_small(simulate(size, public_stream(f"{LAW_STREAM} {use} {stream}"))) for size, use in rows]
-        return Law(*parts)
+        size = self.law_draws if draws is None else draws
+        rows = simulate(size, public_stream(f"{LAW_STREAM} draws {stream}"))
+        other = self._simulate_scales(OTHER_DRAWS, public_stream(f"{LAW_STREAM} scales {stream}"), total)
+        return Law(_small(rows), _small(other))
+
+    def _simulate_scales(self, size: int, rng: np.random.Generator, total: bool) -> Simulated:
+        """What is added, for scales alone: rows need not be independent of each other."""
+        return (self.simulate_released_with_total if total else self.simulate_released)(size, rng)
 
     def simulate_released(self, size: int, rng: np.random.Generator) -> Simulated:
         """Simulate the whole numbers that a release adds to the counts; rows are independent."""

@@ -20,7 +20,6 @@ from isotone.counts.sampling.bipartition_sampler import Sampler, Simulate, mean_
 from isotone.counts.sampling.choosing import sampler
 from isotone.counts.sampling.method import Method
 from isotone.counts.sampling.simulation import noise_rows
-from isotone.counts.sampling.sources import RARE
 from isotone.counts.statistic import Counts
 from isotone.errors import InputError
 from isotone.mechanism import Error
@@ -37,8 +36,8 @@ T = TypeVar("T", np.int64, np.float64)
 _CHUNK = 1 << 20
 """Numbers simulated at a time."""
 
-FEWEST, TRIED = 500, 200_000
-"""Where draws are rejected, so many are tried for a law, and no fewer kept than the first."""
+FEWEST, MOST, SECONDS = 500, 2_000, 5.0
+"""Where draws are slow, a law has as many as take about so many seconds, but no fewer than the first number and no more than the second."""
 
 _LARGEST_EXACT, _MOST_CODINGS = 300, 60
 """With choices, errors are exact for orders up to this size, and for so many options below each other."""
@@ -171,8 +170,20 @@ class KNormMechanism(AdditiveMechanism):
 
     def simulate_released(self, size: int, rng: np.random.Generator) -> Simulated:
         """Simulate what is added to the counts: running totals are rounded, and their differences are released."""
-        drawn = self._simulate(size, rng, self.sampler.simulate_independent) / float(self.rate)
-        return Simulated.wrap(self._back(np.floor(drawn + 0.5)))
+        return self._simulate_released(size, rng, self.sampler.simulate_independent, total=False)
+
+    def _simulate_scales(self, size: int, rng: np.random.Generator, total: bool) -> Simulated:
+        return self._simulate_released(size, rng, self.sampler.simulate, total)
+
+    def _simulate_released(
+        self, size: int, rng: np.random.Generator, draw: Simulate, total: bool
+    ) -> Simulated:
+        if not total:
+            return Simulated.wrap(
+                self._back(np.floor(self._simulate(size, rng, draw) / float(self.rate) + 0.5))
+            )
+        rounded = np.floor(self._with_total(size, rng, draw) + 0.5)
+        return Simulated.wrap(np.concatenate((self._back(rounded[:, :-1]), rounded[:, -1:]), axis=1))
 
     def _simulate(self, size: int, rng: np.random.Generator, draw: Simulate) -> NDArray[np.float64]:
         """Draws at rate 1 from bipartitions of ``draw``, the elements of the coded order in canonical sequence."""
@@ -192,8 +203,7 @@ class KNormMechanism(AdditiveMechanism):
         """How many draws the law has: fewer where draws are slow, as they must be independent."""
         if self.sampler.source.quick:
             return super().law_draws
-        share = self.method.acceptance if self.method.acceptance < 1 else RARE
-        return min(super().law_draws, max(FEWEST, int(TRIED * share)))
+        return min(MOST, max(FEWEST, int(SECONDS / self.method.seconds)))
 
     def half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
         """For each count alone, how far a release stays from the truth with at least the given probability."""
@@ -211,25 +221,24 @@ class KNormMechanism(AdditiveMechanism):
 
     def simulate_released_with_total(self, size: int, rng: np.random.Generator) -> Simulated:
         """Simulate what is added to the counts and, in the last column, to the number of records."""
-        rounded = np.floor(self._with_total(size, rng) + 0.5)
-        return Simulated.wrap(np.concatenate((self._back(rounded[:, :-1]), rounded[:, -1:]), axis=1))
+        return self._simulate_released(size, rng, self.sampler.simulate_independent, total=True)
 
     def simulate_with_total(self, size: int, rng: np.random.Generator) -> Simulated:
         """Simulate the noise on the counts and, in the last column, on the number of records.
 
         The rows are independent. The number of records is the count of an element above all others.
         """
-        drawn = self._with_total(size, rng)
+        drawn = self._with_total(size, rng, self.sampler.simulate_independent)
         return Simulated.wrap(np.concatenate((self._back(drawn[:, :-1]), drawn[:, -1:]), axis=1))
 
-    def _with_total(self, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    def _with_total(self, size: int, rng: np.random.Generator, draw: Simulate) -> NDArray[np.float64]:
         """Running totals in canonical sequence, and the number of records."""
         self._require_total()
         n = len(self._coded)
         result = np.empty((size, n + 1))
         for start in range(0, size, max(1, _CHUNK // n)):
             rows = result[start : start + max(1, _CHUNK // n)]
-            orders, sizes = self.sampler.simulate_independent(len(rows), rng)
+            orders, sizes = draw(len(rows), rng)
             steps, last = rng.standard_exponential(orders.shape), rng.laplace(size=len(rows))
             rows[:, :-1] = noise_rows(self.sampler.order, orders, sizes, steps)
             rows[:, -1] = np.sum(np.where(np.arange(n) < sizes[:, None], steps, -steps), axis=1) + last

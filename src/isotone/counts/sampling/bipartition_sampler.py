@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.counts.law import LAW_STREAM
+from isotone.counts.sampling.kept_draws import KeptDraws
 from isotone.counts.sampling.method import Method
 from isotone.counts.sampling.reinsertion import wander
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.counts.sampling.restoring import restore
 from isotone.counts.sampling.simulation import places
-from isotone.counts.sampling.sources import Source, seeded
+from isotone.counts.sampling.sources import Source, TableSource, seeded
 from isotone.mechanism import Error
 from isotone.noise.public_stream import public_stream
 from isotone.order.bipartitions.extended import Tables
@@ -88,10 +90,35 @@ class Sampler:
         return self._rows is not None or self.source.quick
 
     def simulate_independent(self, size: int, rng: np.random.Generator) -> tuple[Orders, Ints]:
-        """``size`` from a seeded generator, independent even where draws are slow."""
+        """``size`` from a seeded generator, independent even where draws are slow.
+
+        Where few draws are kept they come from a public stream that the generator names, so that they can be remembered.
+        """
         if self._rows is not None:
             return self._rows.draw(size, rng)
-        return self.source.draw(size, *seeded(rng))
+        if self._kept is None or self.source.quick:
+            return self.source.draw(size, *seeded(rng))
+        return self._kept.draw(size, self._stream(rng))
+
+    @cached_property
+    def _kept(self) -> KeptDraws | None:
+        """The draws that rejection has kept so far, if there is rejection."""
+        if not isinstance(self.source, TableSource) or not len(self.source.dropped):
+            return None
+        return KeptDraws(self.source, dict(self.relaxation.draws if self.relaxation else ()))
+
+    def _stream(self, rng: np.random.Generator) -> str:
+        """The name of a public stream that depends on the generator and on the law of the draws."""
+        word = int(rng.integers(0, 2**64, size=1, dtype=np.uint64)[0])
+        return f"{word:016x}" + " balanced" * self.balanced
+
+    def described(self, draws: int) -> Relaxation | None:
+        """The relaxation with the first ``draws`` draws of the law, if these were slow and were drawn."""
+        if self.relaxation is None or self._kept is None or self.source.quick:
+            return self.relaxation
+        stream = self._stream(public_stream(f"{LAW_STREAM} draws "))
+        found = self._kept.known.get(stream, ())[:draws]
+        return replace(self.relaxation, draws=((stream, found),) if found else ())
 
     @classmethod
     def wander(
@@ -148,8 +175,8 @@ class Sampler:
 
     @property
     def _simulated_rows(self) -> int:
-        numbers = 2_000_000 if self.source.quick else 500_000
-        return max(2_000, min(100_000, numbers // len(self.order)))
+        numbers, most = (2_000_000, 100_000) if self.source.quick else (500_000, 10_000)
+        return max(2_000, min(most, numbers // len(self.order)))
 
     @cached_property
     def squares(self) -> Error:

@@ -108,9 +108,14 @@ def _settle(kind: type[S], P: Poset, relaxation: Relaxation, share: float) -> S:
         return kind(P, TableSource(made), Method("exact"))
     if relaxation.restored is None:
         order = _affordable(kind, P, relaxed, made, share)
-        relaxation = Relaxation(relaxation.relations, order.covers)
+        relaxation = Relaxation(relaxation.relations, order.covers, relaxation.draws)
     order = relaxation.kept(P)
     acceptance = _acceptance(kind, order, relaxed, made)
+    if acceptance < min(share, SHARE) / 100:
+        raise InputError(
+            f"About 1 in {1 / acceptance:.0g} draws would fit the relations that the relaxation restores. Restore fewer of "
+            "them, or leave out restored."
+        )
     rejected, dropped = missing_pairs(order, relaxed), missing_pairs(P, order)
     source = TableSource(made, rejected, acceptance)
     seconds = SECONDS_A_STEP * len(P) / acceptance

@@ -15,13 +15,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.counts.sampling.kept_draws import Starts
 from isotone.counts.sampling.relaxation_search import put_back, try_pairs
 from isotone.errors import InputError, OrderError
 from isotone.kernels import repeated
@@ -55,40 +57,54 @@ class Relaxation:
     """Some of the relations of an order.
 
     The covers (lower, upper) of the relaxed one, by name. ``restored`` are further relations that draws must have
-    to be kept; None if it has not been looked for any.
+    to be kept; None if it has not been looked for any. ``draws`` says where the draws of its law begin, so that
+    readers draw them again at once (:mod:`isotone.counts.sampling.kept_draws`).
 
     It is a plain value, to be kept with a plan: release and verification must use the same one.
     """
 
     relations: tuple[tuple[Hashable, Hashable], ...]
     restored: tuple[tuple[Hashable, Hashable], ...] | None = None
+    draws: Starts = field(default=(), repr=False)
 
     @classmethod
     def of(
-        cls, relations: Iterable[Iterable[Hashable]], restored: Iterable[Iterable[Hashable]] | None = None
+        cls,
+        relations: Iterable[Iterable[Hashable]],
+        restored: Iterable[Iterable[Hashable]] | None = None,
+        draws: Mapping[str, Sequence[int]] | None = None,
     ) -> Relaxation:
         """From pairs of names in any form, such as those read from a file."""
-        return cls(_pairs(relations), None if restored is None else _pairs(restored))
+        starts = tuple((stream, tuple(words)) for stream, words in (draws or {}).items())
+        return cls(_pairs(relations), None if restored is None else _pairs(restored), starts)
 
     @classmethod
     def from_plain(cls, given: Any) -> Relaxation:
         """From plain values: those of :meth:`plain`, or a list of pairs alone."""
-        parts: Any = given if isinstance(given, dict) else {"relations": given}
-        if not set(parts) <= {"relations", "restored"} or "relations" not in parts:
+        parts: Any = dict(given) if isinstance(given, dict) else {"relations": given}  # pyright: ignore[reportUnknownArgumentType]
+        if not set(parts) <= {"relations", "restored", "draws"} or "relations" not in parts:
             raise InputError(
-                "A relaxation has relations and may have restored, both lists of pairs of names."
+                "A relaxation has relations and may have restored, both lists of pairs of names, and draws."
+            )
+        draws = parts.pop("draws", {})
+        if not isinstance(draws, dict) or not all(map(_are_words, draws.items())):  # pyright: ignore[reportUnknownArgumentType]
+            raise InputError(
+                "The draws of a relaxation are lists of whole numbers that go up, by name of a stream."
             )
         for pairs in parts.values():
             if not isinstance(pairs, (list, tuple)) or not all(map(_is_pair, pairs)):  # pyright: ignore[reportUnknownArgumentType]
                 raise InputError("The relations of a relaxation are a list of pairs [lower, upper] of names.")
-        return cls.of(**parts)
+        return cls.of(**parts, draws=draws)  # pyright: ignore[reportUnknownArgumentType]
 
-    def plain(self) -> dict[str, list[list[str]]]:
+    def plain(self) -> dict[str, Any]:
         """The relations as plain values, for a file."""
         parts = {"relations": self.relations}
         if self.restored is not None:
             parts["restored"] = self.restored
-        return {name: [[str(lower), str(upper)] for lower, upper in pairs] for name, pairs in parts.items()}
+        said: dict[str, Any] = {
+            name: [[str(lower), str(upper)] for lower, upper in pairs] for name, pairs in parts.items()
+        }
+        return {**said, "draws": {name: list(words) for name, words in self.draws}} if self.draws else said
 
     def order(self, P: Poset) -> Poset:
         """The relaxed order on the elements of ``P``, without what is restored.
@@ -108,6 +124,17 @@ class Relaxation:
 
 def _is_pair(given: Any) -> bool:
     return isinstance(given, (list, tuple)) and [isinstance(name, str) for name in given] == [True, True]  # pyright: ignore[reportUnknownVariableType]
+
+
+def _are_words(entry: tuple[Any, Any]) -> bool:
+    """Whether a name goes with whole numbers that go up and fit a machine word."""
+    name, words = entry
+    return (
+        isinstance(name, str)
+        and isinstance(words, (list, tuple))
+        and all(type(word) is int and 0 <= word < 2**62 for word in words)  # pyright: ignore[reportUnknownVariableType]
+        and all(one < other for one, other in pairwise(words))  # pyright: ignore[reportUnknownArgumentType]
+    )
 
 
 def _pairs(relations: Iterable[Iterable[Hashable]]) -> tuple[tuple[Hashable, Hashable], ...]:

@@ -40,7 +40,7 @@ from isotone.order.bipartitions.words import split_weight
 if TYPE_CHECKING:
     from isotone.order.poset import Poset
 
-__all__ = ["REACH", "Tables", "count", "draw", "kept", "loosened", "tables", "within_reach"]
+__all__ = ["REACH", "Tables", "count", "draw", "draw_at", "kept", "loosened", "tables", "within_reach"]
 
 _NO_PAIRS = np.empty((0, 2), np.int64)
 _CHUNK = 1 << 17
@@ -88,25 +88,48 @@ def draw(
     Draws that break a pair (lower, upper) of ``dropped`` are not kept, so that the rest is uniform for the
     order that has these relations too.
     """
-    n = made.steps.total
-    orders, sizes = np.empty((size, n), np.int32), np.empty(size, np.int64)
+    orders, sizes, _, _ = draw_at(
+        made, size, lambda _, count: words(count), lambda _, __, p: settle(p), dropped=dropped
+    )
+    return orders, sizes
+
+
+def draw_at(
+    made: Tables,
+    size: int,
+    words: Callable[[int, int], NDArray[np.uint64]],
+    settle: Callable[[int, int, Fraction], bool],
+    start: int = 0,
+    dropped: NDArray[np.int64] = _NO_PAIRS,
+) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64], int]:
+    """Draw like :func:`draw`, and say with which word the walk of each row began, and which one is next.
+
+    ``words(i, k)`` gives k words from number i on; each is read once, from ``start`` on. ``settle(i, k, p)`` answers question
+    k of the walk that begins with word i. A walk that begins with a word depends on nothing before it: so each row can
+    be drawn again alone.
+    """
+    n, at = made.steps.total, start
+    orders, sizes, begun = np.empty((size, n), np.int32), np.empty(size, np.int64), np.empty(size, np.int64)
     stream, answers, done = np.empty(0, np.uint64), np.empty(0, np.int8), 0
     status, tries = NEEDS_WORDS, 1
     while done < size:
         if status == NEEDS_WORDS:
             few = min((size - done) * tries * (n + 16), _CHUNK) + 64
             tries *= 4 if len(dropped) else 1  # most walks may come to nothing: ask less and less often
-            stream = np.concatenate((stream, words(max(few, stream.size))))
-        cursor = new_cursor()
-        done += walks(made.arrays, stream, cursor, answers, dropped, orders[done:], sizes[done:])
+            stream = np.concatenate((stream, words(at + stream.size, max(few, stream.size))))
+        cursor, before = new_cursor(), done
+        done += walks(
+            made.arrays, stream, cursor, answers, dropped, orders[done:], sizes[done:], begun[done:]
+        )
+        begun[before:done] += at
         status, settled = int(cursor[STATUS]), int(cursor[START])
         if settled:  # the answers were about the first walk, which is over
             answers = answers[:0]
-        stream = stream[settled:]
+        stream, at = stream[settled:], at + settled
         if status == NEEDS_ANSWER:
             p = _answer_probability(made, *cursor[QUESTION : QUESTION + 3].tolist())
-            answers = np.append(answers, np.int8(settle(p)))
-    return orders, sizes
+            answers = np.append(answers, np.int8(settle(at, answers.size, p)))
+    return orders, sizes, begun, at
 
 
 def _answer_probability(made: Tables, step: int, a: int, state: int) -> Fraction:

@@ -23,6 +23,7 @@ from isotone.kernels import kernel
 from isotone.order.bipartitions.placing import arrange, breaks, deal, partners_of, scatter
 from isotone.order.bipartitions.spelling import choose_split, spell
 from isotone.order.bipartitions.stream import (
+    START,
     STATUS,
     Stream,
     below,
@@ -59,6 +60,7 @@ def walks(
     dropped: Ints,
     orders: Places,
     sizes: Ints,
+    begun: Ints,
 ) -> Int64:
     """Fill the rows of ``orders`` with extended bipartitions.
 
@@ -66,7 +68,8 @@ def walks(
 
     Row r has side A, ascending, in its first ``sizes[r]`` places, then side B. A walk that puts a pair
     ``dropped[k]`` = (lower, upper) in the wrong order on one side is not kept: so an order is drawn from
-    another one with fewer relations. It ends as soon as it does so. ``cursor`` tells why the walk stopped. ``answers`` are those to the
+    another one with fewer relations. It ends as soon as it does so. ``begun[r]`` is the
+    word that the walk of row r began with. ``cursor`` tells why the walk stopped. ``answers`` are those to the
     questions of the walk that it starts with.
     """
     n = orders.shape[1]
@@ -82,12 +85,13 @@ def walks(
         if cursor[STATUS] != 0:
             rewind(cursor)
             break
-        settle_walk(cursor)
-        answers = answers[:0]
         if a >= 0:
+            begun[filled] = cursor[START]
             orders[filled] = found
             sizes[filled] = a
             filled += 1
+        settle_walk(cursor)
+        answers = answers[:0]
     return filled
 
 

@@ -153,6 +153,14 @@ class Kind(ABC):
     errors_are_known: ClassVar[bool] = True
     """Whether what is published about errors follows from the mechanism alone."""
 
+    def looked_at(self, release: Release) -> str:
+        """What :meth:`faults` looked at in this release, in words."""
+        return self.recomputed
+
+    def without_shortcuts(self, release: Release) -> Release:
+        """The same release without what its manifest keeps to spare readers time."""
+        return release
+
     @abstractmethod
     def faults(self, release: Release) -> list[str]:
         """What in the columns and the manifest does not follow from the mechanism that it describes."""

@@ -15,6 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.counts.mechanisms.additive import AdditiveMechanism
+from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
+from isotone.counts.sampling.bipartition_sampler import mean_of_rows
+from isotone.noise.public_stream import public_stream
 from isotone.release.kinds.counts.measuring import mechanism_of, origins
 from isotone.release.kinds.counts.query import CountManifest, closed_form, count_columns, law_entry
 from isotone.release.kinds.counts.rederiving import rederived, restored
@@ -25,6 +28,9 @@ from isotone.release.result import Release
 __all__ = ["count_faults", "derived_faults"]
 
 Known = Callable[[Any, float], Mapping[str, NDArray[Any]]]
+
+WALKED = 4_000
+"""Rows of a random walk that show whether noise stays within intervals."""
 
 SPREADS = 8.0
 """So many standard errors a simulated number may be off."""
@@ -61,9 +67,27 @@ def count_faults(
         return faults + _faults_before(columns, mechanism, known, level, repeat)
     if manifest.get("law") != law_entry(mechanism, level):
         faults.append("the law of the noise is not described as this version draws it")
-    if not _intervals_fit(columns, known(mechanism, level), repeat):
+    widths = known(mechanism, level)
+    if not _intervals_fit(columns, widths, repeat):
         faults.append("the intervals are not the mechanism's")
+    elif isinstance(mechanism, PosetMechanism) and not _keeps_within(mechanism, widths, level):
+        faults.append("the noise leaves the intervals more often than stated")
     return faults
+
+
+def _keeps_within(mechanism: PosetMechanism, widths: Mapping[str, NDArray[Any]], level: float) -> bool:
+    """Whether noise stays within intervals whose draws the manifest told, by a simulation that needs none of them."""
+    relaxation = mechanism.sampler.relaxation
+    if relaxation is None or not relaxation.draws:
+        return True
+    rows = np.abs(np.asarray(mechanism.simulate(WALKED, public_stream("isotone check 1")), dtype=np.float64))
+    slack = (
+        1.5 if mechanism.P.choices else 0.5
+    )  # from rounding, of both running totals where there are choices
+    wide = np.append(widths["alone"], widths["together"][:1]) + slack
+    outside = np.concatenate((rows, rows.max(axis=1, keepdims=True)), axis=1) > wide
+    share = mean_of_rows(outside.astype(np.float64))
+    return bool(np.all(share.variance <= 1 - level + SPREADS * share.standard_error))
 
 
 def _faults_before(

@@ -156,6 +156,25 @@ class CountsKind(Kind):
 
     recomputed: ClassVar[str] = "elements, standard deviations and intervals are the mechanism's own"
 
+    def looked_at(self, release: Release) -> str:
+        """What was recomputed, and that slow draws were found again, not searched for."""
+        if not _begins(release):
+            return self.recomputed
+        return (
+            f"{self.recomputed}, by draws that begin where the manifest says; a random walk keeps within the "
+            "intervals as often as stated, and --full searches for the draws again"
+        )
+
+    def without_shortcuts(self, release: Release) -> Release:
+        """The same release, whose law is drawn without being told where its draws begin."""
+        if not _begins(release):
+            return release
+        mechanism = dict(release.manifest.mechanism)
+        told = {key: value for key, value in mechanism["relaxation"].items() if key != "draws"}
+        return replace(
+            release, manifest=replace(release.manifest, mechanism={**mechanism, "relaxation": told})
+        )
+
     def faults(self, release: Release) -> list[str]:
         """Labels, errors and intervals that are not those of the mechanism."""
         from isotone.release.kinds.counts.faults import count_faults, derived_faults
@@ -163,6 +182,12 @@ class CountsKind(Kind):
         if release.manifest.get("derived"):
             return derived_faults(release)
         return count_faults(release.columns, release.manifest, self.rebuild(release.manifest), count_columns)
+
+
+def _begins(release: Release) -> bool:
+    """Whether the manifest says where the draws of a law begin."""
+    relaxation = release.manifest.mechanism.get("relaxation")
+    return isinstance(relaxation, dict) and bool(relaxation.get("draws"))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
 
 
 def _require_repaired(rules: Any, *, exclusive: bool) -> None:
