@@ -44,19 +44,29 @@ def wander(
     """
     n = len(P)
     orders, sizes = np.empty((rows, n), np.int32), np.empty(rows, np.int64)
-    less = P.leq_matrix()
+    related = P.leq_matrix() & ~np.eye(n, dtype=np.bool_)
+    below, above = _lists(related.T), _lists(related)
     side = np.array([a], np.int64)
     row = order.astype(np.int32)
     for r in range(rows):
         picks = rng.integers(n, size=sweeps * n, dtype=np.int64)
-        _move(less, row, side, picks, rng.random(picks.size), balanced)
+        _move(*below, *above, row, side, picks, rng.random(picks.size), balanced)
         orders[r], sizes[r] = row, side[0]
     return orders, sizes
 
 
+def _lists(related: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    """The related elements of each one, from ``starts[x]`` on."""
+    starts = np.concatenate(([0], np.cumsum(related.sum(axis=1)))).astype(np.int64)
+    return starts, np.nonzero(related)[1].astype(np.int64)
+
+
 @kernel
 def _move(
-    less: NDArray[np.bool_],
+    below_starts: Ints,
+    below: Ints,
+    above_starts: Ints,
+    above: Ints,
     row: Orders,
     side: Ints,
     picks: Ints,
@@ -68,38 +78,41 @@ def _move(
     ``side[0]`` is the size of side A.
     """
     n = row.size
+    place = np.empty(n, np.int64)
+    for k in range(n):
+        place[row[k]] = k
     for t in range(picks.size):
-        x, k = picks[t], 0
-        while row[k] != x:
-            k += 1
-        row[k : n - 1] = row[k + 1 :].copy()
-        a = side[0] - 1 if k < side[0] else side[0]
-        low_a, high_a = _gap(less, row, 0, a, x)
-        low_b, high_b = _gap(less, row, a, n - 1, x)
+        x = picks[t]
+        out, before = place[x], side[0]
+        a = before - 1 if out < before else before
+        # the first and the last place at which x fits on each side, when it is out
+        low_a, high_a, low_b, high_b = 0, a, a, n - 1
+        for j in range(below_starts[x], below_starts[x + 1]):
+            k = place[below[j]]
+            after = k if k > out else k + 1
+            if k < before:
+                low_a = max(low_a, after)
+            else:
+                low_b = max(low_b, after)
+        for j in range(above_starts[x], above_starts[x + 1]):
+            k = place[above[j]]
+            here = k - 1 if k > out else k
+            if k < before:
+                high_a = min(high_a, here)
+            else:
+                high_b = min(high_b, here)
         # a place on side A makes it a + 1, one on side B makes that n - a: the weights in the ratio (n - a) : (a + 1)
         on_a, on_b = (n - a, a + 1) if balanced else (1, 1)
         weight_a, weight_b = (high_a - low_a + 1) * on_a, (high_b - low_b + 1) * on_b
         drawn = int(uniforms[t] * (weight_a + weight_b))
         if drawn >= weight_a:
-            place = low_b + (drawn - weight_a) // on_b
+            new = low_b + (drawn - weight_a) // on_b
             side[0] = a
         else:
-            place = low_a + drawn // on_a
+            new = low_a + drawn // on_a
             side[0] = a + 1
-        for j in range(n - 1, place, -1):
-            row[j] = row[j - 1]
-        row[place] = x
-
-
-@kernel
-def _gap(less: NDArray[np.bool_], row: Orders, start: int, stop: int, x: int) -> tuple[int, int]:
-    """The first and the last place at which x fits on a side that takes the places from start to stop."""
-    low = start
-    for k in range(stop - 1, start - 1, -1):
-        if less[row[k], x]:
-            low = k + 1
-            break
-    for k in range(low, stop):
-        if less[x, row[k]]:
-            return low, k
-    return low, stop
+        step = 1 if new > out else -1
+        for k in range(out, new, step):
+            row[k] = row[k + step]
+            place[row[k]] = k
+        row[new], place[x] = x, new
