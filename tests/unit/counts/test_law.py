@@ -15,6 +15,7 @@ from isotone.counts import (
     PosetMechanism,
 )
 from isotone.counts.law import FALSE_CONFIDENCE, Law, rank
+from isotone.counts.mechanisms.additive import OTHER_DRAWS
 from isotone.errors import InputError
 from isotone.noise.public_stream import public_stream
 from isotone.order import Poset
@@ -132,14 +133,19 @@ def test_linear_combinations_of_laws():
 
 
 def test_rows_of_a_law_are_independent_where_rejection_keeps_few(monkeypatch):
-    """The random walk of simulations is never used: it is replaced by an error, and the law can be drawn."""
+    """The random walk is used for scales alone: elsewhere it is replaced by an error, and the law can be drawn."""
     m = PosetMechanism(TREE, 1)
+    real, walked = m.sampler.wander, list[int]()
 
-    def walk(*_):
-        raise AssertionError("rows that follow each other are alike")
+    def walk(P, order, a, rows, sweeps, rng):
+        assert rows == OTHER_DRAWS, "rows that follow each other are alike"
+        walked.append(rows)
+        return real(P, order, a, rows, sweeps, rng)
 
     monkeypatch.setattr(type(m.sampler), "rows_are_independent", property(lambda self: False))
-    monkeypatch.setattr(type(m.sampler), "wander", walk)
+    monkeypatch.setattr(type(m.sampler), "wander", staticmethod(walk))
     assert m.law(draws=400).size == 400
+    assert m.law(draws=400, total=True).size == 400
+    assert len(walked) == 2
     with pytest.raises(AssertionError):
         m.simulate(10, np.random.default_rng(0))
