@@ -15,7 +15,8 @@ DOCS = Path(__file__).resolve().parent
 _SECTION_NOTES = {
     "data": "Where the records are, and how one is read. Every rule looks at one unit at a time.",
     "privacy": "What is promised, and the ledger that pays for it.",
-    "order": "Counts over a partial order, given here or in a file: in exactly one of the three ways.",
+    "order": "Counts over a partial order, given here or in a file: in exactly one of the three ways. Where there are questions, they are its elements, and `relations` may stand alone.",
+    "questions": "One table for each question, such as `[questions.hypertension]`. Its name is the element of the order.",
     "table": "One count for each category of a public list.",
     "curve": "y as a monotone function of x.",
     "output": "Where the release goes.",

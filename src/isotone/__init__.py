@@ -12,6 +12,8 @@ from isotone.lazy import lazy_names
 if TYPE_CHECKING:
     from isotone.order import Poset
     from isotone.privacy.guarantee import Guarantee
+    from isotone.reading.asking import order_of
+    from isotone.reading.question import Question
     from isotone.release import (
         Answers,
         Ledger,
@@ -34,6 +36,7 @@ __all__ = [
     "LedgerError",
     "OrderError",
     "Poset",
+    "Question",
     "Release",
     "SpecError",
     "combine",
@@ -42,6 +45,7 @@ __all__ = [
     "load_release",
     "noise",
     "order",
+    "order_of",
     "release_counts",
     "release_curve",
     "release_table",
@@ -56,9 +60,11 @@ _HOMES = {
     "Guarantee": "isotone.privacy.guarantee",
     "Ledger": "isotone.ledger.ledger",
     "Poset": "isotone.order.poset",
+    "Question": "isotone.reading.question",
     "Release": "isotone.release.result",
     "combine": "isotone.release.questions",
     "load_release": "isotone.release.result",
+    "order_of": "isotone.reading.asking",
     "release_counts": "isotone.release",
     "release_curve": "isotone.release",
     "release_table": "isotone.release",

@@ -29,7 +29,7 @@ FLOORS: list[set[str]] = [
     {"published"},
     {"inference"},
     {"ledger"},
-    {"audit", "interop"},
+    {"audit", "interop", "forms"},
     {"release"},
     {"cli"},
     {"", "__main__"},  # the package itself

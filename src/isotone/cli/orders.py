@@ -11,6 +11,7 @@ from rich.table import Table
 from isotone.cli.console import (
     AsJson,
     out,
+    printable,
     show,
 )
 from isotone.errors import InputError
@@ -48,6 +49,59 @@ def order_check(
     for key, value in found.items():
         table.add_row(key, str(value))
     show(found, as_json=as_json, quiet=False, plain=table)
+
+
+@order_app.command("import")
+def order_import(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="A questionnaire: XLSForm (.xlsx), REDCap data dictionary (.csv), or a CSV of relations.",
+        ),
+    ],
+    spec: Annotated[Path, typer.Option("--out", help="The spec to write. It must not exist.")],
+    data: Annotated[
+        str, typer.Option(help="The data that the spec names. It is not opened.")
+    ] = "answers.csv",
+    unit: Annotated[str, typer.Option(help="The column that says whose row it is.")] = "",
+    epsilon: Annotated[str, typer.Option(help="What the release spends, and the ledger's total.")] = "1",
+    most_options: Annotated[
+        int, typer.Option(min=0, help="Questions with more options give no element for each option.")
+    ] = 12,
+    separator: Annotated[
+        str, typer.Option(help="XLSForm: what stands between group and question in the data's columns.")
+    ] = "",
+    lower: Lower = "child",
+    upper: Upper = "parent",
+    as_json: AsJson = False,
+) -> None:
+    """Write a spec from a questionnaire: questions, codes, labels, and the order that its conditions imply.
+
+    Only the form is read. What it says and an order cannot is listed, here and at the end of the spec.
+    """
+    from isotone.forms import read_form
+
+    found = read_form(file, most_options=most_options, separator=separator, lower=lower, upper=upper)
+    try:
+        with spec.open("x", encoding="utf-8") as out_file:
+            out_file.write(found.spec(data=data, unit=unit, epsilon=epsilon))
+    except FileExistsError:
+        raise InputError(f"{str(spec)!r} exists. Name another file, or remove it first.") from None
+    except OSError as error:
+        raise InputError(f"The spec {str(spec)!r} could not be written: {error.strerror}.") from None
+    lines = [f"{len(found.questions)} questions and {len(found.relations)} relations are in {spec}."]
+    for title, said in (
+        ("An order cannot say, or was not read:", found.problems),
+        ("How it was read:", found.notes),
+    ):
+        lines += [title, *(f"  {text}" for text in said)] if said else []
+    show({"spec": str(spec), **found.plain()}, as_json=as_json, quiet=False, plain=_printable(lines))
+
+
+def _printable(lines: list[str]) -> str:
+    """Lines as this terminal can show them."""
+    return "\n".join(map(printable, lines))
 
 
 @order_app.command("plot")

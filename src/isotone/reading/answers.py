@@ -16,9 +16,9 @@ import narwhals as nw
 
 from isotone.errors import InputError
 from isotone.reading.numbers import as_written, is_readable
-from isotone.reading.values import REAL, plain_text
+from isotone.reading.values import REAL, plain_text, text_of
 
-__all__ = ["Answers"]
+__all__ = ["Answers", "Codes", "counts_as", "is_one_of", "plain_words"]
 
 _YES = ("1", "true", "t", "yes", "y")
 
@@ -47,7 +47,7 @@ class Answers:
     def __post_init__(self) -> None:
         if self.missing not in ("no", "yes"):
             raise InputError(f"missing must be 'no' or 'yes', not {self.missing!r}.")
-        yes, no = _normal(self.yes, "yes"), _normal(self.no, "no")
+        yes, no = plain_words(self.yes, "yes"), plain_words(self.no, "no")
         # Booleans need no words: true is a yes and false a no, unless the words say otherwise.
         object.__setattr__(self, "yes", yes if {"true"} & {*yes, *no} else (*yes, "true"))
         object.__setattr__(self, "no", no if {"false"} & {*yes, *no} else (*no, "false"))
@@ -60,20 +60,45 @@ class Answers:
 
         The same value is the same answer whatever type its column has: that may depend on what others answered.
         """
-        counted = self.no if self.missing == "yes" else self.yes
-        if dtype == nw.Boolean:
-            matched = _boolean(nw.col(column), "true" in counted, "false" in counted)
-        elif dtype.is_numeric():
-            matched = _is_number(column, dtype, counted)
-        elif dtype == nw.String:
-            matched = _is_text(column, dtype, counted, self.yes, self.no)
-        else:
-            matched = _is_any(column, dtype, counted)
+        matched = is_one_of(column, dtype, self._counted, (*self.yes, *self.no))
         known = matched.fill_null(False)
         return ~known if self.missing == "yes" else known
 
+    def says(self, value: Any) -> bool:
+        """The same answer for one value, in plain Python."""
+        text = text_of(value)
+        known = text is not None and counts_as(text, self._counted)
+        return known != (self.missing == "yes")
 
-def _normal(words: tuple[str, ...] | list[str], name: str) -> tuple[str, ...]:
+    @property
+    def _counted(self) -> tuple[str, ...]:
+        return self.no if self.missing == "yes" else self.yes
+
+
+@dataclass(frozen=True)
+class Codes(Answers):
+    """Answers by a list of codes, where a boolean is a yes or a no only if it is in the list."""
+
+    def __post_init__(self) -> None:
+        """The words are as :class:`~isotone.reading.question.Question` keeps them."""
+
+
+def is_one_of(column: str, dtype: Any, words: tuple[str, ...], usual: tuple[str, ...] = ()) -> nw.Expr:
+    """Whether a value is one of the words, null or no where it is missing.
+
+    ``usual`` are the texts that nearly every cell has.
+    """
+    if dtype == nw.Boolean:
+        return _boolean(nw.col(column), "true" in words, "false" in words)
+    if dtype.is_numeric():
+        return _is_number(column, dtype, words)
+    if dtype == nw.String:
+        return _is_text(column, dtype, words, usual or words)
+    return _is_any(column, dtype, words)
+
+
+def plain_words(words: Any, name: str) -> tuple[str, ...]:
+    """Words as they are compared, in small letters and without outer blanks."""
     if isinstance(words, str) or not words:
         raise InputError(f"The words for {name} are a list such as ['1', 'yes'], not {words!r}.")
     return tuple(str(word).strip().lower() for word in words)
@@ -85,9 +110,7 @@ def _boolean(value: nw.Expr, true: bool, false: bool) -> nw.Expr:
     return value if true else ~value if false else nw.lit(False)
 
 
-def _is_text(
-    column: str, dtype: Any, counted: tuple[str, ...], yes: tuple[str, ...], no: tuple[str, ...]
-) -> nw.Expr:
+def _is_text(column: str, dtype: Any, counted: tuple[str, ...], often: tuple[str, ...]) -> nw.Expr:
     """Whether a text is one of the words counted.
 
     The usual texts are compared directly, all others go through the rule.
@@ -95,20 +118,20 @@ def _is_text(
     Nearly every cell of a survey is one of a few texts, and the rule costs twenty times as much as comparing them.
     """
     value = nw.col(column)
-    usual = [*yes, *no, ""]
+    usual = [*often, ""]
     rare = [shape for word in usual for shape in (word.upper(), word.title())]
     rare = [word for word in dict.fromkeys([*rare, *"23456789"]) if word not in usual]
     answer = nw.when(value.is_null()).then(nw.lit(False))
     for words in (usual, rare):
         for meaning in (True, False):
-            texts = [word for word in words if _counts(word, counted) is meaning]
+            texts = [word for word in words if counts_as(word, counted) is meaning]
             if texts:
                 answer = answer.when(_equals_one(value, texts)).then(nw.lit(meaning))
     return answer.otherwise(_is_any(column, dtype, counted))
 
 
-def _counts(text: str, counted: tuple[str, ...]) -> bool:
-    """The rule of ``_is_any`` for one text."""
+def counts_as(text: str, counted: tuple[str, ...]) -> bool:
+    """Whether one text is one of the words: the rule of :func:`is_one_of`."""
     text = plain_text(text)
     number = float(text) if re.fullmatch(REAL, text) else None
     return text.lower() in counted or number in _numbers(counted)

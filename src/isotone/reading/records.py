@@ -24,10 +24,12 @@ from isotone.order.closing import closing_stages
 from isotone.order.hierarchy import is_hierarchy
 from isotone.privacy.checks import whole_number
 from isotone.reading.answers import Answers
+from isotone.reading.asking import asked_columns, read_question
 from isotone.reading.contributions import UNIT, at_most, check_contributions
 from isotone.reading.exclusive import Conflict, with_one_option
 from isotone.reading.leaves import count_ends
 from isotone.reading.native import any_of, joined, numbered, totals
+from isotone.reading.question import Question
 from isotone.reading.sources import Frame, collect, open_source
 from isotone.reading.texts import as_text, as_unit, name_text
 
@@ -88,16 +90,29 @@ class RecordSource:
 
     A column for each element (wide), or a column that names the element (long).
 
-    ``columns`` maps elements to columns when they have other names than the elements.
+    ``columns`` maps elements to columns when they have other names than the elements. ``questions`` say by name what
+    counts as a yes to an element, where it is not the rule for all.
     """
 
     data: Any
     element: str | None = None
     columns: Mapping[Any, str] = field(default_factory=dict[Any, str])
+    questions: Mapping[str, Question] = field(default_factory=dict[str, Question])
 
-    def column(self, element: Hashable) -> str:
-        """The column of an element."""
-        return self.columns.get(element, str(element))
+    def wanted(self, element: Hashable) -> list[str]:
+        """The columns that an element is read from."""
+        question = self.questions.get(str(element))
+        if question is None:
+            return [self.columns.get(element, str(element))]
+        return asked_columns(question, self.questions)
+
+    def answer(self, element: Hashable, answers: Answers, schema: Mapping[str, Any]) -> nw.Expr:
+        """The answer of each row to an element, never null."""
+        question = self.questions.get(str(element))
+        if question is not None:
+            return read_question(question, self.questions, answers, schema)
+        column = self.columns.get(element, str(element))
+        return answers.read(column, schema[column])
 
     def open(self, P: Poset, rules: RecordRules, groups: Groups | None) -> Frame:
         """The columns that are needed, as a lazy frame.
@@ -113,7 +128,9 @@ class RecordSource:
             raise InputError(
                 f"columns= names elements that are not in the order: {sorted(map(str, unknown))}."
             )
-        wanted = [self.element] if self.element is not None else [self.column(x) for x in P.elements]
+        wanted = (
+            [self.element] if self.element is not None else [c for x in P.elements for c in self.wanted(x)]
+        )
         extra = [rules.unit] if rules.unit is not None else []
         return open_source(self.data, [*wanted, *extra, *([groups.column] if groups else [])])
 
@@ -185,12 +202,14 @@ def _names(P: Poset) -> list[str]:
 
 def _wide(source: RecordSource, frame: Frame, P: Poset, rules: RecordRules, groups: Groups | None) -> Frame:
     schema = frame.collect_schema()
-    columns = [source.column(x) for x in P.elements]
     answers = [
-        rules.answers.read(column, schema[column]).alias(name)
-        for column, name in zip(columns, _names(P), strict=True)
+        source.answer(x, rules.answers, schema).alias(name)
+        for x, name in zip(P.elements, _names(P), strict=True)
     ]
-    return _known(frame.select(*answers, *_keys(rules, groups, schema)), rules, groups)
+    # Not selected at once: of literals alone, where no column can be read, polars makes one row.
+    read = frame.with_columns(*answers, *_keys(rules, groups, schema))
+    kept = [*_names(P), *([UNIT] if rules.unit is not None else []), *([_GROUP_NAME] if groups else [])]
+    return _known(read.select(kept), rules, groups)
 
 
 def _long(source: RecordSource, frame: Frame, P: Poset, rules: RecordRules, groups: Groups | None) -> Frame:

@@ -89,11 +89,10 @@ def load_order(
     """The order of a spec or of an order file. A TOML file with an ``[order]`` section is a spec."""
     path = Path(path)
     if path.suffix.lower() == ".toml" and isinstance(_mapping(path).get("order"), dict):
-        from isotone.release.kinds.counts.section import Order
+        from isotone.release.kinds.counts.section import spec_order
         from isotone.release.spec import load_spec
 
-        spec = load_spec(path)
-        return spec.said(Order).order(spec.resolve)
+        return spec_order(load_spec(path))
     return read_order(path, lower, upper, choice)
 
 

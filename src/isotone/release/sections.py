@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from isotone.privacy.guarantee import exact, positive
+from isotone.reading.question import Question
 
-__all__ = ["Amount", "Real", "Section", "Size", "Text"]
+__all__ = ["Amount", "Asked", "Real", "Section", "Size", "Text"]
 
 
 def _number(value: Any) -> str:
@@ -35,7 +36,41 @@ class Section(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
 
+    def complete(self, asked: bool) -> None:
+        """Refuse what the rest of the spec does not allow; ``asked`` says whether there are questions."""
+        if asked:
+            raise ValueError("questions are for counts, which have [order]")
+
     def content(self, resolve: Callable[[str], Path]) -> dict[str, Any]:
         """What the section says, with the contents of the public files that it names."""
         del resolve
         return self.model_dump(mode="json", exclude_none=True)
+
+
+class Asked(Section):
+    """``[questions.NAME]``: the label of an element, its column, and what counts as a yes. NAME is its identifier."""
+
+    label: str = ""
+    """The question in words. Reports and diagrams show it, files the identifier."""
+    column: Text | None = None
+    """The column, by default called like the question. One column may serve several questions."""
+    yes: list[str | int] | str | None = None
+    """The codes that mean yes, such as ["1"]; or "answered"; or a comparison such as ">= 140". By default the words of [data]."""
+    word: Text | None = None
+    """In place of yes: a word that is among those of a multiple-choice field."""
+    separator: Text | None = None
+    """What stands between the words: one of , ; | / or a blank. By default blanks, commas, semicolons or bars."""
+    any_of: list[str] = Field(default=[])
+    """In place of yes: other questions. A yes to one of them is a yes."""
+    no: list[str | int] = Field(default=[])
+    """The codes that mean no; they matter with missing = "yes" only."""
+    refused: list[str | int] = Field(default=[])
+    """The codes of refusals, which are no answer and no number."""
+    refusal: Literal["no", "yes"] = "no"
+    """What a refusal counts as."""
+    missing: Literal["no", "yes"] | None = None
+    """What a missing answer or an unknown code counts as. By default as [data] says."""
+
+    def question(self, name: str) -> Question:
+        """The question called ``name``."""
+        return Question(name, **self.model_dump(exclude_none=True))

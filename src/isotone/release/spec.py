@@ -8,6 +8,7 @@ chosen by looking at the data.
 from __future__ import annotations
 
 import tomllib
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
@@ -16,10 +17,12 @@ from pydantic import Field, ValidationError, create_model, model_validator
 from isotone.errors import SpecError
 from isotone.privacy.checks import did_you_mean
 from isotone.privacy.guarantee import Guarantee
+from isotone.reading.answers import Answers
+from isotone.reading.question import Question, book_of
 from isotone.reading.sources import ColumnType, Declared
 from isotone.release.kinds import KINDS, Kind
 from isotone.release.manifest import content_hash
-from isotone.release.sections import Amount, Real, Section, Size, Text
+from isotone.release.sections import Amount, Asked, Real, Section, Size, Text
 
 __all__ = ["Budget", "Data", "Output", "Privacy", "Spec", "load_spec", "sections"]
 
@@ -69,6 +72,12 @@ class Data(Section):
         if (self.by is None) != (self.groups is None):
             raise ValueError("by and groups go together: the column, and the public list of its values")
         return self
+
+    @property
+    def answers(self) -> Answers:
+        """What counts as a yes, unless a question says otherwise."""
+        words = {key: tuple(value) for key, value in (("yes", self.yes), ("no", self.no)) if value}
+        return Answers(missing=self.missing, **words)
 
 
 class Budget(Section):
@@ -141,6 +150,7 @@ class _Spec(Section):
     data: Data
     privacy: Privacy
     output: Output
+    questions: dict[str, Asked] | None = None
     folder: Path = Field(default=Path(), exclude=True)
 
     @model_validator(mode="after")
@@ -148,7 +158,13 @@ class _Spec(Section):
         if sum(getattr(self, kind.key) is not None for kind in KINDS) != 1:
             *others, last = (f"[{kind.key}]" for kind in KINDS)
             raise ValueError(f"a spec has exactly one of {', '.join(others)} and {last}")
+        getattr(self, self.kind.key).complete(bool(self.asked))
         return self
+
+    @cached_property
+    def asked(self) -> dict[str, Question]:
+        """The questions by name."""
+        return book_of([said.question(name) for name, said in (self.questions or {}).items()])
 
     @property
     def kind(self) -> Kind:
@@ -257,7 +273,7 @@ def _is_alternative(part: int | str) -> bool:
 def sections() -> dict[str, type[Section]]:
     """The sections that a spec may have, by name."""
     kinds = {kind.key: kind.section for kind in KINDS}
-    return {"data": Data, "privacy": Privacy, **kinds, "output": Output}
+    return {"data": Data, "privacy": Privacy, **kinds, "questions": Asked, "output": Output}
 
 
 def _nearest(where: list[str]) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals as nw
 
 from isotone.order import Poset
 from isotone.reading.answers import Answers
+from isotone.reading.asking import read_question
 from isotone.reading.exclusive import broken
 from isotone.reading.native import any_of
 from isotone.reading.records import (
@@ -19,13 +20,13 @@ from isotone.reading.records import (
     read_records,
     repaired,
 )
-from isotone.reading.sources import Frame, open_source
+from isotone.reading.sources import open_source
 from isotone.reading.texts import as_text, label
 from isotone.release.checking.findings import SHOWN, commonest, one, unlisted
-from isotone.release.kinds.counts.section import Order
+from isotone.release.kinds.counts.asked import questions_for
+from isotone.release.kinds.counts.section import spec_order
 
 if TYPE_CHECKING:
-    from isotone.reading.sources import Frame
     from isotone.release.spec import Spec
 
 __all__ = ["check_counts"]
@@ -33,10 +34,9 @@ __all__ = ["check_counts"]
 
 def check_counts(spec: Spec, source: Any) -> list[str]:
     """Records that break the order, groups and elements outside the lists, answers that are neither yes nor no."""
-    P, data = spec.said(Order).order(spec.resolve), spec.data
-    words = {key: tuple(value) for key, value in (("yes", data.yes), ("no", data.no)) if value}
-    answers = Answers(missing=data.missing, **words)
-    where = RecordSource(source, data.element, {**data.columns})
+    P, data, answers = spec_order(spec), spec.data, spec.data.answers
+    book = questions_for(P, spec.asked.values(), {**data.columns}, data.element)
+    where = RecordSource(source, data.element, {**data.columns}, book)
     groups = Groups(data.by, tuple(map(label, data.groups))) if data.by and data.groups else None
     rules = RecordRules(data.unit, data.contributions, "close", None, answers)
     lines = _broken(where, P.forget_choices(), rules, groups)
@@ -45,10 +45,8 @@ def check_counts(spec: Spec, source: Any) -> list[str]:
         lines += unlisted(source, groups.column, groups.values, "a group")
     if data.element is not None:
         return lines + unlisted(source, data.element, P.elements, "an element")
-    frame = open_source(source, [where.column(x) for x in P.elements])
-    schema = frame.collect_schema()
     for x in P.elements:
-        lines += _odd_answers(frame, where.column(x), schema[where.column(x)], answers)
+        lines += _odd_answers(where, x, answers)
     return lines
 
 
@@ -92,14 +90,32 @@ def _conflicts(source: RecordSource, P: Poset, rules: RecordRules, groups: Group
     ]
 
 
-def _odd_answers(frame: Frame, column: str, dtype: Any, answers: Answers) -> list[str]:
+def _odd_answers(source: RecordSource, element: Any, answers: Answers) -> list[str]:
+    question = source.questions.get(str(element))
+    if question is not None and question.any_of:
+        return []
+    missing = question.missing if question and question.missing else answers.missing
+    column = source.wanted(element)[0]
+    frame = open_source(source.data, [column])
+    schema = frame.collect_schema()
+    dtype = schema[column]
     # What is a yes only because it is missing, and a no only because it is missing, is neither.
-    said = replace(answers, missing="no").read(column, dtype)
-    not_denied = replace(answers, missing="yes").read(column, dtype)
+    said, not_denied = (_read_as(source, element, answers, schema, word) for word in ("no", "yes"))
     text = as_text(column, dtype).alias("value")
     odd = frame.select(text, (~said & not_denied).alias("odd")).filter(nw.col("odd")).select("value")
     known = (nw.col("value").str.len_chars() > 0).fill_null(False)
     rows, shown = commonest(odd.filter(known))
     if not rows:
         return []
-    return [f"{column}: {rows:,} values that are neither yes nor no count as {answers.missing}{shown}"]
+    asked = column if question is None or column == str(element) else f"{element} ({column})"
+    return [f"{asked}: {rows:,} values that are neither yes nor no count as {missing}{shown}"]
+
+
+def _read_as(
+    source: RecordSource, element: Any, answers: Answers, schema: Any, missing: Literal["no", "yes"]
+) -> nw.Expr:
+    """The answer if one that is missing counted as ``missing``."""
+    question, rule = source.questions.get(str(element)), replace(answers, missing=missing)
+    if question is None:
+        return source.answer(element, rule, schema)
+    return read_question(replace(question, missing=missing), source.questions, rule, schema)

@@ -11,6 +11,7 @@ from isotone.inference.linear import weighs_by_size
 from isotone.order import Poset
 from isotone.privacy.checks import shown, truth
 from isotone.privacy.guarantee import Guarantee
+from isotone.release.kinds.counts.asked import definitions, entries_of, questions_of
 from isotone.release.kinds.counts.deriving import derived_release, packed, without
 from isotone.release.kinds.counts.measuring import groups_of, measured, mechanism_of, origins, union_order
 from isotone.release.manifest import Manifest, guarantee_from, guarantee_to, order_to
@@ -45,6 +46,7 @@ def combine_counts(releases: Sequence[Release], follows_order: bool) -> Release:
         "charge": 0,
         "request": "",
         "time": max(release.manifest.time for release in releases),
+        **_questions([release.manifest for release in releases]),
     }
     derived = {
         "how": "combined",
@@ -57,6 +59,12 @@ def combine_counts(releases: Sequence[Release], follows_order: bool) -> Release:
         Release({}, Manifest.from_plain(without(plain, "total", "total_sd", "law", "consistent", "derived"))),
         derived,
     )
+
+
+def _questions(manifests: Sequence[Manifest]) -> dict[str, Any]:
+    """The questions of all releases; where labels differ, that of the first."""
+    book = {name: q for manifest in reversed(manifests) for name, q in questions_of(manifest).items()}
+    return {"questions": entries_of(book)} if book else {}
 
 
 def _covariance_error(releases: Sequence[Release]) -> float:
@@ -102,6 +110,12 @@ def require_same_definition(first: Manifest, second: Manifest) -> None:
             )
     if guarantee_from(first.guarantee).unit != guarantee_from(second.guarantee).unit:
         raise InputError("The releases protect different units, so they count different things.")
+    one, other = (definitions(questions_of(manifest)) for manifest in (first, second))
+    for name in {*first["order"]["elements"]} & {*second["order"]["elements"]}:
+        if one.get(name) != other.get(name):
+            raise InputError(
+                f"The releases count different things: {name!r} is not the same question in both."
+            )
     if groups_of(first) != groups_of(second):
         raise InputError("The releases have different groups.")
 

@@ -18,11 +18,12 @@ from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
 from isotone.counts.sampling.bipartition_sampler import mean_of_rows
 from isotone.noise.public_stream import public_stream
+from isotone.release.kinds.counts.asked import question_faults
 from isotone.release.kinds.counts.measuring import mechanism_of, origins
 from isotone.release.kinds.counts.query import CountManifest, closed_form, count_columns, law_entry
 from isotone.release.kinds.counts.rederiving import rederived, restored
 from isotone.release.kinds.recomputed import ROUNDING, Columns, Floats
-from isotone.release.manifest import FORMAT
+from isotone.release.manifest import FORMAT, Manifest
 from isotone.release.result import Release
 
 __all__ = ["count_faults", "derived_faults"]
@@ -37,7 +38,7 @@ SPREADS = 8.0
 
 
 def count_faults(
-    columns: Columns, manifest: Mapping[str, Any], mechanism: AdditiveMechanism, known: Known
+    columns: Columns, manifest: Manifest, mechanism: AdditiveMechanism, known: Known
 ) -> list[str]:
     """Faults in the labels, errors and intervals of counts. ``known`` says what the mechanism publishes."""
     groups = manifest.get("groups")
@@ -56,7 +57,7 @@ def count_faults(
         return ["the confidence of the intervals is not between 0 and 1"]
     if manifest.get("consistent"):
         return ["the manifest does not say what was made consistent"]
-    faults = _value_faults(columns)
+    faults = _value_faults(columns) + question_faults(manifest)
     error = mechanism.error()
     sd = np.tile(error.sd, repeat)
     if not _near(columns["sd"], sd, np.tile(_spread(error.sd, error.standard_error), repeat)):

@@ -10,13 +10,12 @@ from isotone.counts.choosing import choose_mechanism, count_mechanism, count_mec
 from isotone.errors import InputError
 from isotone.mechanism import Progress
 from isotone.privacy.guarantee import Guarantee, Number
-from isotone.reading.answers import Answers
 from isotone.release.kinds.counts.combining import draws_of, total_promise
 from isotone.release.kinds.counts.deriving import made_consistent
 from isotone.release.kinds.counts.query import CountManifest, CountQuery, count_columns
 from isotone.release.kinds.counts.release import count_query
 from isotone.release.kinds.counts.report import CountsPage
-from isotone.release.kinds.counts.section import Order
+from isotone.release.kinds.counts.section import Order, spec_order
 from isotone.release.kinds.kind import Kind
 from isotone.release.kinds.page import Page
 from isotone.release.kinds.reader import Reader
@@ -48,15 +47,14 @@ class CountsKind(Kind):
     def query(self, spec: Spec) -> CountQuery:
         """The query of a spec with ``[order]``."""
         data, order = spec.data, spec.said(Order)
-        words = {key: tuple(value) for key, value in (("yes", data.yes), ("no", data.no)) if value}
         return count_query(
             spec.source,
-            order.order(spec.resolve),
+            spec_order(spec),
             spec.privacy.guarantee(spec.unit),
             unit=data.unit,
             element=data.element,
             columns={**data.columns},
-            answers=Answers(missing=data.missing, **words),
+            answers=data.answers,
             on_violation=data.on_violation,
             on_conflict=data.on_conflict or "first",
             contributions=data.contributions,
@@ -69,6 +67,7 @@ class CountsKind(Kind):
             total=order.total,
             confidence=spec.output.confidence,
             title=spec.output.title,
+            questions=spec.asked.values(),
         )
 
     def plan(self, spec: Spec, records: int | None, progress: Progress) -> SpecPlan:
@@ -76,7 +75,7 @@ class CountsKind(Kind):
         promise, order = spec.privacy.guarantee(spec.unit), spec.said(Order)
         concentrated = promise.kind == "zcdp"
         made = plan_counts(
-            order.order(spec.resolve),
+            spec_order(spec),
             None if concentrated else promise.epsilon,
             promise.delta,
             rho=promise.rho if concentrated else None,
@@ -96,7 +95,7 @@ class CountsKind(Kind):
 
         order = spec.said(Order)
         options = (spec.data.contributions, order.max_size, order.mechanism)
-        promise, P = spec.privacy.guarantee(spec.unit), order.order(spec.resolve)
+        promise, P = spec.privacy.guarantee(spec.unit), spec_order(spec)
         grouped, found = spec.data.by is not None, order.found(spec.resolve)
         mechanism = choose_mechanism(P, promise, *options, grouped=grouped, care=order.care, relaxation=found)
         return audit_count_mechanism(mechanism, trials, progress)

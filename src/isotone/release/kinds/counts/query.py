@@ -18,6 +18,7 @@ from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.records import Groups, RecordRules, RecordSource, count_records
+from isotone.release.kinds.counts.asked import QuestionEntry, definitions, entries_of
 from isotone.release.kinds.kind import Query, Stamp
 from isotone.release.manifest import Manifest, OrderEntry, guarantee_to, order_to
 from isotone.release.recipes import recipe_of
@@ -79,7 +80,13 @@ class CountManifest(Manifest):
 
     name: ClassVar[str] = "counts"
     texts: ClassVar[frozenset[str]] = frozenset({"element", "group"})
-    optional: ClassVar[frozenset[str]] = Manifest.optional | {"total", "total_sd", "law", "derived"}
+    optional: ClassVar[frozenset[str]] = Manifest.optional | {
+        "total",
+        "total_sd",
+        "law",
+        "derived",
+        "questions",
+    }
 
     meanings: ClassVar[dict[str, str]] = Manifest.meanings | {
         "order": "The elements in the sequence of the release, and the covering pairs [lower, upper].",
@@ -89,6 +96,7 @@ class CountManifest(Manifest):
         "total": "The noisy number of records, one for each group where there are groups; absent unless asked for.",
         "total_sd": "The standard deviation of total.",
         "law": "How half-widths were found where they have no closed form: public draws of the noise, and the rank taken.",
+        "questions": "By element: its label, its column and what counts as a yes; what is not said is as rules say. Absent without any.",
         "derived": "How the values were derived from other releases, and those releases; absent for values as drawn.",
     }
 
@@ -99,6 +107,7 @@ class CountManifest(Manifest):
     total: int | float | list[int] | list[float] | None = None
     total_sd: float | None = None
     law: LawEntry | None = None
+    questions: dict[str, QuestionEntry] | None = None
     derived: dict[str, Any] | None = None
 
 
@@ -139,6 +148,7 @@ class CountQuery(Query[CountStatistic, CountStatistic]):
     def parameters(self) -> dict[str, Any]:
         """Order, rules, mechanism as asked for, guarantee and columns."""
         given = {} if self.relaxation is None else {"relaxation": self.relaxation.plain()}
+        asked = definitions(self.source.questions)
         return {
             "kind": CountManifest.name,
             "order": order_to(self.P),
@@ -152,6 +162,7 @@ class CountQuery(Query[CountStatistic, CountStatistic]):
             "groups": self._groups(),
             "total": self.total,
             "confidence": self.confidence,
+            **({"questions": asked} if asked else {}),
         }
 
     def open(self) -> Frame:
@@ -193,6 +204,7 @@ class CountQuery(Query[CountStatistic, CountStatistic]):
             total=(totals if self.groups else totals[0]) if self.total else None,
             total_sd=total_deviation(self.mechanism) if self.total else None,
             law=law_entry(self.mechanism, self.confidence),
+            questions=entries_of(self.source.questions),
             **stamp.entries(),
         )
         names = None if self.groups is None else self.groups.values

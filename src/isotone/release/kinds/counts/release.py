@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -18,8 +18,10 @@ from isotone.order import Poset
 from isotone.privacy.checks import confidence_level, truth, whole_number
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number
 from isotone.reading.answers import Answers
+from isotone.reading.question import Question
 from isotone.reading.records import Groups, RecordRules, RecordSource
 from isotone.release import pipeline
+from isotone.release.kinds.counts.asked import questions_for
 from isotone.release.kinds.counts.query import CountQuery, count_columns
 from isotone.release.kinds.parameters import (
     column_name,
@@ -65,6 +67,7 @@ def release_counts(
     again: bool = False,
     folder: str | os.PathLike[str] | None = None,
     progress: Progress = no_progress,
+    questions: Iterable[Question] | None = None,
 ) -> Release:
     """Release how many units say yes to each element of ``P``.
 
@@ -120,6 +123,9 @@ def release_counts(
     folder
         Where the release is written before this returns; the same as what ``isotone release`` does with a spec. A
         request that was released there before is read back, and nothing is charged.
+    questions
+        What counts as a yes to an element, and its label, where it is not as ``answers`` says for all. The order of
+        questions, with what follows from their definitions, is :func:`isotone.order_of`.
 
     Returns
     -------
@@ -148,6 +154,7 @@ def release_counts(
         total=total,
         confidence=confidence,
         title=title,
+        questions=questions,
     )
     return pipeline.released(query, ledger, request, again, folder, progress)
 
@@ -173,6 +180,7 @@ def count_query(
     total: bool = False,
     confidence: float = 0.95,
     title: str | None = None,
+    questions: Iterable[Question] | None = None,
 ) -> CountQuery:
     """The query that :func:`release_counts` runs, with every public parameter checked."""
     if not isinstance(P, Poset):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
@@ -189,7 +197,8 @@ def count_query(
     units = contribution_bound(contributions, unit)
     size = None if max_size is None else whole_number(max_size, "max_size")
     rules = RecordRules(unit, units, on_violation, size, answers or Answers(), on_conflict)
-    source = RecordSource(data, element, {x: column_name(c, "columns") for x, c in (columns or {}).items()})
+    given = {x: column_name(c, "columns") for x, c in (columns or {}).items()}
+    source = RecordSource(data, element, given, questions_for(P, questions, given, element))
     noise = choose_mechanism(
         P, promise, units, size, mechanism, grouped=public is not None, care=care, relaxation=relaxation
     )

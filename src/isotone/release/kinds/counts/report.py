@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy as np
 from isotone.counts import LaplaceMechanism
 from isotone.inference.estimate import NOT_KNOWN
 from isotone.order.drawing.hasse_svg import hasse_svg
+from isotone.reading.answers import Answers
+from isotone.release.kinds.counts.asked import labels_of, questions_of
 from isotone.release.kinds.page import INK, SOFT, Page
 from isotone.release.manifest import guarantee_from, order_from
 from isotone.release.recipes import rebuild_count_mechanism
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["CountsPage"]
 
 _MOST = 25  # bars
+_LONGEST = 80  # letters of a label in a picture
 _READABLE = 60  # more elements than this are drawn as bars: no diagram of them can be read
 
 
@@ -58,6 +62,7 @@ class CountsPage(Page):
         rules = release.manifest["rules"]
         broken = {"close": "is completed: a yes makes all that it implies a yes", "drop": "is left out"}
         words = [
+            *_asked(release),
             f"Yes is: {', '.join(rules['yes'])}. An answer that is missing or cannot be read counts as {rules['missing']}.",
             f"A record that breaks the order {broken[rules['on_violation']]}.",
         ]
@@ -81,8 +86,9 @@ class CountsPage(Page):
         if "group" in columns or len(P) > _READABLE:
             _bars(release, ax)
             return
+        words = labels_of(release.manifest)
         labels: dict[Any, str] = {
-            x: f"{str(x).replace('_', ' ')}\n{value:,}\n({low:,} to {high:,})"
+            x: f"{_short(words[x])}\n{value:,}\n({low:,} to {high:,})"
             for x, value, low, high in zip(
                 columns["element"], columns["value"], columns["low"], columns["high"], strict=True
             )
@@ -98,9 +104,25 @@ class CountsPage(Page):
             return charts.bars(names, value, low, high, label)
         triples = zip(columns["value"], columns["low"], columns["high"], strict=True)
         values = [f"{value:,.8g}\n({low:,}\xa0to\xa0{high:,})" for value, low, high in triples]
-        labels = {x: str(x).replace("_", " ") for x in P.elements}
+        labels = {x: _short(label) for x, label in labels_of(release.manifest).items()}
         title = "Hasse diagram of the released counts"
         return hasse_svg(P, values=values, labels=labels, edges=_edges(release), title=title)
+
+
+def _short(label: str) -> str:
+    """A label for a picture, which breaks it at words; the table has all of it."""
+    return textwrap.shorten(label, _LONGEST, placeholder=" …")
+
+
+def _asked(release: Release) -> list[str]:
+    """What counts as a yes to each question that has a rule of its own."""
+    manifest = release.manifest
+    answers = Answers(tuple(manifest["rules"]["yes"]), missing=manifest["rules"]["missing"])
+    return [
+        f"A yes to {question.shown!r}: {question.in_words(answers)}."
+        for question in questions_of(manifest).values()
+        if question.has_own_rule
+    ]
 
 
 def _edges(release: Release) -> dict[tuple[str, str], str]:
@@ -132,7 +154,8 @@ def _derivation(release: Release, level: str) -> list[str]:
 def _largest(release: Release) -> tuple[list[int], list[str], str]:
     """The rows with the largest values, their names, and what the picture shows."""
     value = np.array(release.columns["value"])
-    names = [str(name) for name in release.columns["element"]]
+    labels = labels_of(release.manifest)
+    names = [_short(labels[name]) for name in release.columns["element"]]
     if "group" in release.columns:
         names = [f"{group}: {name}" for group, name in zip(release.columns["group"], names, strict=True)]
     rows = np.argsort(-value, kind="stable")[:_MOST].tolist()

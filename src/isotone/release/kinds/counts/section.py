@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import model_validator
 
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.order import Poset
 from isotone.order.choices import read_children
+from isotone.reading.asking import implied
 from isotone.release.manifest import order_to
 from isotone.release.order_files import read_order, read_relaxation
 from isotone.release.sections import Amount, Section, Size, Text
 
-__all__ = ["Order"]
+if TYPE_CHECKING:
+    from isotone.release.spec import Spec
+
+__all__ = ["Order", "spec_order"]
+
+
+_ONE_WAY = "give the order in one way: elements (and relations), or parents, or file"
 
 
 def _tuples(pairs: list[Any]) -> list[Any]:
@@ -24,7 +31,7 @@ def _tuples(pairs: list[Any]) -> list[Any]:
 
 
 class Order(Section):
-    """``[order]``: counts over a partial order, given here or in a file."""
+    """``[order]``: counts over a partial order, given here or in a file. Questions are elements of it."""
 
     elements: list[str] | None = None
     """The names, with relations; their sequence is that of the release."""
@@ -63,23 +70,34 @@ class Order(Section):
             given = {**given, "children": children}
         return given
 
+    @property
+    def ways(self) -> int:
+        """In how many ways the order is given."""
+        return sum([self.file is not None, self.parents is not None, self.elements is not None])
+
     @model_validator(mode="after")
     def _one_source(self) -> Order:
-        ways = [self.file is not None, self.parents is not None, self.elements is not None]
-        if sum(ways) != 1:
-            raise ValueError("give the order in one way: elements (and relations), or parents, or file")
+        if self.ways > 1:
+            raise ValueError(_ONE_WAY)
         if self.choice is not None and (self.file is None or self.children is not None):
             raise ValueError("choice is a column of a CSV file of the order, and stands in place of children")
         return self
 
-    def order(self, resolve: Callable[[str], Path]) -> Poset:
-        """The partial order."""
+    def complete(self, asked: bool) -> None:
+        """Refuse a section without an order, unless questions name its elements."""
+        if not self.ways and not asked:
+            raise ValueError(f"order: {_ONE_WAY}")
+
+    def order(self, resolve: Callable[[str], Path], asked: Iterable[str] = ()) -> Poset:
+        """The partial order. Questions that were ``asked`` are elements, too, and come first."""
         if self.file is not None:
-            return read_order(resolve(self.file), self.lower, self.upper, self.choice, self._children())
+            P = read_order(resolve(self.file), self.lower, self.upper, self.choice, self._children())
+            elements = list(dict.fromkeys([*asked, *P.elements]))
+            return Poset(elements, P.covers, P.choices) if list(P.elements) != elements else P
         children = self._children() or "any"
         if self.parents is not None:
-            return Poset.from_mapping({**self.parents}, children)
-        elements, relations = self.elements or [], [*(self.relations or [])]
+            return Poset.from_mapping({**dict.fromkeys(asked), **self.parents}, children)
+        elements, relations = self.elements or [*asked], [*(self.relations or [])]
         return Poset(elements, relations, read_children(children, elements, [(a, b) for a, b in relations]))
 
     def _children(self) -> Any:
@@ -99,3 +117,10 @@ class Order(Section):
         if found is not None:
             said = {**said, "relaxation": found.plain()}
         return said if self.file is None else {**said, "file": order_to(self.order(resolve))}
+
+
+def spec_order(spec: Spec) -> Poset:
+    """The order of a spec: what ``[order]`` says, all questions, and what follows from their definitions."""
+    P = spec.said(Order).order(spec.resolve, spec.asked)
+    more = [pair for pair in implied(spec.asked, spec.data.answers) if {*pair} <= {*P.elements}]
+    return Poset(P.elements, [*P.covers, *more], P.choices) if more else P

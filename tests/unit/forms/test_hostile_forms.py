@@ -1,0 +1,226 @@
+"""Forms of strangers: bombs, entities, formulas, code in conditions, text that would leave its place."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+from tests.support.workbooks import Rows, parts_of, write_parts, write_workbook
+
+from isotone.errors import InputError
+from isotone.forms import conditions, expressions, read_form, reading, workbook
+from isotone.forms.expressions import Unknown, parse
+from isotone.release import load_spec
+
+HEAD = ["type", "name", "label", "relevant", "choice_filter"]
+YES: Rows = [["list_name", "name", "label"], ["yn", "y", "Yes"], ["yn", "n", "No"]]
+
+
+def form(*rows: list[str | int | None], choices: Rows = YES) -> dict[str, Rows]:
+    return {"survey": [HEAD, ["select_one yn", "a", "A?"], *rows], "choices": choices}
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts: dict[str, str | bytes] = {**parts_of(form())}
+    write_parts(tmp_path / "b.xlsx", {**parts, "xl/media/zero.bin": b"\0" * (workbook.MOST_UNPACKED + 1)})
+    opened: list[str] = []
+    monkeypatch.setattr(zipfile.ZipFile, "open", lambda self, *a, **k: opened.append("x"))
+    with pytest.raises(InputError, match="unpacks to"):
+        read_form(tmp_path / "b.xlsx")
+    assert not opened
+
+
+def test_a_part_that_lies_about_its_size_is_not_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workbook, "MOST_UNPACKED", 200_000)
+    parts: dict[str, str | bytes] = {**parts_of(form())}
+    parts["xl/worksheets/sheet1.xml"] = b" " * 5_000_000
+    path = write_parts(tmp_path / "l.xlsx", parts)
+    raw = path.read_bytes().replace((5_000_000).to_bytes(4, "little"), (100).to_bytes(4, "little"))
+    path.write_bytes(raw)
+    with pytest.raises(InputError, match=r"cannot be read|can be read|says"):
+        read_form(path)
+
+
+@pytest.mark.parametrize(
+    ("limit", "value"), [("MOST_SHEETS", 1), ("MOST_CELLS", 5), ("MOST_PARTS", 3), ("LARGEST_FILE", 100)]
+)
+def test_sheets_cells_parts_and_bytes_are_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, value: int
+) -> None:
+    path = write_workbook(tmp_path / "f.xlsx", form())
+    assert len(read_form(path).questions) == 1
+    monkeypatch.setattr(workbook, limit, value)
+    with pytest.raises(InputError):
+        read_form(path)
+
+
+def test_lines_and_questions_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text("field_name,field_type\na,yesno\nb,yesno\n")
+    assert len(read_form(path).questions) == 2
+    for limit in ("MOST_LINES", "MOST_FIELDS", "LARGEST_CSV"):
+        with monkeypatch.context() as patch:
+            patch.setattr(reading, limit, 1)
+            with pytest.raises(InputError):
+                read_form(path)
+
+
+def test_entities_are_refused_before_they_mean_anything(tmp_path: Path) -> None:
+    parts = parts_of(form())
+    secret = tmp_path / "secret.txt"
+    secret.write_text("secret")
+    bomb = '<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]>'
+    outside = f'<!DOCTYPE x [<!ENTITY a SYSTEM "file://{secret}">]>'
+    for name in ("xl/worksheets/sheet1.xml", "xl/workbook.xml", "xl/sharedStrings.xml"):
+        for evil in (bomb, outside):
+            text = parts[name].replace("?>", f"?>{evil}", 1)
+            write_parts(tmp_path / "e.xlsx", {**parts, name: text})
+            with pytest.raises(InputError, match="document type"):
+                read_form(tmp_path / "e.xlsx")
+            write_parts(
+                tmp_path / "e.xlsx", {**parts, name: text.replace("UTF-8", "UTF-16").encode("utf-16")}
+            )
+            with pytest.raises(InputError, match="document type"):
+                read_form(tmp_path / "e.xlsx")
+
+
+def test_files_that_are_no_forms_are_refused(tmp_path: Path) -> None:
+    for name, content in {
+        "a.xlsx": b"not a zip",
+        "b.xlsx": b"PK\x03\x04" + b"\0" * 40,
+        "c.csv": b"x,y\n1,2\n",
+        "d.csv": b"\xff\xfe\x00",
+        "e.xls": b"\xd0\xcf\x11\xe0",
+        "f.csv": b"",
+        "g.csv": b"child,parent\na,b\nb,a\n",
+    }.items():
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(InputError):
+            read_form(tmp_path / name)
+    with pytest.raises(InputError, match="no file"):
+        read_form(tmp_path / "gone.xlsx")
+    write_workbook(tmp_path / "h.xlsx", {"other": [["a"]]})
+    with pytest.raises(InputError, match="no sheet 'survey'"):
+        read_form(tmp_path / "h.xlsx")
+    write_workbook(tmp_path / "i.xlsx", {"survey": [HEAD, ["text", "t", "T"]]})
+    with pytest.raises(InputError, match="no question that can be counted"):
+        read_form(tmp_path / "i.xlsx")
+
+
+def test_formulas_are_listed_and_links_outside_are_not_followed(tmp_path: Path) -> None:
+    found = read_form(write_workbook(tmp_path / "f.xlsx", form(["select_one yn", "b", "=HYPERLINK(1)"])))
+    assert "survey: a formula in row 3, column 3 was not evaluated" in found.problems
+    assert found.questions[1].label == ""
+    parts = parts_of(form())
+    parts["xl/_rels/workbook.xml.rels"] = parts["xl/_rels/workbook.xml.rels"].replace(
+        'Target="worksheets/sheet1.xml"', 'Target="file:///etc/passwd" TargetMode="External"'
+    )
+    with pytest.raises(InputError, match="has no"):
+        read_form(write_parts(tmp_path / "g.xlsx", parts))
+    parts["xl/_rels/workbook.xml.rels"] = parts["xl/_rels/workbook.xml.rels"].replace(
+        'Target="file:///etc/passwd" TargetMode="External"', 'Target="../../../../etc/passwd"'
+    )
+    with pytest.raises(InputError, match="has no"):
+        read_form(write_parts(tmp_path / "h.xlsx", parts))
+
+
+def test_choices_in_other_files_are_listed_and_never_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "towns.csv")  # whoever opens it waits for ever
+    rows: list[list[str | int | None]] = [
+        ["select_one_from_file towns.csv", "town", "Town"],
+        ["select_multiple_from_file towns.csv", "towns", "Towns"],
+        ["select_one_external towns", "other", "Town"],
+        ["select_one gone", "gone", "Gone?"],
+        ["select_one yn", "b", "B?", "${town} = 'x'", "a=${a}"],
+    ]
+    found = read_form(write_workbook(tmp_path / "f.xlsx", form(*rows)))
+    listed = "\n".join(found.problems)
+    for name in ("town", "towns", "other"):
+        assert f"{name}: its choices are elsewhere, and not opened" in listed
+    assert "gone: there is no list of choices 'gone'" in listed
+    assert "b: its choice_filter is not used: a=${a}" in listed
+    assert {q.name: q.yes for q in found.questions}["town"] == "answered"
+    assert ("b", "town_x") in found.relations
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "__import__('os').system('touch pwned')",
+        "${a} = 'y') or (1=1",
+        "((((${a} = 'y'",
+        "(" * 500 + "${a} = 'y'" + ")" * 500,
+        "not(" * 200 + "${a}='y'" + ")" * 200,
+        "${a} = 'y' and " * 5000 + "${a} = 'y'",
+        "x" * 100_000,
+        "${nobody} = 'y'",
+        "${a}",
+        "'y'",
+        "${a} = ${b}",
+        "${a} = ''",
+        "not(selected(${a}, 'y'))",
+        "${a} + 1 > 2",
+        "${a} > 3 > 2",
+        "if(${a} = 'y', 1, 0) = 1",
+        "pulldata('f.csv', 'x', 'y', ${a}) = 'y'",
+        "${a} = 'y' or ${nobody} = 1",
+        "false()",
+        "",
+        " =",
+        "/data/a = 'y'",
+        ". > 3",
+        " or ".join(f"(${{a}} = '{i}' and ${{b}} = '{i}')" for i in range(20)),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_said_is_listed_and_gives_no_relation(tmp_path: Path, condition: str) -> None:
+    rows: list[list[str | int | None]] = [
+        ["select_one yn", "b", "B?"],
+        ["select_one yn", "c", "C?", condition],
+    ]
+    if len(condition) > 30_000:  # longer than a cell may be
+        assert isinstance(parse(condition, "odk"), Unknown)
+        return
+    found = read_form(write_workbook(tmp_path / "f.xlsx", form(*rows)))
+    assert not [pair for pair in found.relations if pair[0] == "c"]
+    assert bool(found.problems) == bool(condition)
+    assert all(text.startswith("c: its condition is not used") for text in found.problems)
+    assert not Path("pwned").exists()
+
+
+def test_conditions_that_go_round_in_circles_are_listed(tmp_path: Path) -> None:
+    rows: list[list[str | int | None]] = [
+        ["select_one yn", "b", "B?", "${c} = 'y'"],
+        ["select_one yn", "c", "C?", "${b} = 'y'"],
+        ["select_one yn", "d", "D?", "${d} = 'y'"],
+    ]
+    found = read_form(write_workbook(tmp_path / "f.xlsx", form(*rows)))
+    assert found.order().covers == (("b", "c"),)
+    assert [text.split(":")[0] for text in found.problems] == ["c", "d"]
+
+
+def test_texts_of_a_form_stay_texts_in_the_spec(tmp_path: Path) -> None:
+    evil = 'x"\n[privacy]\nepsilon = "9"\n# \\ \u0085 \u2028 \U0001f600'
+    rows: list[list[str | int | None]] = [
+        ["select_one evil", "b", evil],
+        ["select_one yn", "c", "C?", f"fn('{evil}')"],
+        ["select_one yn", 'd"]\n[output]', "D?"],
+    ]
+    choices: Rows = [*YES, ["evil", 'c"]\n#', evil], ["evil", "d", "D"]]
+    path = tmp_path / "s.toml"
+    path.write_text(read_form(write_workbook(tmp_path / "f.xlsx", form(*rows, choices=choices))).spec())
+    spec = load_spec(path)
+    assert spec.privacy.epsilon == "1"
+    assert set(tomllib.loads(path.read_text())) == {"data", "privacy", "order", "questions", "output"}
+    assert spec.asked["b"].label == 'x" [privacy] epsilon = "9" # \\ 😀'
+    assert spec.asked["b"].yes == ('c"]\n#', "d")
+
+
+def test_limits_are_what_the_page_says() -> None:
+    assert (workbook.LARGEST_FILE, workbook.MOST_UNPACKED) == (20_000_000, 40_000_000)
+    assert (workbook.MOST_SHEETS, workbook.MOST_CELLS) == (30, 300_000)
+    assert (expressions.LONGEST, expressions.DEEPEST, conditions.MOST_CLAUSES) == (20_000, 60, 64)
