@@ -33,6 +33,9 @@ DEEPEST = 32
 LONGEST_TEXT = 100_000
 """The longest text in a manifest or in a cell, in characters."""
 
+MOST_COLUMNS = 50
+"""The most columns of a release; ours have at most ten."""
+
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", re.ASCII)
 _LONGEST_NUMBER = 400  # digits; a 64-bit integer has 19, a float at most some 330
 
@@ -130,24 +133,24 @@ def read_columns(
     text = read_text(folder, name)
     if "\0" in text:
         _refuse(folder, name, "it holds a null character")
+    lines = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
-        rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+        header = next(lines, None)
+        if header is None:
+            _refuse(folder, name, "it is empty")
+        if len(set(header)) < len(header) or "value" not in header or len(header) > MOST_COLUMNS:
+            _refuse(folder, name, "its first line does not name the columns of a release")
+        columns: list[list[Any]] = [[] for _ in header]
+        for row in lines:  # line by line: a list of all lines may take a hundred times the room of the file
+            if len(row) != len(header):
+                _refuse(folder, name, "it has lines of different lengths: it was changed or cut off")
+            for column, title, cell in zip(columns, header, row, strict=True):
+                if len(cell) > LONGEST_TEXT:
+                    _refuse(folder, name, f"a cell has more than {LONGEST_TEXT:,} characters")
+                column.append(cell if title in words else _number(folder, name, cell))
     except csv.Error as error:
         _refuse(folder, name, str(error))
-    if not rows:
-        _refuse(folder, name, "it is empty")
-    header, *cells = rows
-    if len(set(header)) < len(header) or "value" not in header:
-        _refuse(folder, name, "its first line does not name the columns of a release")
-    if any(len(row) != len(header) for row in cells):
-        _refuse(folder, name, "it has lines of different lengths: it was changed or cut off")
-    if any(len(cell) > LONGEST_TEXT for row in cells for cell in row):
-        _refuse(folder, name, f"a cell has more than {LONGEST_TEXT:,} characters")
-    by_column = zip(*cells, strict=True) if cells else iter([()] * len(header))
-    return {
-        column: texts if column in words else tuple(_number(folder, name, cell) for cell in texts)
-        for column, texts in zip(header, by_column, strict=True)
-    }
+    return {title: tuple(column) for title, column in zip(header, columns, strict=True)}
 
 
 def _number(folder: str | os.PathLike[str], name: str, cell: str) -> int | float:

@@ -111,6 +111,38 @@ def test_elements_that_are_unknown_are_shown_on_request_only() -> None:
         ProductOrder([(0, 1), (0, 10)])  # pyright: ignore[reportArgumentType]
 
 
+def test_a_product_holds_the_whole_numbers_within_its_lengths_and_nothing_else() -> None:
+    order = ProductOrder((2, 3))
+    inside = [(i, j) for i in range(2) for j in range(3)]
+    assert [order.index(cell) for cell in inside] == list(range(6)) == order.locate(inside).tolist()
+    outside: list[Any] = [
+        (2, 0),
+        (0, 3),
+        (-1, 0),
+        (0, -1),
+        (0.5, 0),
+        (0, "x"),
+        (None, 1),
+        (np.nan, 0),
+        (1e300, 1e300),
+    ]
+    assert order.locate(outside).tolist() == [-1] * len(outside)
+    assert not any(cell in order for cell in [*outside, (0,), (0, 0, 0), [0, 0], 0])
+    for cell in outside[:4]:
+        with pytest.raises(KeyError):
+            order.index(cell)
+
+
+def test_a_product_has_a_largest_size_and_needs_a_length_for_each_chain() -> None:
+    assert len(ProductOrder((2**12, 2**12))) == 2**24
+    with pytest.raises(InputError, match="too large"):
+        ProductOrder((2**12, 2**12 + 1))
+    wrong: list[Any] = [(), 3, "33", None, np.array(3), (0, 3), (-1,), (True, 2), (2.0, 2), ((0, 1), (0, 10))]
+    for shape in wrong:
+        with pytest.raises(InputError, match="from_features"):
+            ProductOrder(shape)
+
+
 def test_published_code_is_loaded_only_when_it_is_asked_for() -> None:
     code = (
         "import sys; from fractions import Fraction; from isotone.curves import PrivateIsotonicRegression as Model\n"

@@ -1,5 +1,6 @@
 """Folders that a stranger made: read within limits, or refused with a sentence; never a wait."""
 
+import csv
 import os
 import re
 
@@ -119,6 +120,8 @@ def test_columns_are_names_and_numbers(tmp_path):
         ("element,sd\na,1\n", "does not name the columns"),
         ("value,value\n1,1\n", "does not name the columns"),
         ("element,value\na,1\nb\n", "different lengths"),
+        ("element,value\n" + "\n" * 9, "different lengths"),
+        ("value," + ",".join(map(str, range(60))) + "\n", "does not name the columns"),
         ("element,value\na,nan\n", "where a number belongs"),
         ("element,value\na,inf\n", "where a number belongs"),
         ("element,value\na,1_0\n", "where a number belongs"),
@@ -137,3 +140,20 @@ def test_a_forged_table_is_refused_with_a_short_sentence(tmp_path, text, words):
     with pytest.raises(InputError, match=words) as caught:
         read_columns(tmp_path, "release.csv", {"element", "category"})
     assert len(re.sub(re.escape(str(tmp_path)), "", str(caught.value))) < 300
+
+
+def test_a_file_of_empty_lines_is_refused_at_the_first_of_them(tmp_path, monkeypatch):
+    """Each empty line would be a list of its own: a file of 128 MiB took 8 GB."""
+    read = []
+    real = csv.reader
+
+    def told(*given, **options):
+        for row in real(*given, **options):
+            read.append(row)
+            yield row
+
+    monkeypatch.setattr("isotone.release.folder.csv.reader", told)
+    (tmp_path / "release.csv").write_text("element,value\n" + "\n" * 1000)
+    with pytest.raises(InputError, match="different lengths"):
+        read_columns(tmp_path, "release.csv", ["element"])
+    assert len(read) == 2

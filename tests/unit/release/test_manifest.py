@@ -39,6 +39,26 @@ def test_a_release_of_the_version_before_that_was_changed_is_noticed(tmp_path, k
     assert not verify(folder).holds
 
 
+def test_a_table_of_this_version_cannot_be_described_as_one_of_the_version_before(tmp_path):
+    """Its errors and intervals would then not be computed again; a forger could state any."""
+    folder = tmp_path / "table"
+    shutil.copytree(BEFORE / "table", folder)
+    verdict = verify(folder)
+    assert not verdict["error"].checked
+    assert "errors and intervals were not computed again" in verdict["error"].words
+    before = load_release(folder)
+    forged = before.manifest.plain() | {"format": FORMAT, "request": ""}
+    forged.pop("spec")
+    for entry in ("files", "content_hash"):
+        forged.pop(entry)
+    columns = {**before.columns, "sd": (0.1,) * len(before.columns["sd"])}
+    seal(columns, Manifest.from_plain(forged)).save(folder, report=False)
+    verdict = verify(folder)
+    assert verdict["content"].holds
+    assert "as in the version before" in verdict["error"].words
+    assert not verdict["error"].holds
+
+
 @pytest.mark.parametrize("kind", KIND_NAMES)
 def test_a_manifest_survives_being_written_and_read(kind):
     before = plain(kind)

@@ -45,7 +45,8 @@ class ProductOrder:
 
     def __post_init__(self) -> None:
         given: Any = self.shape
-        if not isinstance(given, Iterable) or isinstance(given, (str, bytes)) or not (entries := list(given)):
+        scalar = isinstance(given, (str, bytes)) or (isinstance(given, np.ndarray) and given.ndim == 0)
+        if scalar or not isinstance(given, Iterable) or not (entries := list(given)):
             raise InputError(
                 f"A product of chains needs the length of each chain, such as (20, 20), not {shown(given)}. "
                 "For columns with bounds, use PrivatePosetRegression.from_features."

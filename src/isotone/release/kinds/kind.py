@@ -150,6 +150,7 @@ class Kind(ABC):
 
     recomputed: ClassVar[str]
     """What :meth:`faults` looks at, in words."""
+
     errors_are_known: ClassVar[bool] = True
     """Whether what is published about errors follows from the mechanism alone."""
 

@@ -26,7 +26,7 @@ def paid_charge(
 ) -> tuple[Mapping[str, Any], str]:
     """The extract of one charge, vouched for by the ledger, by a key that the reader named, or by nobody."""
     if not str(where).endswith(".json"):
-        if not str(where).startswith("postgresql://") and not Path(where).is_file():
+        if "://" not in str(where) and not Path(where).is_file():
             raise InputError(f"There is no ledger {str(where)!r}.")
         return read_extract(extract_charge(Ledger(str(where), dataset=dataset), number)), "the ledger"
     folder, name = Path(where).parent, Path(where).name

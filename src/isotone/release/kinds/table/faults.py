@@ -10,6 +10,7 @@ import numpy as np
 
 from isotone.release.kinds.recomputed import ROUNDING, Columns, Floats
 from isotone.release.kinds.table.strata import PER
+from isotone.release.manifest import FORMAT
 from isotone.release.recipes import FORMER_TABLE_ARGUMENTS
 from isotone.tables.estimate.categories import Beliefs
 from isotone.tables.estimate.remap import cuts_of
@@ -38,6 +39,8 @@ class _Part:
 def table_faults(columns: Columns, manifest: Mapping[str, Any], mechanism: TwoStageMechanism) -> list[str]:
     """Faults in the categories, bounds, distribution, errors and intervals of a table."""
     if FORMER_TABLE_ARGUMENTS & set(manifest["mechanism"]):
+        if manifest["format"] == FORMAT:  # or a forger could choose what is not computed again
+            return ["the mechanism is described as in the version before, and the manifest is of this one"]
         return _former_faults(columns, manifest, mechanism)
     strata = manifest.get("strata")
     wanted = {*_NAMES, *(["stratum"] if strata is not None else [])}

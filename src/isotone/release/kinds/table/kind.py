@@ -18,7 +18,7 @@ from isotone.release.kinds.table.section import Table
 from isotone.release.kinds.table.sums import TableReader
 from isotone.release.manifest import Manifest, guarantee_from
 from isotone.release.planning import SpecPlan
-from isotone.release.recipes import rebuild_table_mechanism
+from isotone.release.recipes import FORMER_TABLE_ARGUMENTS, rebuild_table_mechanism
 from isotone.release.result import Release
 from isotone.release.sections import Section
 from isotone.tables.two_stage import TwoStageMechanism
@@ -110,6 +110,12 @@ class TableKind(Kind):
         "noise, and each estimate and interval follows from its noisy count"
     )
     errors_are_known: ClassVar[bool] = False
+
+    def looked_at(self, release: Release) -> str:
+        """Errors of the version before followed from counts that were not published."""
+        if FORMER_TABLE_ARGUMENTS & set(release.manifest.mechanism):
+            return "categories, largest count and distribution are possible; errors and intervals were not computed again"
+        return self.recomputed
 
     def reader(self, release: Release) -> TableReader:
         """Sums of categories, from the noise alone."""
