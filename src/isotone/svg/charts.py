@@ -96,18 +96,23 @@ def distribution(
 
 
 def curve(
-    xs: Sequence[float], ys: Sequence[float], y_range: tuple[float, float], labels: tuple[str, str]
+    xs: Sequence[float],
+    ys: Sequence[float],
+    y_range: tuple[float, float],
+    labels: tuple[str, str],
+    band: tuple[Sequence[float], ...] | None = None,
 ) -> str:
-    """A curve through the points, in the whole range of y."""
+    """A curve through the points, in the whole range of y, with a band between two more curves if given."""
     left = 78.0
     across = _Axis(*_limits(min(xs), max(xs)), left, _WIDTH - _RIGHT)
     up = _Axis(*_limits(*y_range), _HEIGHT - _BOTTOM, _TOP)
     points = [(across.at(x), up.at(y)) for x, y in zip(xs, ys, strict=True)]
-    parts = [
-        *_beside(up, across, labels[1]),
-        *_below(across, up.start, up.end, labels[0]),
-        _line(points, 2.4, MARK),
-    ]
+    parts = [*_beside(up, across, labels[1]), *_below(across, up.start, up.end, labels[0])]
+    if band is not None:
+        low, high = ([(across.at(x), up.at(y)) for x, y in zip(xs, end, strict=True)] for end in band)
+        around = " ".join(f"{number(x)},{number(y)}" for x, y in [*low, *high[::-1]])
+        parts.append(element("polygon", points=around, fill=MARK, fill_opacity=0.22))
+    parts.append(_line(points, 2.4, MARK))
     return picture(parts, _WIDTH, _HEIGHT, f"{labels[1]} by {labels[0]}")
 
 

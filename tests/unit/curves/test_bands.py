@@ -63,7 +63,7 @@ def test_an_e_value_has_mean_one_at_the_value_and_less_above(
     k = np.arange(-700, 701)
     law = chances(rate, variance, k)
     k, law = k[law > 1e-300], law[law > 1e-300]
-    for place in (1, 40, 300, 600, 1000, 1199):
+    for place in (1, 40, 300, 400, 700, 799):
         v, theta, eta = VALUES[place], thetas[place - 1], etas[place - 1]
         seen = v * np.exp(-theta) + (1 - v) * np.exp(eta)
         np.testing.assert_allclose(seen, 1.0, atol=1e-13)
@@ -214,10 +214,10 @@ def test_bands_at_points() -> None:
     low, high = band.at(np.arange(8))
     assert low.tolist() == [0, 0, 0.1, 0.1, 0.1, 0.3, 0.3, 0.3]
     assert high.tolist() == [0.5, 0.7, 0.7, 0.7, 0.7, 1, 1, 1]
-    assert band.corners.tolist() == [0, 1, 2, 4, 5]
+    assert band.corners.tolist() == [0, 1, 2, 4, 5, 7]
     turned = Turned(band, 8)
     assert turned.at(np.arange(8)).low.tolist() == low[::-1].tolist()
-    assert turned.corners.tolist() == [2, 3, 5, 6, 7]
+    assert turned.corners.tolist() == [0, 2, 3, 5, 6, 7]
     crossing = StepBand(np.array([0]), np.array([0.8]), np.array([7]), np.array([0.3]), 8)
     assert crossing.at(np.array([4])) == (0.3, 0.8)  # sums that contradict a rising curve: no empty band
     wide = band.widened(0.2)
@@ -304,7 +304,7 @@ def test_bands_are_in_units_of_y_and_allow_for_its_rounding() -> None:
     ("given", "kind", "reason"),
     [
         ({"contributions": 2}, "population", "not independent"),
-        ({"increasing": "auto"}, "population", "direction was found"),
+        ({"increasing": "auto"}, "population", "direction is found"),
         ({"loss": "absolute"}, "records", "has no band"),
         ({"method": "bins"}, "credible", "has no band"),
         ({}, "other", "kind"),

@@ -47,7 +47,9 @@ class StepBand:
     @property
     def corners(self) -> Ints:
         """The points where an end has just changed or is about to."""
-        found = np.concatenate([self.low_from, self.low_from - 1, self.high_to, self.high_to + 1])
+        up = self.low_from[np.diff(self.lows, prepend=0.0) != 0]
+        down = self.high_to[np.diff(self.highs, append=1.0) != 0]
+        found = np.concatenate([[0, self.points - 1], up, up - 1, down, down + 1])
         return np.unique(found[(found >= 0) & (found < self.points)])
 
     def at(self, points: Ints) -> Band:

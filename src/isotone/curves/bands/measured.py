@@ -15,7 +15,7 @@ from isotone.curves.posterior.posterior import curve_posterior
 from isotone.errors import InputError
 from isotone.privacy.checks import confidence_level, one_of
 
-__all__ = ["KINDS", "Measured", "no_band"]
+__all__ = ["KINDS", "Measured", "no_band", "why_no_population"]
 
 KINDS = ("population", "records", "credible")
 ROUNDING = 0.5 / FINE
@@ -37,25 +37,11 @@ class Measured:
     contributions: int = 1
     direction_given: bool = True
 
-    def why_not(self, kind: str) -> str:
-        """Why there is no band of this kind, or nothing."""
-        if kind == "population" and self.contributions > 1:
-            return (
-                f"A unit may have {self.contributions} records, which are not independent: there is no band for the "
-                "population. kind='records' needs no independence."
-            )
-        if kind == "population" and not self.direction_given:
-            return (
-                "The direction was found from the data, and a band for the population needs one that is known: give "
-                "increasing=True or False, or use kind='records'."
-            )
-        return ""
-
     def band(self, confidence: float, kind: str) -> GridBand:
         """Limits at every point, as shares of the range of ``y``."""
         kind, confidence = one_of(kind, "kind", KINDS), confidence_level(confidence)
-        reason = self.why_not(kind)
-        if reason:
+        reason = why_no_population(self.contributions, self.direction_given)
+        if kind == "population" and reason:
             raise InputError(reason)
         sums = self.sums if self.increasing else self.sums.mirrored()
         found = self._rising(sums, confidence, kind)
@@ -68,6 +54,21 @@ class Measured:
             return credible_band(sums, posterior, confidence)
         found = (population_band if kind == "population" else records_band)(sums, confidence)
         return found if self.labels else found.widened(ROUNDING)
+
+
+def why_no_population(contributions: int, direction_given: bool) -> str:
+    """Why there is no band for the population, or nothing."""
+    if contributions > 1:
+        return (
+            f"A unit may have {contributions} records, which are not independent: there is no band for the population. A band "
+            "of kind 'records' needs no independence."
+        )
+    if not direction_given:
+        return (
+            "The direction is found from the data, and a band for the population needs one that is known: give "
+            "increasing=True or False, or use a band of kind 'records'."
+        )
+    return ""
 
 
 def no_band(method: str) -> InputError:

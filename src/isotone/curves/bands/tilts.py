@@ -23,7 +23,7 @@ COUNT = 8
 """Tilts for every value, each half as strong as the one before."""
 STRONGEST, MOST = 0.85, 4.0
 """The strongest tilt is this share of the rate of the noise, and of this at most."""
-VALUES: Floats = np.sin(np.linspace(0.0, math.pi / 2, 1201)) ** 2
+VALUES: Floats = np.sin(np.linspace(0.0, math.pi / 2, 801)) ** 2
 """Values that are tested: finer near 0 and 1, where means are told apart more easily."""
 SMALL_NOISE = 64
 """Up to this standard deviation the law of rounded Gaussian noise is summed up, beyond it is bounded."""

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.curves.arrays import numbers_of, only_column, shape_of
-from isotone.curves.bands.measured import Measured
+from isotone.curves.bands.measured import Measured, why_no_population
 from isotone.curves.chain.choose import ChainProblem, usual_points
 from isotone.curves.chain.evaluated import EvaluatedCurve
+from isotone.curves.chain.posterior_fit import RoundShares
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import Curve
 from isotone.curves.direction import AUTO_SHARE, choose_direction
@@ -44,6 +45,10 @@ class Setup:
     y_range: tuple[Fraction, Fraction]
     guarantee: Guarantee
     labels: bool = False
+    rate: Fraction | None = None
+    """The rate of the noise of the sums that a curve of means is made of."""
+    why_no_population: str = ""
+    """Why there is no band for the population, where there is none."""
 
 
 class PrivateIsotonicRegression(EvaluatedCurve, PrivateEstimator[ChainProblem]):
@@ -187,7 +192,11 @@ class PrivateIsotonicRegression(EvaluatedCurve, PrivateEstimator[ChainProblem]):
         """Check every parameter, without data and without spending anything; refuse what ``fit`` would refuse."""
         public = self._public(weighted=False, grouped=True)
         problem = public.problem
-        return Setup(problem.grid, problem.y_range, public.whole.guarantee, problem.labels)
+        rate = None
+        if self.rho is None and problem.method_used(1, public.setting) == "posterior":
+            rate = public.setting.noise_rate(RoundShares().fine, 1 if problem.labels else FINE)
+        reason = why_no_population(public.whole.unit.contributions, not isinstance(self.increasing, str))
+        return Setup(problem.grid, problem.y_range, public.whole.guarantee, problem.labels, rate, reason)
 
     def __sklearn_tags__(self) -> Any:
         """Tags for scikit-learn: one-dimensional input, missing values allowed, random."""

@@ -24,7 +24,7 @@ class Page(ABC):
     """What the mean of the published errors is called."""
 
     @abstractmethod
-    def caption(self, level: str) -> str:
+    def caption(self, release: Release, level: str) -> str:
         """What the picture shows."""
 
     @abstractmethod

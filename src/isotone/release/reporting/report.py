@@ -72,7 +72,7 @@ def report_html(release: Release) -> str:
         f"<h1>{title}</h1>",
         f'<p class="lead">{_lead(release)}</p>',
         _facts(release),
-        f"<figure>{svg(release)}<figcaption>{_page(release).caption(level)}</figcaption></figure>",
+        f"<figure>{svg(release)}<figcaption>{_page(release).caption(release, level)}</figcaption></figure>",
         f"<h2>What is promised</h2>{_promise(release)}",
         f"<h2>How accurate it is</h2>{_accuracy(release, level)}",
         f"<h2>The numbers</h2>{_table(release)}",

@@ -34,7 +34,7 @@ class CountsPage(Page):
 
     lead: ClassVar[str] = "How many say yes to each question, or have each item."
 
-    def caption(self, level: str) -> str:
+    def caption(self, release: Release, level: str) -> str:
         """Values and intervals."""
         return (
             f"Released values, in brackets the {level} intervals. An answer below implies the ones above it; at the lines "

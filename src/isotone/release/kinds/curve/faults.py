@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from isotone.errors import InputError
 from isotone.privacy.guarantee import exact
+from isotone.release.kinds.curve.bands import measured_from
 from isotone.release.kinds.recomputed import Columns
 
 __all__ = ["curve_faults"]
@@ -16,7 +18,8 @@ __all__ = ["curve_faults"]
 
 def curve_faults(columns: Columns, manifest: Mapping[str, Any], public: Any) -> list[str]:
     """Faults in the corners of a curve, given the checked public parameters of its estimator."""
-    if set(columns) != {"x", "value"}:
+    kind = manifest.get("band")
+    if set(columns) != {"x", "value"} | ({"low", "high"} if kind else set()):
         return ["the columns are not those of a curve"]
     faults: list[str] = []
     rules = manifest["rules"]
@@ -41,4 +44,26 @@ def curve_faults(columns: Columns, manifest: Mapping[str, Any], public: Any) -> 
     steps = np.diff(value) if manifest["increasing"] else -np.diff(value)
     if np.any(steps < -edge):
         faults.append("the curve is not monotone in the direction stated")
+    if kind and not faults:
+        faults += _band_faults(columns, manifest, public, kind)
     return faults
+
+
+def _band_faults(columns: Columns, manifest: Mapping[str, Any], public: Any, kind: str) -> list[str]:
+    """Faults in the band, which follows from the published sums."""
+    try:
+        measured = measured_from(manifest, public)
+        band = measured.band(manifest["confidence"], kind)
+    except InputError as error:
+        return [str(error)]
+    x = np.array(columns["x"], dtype=float)
+    missing = set(band.corners.tolist()) - set(public.grid.snap(x).tolist())
+    if missing:
+        return ["a corner of the band is missing"]
+    bottom, top = (float(end) for end in public.y_range)
+    edge = 1e-9 * max(abs(bottom), abs(top), 1.0)
+    for name, share in band.at(public.grid.snap(x))._asdict().items():
+        stated = np.array(columns[name], dtype=float)
+        if not np.all(np.abs(stated - (bottom + (top - bottom) * share)) <= edge):
+            return [f"{name} is not what the published sums give"]
+    return []

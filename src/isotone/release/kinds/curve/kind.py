@@ -15,6 +15,7 @@ from isotone.release.kinds.curve.report import CurvePage
 from isotone.release.kinds.curve.section import Curve
 from isotone.release.kinds.kind import Kind, require_pure
 from isotone.release.kinds.page import Page
+from isotone.release.kinds.reader import Reader
 from isotone.release.manifest import Manifest, guarantee_from
 from isotone.release.planning import SpecPlan
 from isotone.release.recipes import rebuild_curve_mechanism
@@ -38,8 +39,8 @@ class CurveKind(Kind):
     page: ClassVar[Page] = CurvePage()
     classes: ClassVar[tuple[str, ...]] = (ESTIMATOR,)
     silence: ClassVar[str] = (
-        "A fitted curve is chosen from noisy measurements that are not published, and the law of its error depends on "
-        "the data."
+        "Answers come from the band of a curve of means (squared or logistic loss, method 'auto', no shape). The law of the "
+        "error of other curves depends on the data."
     )
 
     def query(self, spec: Spec) -> CurveQuery:
@@ -47,7 +48,16 @@ class CurveKind(Kind):
         curve, promise, data = spec.said(Curve), require_pure(spec), spec.data
         options, title = curve.options(), spec.output.title
         return curve_query(
-            spec.source, curve.x, curve.y, promise, data.unit, data.contributions, title, options
+            spec.source,
+            curve.x,
+            curve.y,
+            promise,
+            data.unit,
+            data.contributions,
+            title,
+            options,
+            curve.band,
+            spec.output.confidence,
         )
 
     def plan(self, spec: Spec, records: int | None, progress: Progress) -> SpecPlan:
@@ -102,6 +112,12 @@ class CurveKind(Kind):
 
         return check_curve(spec, source)
 
+    def reader(self, release: Release) -> Reader:
+        """Values and differences, from the band."""
+        from isotone.release.kinds.curve.reader import CurveReader
+
+        return CurveReader(release, self.silence)
+
     def rebuild(self, manifest: Manifest) -> Any:
         """The checked parameters of the estimator, with its guarantee."""
         return rebuild_curve_mechanism(manifest.mechanism)
@@ -113,7 +129,9 @@ class CurveKind(Kind):
             raise InputError("the noise is for fewer rows a unit than the rules let through")
         return replace(setup.guarantee, unit=stated.unit)
 
-    recomputed: ClassVar[str] = "the curve keeps its bounds and its direction; no error is stated"
+    recomputed: ClassVar[str] = (
+        "the curve keeps its bounds and its direction, and a band is that of the published sums"
+    )
 
     def faults(self, release: Release) -> list[str]:
         """Bounds, ranges, directions and corners that the estimator cannot have given."""

@@ -12,6 +12,7 @@ from typing_extensions import TypedDict
 import isotone.curves as curves
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.points import Points, PointSource, count_points
+from isotone.release.kinds.curve.bands import SumsEntry, sums_to
 from isotone.release.kinds.kind import Query, Stamp
 from isotone.release.manifest import Manifest, guarantee_to
 from isotone.release.result import Release, seal
@@ -48,13 +49,21 @@ class CurveManifest(Manifest):
         "y_range": "The public range of y, as exact text.",
         "increasing": "Whether the curve rises.",
         "rules": "How rows became points: unit, contributions and the bounds of x.",
+        "band": "What low and high are a band for: the population, the fit to the records, or what a model finds credible.",
+        "confidence": "The confidence of the band.",
+        "sums": "The noisy sums that the curve and its band were made of: bins by their first points, sums of y and of 1 - y "
+        "(as shares of y_range, in labels or 65,536ths of a record), the rate of their noise, and the number of values of the posterior.",
     }
+    optional: ClassVar[frozenset[str]] = Manifest.optional | {"band", "confidence", "sums"}
 
     x: str
     y: str
     y_range: list[str]
     increasing: bool
     rules: CurveRules
+    band: str | None = None
+    confidence: float | None = None
+    sums: SumsEntry | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +75,8 @@ class CurveQuery(Query[Points, "PrivateIsotonicRegression"]):
     grid: Any
     guarantee: Guarantee
     title: str
+    band: str | None = None
+    confidence: float = 0.95
 
     @property
     def description(self) -> str:
@@ -86,6 +97,8 @@ class CurveQuery(Query[Points, "PrivateIsotonicRegression"]):
             "mechanism": self._recipe(),
             "guarantee": guarantee_to(self.guarantee),
             "rules": self._rules(),
+            "band": self.band,
+            "confidence": self.confidence,
         }
 
     def open(self) -> Frame:
@@ -107,10 +120,17 @@ class CurveQuery(Query[Points, "PrivateIsotonicRegression"]):
         return estimator.fit(xs, ys, groups=np.arange(len(xs)))
 
     def publish(self, drawn: PrivateIsotonicRegression, stamp: Stamp) -> Release:
-        """The corners of the curve."""
+        """The corners of the curve and of its band."""
+        xs, values, measured = drawn.X_thresholds_, drawn.y_thresholds_, drawn.measured_
+        ends: dict[str, Any] = {}
+        if self.band is not None and measured is not None:
+            corners = self.grid.positions(measured.band(self.confidence, self.band).corners)
+            xs = np.union1d(xs, corners)
+            values = drawn.predict(xs)
+            ends = drawn.band(xs, self.confidence, self.band)._asdict()
         columns: dict[str, tuple[Any, ...]] = {
-            "x": tuple(np.round(drawn.X_thresholds_, 12).tolist()),
-            "value": tuple(np.round(drawn.y_thresholds_, 12).tolist()),
+            name: tuple(np.round(column, 12).tolist())
+            for name, column in {"x": xs, "value": values, **ends}.items()
         }
         manifest = CurveManifest(
             kind=CurveManifest.name,
@@ -122,6 +142,9 @@ class CurveQuery(Query[Points, "PrivateIsotonicRegression"]):
             mechanism=self._recipe(),
             guarantee=guarantee_to(self.guarantee),
             rules=self._rules(),
+            band=self.band,
+            confidence=self.confidence if self.band else None,
+            sums=measured and sums_to(measured),
             **stamp.entries(),
         )
         return seal(columns, manifest)

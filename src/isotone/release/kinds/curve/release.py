@@ -11,10 +11,11 @@ import isotone.curves as curves
 from isotone.errors import InputError
 from isotone.ledger.ledger import Ledger, require_ledger
 from isotone.mechanism import Progress, no_progress
-from isotone.privacy.checks import did_you_mean, frozen
+from isotone.privacy.checks import confidence_level, did_you_mean, frozen
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number
 from isotone.reading.points import PointSource
 from isotone.release import pipeline
+from isotone.release.kinds.curve.bands import band_kind
 from isotone.release.kinds.curve.query import Y_STEPS, CurveQuery
 from isotone.release.kinds.parameters import (
     column_name,
@@ -39,6 +40,8 @@ def release_curve(
     unit: str | None = None,
     contributions: int = 1,
     neighbours: Neighbours = "add-remove",
+    band: str | None = None,
+    confidence: float = 0.95,
     unit_name: str | None = None,
     title: str | None = None,
     request: str | None = None,
@@ -58,6 +61,11 @@ def release_curve(
         dropped. The ranges must not come from the data.
     unit, contributions
         The column of the privacy unit, and how many of its rows count.
+    band, confidence
+        The band beside the curve, from the same noisy sums: "population" (the mean in the population, at all points at once), "records" (the
+        fit to the same records in the same bins), "credible" (what a model believes, without a guarantee) or "none"; see
+        :meth:`PrivateIsotonicRegression.band <isotone.curves.PrivateIsotonicRegression.band>`. By default the first of the two
+        guaranteed ones that fits ``output`` and holds; none for curves of other losses, methods and shapes.
     title, request, again, folder
         As for :func:`release_counts`.
     options
@@ -67,12 +75,13 @@ def release_curve(
     Returns
     -------
     Release
-        The corners of the curve: columns ``x`` and ``value``.
+        The corners of the curve and of its band: columns ``x``, ``value``, ``low`` and ``high``. Between two rows the ends of
+        a band keep their value; those of a credible band are linear, as the curve is.
     """
     require_ledger(ledger)
     promise = Guarantee.pure(epsilon, neighbours=neighbours, unit=unit_in_words(unit, unit_name))
     options = {"bounds": bounds, "y_range": y_range, **options}
-    query = curve_query(data, x, y, promise, unit, contributions, title, options)
+    query = curve_query(data, x, y, promise, unit, contributions, title, options, band, confidence)
     return pipeline.released(query, ledger, request, again, folder, progress)
 
 
@@ -85,6 +94,8 @@ def curve_query(
     contributions: int,
     title: str | None,
     options: Mapping[str, Any],
+    band: str | None = None,
+    confidence: float = 0.95,
 ) -> CurveQuery:
     """The query that :func:`release_curve` runs, with every public parameter checked."""
     known = set(inspect.signature(curves.PrivateIsotonicRegression).parameters) - {"unit", "ledger", "rho"}
@@ -107,4 +118,6 @@ def curve_query(
     source = PointSource(
         data, x, y, *limits, grid.points - 1, Y_STEPS, unit, units, grid.listed, public.labels
     )
-    return CurveQuery(source, settings, grid, promise, title_text(title, f"{y} by {x}"))
+    kind = band_kind(band, public, settings.get("output", "population"), settings.get("method", "auto"))
+    level = confidence_level(confidence)
+    return CurveQuery(source, settings, grid, promise, title_text(title, f"{y} by {x}"), kind, level)

@@ -39,6 +39,9 @@ class Curve(Section):
     """The number of records, if it is public. Otherwise a noisy one costs 2 % of ε."""
     x_grid: Size | Literal["integers"] | list[Real] | None = None
     """The public grid of x: so many even points, "integers" for every whole number of bounds, or a list of points."""
+    band: Literal["population", "records", "credible", "none"] | None = None
+    """The band beside the curve: for the mean in the population, for the fit to these records, what a model finds credible, or
+    none. By default the guaranteed one that fits `output` and holds. Its confidence stands in `[output]`."""
     value_levels: Size | None = None
     """Steps between the lowest and the highest value of a baseline or a shape: a power of two up to 1024."""
 
@@ -66,7 +69,7 @@ class Curve(Section):
 
     def options(self) -> dict[str, Any]:
         """The options of the estimator."""
-        return self.model_dump(exclude={"x", "y"}, exclude_none=True)
+        return self.model_dump(exclude={"x", "y", "band"}, exclude_none=True)
 
     def described(self) -> str:
         """Method, shape and loss in words."""

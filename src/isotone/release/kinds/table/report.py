@@ -28,7 +28,7 @@ class TablePage(Page):
     lead: ClassVar[str] = "One count for each category, made so that the distribution of counts survives."
     typical_error: ClassVar[str] = "standard deviation of an unbiased noisy count, at most"
 
-    def caption(self, level: str) -> str:
+    def caption(self, release: Release, level: str) -> str:
         """Both distributions."""
         return "How many categories have each count: the released table, and the private distribution it follows."
 
