@@ -86,10 +86,10 @@ def _page(found: Release) -> str:
 def test_a_band_that_does_not_hold_is_refused_before_the_charge(
     ledger, given: dict[str, Any], reason: str
 ) -> None:
-    spent = ledger.spent
+    spent = ledger.spent()
     with pytest.raises(InputError, match=reason):
         release(ledger, **given)
-    assert ledger.spent == spent
+    assert ledger.spent() == spent
 
 
 def test_the_report_says_which_band_it_shows(ledger) -> None:
