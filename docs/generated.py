@@ -16,6 +16,7 @@ _SECTION_NOTES = {
     "data": "Where the records are, and how one is read. Every rule looks at one unit at a time.",
     "privacy": "What is promised, and the ledger that pays for it.",
     "order": "Counts over a partial order, given here or in a file: in exactly one of the three ways. Where there are questions, they are its elements, and `relations` may stand alone.",
+    "breakdown": "Counts in the cells of several margins, which add up. It has all entries of `[order]`, and these.",
     "questions": "One table for each question, such as `[questions.hypertension]`. Its name is the element of the order.",
     "table": "One count for each category of a public list.",
     "curve": "y as a monotone function of x.",
@@ -56,8 +57,8 @@ def spec_page() -> str:
         "# The spec",
         "",
         "One TOML file describes a release: `isotone plan`, `release`, `check` and `audit` read it. It has the sections",
-        "`[data]`, `[privacy]` and `[output]`, and exactly one of `[order]`, `[table]` and `[curve]`. Relative paths start",
-        "at the file's own folder. An entry that is unknown, missing or of the wrong type is refused with its name.",
+        "`[data]`, `[privacy]` and `[output]`, and exactly one of `[order]`, `[breakdown]`, `[table]` and `[curve]`. Relative",
+        "paths start at the file's own folder. An entry that is unknown, missing or of the wrong type is refused with its name.",
         "",
         "!!! warning",
         "    Everything in a spec is public. Nothing in it may be chosen by looking at the data: not the bounds, not",
@@ -82,7 +83,8 @@ def spec_page() -> str:
 
 def _entries(section: Any, name: str) -> list[str]:
     rows = ["| entry | type | default | meaning |", "|---|---|---|---|"]
-    for key, field in section.model_fields.items():
+    own = {key: field for key, field in section.model_fields.items() if key in section.__annotations__}
+    for key, field in own.items():
         if not field.description:
             raise ValueError(f"{name}.{key} has no description: write one under it in release/spec.py.")
         default = "**required**" if field.is_required() else _default(field.default)

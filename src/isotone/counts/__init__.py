@@ -11,6 +11,8 @@ from isotone.lazy import lazy_names
 
 if TYPE_CHECKING:
     from isotone.counts.bounding import cut, cut_all
+    from isotone.counts.breakdowns.margins import MarginsMechanism
+    from isotone.counts.breakdowns.plan import MarginsPlan, plan_breakdown
     from isotone.counts.caring import relative_to
     from isotone.counts.consistency import consistent
     from isotone.counts.count_plan import CountPlan, plan
@@ -44,6 +46,8 @@ __all__ = [
     "LInfinityMechanism",
     "LaplaceMechanism",
     "LpMechanism",
+    "MarginsMechanism",
+    "MarginsPlan",
     "Method",
     "OrderGaussianMechanism",
     "Plan",
@@ -56,6 +60,7 @@ __all__ = [
     "cut",
     "cut_all",
     "plan",
+    "plan_breakdown",
     "relative_to",
     "relax",
     "sample_extended_bipartition",
@@ -73,6 +78,8 @@ _HOMES = {
     "LInfinityMechanism": "isotone.counts.mechanisms.l_infinity",
     "LaplaceMechanism": "isotone.counts.mechanisms.laplace",
     "LpMechanism": "isotone.published.counts.lp_ball",
+    "MarginsMechanism": "isotone.counts.breakdowns.margins",
+    "MarginsPlan": "isotone.counts.breakdowns.plan",
     "Method": "isotone.counts.sampling.method",
     "OrderGaussianMechanism": "isotone.counts.mechanisms.order_gaussian",
     "Plan": "isotone.planning.plan",
@@ -85,6 +92,7 @@ _HOMES = {
     "cut": "isotone.counts.bounding",
     "cut_all": "isotone.counts.bounding",
     "plan": "isotone.counts.count_plan",
+    "plan_breakdown": "isotone.counts.breakdowns.plan",
     "relative_to": "isotone.counts.caring",
     "relax": "isotone.counts.sampling.relaxation",
     "sample_extended_bipartition": "isotone.counts.sampling.choosing",

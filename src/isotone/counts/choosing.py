@@ -24,7 +24,9 @@ def count_mechanisms() -> dict[str, type[Any]]:
     import isotone.counts as counts
 
     found = {name: getattr(counts, name) for name in counts.__all__ if name.endswith("Mechanism")}
-    return {name: kind for name, kind in found.items() if not inspect.isabstract(kind)}
+    # a mechanism for breakdowns is made from one for counts, and has no order of its own
+    own = {name: kind for name, kind in found.items() if "P" in inspect.signature(kind).parameters}
+    return {name: kind for name, kind in own.items() if not inspect.isabstract(kind)}
 
 
 def count_mechanism(name: str) -> type[Any]:

@@ -11,7 +11,12 @@ from isotone.noise.bulk import geometrics, two_sided_geometrics
 from isotone.noise.choice import choose_integer, shuffle
 from isotone.noise.coins import bernoulli, bernoulli_exp, bernoulli_exp_lazily
 from isotone.noise.cube import rounded_cube
-from isotone.noise.exponential import LazyExponentials, rounded_exponential_spans, rounded_exponential_sums
+from isotone.noise.exponential import (
+    LazyExponentials,
+    rounded_exponential_rows,
+    rounded_exponential_spans,
+    rounded_exponential_sums,
+)
 from isotone.noise.exponential_choice import choose_exponential, choose_exponential_segments
 from isotone.noise.gaussian import discrete_gaussian, discrete_gaussians, rounded_gaussians
 from isotone.noise.laplace import geometric, rounded_laplaces, two_sided_geometric
@@ -48,6 +53,7 @@ __all__ = [
     "random_words",
     "refuse_simulated",
     "rounded_cube",
+    "rounded_exponential_rows",
     "rounded_exponential_spans",
     "rounded_exponential_sums",
     "rounded_gaussians",

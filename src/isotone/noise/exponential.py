@@ -17,10 +17,17 @@ from isotone.errors import InputError
 from isotone.noise.bulk import SMALLEST_RATE, draw_digits
 from isotone.noise.digits import BASE_BITS, DigitTable, digits_below, geometric_digits
 
-__all__ = ["LazyExponentials", "first_places", "rounded_exponential_spans", "rounded_exponential_sums"]
+__all__ = [
+    "LazyExponentials",
+    "first_places",
+    "rounded_exponential_rows",
+    "rounded_exponential_spans",
+    "rounded_exponential_sums",
+]
 
 LARGEST_MEAN = 2**56  # of the longest sum: results then fit 64 bits
 FURTHER_DIGITS = 4  # base-256 digits that are read at once
+TERMS_AT_ONCE = 1 << 16
 
 
 class LazyExponentials:
@@ -87,6 +94,49 @@ def rounded_exponential_sums(
         for x in still_open:
             rounded[x], high[x] = _round(up, down, int(plus[x]), int(minus[x]))
         still_open = [x for x in still_open if rounded[x] != high[x]]
+    return rounded
+
+
+def rounded_exponential_rows(
+    rate: Fraction, plus: NDArray[np.int64], minus: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Draw :func:`rounded_exponential_sums` for each row of ``plus`` and ``minus``, with variables of its own.
+
+    Many rows at once take one sequence of variables, of which each row has a part.
+    """
+    if plus.ndim != 2 or plus.shape != minus.shape:
+        raise InputError("plus and minus must be tables with one entry per sum.")
+    steps = max(1, int(plus.max(initial=0)), int(minus.max(initial=0)))
+    size = max(1, TERMS_AT_ONCE // steps)
+    result = np.empty(plus.shape, np.int64)
+    for start in range(0, len(plus), size):
+        rows = slice(start, start + size)
+        result[rows] = _rounded_rows(rate, plus[rows], minus[rows], steps)
+    return result
+
+
+def _rounded_rows(
+    rate: Fraction, plus: NDArray[np.int64], minus: NDArray[np.int64], steps: int
+) -> NDArray[np.int64]:
+    places = first_places(rate, len(plus) * steps, plus.size)
+    up, down = (LazyExponentials(rate, len(plus) * steps, places) for _ in range(2))
+    first = np.arange(len(plus))[:, None] * steps  # a row begins where the one before it ends at the latest
+    ups, downs = up.first_partial_sums(), down.first_partial_sums()
+    value = ups[first + plus] - ups[first] - (downs[first + minus] - downs[first])
+    half = 1 << (places - 1)
+    rounded, high = (value - minus + half) >> places, (value + plus + half) >> places
+    still_open = np.argwhere(rounded != high).tolist()
+    while still_open:
+        up.read_on()
+        down.read_on()
+        half = 1 << (up.places - 1)
+        for i, x in still_open:
+            p, m, begin = int(plus[i, x]), int(minus[i, x]), int(first[i, 0])
+            more = up.partial_sum(begin + p) - up.partial_sum(begin)
+            less = down.partial_sum(begin + m) - down.partial_sum(begin)
+            rounded[i, x] = (more - less - m + half) >> up.places
+            high[i, x] = (more - less + p + half) >> up.places
+        still_open = [[i, x] for i, x in still_open if rounded[i, x] != high[i, x]]
     return rounded
 
 

@@ -181,6 +181,10 @@ class ExactDraws:
         """Sums of the first ``plus`` steps minus the first ``minus`` others, all exponential, exactly rounded."""
         return noise.rounded_exponential_sums(rate, plus, minus)
 
+    def exponential_rows(self, rate: Fraction, plus: Ints, minus: Ints) -> Ints:
+        """Draw ``exponential_sums`` for each row, with steps of its own."""
+        return noise.rounded_exponential_rows(rate, plus, minus)
+
     def exponential_spans(self, rate: Fraction, upper: Ints, lower: Ints) -> Ints:
         """Differences of two sums of the same exponential steps, exactly rounded."""
         return noise.rounded_exponential_spans(rate, upper, lower)

@@ -27,31 +27,17 @@ from isotone.reading.answers import Answers
 from isotone.reading.asking import asked_columns, read_question
 from isotone.reading.contributions import UNIT, at_most, check_contributions
 from isotone.reading.exclusive import Conflict, with_one_option
+from isotone.reading.groups import GROUP, Cells, Groups
 from isotone.reading.leaves import count_ends
-from isotone.reading.native import any_of, joined, numbered, totals
+from isotone.reading.native import any_of, joined, totals
 from isotone.reading.question import Question
 from isotone.reading.sources import Frame, collect, open_source
 from isotone.reading.texts import as_text, as_unit, name_text
 
 __all__ = ["Groups", "RecordRules", "RecordSource", "count_records"]
 
-_GROUP, _GROUP_NAME, _RECORDS = "isotone_group", "isotone_group_name", "isotone_records"
+_RECORDS = "isotone_records"
 _ITEM = "isotone_item"
-
-
-@dataclass(frozen=True)
-class Groups:
-    """A public list of groups.
-
-    Each unit is counted in one of them.
-    """
-
-    column: str
-    values: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        if not self.values or len(set(map(name_text, self.values))) < len(self.values):
-            raise InputError("groups must be a public list of distinct values with at least one entry.")
 
 
 @dataclass(frozen=True)
@@ -114,7 +100,7 @@ class RecordSource:
         column = self.columns.get(element, str(element))
         return answers.read(column, schema[column])
 
-    def open(self, P: Poset, rules: RecordRules, groups: Groups | None) -> Frame:
+    def open(self, P: Poset, rules: RecordRules, groups: Groups | Cells | None) -> Frame:
         """The columns that are needed, as a lazy frame.
 
         Raises an error for what names and types alone show to be wrong.
@@ -132,7 +118,7 @@ class RecordSource:
             [self.element] if self.element is not None else [c for x in P.elements for c in self.wanted(x)]
         )
         extra = [rules.unit] if rules.unit is not None else []
-        return open_source(self.data, [*wanted, *extra, *([groups.column] if groups else [])])
+        return open_source(self.data, [*wanted, *extra, *(groups.columns if groups else [])])
 
 
 def count_records(
@@ -140,25 +126,24 @@ def count_records(
     frame: Frame,
     P: Poset,
     rules: RecordRules,
-    groups: Groups | None = None,
+    groups: Groups | Cells | None = None,
     salt: bytes | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Counts (one row per group, one column per element) and the number of records of each group.
+    """Counts (one row per group or cell, one column per element) and the number of records of each.
 
     ``frame`` is what ``source.open`` returned; ``salt`` is for tests: a release draws its own.
     """
     if source.element is not None and rules.on_violation == "close" and is_hierarchy(P):
         rows = _long_rows(source, frame, rules, groups)
-        number = len(groups.values) if groups else 1
-        return count_ends(rows, _ITEM, P, rules.on_conflict, _GROUP if groups else None, number)
+        number = groups.size if groups else 1
+        return count_ends(rows, _ITEM, P, rules.on_conflict, GROUP if groups else None, number)
     names = _names(P)
     records = repaired(read_records(source, frame, P, rules, groups, salt), P, rules)
-    rows = collect(totals(records, names, _RECORDS, _GROUP if groups else None))
-    if groups is None:
-        rows[_GROUP] = [0]
-    counts = np.zeros((len(groups.values) if groups else 1, len(P) + 1), dtype=np.int64)
-    for i, group in enumerate(rows[_GROUP]):
-        counts[int(group)] = [rows[name][i] or 0 for name in [*names, _RECORDS]]
+    rows = collect(totals(records, names, _RECORDS, GROUP if groups else None))
+    found = [int(group) for group in rows[GROUP]] if groups else [0]
+    counts = np.zeros((groups.size if groups else 1, len(P) + 1), dtype=np.int64)
+    for column, name in enumerate([*names, _RECORDS]):
+        counts[found, column] = [int(number or 0) for number in rows[name]]
     return counts[:, :-1], counts[:, -1]
 
 
@@ -167,7 +152,7 @@ def read_records(
     frame: Frame,
     P: Poset,
     rules: RecordRules,
-    groups: Groups | None = None,
+    groups: Groups | Cells | None = None,
     salt: bytes | None = None,
 ) -> Frame:
     """The records as given, before any repair.
@@ -183,7 +168,7 @@ def read_records(
     if rules.contributions == 1:
         return _combined(rows, groups, names)
     said = nw.concat_str(*(nw.when(nw.col(name)).then(nw.lit("1")).otherwise(nw.lit("0")) for name in names))
-    group = [nw.col(_GROUP).cast(nw.String)] if groups else []
+    group = [nw.col(GROUP).cast(nw.String)] if groups else []
     return at_most(rows, rules.contributions, [said, *group], salt)
 
 
@@ -200,7 +185,9 @@ def _names(P: Poset) -> list[str]:
     return [f"isotone_{i}" for i in range(len(P))]
 
 
-def _wide(source: RecordSource, frame: Frame, P: Poset, rules: RecordRules, groups: Groups | None) -> Frame:
+def _wide(
+    source: RecordSource, frame: Frame, P: Poset, rules: RecordRules, groups: Groups | Cells | None
+) -> Frame:
     schema = frame.collect_schema()
     answers = [
         source.answer(x, rules.answers, schema).alias(name)
@@ -208,17 +195,21 @@ def _wide(source: RecordSource, frame: Frame, P: Poset, rules: RecordRules, grou
     ]
     # Not selected at once: of literals alone, where no column can be read, polars makes one row.
     read = frame.with_columns(*answers, *_keys(rules, groups, schema))
-    kept = [*_names(P), *([UNIT] if rules.unit is not None else []), *([_GROUP_NAME] if groups else [])]
+    kept = [*_names(P), *([UNIT] if rules.unit is not None else []), *(groups.texts if groups else [])]
     return _known(read.select(kept), rules, groups)
 
 
-def _long(source: RecordSource, frame: Frame, P: Poset, rules: RecordRules, groups: Groups | None) -> Frame:
+def _long(
+    source: RecordSource, frame: Frame, P: Poset, rules: RecordRules, groups: Groups | Cells | None
+) -> Frame:
     frame = _long_rows(source, frame, rules, groups)
     has = [(nw.col(_ITEM) == name_text(x)).fill_null(False) for x in P.elements]
     return frame.with_columns(*(yes.alias(name) for yes, name in zip(has, _names(P), strict=True)))
 
 
-def _long_rows(source: RecordSource, frame: Frame, rules: RecordRules, groups: Groups | None) -> Frame:
+def _long_rows(
+    source: RecordSource, frame: Frame, rules: RecordRules, groups: Groups | Cells | None
+) -> Frame:
     """The text of the element of each row, with its unit and its group."""
     assert source.element is not None
     schema = frame.collect_schema()
@@ -226,30 +217,30 @@ def _long_rows(source: RecordSource, frame: Frame, rules: RecordRules, groups: G
     return _known(frame.select(item, *_keys(rules, groups, schema)), rules, groups)
 
 
-def _keys(rules: RecordRules, groups: Groups | None, schema: Mapping[str, Any]) -> list[nw.Expr]:
+def _keys(rules: RecordRules, groups: Groups | Cells | None, schema: Mapping[str, Any]) -> list[nw.Expr]:
     keys: list[nw.Expr] = []
     if rules.unit is not None:
         keys.append(as_unit(rules.unit, schema[rules.unit]).alias(UNIT))
     if groups is not None:
-        keys.append(as_text(groups.column, schema[groups.column]).alias(_GROUP_NAME))
+        keys += groups.keys(schema)
     return keys
 
 
-def _known(frame: Frame, rules: RecordRules, groups: Groups | None) -> Frame:
+def _known(frame: Frame, rules: RecordRules, groups: Groups | Cells | None) -> Frame:
     """Without the rows that belong to no unit or to no public group."""
     if rules.unit is not None:
         frame = frame.filter(~nw.col(UNIT).is_null())
     if groups is None:
         return frame
-    return numbered(frame, _GROUP_NAME, [name_text(value) for value in groups.values], _GROUP)
+    return groups.placed(frame)
 
 
-def _combined(frame: Frame, groups: Groups | None, names: Sequence[str]) -> Frame:
+def _combined(frame: Frame, groups: Groups | Cells | None, names: Sequence[str]) -> Frame:
     """One row per unit.
 
-    A unit in several groups is counted in the first of the public list.
+    A unit in several groups, or cells, is counted in the first of the public sequence.
     """
-    group = [nw.col(_GROUP).min()] if groups else []
+    group = [nw.col(GROUP).min()] if groups else []
     return frame.group_by(UNIT).agg(*(nw.col(name).any() for name in names), *group)
 
 

@@ -152,6 +152,11 @@ class Manifest(Mapping[str, Any]):
             return {_RENAMED.get(key, key): value for key, value in kept.items()}
         return kept
 
+    @property
+    def text_columns(self) -> frozenset[str]:
+        """The columns of this release that hold names and not numbers."""
+        return self.texts
+
     def sealed(self, columns: Mapping[str, tuple[Any, ...]]) -> Self:
         """The same manifest with the hash of the values and of everything it says about them."""
         return replace(self, content_hash=self.hash_with(columns))

@@ -230,4 +230,4 @@ def load_release(folder: str | os.PathLike[str]) -> Release:
         manifest = Manifest.from_plain(plain)
     except InputError as error:
         raise InputError(f"The release in {str(folder)!r} cannot be read: {error}") from None
-    return Release(read_columns(folder, _CSV, manifest.texts), manifest)
+    return Release(read_columns(folder, _CSV, manifest.text_columns), manifest)

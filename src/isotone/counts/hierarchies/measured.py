@@ -23,7 +23,7 @@ from isotone.counts.hierarchies.projection import AddsUp, round_tree
 from isotone.counts.hierarchies.shares import WORST_POWER, exact_shares, gaussian_shares, worst_weights
 from isotone.counts.hierarchies.sharing import replacing_cost, shares_by_element, shares_by_node
 from isotone.counts.hierarchies.tree import Hierarchy, require_hierarchy
-from isotone.counts.mechanisms.concentrated import gaussian_guarantee
+from isotone.counts.mechanisms.concentrated import gaussian_guarantee, part_of_gaussian
 from isotone.counts.statistic import Counts, check_counts
 from isotone.errors import InputError
 from isotone.mechanism import Error
@@ -149,6 +149,11 @@ class MeasuredTree(AddsUp):
         estimate = self.fit.estimate(np.where(measured, noisy, 0).astype(float))
         return round_tree(self.tree, estimate)[self.tree.node]
 
+    @property
+    def rounding(self) -> float:
+        """Rounding so that integers add up moves a count by a half at the top, and by at most 1 more a level."""
+        return 0.5 + int(self.tree.depth.max())
+
     def _integer_noise(self, draws: ExactDraws) -> NDArray[np.int64]:
         return self._estimated(np.zeros(len(self.P), dtype=np.int64), draws)
 
@@ -203,6 +208,12 @@ class TreeGaussianMechanism(MeasuredTree):
         else:
             variance = sigma_squared(promise.epsilon, promise.delta, reach)
         self._set(variance=variance, gap=gap)
+
+    def part(self, share: Fraction) -> TreeGaussianMechanism:
+        """One of several draws from the same records, with the variance of the noise divided by its share."""
+        made = self._copy()
+        made._set(guarantee=part_of_gaussian(self.guarantee, share), variance=self.variance / share)
+        return made
 
     def _variance_of(self, share: Fraction) -> float:
         return float(self.variance / share)

@@ -149,6 +149,21 @@ class TreeFieldMechanism(AddsUp):
         leaves = self.tree.leaves_of(check_counts(self.P, counts))
         return self.tree.sums(leaves + self._node_noise(require_exact(ExactDraws())))[self.tree.node]
 
+    def release_rows(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Release the counts of each row, with noise of its own."""
+        leaves = self.tree.leaves_of(rows)
+        return self.tree.sums(leaves + self._sampler.draw(len(rows), EXACT))[:, self.tree.node]
+
+    def part(self, share: Fraction) -> TreeFieldMechanism:
+        """One of several draws from the same records, with the same shares of nodes and a part of epsilon."""
+        unit = (self.neighbours, self.contributions)
+        return TreeFieldMechanism(self.P, self.epsilon * share, *unit, care=self.care, shares=self.shares)
+
+    @property
+    def rounding(self) -> float:
+        """Nothing is rounded."""
+        return 0.0
+
     def log_probability(self, output: ArrayLike, counts: Counts | None = None) -> NDArray[np.float64]:
         """The log probability of released integers given the counts (or of noise), one per row.
 

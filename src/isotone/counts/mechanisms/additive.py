@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -116,6 +116,36 @@ class AdditiveMechanism(ABC):
         Exactly private, from cryptographic bits.
         """
         return check_counts(self.P, counts) + self._integer_noise(require_exact(ExactDraws()))
+
+    def release_rows(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Release the counts of each row, with noise of its own."""
+        released = [self.release(row) for row in rows]
+        return np.array(released, np.int64).reshape(rows.shape)
+
+    def part(self, share: Fraction) -> Self:
+        """One of several draws from the same records; with shares that add up to 1, all together promise what this does.
+
+        Epsilon is divided; for Gaussian noise the variance is, so that (ε, δ) holds for all of them together.
+        """
+        made = self._copy()
+        promise = self.guarantee
+        made._set(guarantee=replace(promise, epsilon=promise.epsilon * share, rho=promise.rho * share))
+        return made
+
+    def _copy(self) -> Self:
+        """The same mechanism without what was computed about it."""
+        made = object.__new__(type(self))
+        made._set(**{field.name: getattr(self, field.name) for field in fields(self)})
+        return made
+
+    @property
+    def rounding(self) -> float:
+        """How far rounding moves a released count at most; 0 for noise that is drawn as integers."""
+        return 0.5
+
+    def rounding_variance(self) -> NDArray[np.float64]:
+        """The variance of what rounding adds to each count, that of a uniform number where noise is not tiny."""
+        return np.full(len(self.P), self.rounding**2 / 3)
 
     @property
     def law_draws(self) -> int:

@@ -140,6 +140,9 @@ class BoundedPosetMechanism(PosetMechanism):
             if draws.lazy_coin(attempt.excesses(self.largest)):
                 return attempt.rounded()
 
+    def _integer_noises(self, size: int, draws: ExactDraws) -> Ints:
+        return np.array([self._integer_noise(draws) for _ in range(size)]).reshape(size, len(self.P))
+
     @property
     def has_total(self) -> bool:
         """The number of records is not free here."""

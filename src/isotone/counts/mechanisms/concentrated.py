@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Self
 
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.errors import InputError
@@ -17,7 +18,7 @@ from isotone.privacy.unit import Unit
 if TYPE_CHECKING:
     from isotone.order import Poset
 
-__all__ = ["ConcentratedMechanism", "gaussian_guarantee"]
+__all__ = ["ConcentratedMechanism", "gaussian_guarantee", "part_of_gaussian"]
 
 
 @dataclass(frozen=True, init=False)
@@ -41,6 +42,25 @@ class ConcentratedMechanism(AdditiveMechanism):
     @abstractmethod
     def _prepare(self, progress: Progress) -> None:
         """Calibrate the noise to the settled guarantee and sensitivity."""
+
+    def part(self, share: Fraction) -> Self:
+        """One of several draws from the same records; with shares that add up to 1, all together promise what this does.
+
+        The variance is divided. Under (ε, δ) a part says no more than the whole does, and keeps more.
+        """
+        made = self._copy()
+        made._set(guarantee=part_of_gaussian(self.guarantee, share))
+        made._widen(share)
+        return made
+
+    @abstractmethod
+    def _widen(self, share: Fraction) -> None:
+        """Divide the variance of the noise by ``share``."""
+
+
+def part_of_gaussian(promise: Guarantee, share: Fraction) -> Guarantee:
+    """The guarantee that a part of Gaussian noise states."""
+    return replace(promise, rho=promise.rho * share) if promise.kind == "zcdp" else promise
 
 
 def gaussian_guarantee(

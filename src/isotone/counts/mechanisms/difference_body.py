@@ -105,6 +105,9 @@ class DifferenceBodyMechanism(PosetMechanism):
         upper, lower = self.sampler.draw_spans(draws)
         return self._back(draws.exponential_spans(self.rate, upper, lower))
 
+    def _integer_noises(self, size: int, draws: ExactDraws) -> NDArray[np.int64]:
+        return np.array([self._integer_noise(draws) for _ in range(size)]).reshape(size, len(self.P))
+
     @property
     def has_total(self) -> bool:
         """Whether the number of records is covered, which it is not.

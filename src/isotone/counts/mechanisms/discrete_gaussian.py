@@ -69,6 +69,14 @@ class DiscreteGaussianMechanism(ConcentratedMechanism, IndependentMechanism):
         k = np.arange(math.ceil(40 * math.sqrt(self.parameter)) + 2, dtype=float)
         return k, np.exp(-(k**2) / (2 * float(self.parameter)) - self._log_total())
 
+    def _widen(self, share: Fraction) -> None:
+        self._set(parameter=self.parameter / share)
+
+    @property
+    def rounding(self) -> float:
+        """Nothing is rounded."""
+        return 0.0
+
     def _variance(self) -> float:
         if self.parameter >= 4:  # the difference is below 1e-30
             return float(self.parameter)
@@ -88,5 +96,5 @@ class DiscreteGaussianMechanism(ConcentratedMechanism, IndependentMechanism):
         above = np.cumsum(law[::-1])[::-1] - law  # summed from the small end: tails keep their digits
         return float(k[np.argmax(above <= tail)])
 
-    def _integer_noise(self, draws: ExactDraws) -> NDArray[np.int64]:
-        return draws.discrete_gaussians(self.parameter, len(self.P))
+    def _integers(self, draws: ExactDraws, size: int) -> NDArray[np.int64]:
+        return draws.discrete_gaussians(self.parameter, size)

@@ -47,6 +47,11 @@ class DiscreteLaplaceMechanism(PureMechanism, IndependentMechanism):
         k, rate = np.abs(deviation(self.P, output, counts)), float(self.rate)
         return k.shape[-1] * math.log(math.tanh(rate / 2)) - rate * np.sum(k, axis=-1)
 
+    @property
+    def rounding(self) -> float:
+        """Nothing is rounded."""
+        return 0.0
+
     def _variance(self) -> float:
         return 0.5 / math.sinh(min(float(self.rate), 700.0) / 2) ** 2
 
@@ -57,5 +62,5 @@ class DiscreteLaplaceMechanism(PureMechanism, IndependentMechanism):
         rate = float(self.rate)  # above h with probability exp(-rate·(h + 1)) / (1 + exp(-rate))
         return max(0.0, math.ceil(-(math.log(tail) + math.log1p(math.exp(-rate))) / rate - 1))
 
-    def _integer_noise(self, draws: ExactDraws) -> NDArray[np.int64]:
-        return draws.geometrics(self.rate, len(self.P))
+    def _integers(self, draws: ExactDraws, size: int) -> NDArray[np.int64]:
+        return draws.geometrics(self.rate, size)

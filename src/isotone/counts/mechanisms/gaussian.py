@@ -63,6 +63,9 @@ class GaussianMechanism(ConcentratedMechanism, IndependentMechanism):
         upper, lower = log_ndtr((0.5 - k) / sd), log_ndtr((-0.5 - k) / sd)
         return np.sum(upper + np.log(-np.expm1(lower - upper)), axis=-1)
 
+    def _widen(self, share: Fraction) -> None:
+        self._set(variance=self.variance / share)
+
     def _variance(self) -> float:
         return float(self.variance)
 
@@ -74,5 +77,5 @@ class GaussianMechanism(ConcentratedMechanism, IndependentMechanism):
 
         return -math.sqrt(self.variance) * float(ndtri(tail))
 
-    def _integer_noise(self, draws: ExactDraws) -> NDArray[np.int64]:
-        return draws.rounded_gaussians(self.variance, len(self.P))
+    def _integers(self, draws: ExactDraws, size: int) -> NDArray[np.int64]:
+        return draws.rounded_gaussians(self.variance, size)

@@ -22,6 +22,7 @@ from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.noise.simulated import Simulated
 from isotone.privacy.checks import confidence_level
+from isotone.privacy.draws import ExactDraws, require_exact
 
 __all__ = ["IndependentMechanism"]
 
@@ -45,6 +46,17 @@ class IndependentMechanism(AdditiveMechanism):
     @abstractmethod
     def log_probability(self, output: ArrayLike, counts: Counts | None = None) -> NDArray[np.float64]:
         """The log probability of released integers given the counts (or of integer noise), one per row."""
+
+    @abstractmethod
+    def _integers(self, draws: ExactDraws, size: int) -> NDArray[np.int64]:
+        """Exact draws, as integers."""
+
+    def _integer_noise(self, draws: ExactDraws) -> NDArray[np.int64]:
+        return self._integers(draws, len(self.P))
+
+    def release_rows(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Release the counts of each row, with noise of its own."""
+        return rows + self._integers(require_exact(ExactDraws()), rows.size).reshape(rows.shape)
 
     def probability(self, output: ArrayLike, counts: Counts | None = None) -> NDArray[np.float64]:
         """The probability of released integers given the counts (or of integer noise), one per row."""

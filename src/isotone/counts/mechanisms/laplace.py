@@ -72,5 +72,5 @@ class LaplaceMechanism(PureMechanism, IndependentMechanism):
     def _upper_quantile(self, tail: float) -> float:
         return -math.log(2 * tail) / float(self.rate)
 
-    def _integer_noise(self, draws: ExactDraws) -> NDArray[np.int64]:
-        return draws.rounded_laplaces(self.rate, len(self.P))
+    def _integers(self, draws: ExactDraws, size: int) -> NDArray[np.int64]:
+        return draws.rounded_laplaces(self.rate, size)

@@ -71,13 +71,18 @@ class OrderGaussianMechanism(ConcentratedMechanism):
     """The positions of the elements that can be yes at all, in the sequence of the strategy, which is canonical."""
 
     def _prepare(self, progress: Progress) -> None:
-        multiplier = variance_per_sensitivity(self.guarantee) * self.contributions**2
-        bits = _scale_bits(multiplier)
         shape = shape_of(self.P.canonical.order, self.max_size, self.neighbours, progress)
-        strategy, method = best_strategy(shape, bits, self.sensitivity.coordinates)
-        self._set(shape=shape, strategy=strategy, method=method)
-        self._set(active=self.P.canonical.positions[shape.active])
-        self._set(variance=multiplier * strategy.sensitivity_squared)
+        self._set(shape=shape, active=self.P.canonical.positions[shape.active])
+        self._scale(variance_per_sensitivity(self.guarantee) * self.contributions**2)
+
+    def _scale(self, multiplier: Fraction) -> None:
+        """Noise with this variance at sensitivity 1."""
+        bits = _scale_bits(multiplier)
+        strategy, method = best_strategy(self.shape, bits, self.sensitivity.coordinates)
+        self._set(strategy=strategy, method=method, variance=multiplier * strategy.sensitivity_squared)
+
+    def _widen(self, share: Fraction) -> None:
+        self._scale(self.variance / self.strategy.sensitivity_squared / share)
 
     def error(self) -> Error:
         """The variance of the noise on each count, before rounding."""
@@ -257,8 +262,11 @@ class OrderGaussianMechanism(ConcentratedMechanism):
         return float(self._variances[-1]) if self.strategy.rooted else math.inf
 
     def _solved_noise(self, draws: Draws) -> NDArray[np.int64]:
+        return self.strategy.solve_integers(self._gaussians(draws, self.strategy.rows))
+
+    def _gaussians(self, draws: Draws, size: int) -> NDArray[np.int64]:
         draw = draws.discrete_gaussians if self.guarantee.kind == "zcdp" else draws.rounded_gaussians
-        return self.strategy.solve_integers(draw(self.variance, self.strategy.rows))
+        return draw(self.variance, size)
 
     def _on_elements(self, drawn: NDArray[np.int64]) -> NDArray[np.int64]:
         result = np.zeros(len(self.P), np.int64)
@@ -267,6 +275,15 @@ class OrderGaussianMechanism(ConcentratedMechanism):
 
     def _integer_noise(self, draws: ExactDraws) -> NDArray[np.int64]:
         return self._on_elements(self._solved_noise(draws))
+
+    def release_rows(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Release the counts of each row, with noise of its own."""
+        drawn = self._gaussians(require_exact(ExactDraws()), len(rows) * self.strategy.rows)
+        result = np.zeros_like(rows)
+        for i, noise in enumerate(drawn.reshape(len(rows), self.strategy.rows)):
+            result[i, self.active] = self.strategy.solve_integers(noise)[: self.active.size]
+        result[:, self.active] += rows[:, self.active]
+        return result
 
 
 def variance_per_sensitivity(promise: Guarantee) -> Fraction:

@@ -92,6 +92,28 @@ class PosetMechanism(KNormMechanism):
         plus, minus, _ = self._steps(draws)
         return self._decoded(draws.exponential_sums(self.rate, plus, minus))
 
+    def release_rows(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Release the counts of each row, with noise of its own."""
+        return rows + self._integer_noises(len(rows), require_exact(ExactDraws()))
+
+    def _integer_noises(self, size: int, draws: ExactDraws) -> NDArray[np.int64]:
+        """``size`` exact draws of the noise, a row each."""
+        orders, sizes = self.sampler.source.draw(size, draws.words, draws.bernoulli)
+        plus, minus = places(self.sampler.order, orders, sizes)
+        back = self._coded.canonical.back
+        return self._decoded(draws.exponential_rows(self.rate, back(plus), back(minus)))
+
+    @property
+    def rounding(self) -> float:
+        """With choices a count is the difference of two rounded running totals."""
+        return 1.0 if self.P.choices else 0.5
+
+    def rounding_variance(self) -> NDArray[np.float64]:
+        """The variance of what rounding adds: twice for counts that are differences of two running totals."""
+        if not self.P.choices:
+            return super().rounding_variance()
+        return np.where(self.P.coding.before < 0, 1 / 12, 1 / 6)
+
     def _decoded(self, totals: NDArray[np.int64]) -> NDArray[np.int64]:
         """Noise on running totals, in the sequence of the coded order, as noise on the counts."""
         return self.P.coding.decode(totals) if self.P.choices else totals

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from isotone.errors import InputError
 from isotone.privacy.checks import did_you_mean
+from isotone.release.kinds.breakdown.kind import BreakdownKind
 from isotone.release.kinds.counts.kind import CountsKind
 from isotone.release.kinds.curve.kind import CurveKind
 from isotone.release.kinds.kind import Kind, Query, Stamp
@@ -12,7 +13,7 @@ from isotone.release.kinds.table.kind import TableKind
 
 __all__ = ["KINDS", "Kind", "Page", "Query", "Stamp", "kind_named", "kind_of_mechanism"]
 
-KINDS: tuple[Kind, ...] = (CountsKind(), TableKind(), CurveKind())
+KINDS: tuple[Kind, ...] = (CountsKind(), BreakdownKind(), TableKind(), CurveKind())
 
 
 def kind_named(name: str) -> Kind:

@@ -20,6 +20,8 @@ class Page(ABC):
 
     lead: ClassVar[str]
     """What was released, in one sentence."""
+    most_rows: ClassVar[int | None] = None
+    """The table shows at most so many rows; None shows all."""
     typical_error: ClassVar[str] = "typical error of a value"
     """What the mean of the published errors is called."""
 

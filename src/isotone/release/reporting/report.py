@@ -11,6 +11,7 @@ import math
 from fractions import Fraction
 from html import escape
 from importlib.metadata import version
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from isotone.privacy.guarantee import Guarantee
@@ -182,7 +183,8 @@ def _accuracy(release: Release, level: str) -> str:
 
 def _table(release: Release) -> str:
     shown = {name: column for name, column in release.columns.items() if _NAMES.get(name, name)}
-    words = {"element", "category", "group"}
+    words = {"element", "category", "group"} | release.manifest.text_columns
+    most = _page(release).most_rows
     head = "".join(
         f'<th class="{"text" if n in words else ""}">{escape(_NAMES.get(n, n))}</th>' for n in shown
     )
@@ -193,8 +195,11 @@ def _table(release: Release) -> str:
             for n, v in zip(shown, row, strict=True)
         )
         + "</tr>"
-        for row in zip(*shown.values(), strict=True)
+        for row in islice(zip(*shown.values(), strict=True), most)
     )
+    number = len(release.columns["value"])
+    if most is not None and number > most:
+        rows += f'<tr><td colspan="{len(shown)}">and {number - most:,} more in release.csv</td></tr>'
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from isotone.audit.report import AuditReport
     from isotone.release.spec import Spec
 
-__all__ = ["CountsKind"]
+__all__ = ["CountsKind", "require_repaired"]
 
 
 class CountsKind(Kind):
@@ -47,7 +47,7 @@ class CountsKind(Kind):
     def query(self, spec: Spec) -> CountQuery:
         """The query of a spec with ``[order]``."""
         data, order = spec.data, spec.said(Order)
-        return count_query(
+        query = count_query(
             spec.source,
             spec_order(spec),
             spec.privacy.guarantee(spec.unit),
@@ -69,6 +69,8 @@ class CountsKind(Kind):
             title=spec.output.title,
             questions=spec.asked.values(),
         )
+        assert isinstance(query, CountQuery)
+        return query
 
     def plan(self, spec: Spec, records: int | None, progress: Progress) -> SpecPlan:
         """Every mechanism that keeps the guarantee, best first."""
@@ -142,7 +144,7 @@ class CountsKind(Kind):
             raise InputError(f"the noise of {type(mechanism).__name__} does not cover the number of records")
         rules, most = manifest["rules"], mechanism.max_size
         shorter = most is None or (rules["max_size"] is not None and rules["max_size"] <= most)
-        _require_repaired(rules, exclusive=bool(mechanism.P.choices))
+        require_repaired(rules, exclusive=bool(mechanism.P.choices))
         if mechanism.contributions < rules["contributions"] or not shorter:
             raise InputError("the mechanism is for records of another kind than those that were counted")
         promise = replace(mechanism.guarantee, unit=stated.unit)
@@ -189,7 +191,7 @@ def _begins(release: Release) -> bool:
     return isinstance(relaxation, dict) and bool(relaxation.get("draws"))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
 
 
-def _require_repaired(rules: Any, *, exclusive: bool) -> None:
+def require_repaired(rules: Any, *, exclusive: bool) -> None:
     """Refuse rules after which a record may break the order, or a choice of it."""
     if rules["on_violation"] not in ("close", "drop"):
         raise InputError("the rules do not say how records that break the order were repaired")

@@ -28,19 +28,23 @@ if TYPE_CHECKING:
     from isotone.reading.sources import Frame
 
 __all__ = [
+    "TOO_WIDE",
+    "WIDEST",
     "CountManifest",
     "CountQuery",
+    "CountRules",
     "CountStatistic",
     "closed_form",
     "count_columns",
     "law_entry",
     "original_columns",
+    "rules_entry",
     "total_deviation",
 ]
 
-_WIDEST = 2.0**40
+WIDEST = 2.0**40
 """The largest standard deviation: far enough below 2**62 that a count and its noise never leave 64 bits."""
-_TOO_WIDE = (
+TOO_WIDE = (
     "The noise would be too wide for 64-bit numbers. Take a larger epsilon or rho, or fewer contributions."
 )
 
@@ -186,7 +190,7 @@ class CountQuery(Query[CountStatistic, CountStatistic]):
                     noisy = self.mechanism.release(row)
                 values.append(np.asarray(noisy))
         except OverflowError:
-            raise InputError(_TOO_WIDE) from None
+            raise InputError(TOO_WIDE) from None
         return CountStatistic(np.array(values), np.array(totals, dtype=np.int64))
 
     def publish(self, drawn: CountStatistic, stamp: Stamp) -> Release:
@@ -211,20 +215,24 @@ class CountQuery(Query[CountStatistic, CountStatistic]):
         return seal(original_columns(self.P, names, drawn.counts, self.known), manifest)
 
     def _rules(self) -> CountRules:
-        rules = self.rules
-        said: CountRules = {
-            "unit": rules.unit,
-            "contributions": rules.contributions,
-            "on_violation": rules.on_violation,
-            "max_size": rules.max_size,
-            "form": "wide" if self.source.element is None else "long",
-            "yes": list(rules.answers.yes),
-            "missing": rules.answers.missing,
-        }
-        return {**said, "on_conflict": rules.on_conflict} if self.P.choices else said
+        return rules_entry(self.rules, self.source, self.P)
 
     def _groups(self) -> GroupEntry | None:
         return {"by": self.groups.column, "values": list(self.groups.values)} if self.groups else None
+
+
+def rules_entry(rules: RecordRules, source: RecordSource, P: Poset) -> CountRules:
+    """How rows become records, as plain values."""
+    said: CountRules = {
+        "unit": rules.unit,
+        "contributions": rules.contributions,
+        "on_violation": rules.on_violation,
+        "max_size": rules.max_size,
+        "form": "wide" if source.element is None else "long",
+        "yes": list(rules.answers.yes),
+        "missing": rules.answers.missing,
+    }
+    return {**said, "on_conflict": rules.on_conflict} if P.choices else said
 
 
 def count_columns(mechanism: Any, confidence: float) -> dict[str, NDArray[Any]]:
@@ -232,9 +240,9 @@ def count_columns(mechanism: Any, confidence: float) -> dict[str, NDArray[Any]]:
     try:
         sd = mechanism.error().sd
     except ArithmeticError:  # beyond the range of floats
-        raise InputError(_TOO_WIDE) from None
-    if not np.all(sd <= _WIDEST):
-        raise InputError(_TOO_WIDE)
+        raise InputError(TOO_WIDE) from None
+    if not np.all(sd <= WIDEST):
+        raise InputError(TOO_WIDE)
     alone = mechanism.half_widths(confidence).astype(np.int64)
     together = int(mechanism.simultaneous_half_width(confidence))
     return {

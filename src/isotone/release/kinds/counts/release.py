@@ -21,6 +21,8 @@ from isotone.reading.answers import Answers
 from isotone.reading.question import Question
 from isotone.reading.records import Groups, RecordRules, RecordSource
 from isotone.release import pipeline
+from isotone.release.kinds.breakdown.query import BreakdownQuery
+from isotone.release.kinds.breakdown.release import breakdown_query, public_breakdown
 from isotone.release.kinds.counts.asked import questions_for
 from isotone.release.kinds.counts.query import CountQuery, count_columns
 from isotone.release.kinds.parameters import (
@@ -53,8 +55,11 @@ def release_counts(
     contributions: int = 1,
     max_size: int | None = None,
     neighbours: Neighbours = "add-remove",
-    by: str | None = None,
-    groups: Sequence[str | int | bool] | None = None,
+    by: str | Sequence[str] | None = None,
+    groups: Sequence[str | int | bool] | Mapping[str, Any] | None = None,
+    margins: Sequence[Any] | None = None,
+    importance: Any = None,
+    unlisted: Literal["drop", "other"] | None = None,
     mechanism: str | AdditiveMechanism | None = None,
     care: Care | None = None,
     relaxation: Relaxation | None = None,
@@ -99,7 +104,17 @@ def release_counts(
     max_size
         Records keep at most this many yeses (from the top of the order); the promise may then be cheaper.
     by, groups
-        A column and the public list of its values: one release for each group.
+        A column and the public list of its values: one release for each group. For a breakdown several columns, and
+        a list for each; a finer level, which stands after its coarser one, has a mapping of its values to those.
+    margins
+        The tables of a breakdown, which add up: "" for the total, a name of ``by``, several, or "*" for all. By
+        default the total, each alone, and all together.
+    importance
+        Which margins matter: all "margins" alike (default), all "cells" alike, or weights by margin. Public, so never
+        from these data.
+    unlisted
+        What happens in a breakdown to a row with a value in no list: "drop" leaves it out of all margins (default),
+        "other" counts it under one more value.
     mechanism
         A name, a mechanism over ``P``, or None for the plan's best.
     care
@@ -148,6 +163,9 @@ def release_counts(
         max_size=max_size,
         by=by,
         groups=groups,
+        margins=margins,
+        importance=importance,
+        unlisted=unlisted,
         mechanism=mechanism,
         care=care,
         relaxation=relaxation,
@@ -172,8 +190,11 @@ def count_query(
     on_conflict: Literal["first", "drop"] = "first",
     contributions: int = 1,
     max_size: int | None = None,
-    by: str | None = None,
-    groups: Sequence[str | int | bool] | None = None,
+    by: str | Sequence[str] | None = None,
+    groups: Sequence[str | int | bool] | Mapping[str, Any] | None = None,
+    margins: Sequence[Any] | None = None,
+    importance: Any = None,
+    unlisted: Literal["drop", "other"] | None = None,
     mechanism: str | AdditiveMechanism | None = None,
     care: Care | None = None,
     relaxation: Relaxation | None = None,
@@ -181,7 +202,7 @@ def count_query(
     confidence: float = 0.95,
     title: str | None = None,
     questions: Iterable[Question] | None = None,
-) -> CountQuery:
+) -> CountQuery | BreakdownQuery:
     """The query that :func:`release_counts` runs, with every public parameter checked."""
     if not isinstance(P, Poset):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
         raise InputError(
@@ -191,14 +212,33 @@ def count_query(
         require_writable(str(x), "the order")
     if by is None and groups is not None:
         raise InputError("groups needs by=: the column whose public values these are.")
-    named = {"unit": unit, "element": element, "by": by}
-    unit, element, by = (None if c is None else column_name(c, n) for n, c in named.items())
-    public = None if by is None else Groups(by, public_names(() if groups is None else groups, "groups"))
+    unit, element = (
+        None if c is None else column_name(c, n) for n, c in (("unit", unit), ("element", element))
+    )
     units = contribution_bound(contributions, unit)
     size = None if max_size is None else whole_number(max_size, "max_size")
     rules = RecordRules(unit, units, on_violation, size, answers or Answers(), on_conflict)
     given = {x: column_name(c, "columns") for x, c in (columns or {}).items()}
     source = RecordSource(data, element, given, questions_for(P, questions, given, element))
+    if (margins, importance, unlisted) != (None, None, None) or not isinstance(by, str | None):
+        return breakdown_query(
+            source,
+            P,
+            rules,
+            promise,
+            public_breakdown(by, groups, margins, unlisted or "drop"),
+            importance=importance,
+            mechanism=mechanism,
+            care=care,
+            relaxation=relaxation,
+            total=total,
+            confidence=confidence_level(confidence),
+            title=title,
+        )
+    column = None if by is None else column_name(by, "by")
+    public = (
+        None if column is None else Groups(column, public_names(() if groups is None else groups, "groups"))
+    )
     noise = choose_mechanism(
         P, promise, units, size, mechanism, grouped=public is not None, care=care, relaxation=relaxation
     )

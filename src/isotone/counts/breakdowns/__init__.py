@@ -1,0 +1,1 @@
+"""Counts broken down by public attributes, with margins that add up."""

@@ -1,0 +1,1 @@
+"""Counts over a partial order, broken down by public attributes."""

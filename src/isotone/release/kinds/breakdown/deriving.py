@@ -1,0 +1,75 @@
+"""A breakdown whose values were moved to the nearest that could be true. Nothing is read but published numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone.counts.breakdowns.consistency import consistent_margins
+from isotone.counts.breakdowns.margins import MarginsMechanism
+from isotone.errors import InputError
+from isotone.release.kinds.breakdown.query import DECIMALS, BreakdownManifest, breakdown_columns, known_errors
+from isotone.release.result import Release, seal
+
+__all__ = ["as_drawn", "consistent_columns", "made_consistent", "measured_tables"]
+
+Tables = list[NDArray[np.int64] | None]
+
+
+def made_consistent(release: Release, mechanism: MarginsMechanism, *, integers: bool) -> Release:
+    """Values that are not negative and follow the order, and still add up: see :meth:`Release.consistent`."""
+    manifest = release.manifest
+    assert isinstance(manifest, BreakdownManifest)
+    if manifest.consistent:
+        return release
+    columns = consistent_columns(mechanism, _require_tables(manifest, mechanism), release.columns, integers)
+    derived = {"how": "consistent", "integers": integers}
+    return seal(columns, replace(manifest, derived=derived, consistent=True, content_hash=None, files=None))
+
+
+def consistent_columns(
+    mechanism: MarginsMechanism, tables: Tables, columns: Mapping[str, Sequence[Any]], integers: bool
+) -> dict[str, tuple[Any, ...]]:
+    """The columns of a release with values that could be true, and those as estimated in the column raw."""
+    moved = consistent_margins(mechanism, mechanism.estimate(tables), integers=integers)
+    value = np.round(np.concatenate([table.ravel() for table in moved]), DECIMALS) + 0.0
+    changed = {**columns, "value": tuple(value.tolist()), "raw": tuple(columns["value"])}
+    return {name: tuple(column) for name, column in changed.items()}
+
+
+def as_drawn(manifest: BreakdownManifest, mechanism: MarginsMechanism) -> BreakdownManifest:
+    """The manifest of the release before anything was derived from it, with its own hash."""
+    if manifest.derived is None:
+        return manifest
+    tables = _require_tables(manifest, mechanism)
+    known = known_errors(mechanism, manifest.confidence)
+    columns = breakdown_columns(mechanism, mechanism.estimate(tables), known)
+    return replace(manifest, derived=None, consistent=None, content_hash=None, files=None).sealed(columns)
+
+
+def _require_tables(manifest: BreakdownManifest, mechanism: MarginsMechanism) -> Tables:
+    tables = measured_tables(manifest, mechanism)
+    if tables is None:
+        raise InputError("the noisy integers of the manifest are not those of its mechanism")
+    return tables
+
+
+def measured_tables(
+    manifest: BreakdownManifest, mechanism: MarginsMechanism
+) -> list[NDArray[np.int64] | None] | None:
+    """The noisy integers as tables, or None if they are not those of the mechanism."""
+    breakdown, n = mechanism.breakdown, len(mechanism.base.P)
+    if len(manifest.measured) != len(breakdown.margins):
+        return None
+    tables: list[NDArray[np.int64] | None] = []
+    for margin, share, numbers in zip(breakdown.margins, mechanism.shares, manifest.measured, strict=True):
+        sizes = breakdown.sizes(margin)
+        if len(numbers) != (math.prod(sizes) * n if share else 0):
+            return None
+        tables.append(np.array(numbers, np.int64).reshape(*sizes, n) if share else None)
+    return tables

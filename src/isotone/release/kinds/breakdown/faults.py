@@ -1,0 +1,60 @@
+"""What is published beside the noisy integers, computed again from them and the mechanism that a manifest describes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from isotone.counts.breakdowns.margins import MarginsMechanism
+from isotone.release.kinds.breakdown.deriving import consistent_columns, measured_tables
+from isotone.release.kinds.breakdown.query import DECIMALS, BreakdownManifest, breakdown_columns, known_errors
+from isotone.release.kinds.recomputed import Columns
+from isotone.release.result import Release
+
+__all__ = ["breakdown_faults"]
+
+_WORDS = {
+    "raw": "the values as estimated do not follow from the noisy integers",
+    "value": "the values are not the least-squares estimates of the noisy integers",
+    "sd": "the standard deviations are not the mechanism's",
+    "low": "the intervals are not the mechanism's",
+    "high": "the intervals are not the mechanism's",
+}
+
+
+def breakdown_faults(release: Release, mechanism: MarginsMechanism) -> list[str]:
+    """Faults in the labels, values, errors and intervals of a breakdown."""
+    manifest = release.manifest
+    assert isinstance(manifest, BreakdownManifest)
+    level = float(manifest.confidence)
+    if not 0 < level < 1:
+        return ["the confidence of the intervals is not between 0 and 1"]
+    tables = measured_tables(manifest, mechanism)
+    if tables is None:
+        return ["the noisy integers are not one for each cell of a measured margin and each element"]
+    wanted = breakdown_columns(mechanism, mechanism.estimate(tables), known_errors(mechanism, level))
+    if manifest.derived is not None or manifest.consistent is not None:
+        if (
+            manifest.derived is None
+            or not manifest.consistent
+            or set(manifest.derived) != {"how", "integers"}
+        ):
+            return ["the manifest does not say how the values were derived"]
+        wanted = consistent_columns(mechanism, tables, wanted, manifest.derived["integers"] is True)
+    return _differences(release.columns, wanted, list(manifest.breakdown["by"]))
+
+
+def _differences(columns: Columns, wanted: Columns, by: list[str]) -> list[str]:
+    if list(columns) != list(wanted):
+        return ["the columns are not those of a breakdown"]
+    for name in ("margin", *by, "element"):
+        if columns[name] != wanted[name]:
+            return [f"the column {name!r} is not that of the margins and lists of the manifest"]
+    found: dict[str, None] = {}
+    for name, words in _WORDS.items():
+        if name not in wanted:
+            continue
+        published, known = np.array(columns[name], dtype=float), np.array(wanted[name], dtype=float)
+        # floats may be added up in another sequence elsewhere
+        if not np.all(np.abs(published - known) <= 2 * 10.0**-DECIMALS + 1e-9 * np.abs(known)):
+            found[words] = None
+    return list(found)

@@ -1,0 +1,160 @@
+"""What the project knows about breakdowns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from isotone.counts.breakdowns.choosing import margins_mechanism
+from isotone.counts.breakdowns.margins import MarginsMechanism
+from isotone.counts.breakdowns.plan import plan_margins
+from isotone.errors import InputError, SpecError
+from isotone.mechanism import Progress
+from isotone.privacy.checks import truth
+from isotone.privacy.guarantee import Guarantee, Number
+from isotone.release.kinds.breakdown.deriving import as_drawn, made_consistent
+from isotone.release.kinds.breakdown.query import BreakdownManifest, BreakdownQuery, rebuild_margins
+from isotone.release.kinds.breakdown.release import public_breakdown
+from isotone.release.kinds.breakdown.report import BreakdownPage
+from isotone.release.kinds.breakdown.section import Breakdown
+from isotone.release.kinds.counts.kind import require_repaired
+from isotone.release.kinds.counts.release import count_query
+from isotone.release.kinds.counts.section import spec_order
+from isotone.release.kinds.kind import Kind
+from isotone.release.kinds.page import Page
+from isotone.release.manifest import Manifest, guarantee_from, order_from
+from isotone.release.planning import SpecPlan
+from isotone.release.result import Release
+from isotone.release.sections import Section
+
+if TYPE_CHECKING:
+    from isotone.audit.report import AuditReport
+    from isotone.release.spec import Spec
+
+__all__ = ["BreakdownKind"]
+
+
+class BreakdownKind(Kind):
+    """Counts over a partial order in the cells of several margins."""
+
+    name: ClassVar[str] = BreakdownManifest.name
+    key: ClassVar[str] = "breakdown"
+    section: ClassVar[type[Section]] = Breakdown
+    manifest: ClassVar[type[Manifest]] = BreakdownManifest
+    page: ClassVar[Page] = BreakdownPage()
+    combines: ClassVar[bool] = True
+    classes: ClassVar[tuple[str, ...]] = (MarginsMechanism.__name__,)
+    one_record: ClassVar[bool] = True
+    silence: ClassVar[str] = (
+        "Its values are estimated from all margins; each has its own standard deviation and interval."
+    )
+
+    def query(self, spec: Spec) -> BreakdownQuery:
+        """The query of a spec with ``[breakdown]``."""
+        data, asked = spec.data, spec.said(Breakdown)
+        if data.by is not None:
+            raise SpecError("by and groups of a breakdown stand in [breakdown], not in [data].")
+        query = count_query(
+            spec.source,
+            spec_order(spec),
+            spec.privacy.guarantee(spec.unit),
+            unit=data.unit,
+            element=data.element,
+            columns={**data.columns},
+            answers=data.answers,
+            on_violation=data.on_violation,
+            on_conflict=data.on_conflict or "first",
+            contributions=data.contributions,
+            max_size=asked.max_size,
+            by=asked.by,
+            groups=asked.groups,
+            margins=asked.margins,
+            importance=asked.importance,
+            unlisted=asked.unlisted,
+            mechanism=asked.mechanism,
+            care=asked.care,
+            relaxation=asked.found(spec.resolve),
+            total=asked.total,
+            confidence=spec.output.confidence,
+            title=spec.output.title,
+            questions=spec.asked.values(),
+        )
+        assert isinstance(query, BreakdownQuery)
+        return query
+
+    def plan(self, spec: Spec, records: int | None, progress: Progress) -> SpecPlan:
+        """The margins with their shares and errors, and other ways to share the budget."""
+        made = plan_margins(self._mechanism(spec))
+        made = replace(made, guarantee=spec.privacy.guarantee(spec.unit))
+        return SpecPlan(made, {**spec.head(), **made.plain()})
+
+    def _mechanism(self, spec: Spec) -> MarginsMechanism:
+        asked = spec.said(Breakdown)
+        return margins_mechanism(
+            spec_order(spec),
+            public_breakdown(asked.by, asked.groups, asked.margins, asked.unlisted),
+            spec.privacy.guarantee(spec.unit),
+            contributions=spec.data.contributions,
+            max_size=asked.max_size,
+            mechanism=asked.mechanism,
+            care=asked.care,
+            relaxation=asked.found(spec.resolve),
+            importance=asked.importance,
+        )
+
+    def audit(self, spec: Spec, trials: int, progress: Progress) -> AuditReport:
+        """The noise of one cell that had the whole budget; what the cells of a record have adds up to it."""
+        from isotone.audit.count_audit import audit_count_mechanism
+
+        return audit_count_mechanism(self._mechanism(spec).base, trials, progress)
+
+    def audit_named(self, name: str, epsilon: Number, trials: int, progress: Progress) -> AuditReport:
+        """The noise of one cell on a survey of three questions."""
+        from isotone.audit.count_audit import audit_count_mechanism, example_of
+        from isotone.counts import PosetMechanism
+
+        return audit_count_mechanism(example_of(PosetMechanism, epsilon), trials, progress)
+
+    def check(self, spec: Spec, source: Any) -> list[str]:
+        """Records that break the order, and values in no list."""
+        from isotone.release.kinds.breakdown.check import check_breakdown
+
+        return check_breakdown(spec, source)
+
+    def consistent(self, release: Release, *, integers: bool, weights: str) -> Release:
+        """Values that are not negative and follow the order, and still add up."""
+        if weights != "variance":
+            raise InputError("The values of a breakdown are moved by their variances: leave out weights.")
+        return made_consistent(release, self.rebuild(release.manifest), integers=truth(integers, "integers"))
+
+    def draws(self, manifest: Manifest) -> list[Manifest]:
+        """The release as drawn."""
+        assert isinstance(manifest, BreakdownManifest)
+        return [as_drawn(manifest, self.rebuild(manifest))]
+
+    def rebuild(self, manifest: Manifest) -> MarginsMechanism:
+        """The mechanism over the order of the manifest."""
+        return rebuild_margins(order_from(manifest["order"]), manifest)
+
+    def derived_guarantee(self, release: Release) -> Guarantee:
+        """What the noise of all cells of a record promises together, for records that the rules let through."""
+        manifest, mechanism = release.manifest, self.rebuild(release.manifest)
+        stated, rules, base = guarantee_from(manifest.guarantee), manifest["rules"], mechanism.base
+        shorter = base.max_size is None or (
+            rules["max_size"] is not None and rules["max_size"] <= base.max_size
+        )
+        require_repaired(rules, exclusive=bool(base.P.choices))
+        if base.contributions < rules["contributions"] or not shorter:
+            raise InputError("the mechanism is for records of another kind than those that were counted")
+        promise = replace(mechanism.guarantee, unit=stated.unit)
+        return promise.replacing() if stated.neighbours == "replace" else promise
+
+    recomputed: ClassVar[str] = (
+        "all values, errors and intervals follow from the noisy integers and the mechanism"
+    )
+
+    def faults(self, release: Release) -> list[str]:
+        """Labels, values, errors and intervals that do not follow from the noisy integers."""
+        from isotone.release.kinds.breakdown.faults import breakdown_faults
+
+        return breakdown_faults(release, self.rebuild(release.manifest))

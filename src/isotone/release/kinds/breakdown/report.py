@@ -1,0 +1,144 @@
+"""The report of a breakdown: small charts, one for each margin, for the element that a reader picks."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from isotone.release.kinds.counts.report import CountsPage
+from isotone.release.kinds.page import INK, SOFT
+from isotone.svg import charts
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from isotone.release.result import Release
+
+__all__ = ["BreakdownPage"]
+
+_MOST_BARS, _MOST_ELEMENTS = 25, 30
+
+_STYLE = """<style>
+.pick input { position: absolute; opacity: 0; } .pick label { display: inline-block; border: 1px solid var(--line); border-radius: 1rem; padding: .1rem .7rem; margin: .15rem; cursor: pointer; }
+.pick input:checked + label { background: var(--mark); color: var(--paper); } .pick input:focus-visible + label { outline: 2px solid var(--mark); }
+.pick .panel { display: none; grid-template-columns: repeat(auto-fit, minmax(20rem, 1fr)); gap: .5rem; } .pick .panel h3 { font-size: .95rem; margin: .6rem 0 0; }
+@media print { .pick input, .pick label { display: none; } .pick .panel { display: grid; } }
+SHOWN
+</style>"""
+
+
+class BreakdownPage(CountsPage):
+    """Bars with intervals for every margin."""
+
+    lead: ClassVar[str] = "How many say yes to each question, or have each item, by groups."
+    most_rows: ClassVar[int | None] = 2_000
+
+    def caption(self, level: str) -> str:
+        """Values and intervals."""
+        return (
+            f"Released values with their {level} intervals, a chart for each margin. Pick a question or item above; "
+            "where a margin has many cells, the largest are shown."
+        )
+
+    def accuracy(self, release: Release, level: str) -> list[str]:
+        """Least squares, intervals, negative values, shares."""
+        said = release.manifest.mechanism
+        names = [" × ".join(margin) or "total" for margin in release.manifest["breakdown"]["margins"]]
+        shares = ", ".join(f"{name} {share}" for name, share in zip(names, said["shares"], strict=True))
+        text = [
+            f"Each interval contains the true value with a probability of at least {level}. The uncertainty shown is that "
+            "of the noise alone, whose law is public; errors in the data itself are not part of it.",
+            "Noise was added to whole numbers in every cell of the margins that were measured. All values here are the best "
+            "estimates from all of them together, so that they are no whole numbers, and cells add up to their margins.",
+            f"The share of the privacy budget that each margin had: {shares}.",
+        ]
+        if release.manifest.get("derived"):
+            text.append(
+                "The values were moved to the nearest that could be true: not negative, and following the order. "
+                "This makes sums over many small cells too large. The release as drawn is in the column raw."
+            )
+        elif min(release.columns["value"], default=0) < 0:
+            text.append(
+                "Noise can make a released value negative. It is published as it is, because changing it would bias "
+                "sums and averages. The true count is not negative, so intervals start at 0."
+            )
+        return text
+
+    def rules(self, release: Release) -> list[str]:
+        """Answers, records that break the order, and values in no list."""
+        dropped = release.manifest["breakdown"]["unlisted"] == "drop"
+        lost = "is left out of all margins" if dropped else "is counted as other in all margins"
+        return [
+            *super().rules(release),
+            f"A row with a value that is in no list, or with none, {lost}.",
+            "Rows of one unit that are in different cells are counted in the first of them in the public sequence.",
+        ]
+
+    def size(self, release: Release) -> tuple[float, float]:
+        """Room for the bars of the first element."""
+        return 7.5, 6.0
+
+    def draw(self, release: Release, ax: Axes) -> None:
+        """The largest cells of the first element, in all margins."""
+        rows = _rows(release, None, release.order.elements[0])
+        names = [_cell(release, i, margin=True) for i in rows]
+        value, high = (np.array([release.columns[key][i] for i in rows]) for key in ("value", "high"))
+        place = np.arange(len(rows))[::-1]
+        ax.barh(place, value, color=SOFT, xerr=np.maximum(high - value, 0), ecolor=INK)
+        ax.set_yticks(place, names)
+        ax.set_xlabel(f"{release.order.elements[0]}: released count, with interval")
+
+    def svg(self, release: Release) -> str:
+        """Small charts for each element, of which a reader picks one. It works without any script."""
+        elements = [str(x) for x in release.order.elements][:_MOST_ELEMENTS]
+        shown = " ".join(
+            f".pick #pick{i}:checked ~ .panel{i} {{ display: grid; }}" for i in range(len(elements))
+        )
+        picks = "".join(
+            f'<input type="radio" name="pick" id="pick{i}"{" checked" * (i == 0)}>'
+            f'<label for="pick{i}">{escape(x.replace("_", " "))}</label>'
+            for i, x in enumerate(elements)
+        )
+        panels = "".join(
+            f'<div class="panel panel{i}">{_panel(release, x)}</div>' for i, x in enumerate(elements)
+        )
+        return f'{_STYLE.replace("SHOWN", shown)}<div class="pick">{picks}{panels}</div>'
+
+
+def _panel(release: Release, element: str) -> str:
+    """The charts of one element, one for each margin."""
+    parts: list[str] = []
+    for margin in dict.fromkeys(release.columns["margin"]):
+        rows = _rows(release, margin, element)
+        names = [_cell(release, i) for i in rows]
+        value, low, high = (
+            [float(release.columns[key][i]) for i in rows] for key in ("value", "low", "high")
+        )
+        title = f"{element}: {margin}"
+        parts.append(
+            f"<div><h3>{escape(title)}</h3>{charts.bars(names, value, low, high, 'released count')}</div>"
+        )
+    return "".join(parts)
+
+
+def _rows(release: Release, margin: str | None, element: Any) -> list[int]:
+    """The rows of an element in a margin: all in their sequence, or the largest if there are many."""
+    columns = release.columns
+    rows = [
+        i
+        for i, (m, x) in enumerate(zip(columns["margin"], columns["element"], strict=True))
+        if x == str(element) and margin in (None, m)
+    ]
+    if len(rows) <= _MOST_BARS:
+        return rows
+    return sorted(rows, key=lambda i: -columns["value"][i])[:_MOST_BARS]
+
+
+def _cell(release: Release, row: int, *, margin: bool = False) -> str:
+    """What a row is about, in words."""
+    by = release.manifest["breakdown"]["by"]
+    words = [str(release.columns[name][row]) for name in by]
+    name = ", ".join(word for word in words if word) or "all"
+    return f"{release.columns['margin'][row]}: {name}" if margin and name != "all" else name

@@ -1,0 +1,306 @@
+"""Releases of breakdowns: read by declared rules, refused before the charge, and verified from the folder alone."""
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import isotone as iso
+from isotone.counts import PosetMechanism
+from isotone.errors import InputError, SpecError
+from isotone.reading.groups import Cells
+from isotone.reading.records import RecordRules, RecordSource, count_records
+from isotone.release import load_release, load_spec, plan_spec, release_spec, verify
+from isotone.release.kinds.breakdown.query import BreakdownManifest
+from isotone.release.result import seal
+
+P = iso.Poset(["hyp", "twice"], [("twice", "hyp")])
+BY: dict[str, Any] = {
+    "by": ["state", "county", "sex"],
+    "groups": {"state": ["A", "B"], "county": {"a1": "A", "b1": "B", "a2": "A"}, "sex": ["f", "m"]},
+    "margins": ["", "state", ("state", "sex"), "*"],
+}
+TABLE = pd.DataFrame(
+    {
+        "person": [1, 1, 2, 3, 4, 5, 6, 7],
+        "county": ["b1", "a2", "a1", "a1", "b1", "zz", None, "b1"],
+        "sex": ["f", "m", "f", "m", "m", "f", "f", "?"],
+        "hyp": [1, 0, 1, 1, 0, 1, 1, 1],
+        "twice": [0, 1, 1, 0, 1, 1, 1, 0],
+    }
+)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return iso.Ledger(tmp_path / "survey.ledger", epsilon=10)
+
+
+@pytest.fixture
+def silent(monkeypatch):
+    """No noise, so that a test can see what was counted."""
+    monkeypatch.setattr(PosetMechanism, "release_rows", lambda self, rows: rows)
+
+
+def released(ledger, data: Any = TABLE, **options):
+    settings: dict[str, Any] = {
+        "epsilon": 1,
+        "unit": "person",
+        "mechanism": "PosetMechanism",
+        **BY,
+        **options,
+    }
+    return iso.release_counts(data, P, ledger=ledger, **settings)
+
+
+def values(release, margin, element="hyp"):
+    """The values of one margin and one element by cell."""
+    frame = release.frame()
+    frame = frame[(frame["margin"] == margin) & (frame["element"] == element)]
+    cells = frame[["state", "county", "sex"]].agg("".join, axis=1)
+    return dict(zip(cells, frame["value"].round(6).tolist(), strict=True))
+
+
+def test_a_unit_is_in_one_cell_and_all_margins_come_from_it(ledger, silent):
+    release = released(ledger)
+    # person 1 has rows in (b1, f) and (a2, m); lists are read state by state, so that a2 comes before b1
+    cells = values(release, "county × sex")
+    assert cells == {"Aa1f": 1, "Aa1m": 1, "Aa2f": 0, "Aa2m": 1, "Bb1f": 0, "Bb1m": 1}
+    assert values(release, "state × sex") == {"Af": 1, "Am": 2, "Bf": 0, "Bm": 1}
+    assert values(release, "state") == {"A": 3, "B": 1}
+    assert values(release, "total") == {"": 4}  # nobody with a county or a sex in no list
+    assert values(release, "total", "twice") == {"": 3}
+
+
+def test_what_is_in_no_list_is_other_in_all_margins_if_that_is_declared(ledger, silent):
+    release = released(ledger, unlisted="other")
+    assert values(release, "state") == {"A": 3, "B": 2, "other": 2}
+    assert values(release, "state × sex")["otherf"] == 2
+    assert values(release, "state × sex")["Bother"] == 1
+    assert values(release, "total") == {"": 7}
+
+
+@pytest.mark.parametrize("rule", ["drop", "other"])
+def test_every_engine_counts_the_same(rule):
+    import duckdb
+    import polars as pl
+    import pyarrow as pa
+
+    table = pa.Table.from_pandas(TABLE)
+    lists = (("county", ("a1", "a2", "b1", "other")), ("sex", ("f", "m", "other")))
+    cells = Cells(lists if rule == "other" else tuple((c, v[:-1]) for c, v in lists), rule)
+    rules = RecordRules("person")
+    found = []
+    for data in (TABLE, pl.from_arrow(table), table, duckdb.connect().from_arrow(table)):
+        source = RecordSource(data)
+        found.append(count_records(source, source.open(P, rules, cells), P, rules, cells)[0].tolist())
+    assert found[0][0] == [1, 1]  # person 2 in (a1, f)
+    assert all(counts == found[0] for counts in found)
+
+
+def test_rows_that_count_alone_are_each_in_their_own_cell(ledger, silent):
+    release = released(ledger, contributions=2)
+    assert values(release, "county × sex", "hyp")["Bb1f"] == 1
+    assert values(release, "county × sex", "hyp")["Aa2m"] == 1
+    assert release.manifest["mechanism"]["base"]["contributions"] == 2
+
+
+def test_a_breakdown_is_verified_from_its_folder(ledger, tmp_path):
+    release = released(ledger, folder=tmp_path / "out")
+    assert release.kind == "breakdown"
+    assert load_release(tmp_path / "out").columns == release.columns
+    verdict = verify(tmp_path / "out", ledger=tmp_path / "survey.ledger")
+    assert verdict.holds, str(verdict)
+    assert list(release.frame()) == [
+        "margin",
+        "state",
+        "county",
+        "sex",
+        "element",
+        "value",
+        "sd",
+        "low",
+        "high",
+    ]
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "<script" not in page
+    assert page.count('type="radio"') == len(P)
+    assert "county × sex" in page
+
+
+def test_values_that_could_be_true_add_up_and_are_verified(ledger, tmp_path):
+    release = released(ledger, epsilon="1/4")
+    for integers in (True, False):
+        moved = release.consistent(integers=integers)
+        frame = moved.frame()
+        assert frame["raw"].tolist() == list(release.columns["value"])
+        assert (frame["value"] >= 0).all()
+        by = frame.pivot_table(index=["margin", "state", "county", "sex"], columns="element", values="value")
+        assert (by["hyp"] >= by["twice"]).all()
+        sums = frame.groupby(["margin", "element"])["value"].sum().unstack()
+        assert np.ptp(sums["hyp"]) < 0.01
+        folder = tmp_path / str(integers)
+        moved.save(folder)
+        verdict = verify(folder, ledger=tmp_path / "survey.ledger")
+        assert verdict.holds, str(verdict)
+        assert moved.consistent() is moved
+    twice = forged(moved, columns={"value": tuple(x + 1 for x in moved.columns["value"])})
+    twice.save(tmp_path / "lie", report=False)
+    assert not verify(tmp_path / "lie")["error"].holds
+    part = released(ledger, margins=["state", "county", "sex"])
+    with pytest.raises(InputError, match="contains all others"):
+        part.consistent()
+
+
+def forged(release, **changes):
+    """The release with other columns or entries of the manifest, sealed again as a forger would."""
+    columns = {**release.columns, **changes.pop("columns", {})}
+    return seal(columns, replace(release.manifest, content_hash=None, **changes))
+
+
+def test_a_forged_breakdown_is_found(ledger, tmp_path):
+    release = released(ledger)
+    manifest = release.manifest
+    assert isinstance(manifest, BreakdownManifest)
+    first = release.columns["value"]
+    more = {"value": (first[0] + 1, *first[1:])}
+    narrow = {"sd": tuple(x * 0.9 for x in release.columns["sd"])}
+    measured = [[x + 1 for x in part] for part in manifest.measured]
+    cheap = {**manifest.mechanism, "shares": ["1", "1", "1", "1"]}
+    stronger = {**manifest.mechanism, "base": {**manifest.mechanism["base"], "epsilon": "2"}}
+    lies = [
+        ({"columns": more}, "error"),
+        ({"columns": narrow}, "error"),
+        ({"columns": {"state": tuple("A" for _ in first)}}, "error"),
+        ({"measured": measured}, "error"),
+        ({"measured": manifest.measured[:-1]}, "error"),
+        ({"mechanism": cheap}, "promise"),
+        ({"mechanism": stronger}, "promise"),
+        ({"rules": {**manifest.rules, "contributions": 3}}, "promise"),
+        ({"breakdown": {**manifest.breakdown, "margins": [[], ["moon"]]}}, "promise"),
+    ]
+    for i, (lie, check) in enumerate(lies):
+        forged(release, **lie).save(tmp_path / str(i), report=False)
+        verdict = verify(tmp_path / str(i))
+        assert not verdict[check].holds, (i, str(verdict))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"margins": ["moon"]}, "does not exist"),
+        ({"margins": ["", "*"], "importance": {"moon": 1}}, "does not exist"),
+        ({"importance": "heavy"}, "importance"),
+        ({"groups": ["A"]}, "mapping"),
+        ({"groups": {"state": ["A", 2.0, "2"], "county": {"a": "A"}, "sex": ["f"]}}, "distinct"),
+        ({"by": ["state", "county", 7]}, "column"),
+        ({"by": ["value"], "groups": ["a"], "margins": None}, "Rename"),
+        ({"total": True}, "element above"),
+        ({"unlisted": "keep"}, "unlisted"),
+        ({"mechanism": "MoonMechanism"}, "no mechanism"),
+        (
+            {"by": list("abc"), "groups": dict.fromkeys("abc", range(300)), "margins": ["*"]},
+            "at most",
+        ),
+        ({"epsilon": Fraction(1, 10**18)}, "too wide|rate"),
+        ({"groups": {"state": ["A"], "county": {"a1": "A"}, "sex": ["f\x1b"]}}, "control"),
+    ],
+)
+def test_bad_parameters_are_refused_before_the_charge(change, words, ledger):
+    with pytest.raises(InputError, match=words):
+        released(ledger, **change)
+    assert not ledger.charges()
+
+
+def test_contents_never_raise(ledger, silent):
+    odd = pd.DataFrame(
+        {
+            "person": [None, float("nan")],
+            "county": [None, None],
+            "sex": [1.5, float("inf")],
+            "hyp": ["", "?"],
+            "twice": [None, None],
+        }
+    )
+    assert set(released(ledger, odd).columns["value"]) == {0.0}
+    assert set(released(ledger, TABLE[:0]).columns["value"]) == {0.0}
+
+
+def test_one_group_by_its_old_name_stays_as_it_was(ledger):
+    release = iso.release_counts(
+        TABLE, P, epsilon=1, ledger=ledger, unit="person", by="sex", groups=["f", "m"]
+    )
+    assert release.kind == "counts"
+    assert list(release.columns)[:2] == ["group", "element"]
+    margins = iso.release_counts(
+        TABLE, P, epsilon=1, ledger=ledger, unit="person", by="sex", groups=["f", "m"], margins=["", "sex"]
+    )
+    assert margins.kind == "breakdown"
+
+
+SPEC = """
+[data]
+path = "people.csv"
+unit = "person"
+[privacy]
+epsilon = 1
+ledger = "s.ledger"
+budget = { epsilon = 3 }
+[breakdown]
+elements = ["hyp", "twice"]
+relations = [["twice", "hyp"]]
+by = ["state", "county", "sex"]
+margins = ["", "state", ["state", "sex"], "*"]
+importance = [["state", 2]]
+[breakdown.groups]
+state = ["A", "B"]
+county = { a1 = "A", b1 = "B", a2 = "A" }
+sex = ["f", "m"]
+[output]
+folder = "out"
+"""
+
+
+def test_a_spec_asks_for_a_breakdown(tmp_path):
+    TABLE.to_csv(tmp_path / "people.csv", index=False)
+    (tmp_path / "spec.toml").write_text(SPEC)
+    spec = load_spec(tmp_path / "spec.toml")
+    plan = plan_spec(spec)
+    assert "state × sex" in str(plan)
+    assert json.loads(json.dumps(plan.plain()))["margins"][1]["margin"] == ["state"]
+    _, folder, fresh = release_spec(spec)
+    assert fresh
+    assert verify(folder).holds
+    assert not release_spec(spec)[2]  # the same request is not charged again
+    assert spec.kind.check(spec, spec.source)[-1].startswith("sex: 1 rows")
+    assert not spec.kind.audit(spec, 2_000, lambda *_: None).broken
+    for line, wrong in [
+        ('"*"]', '"moon"]'),
+        ('by = ["state"', 'by = ["planet"'),
+        ("[data]", '[data]\nby="x"\ngroups=["y"]'),
+    ]:
+        (tmp_path / "bad.toml").write_text(SPEC.replace(line, wrong).replace('"out"', '"new"'))
+        with pytest.raises((InputError, SpecError)):
+            release_spec(load_spec(tmp_path / "bad.toml"))
+    assert len(iso.Ledger(tmp_path / "s.ledger").charges()) == 1
+
+
+def test_replace_neighbours_are_promised_by_half_the_noise(tmp_path):
+    ledger = iso.Ledger(tmp_path / "r.ledger", epsilon=10, neighbours="replace")
+    release = released(ledger, neighbours="replace", folder=tmp_path / "out")
+    assert release.manifest["mechanism"]["base"]["epsilon"] == "1/2"
+    assert verify(tmp_path / "out").holds
+    whole = forged(
+        release,
+        mechanism={
+            **release.manifest.mechanism,
+            "base": {**release.manifest.mechanism["base"], "epsilon": "1"},
+        },
+    )
+    whole.save(tmp_path / "lie", report=False)
+    assert not verify(tmp_path / "lie")["promise"].holds
+    np.testing.assert_array_less(0, release.sd)
