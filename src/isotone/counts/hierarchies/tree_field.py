@@ -152,7 +152,8 @@ class TreeFieldMechanism(AddsUp):
     def release_rows(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Release the counts of each row, with noise of its own."""
         leaves = self.tree.leaves_of(rows)
-        return self.tree.sums(leaves + self._sampler.draw(len(rows), EXACT))[:, self.tree.node]
+        noise = self._sampler.draw(len(rows), require_exact(ExactDraws()))
+        return self.tree.sums(leaves + noise)[:, self.tree.node]
 
     def part(self, share: Fraction) -> TreeFieldMechanism:
         """One of several draws from the same records, with the same shares of nodes and a part of epsilon."""

@@ -7,6 +7,7 @@ import numpy as np
 from isotone.counts.breakdowns.margins import MarginsMechanism
 from isotone.release.kinds.breakdown.deriving import consistent_columns, measured_tables
 from isotone.release.kinds.breakdown.query import DECIMALS, BreakdownManifest, breakdown_columns, known_errors
+from isotone.release.kinds.counts.asked import question_faults
 from isotone.release.kinds.recomputed import Columns
 from isotone.release.result import Release
 
@@ -40,7 +41,7 @@ def breakdown_faults(release: Release, mechanism: MarginsMechanism) -> list[str]
         ):
             return ["the manifest does not say how the values were derived"]
         wanted = consistent_columns(mechanism, tables, wanted, manifest.derived["integers"] is True)
-    return _differences(release.columns, wanted, list(manifest.breakdown["by"]))
+    return question_faults(manifest) + _differences(release.columns, wanted, list(manifest.breakdown["by"]))
 
 
 def _differences(columns: Columns, wanted: Columns, by: list[str]) -> list[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from isotone.release.kinds.counts.asked import labels_of
 from isotone.release.kinds.counts.report import CountsPage
 from isotone.release.kinds.page import INK, SOFT
 from isotone.svg import charts
@@ -35,7 +36,7 @@ class BreakdownPage(CountsPage):
     lead: ClassVar[str] = "How many say yes to each question, or have each item, by groups."
     most_rows: ClassVar[int | None] = 2_000
 
-    def caption(self, level: str) -> str:
+    def caption(self, release: Release, level: str) -> str:
         """Values and intervals."""
         return (
             f"Released values with their {level} intervals, a chart for each margin. Pick a question or item above; "
@@ -92,13 +93,14 @@ class BreakdownPage(CountsPage):
 
     def svg(self, release: Release) -> str:
         """Small charts for each element, of which a reader picks one. It works without any script."""
+        words = labels_of(release.manifest)
         elements = [str(x) for x in release.order.elements][:_MOST_ELEMENTS]
         shown = " ".join(
             f".pick #pick{i}:checked ~ .panel{i} {{ display: grid; }}" for i in range(len(elements))
         )
         picks = "".join(
             f'<input type="radio" name="pick" id="pick{i}"{" checked" * (i == 0)}>'
-            f'<label for="pick{i}">{escape(x.replace("_", " "))}</label>'
+            f'<label for="pick{i}">{escape(words[x])}</label>'
             for i, x in enumerate(elements)
         )
         panels = "".join(
