@@ -24,7 +24,7 @@ run: $(STAMP)
 	@$(BIN)/python examples/run.py
 
 test: $(STAMP) lint
-	@$(BIN)/python -m pytest -n $(WORKERS) -m "not services"
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not services"
 
 lint: $(STAMP)
 	@$(BIN)/ruff check .

@@ -12,8 +12,12 @@ from scipy.stats import chi2
 
 __all__ = ["FALSE_ALARM", "chi_square_p", "observe"]
 
-FALSE_ALARM = 1e-6
-"""A statistical test fails a correct sampler with at most about this probability."""
+FALSE_ALARM = 1e-8
+"""A statistical test fails a correct sampler with at most about this probability.
+
+The wrong laws that a test must notice are so far off that they are missed with a probability below 1e-7. A chi-square
+statistic with a mean above 250 does that for up to 30 cells, a Kolmogorov distance six half standard deviations
+``1/(2·√n)`` above its limit ``3.1/√n`` as well."""
 
 SMALLEST_EXPECTATION = 25.0
 """Cells that expect fewer are pooled: the chi-square law is then close even far out in its tail."""

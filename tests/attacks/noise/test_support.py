@@ -83,7 +83,7 @@ def word_for(table, row: int, digit: int) -> int:
     ],
 )
 def test_low_bits_of_wide_noise_are_uniform(draws, period):
-    """Noise wide against the period: its residues are uniform to within 1e-4 (false alarm 1e-6)."""
+    """Noise wide against the period: its residues are uniform to within 1e-4 (false alarm 1e-8)."""
     residues = np.bincount(draws() % period, minlength=period)
     assert chi_square_p(residues, np.full(period, 1 / period)) > FALSE_ALARM
     biased = residues.copy()
@@ -104,7 +104,7 @@ def test_residues_of_narrow_noise_have_their_exact_law(epsilon):
 
 
 def test_the_order_of_candidates_tells_nothing():
-    """Float sums depend on the order of their terms; exact weights do not (false alarm 1e-6)."""
+    """Float sums depend on the order of their terms; exact weights do not (false alarm 1e-8)."""
     scores = np.array([0, 40, 0, 41, 1])
     law = np.exp(-scores.astype(float)) / np.exp(-scores.astype(float)).sum()
     size = 40_000

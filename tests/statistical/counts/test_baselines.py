@@ -1,7 +1,7 @@
 """Released and simulated noise of the baselines against their stated laws.
 
 Each test fails a correct sampler with probability at most FALSE_ALARM, and is shown to notice a scale that is
-wrong by 10 %.
+wrong by a quarter.
 """
 
 import math
@@ -21,7 +21,7 @@ from isotone.counts.mechanisms.laplace import LaplaceMechanism
 from isotone.order import Poset
 from isotone.published.counts.lp_ball import L2Mechanism, LpMechanism
 
-WRONG = Fraction(11, 10)
+WRONG = Fraction(5, 4)
 
 
 def p_of_integers(draws, mechanism, scale=Fraction(1)):
@@ -66,7 +66,7 @@ def test_the_released_cube_reads_on_when_its_first_digits_do_not_decide(monkeypa
     m = LInfinityMechanism(Poset.chain("a"), "0.3")
     draws = np.array([m.release([5])[0] - 5 for _ in range(6_000)])
     assert p_of_integers(draws, lambda s: LInfinityMechanism(Poset.chain("a"), "0.3")) > FALSE_ALARM
-    assert p_of_integers(draws, lambda s: LInfinityMechanism(Poset.chain("a"), "0.345")) < FALSE_ALARM
+    assert p_of_integers(draws, lambda s: LInfinityMechanism(Poset.chain("a"), "0.4")) < FALSE_ALARM
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_released_hierarchical_sums_have_the_stated_error(branching):
     expected = m.error().variance + 1 / 12  # rounding to integers adds the variance of a unit cell
     limit = norm.isf(FALSE_ALARM / (2 * n))
     assert np.all(np.abs(squares.mean(axis=0) - expected) < limit * standard_error)
-    assert np.any(np.abs(squares.mean(axis=0) - 1.21 * expected) > limit * standard_error)
+    assert np.any(np.abs(squares.mean(axis=0) - 1.5 * expected) > limit * standard_error)
 
 
 def test_cells_of_the_simulated_cube_have_the_stated_probabilities():

@@ -1,4 +1,4 @@
-"""Draws of extended bipartitions against the uniform law; each test has a false-alarm rate of 1e-6."""
+"""Draws of extended bipartitions against the uniform law; each test has a false-alarm rate of 1e-8."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""The noise of the bounded poset mechanism; each test has a false-alarm rate of 1e-6."""
+"""The noise of the bounded poset mechanism; each test has a false-alarm rate of 1e-8."""
 
 from collections import Counter
 from itertools import product
@@ -15,7 +15,7 @@ from isotone.order import Poset
 def test_releases_of_single_yeses_are_those_of_rounded_laplace_noise():
     P = Poset.antichain("ab")
     m = BoundedPosetMechanism(P, "1/2", max_size=1)
-    draws = np.array([m.release([0, 0]) for _ in range(6_000)])
+    draws = np.array([m.release([0, 0]) for _ in range(4_000)])
     cells = np.array(list(product(range(-40, 41), repeat=2)))
 
     def law(epsilon):
@@ -30,7 +30,7 @@ def test_releases_of_single_yeses_are_those_of_rounded_laplace_noise():
         return abs(lengths.mean() - law(epsilon) @ np.abs(cells).sum(axis=1)) / doubt
 
     assert distance("1/2") < norm.isf(FALSE_ALARM / 2)
-    assert distance("0.55") > norm.isf(FALSE_ALARM / 2)
+    assert distance("0.625") > norm.isf(FALSE_ALARM / 2)
 
 
 @pytest.mark.parametrize("max_size", [3, 5])

@@ -1,4 +1,4 @@
-"""Stated half-widths hold for the integers that are released; each test has a false-alarm rate of 1e-6.
+"""Stated half-widths hold for the integers that are released; each test has a false-alarm rate of 1e-8.
 
 At a small scale rounding is most of the error: a half-width of 0.98 about unrounded noise is 0 about integers.
 """

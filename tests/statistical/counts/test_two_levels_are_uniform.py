@@ -1,4 +1,4 @@
-"""Draws by coupling from the past against the exact law; each test has a false-alarm rate of 1e-6."""
+"""Draws by coupling from the past against the exact law; each test has a false-alarm rate of 1e-8."""
 
 import math
 from collections import Counter
@@ -78,7 +78,7 @@ def test_starting_over_where_the_words_do_not_tell_would_not_be_uniform():
                 return tuple(found[0]), tuple(found[1])
 
     every = list(extended_bipartitions(P))
-    seen = Counter(hasty() for _ in range(12_000))
+    seen = Counter(hasty() for _ in range(20_000))
     assert chi_square_p([seen[e] for e in every], [1 / 6] * 6) < FALSE_ALARM
 
 

@@ -1,6 +1,6 @@
-"""Released curves have exactly the enumerated distribution; with epsilon off by 10 % the same test fails.
+"""Released curves have exactly the enumerated distribution; with epsilon off by 30 % the same test fails.
 
-False-alarm rate of each test: 1e-6. Trees and draws from path graphs are the two ways in which this package chooses; all
+False-alarm rate of each test: 1e-8. Trees and draws from path graphs are the two ways in which this package chooses; all
 mechanisms are made of them, and their laws are checked by enumeration in tests/attacks/curves.
 """
 
@@ -33,8 +33,8 @@ from isotone.curves.shapes.monotone import monotone_graph
 
 Law = dict[Any, float]
 ROWS = (*tuple((x, FINE * x // 5) for x in range(6)), (0, FINE), (5, 0))
-# chosen so that 10 % more epsilon shifts the statistic by about 150, at a critical value of 36
-EPSILON_AND_DRAWS = {"additive": (Fraction(3), 8000), "baseline": (Fraction(12), 12000)}
+# chosen so that 30 % more epsilon shifts the statistic by about 500, at a critical value of 46
+EPSILON_AND_DRAWS = {"additive": (Fraction(3), 4000), "baseline": (Fraction(12), 5000)}
 
 
 def additive(epsilon: Fraction) -> CurveMechanism:
@@ -55,7 +55,7 @@ def law(mechanism: CurveMechanism) -> Law:
 
 
 def check(draws: Counter[Any], truth: Law, wrong: Law) -> None:
-    """All cells agree with the truth; and so few cells that 10 % show agree with it, and not with the wrong law."""
+    """All cells agree with the truth; and so few cells that 30 % show agree with it, and not with the wrong law."""
     keys = sorted(truth, key=lambda key: wrong[key] / truth[key])
     assert set(draws) <= set(keys)
     observed = np.array([draws[key] for key in keys])
@@ -73,7 +73,7 @@ def test_releases_have_the_enumerated_distribution(make: Callable[[Fraction], Cu
     records = records_of(ROWS)
     mechanism = make(epsilon)
     draws = Counter(curve_key(mechanism.release(records)) for _ in range(size))
-    check(draws, law(mechanism), law(make(epsilon * Fraction(11, 10))))
+    check(draws, law(mechanism), law(make(epsilon * Fraction(13, 10))))
 
 
 def test_simulated_choices_have_the_weights_of_the_exponential_mechanism() -> None:
@@ -89,7 +89,7 @@ def test_simulated_choices_have_the_weights_of_the_exponential_mechanism() -> No
         raw = counts * np.exp(-rate * scores)
         return dict(enumerate((raw / raw.sum()).tolist()))
 
-    check(draws, weights(0.5), weights(0.55))
+    check(draws, weights(0.5), weights(0.65))
 
 
 def test_simulated_paths_have_their_weights() -> None:
@@ -98,7 +98,7 @@ def test_simulated_paths_have_their_weights() -> None:
     records = records_of(ROWS)
     mechanism = baseline(epsilon)
     draws = Counter(curve_key(mechanism.simulate(records, rng)) for _ in range(size))
-    check(draws, law(mechanism), law(baseline(epsilon * Fraction(11, 10))))
+    check(draws, law(mechanism), law(baseline(epsilon * Fraction(13, 10))))
 
 
 def test_draws_that_floats_leave_open_are_decided_with_the_right_probabilities(
@@ -126,6 +126,6 @@ def test_draws_that_floats_leave_open_are_decided_with_the_right_probabilities(
         weights = [math.exp(-rate * sum(table[x, v] for x, v in enumerate(curve))) for curve in curves]
         return {curve: weight / sum(weights) for curve, weight in zip(curves, weights, strict=True)}
 
-    draws = Counter(drawn() for _ in range(10_000))
-    assert len(asked) > 5_000
-    check(draws, expected(1.0), expected(1.1))
+    draws = Counter(drawn() for _ in range(5_000))
+    assert len(asked) > 2_500
+    check(draws, expected(1.0), expected(1.3))

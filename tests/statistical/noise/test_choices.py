@@ -1,4 +1,4 @@
-"""Choices against their weights (false-alarm rate 1e-6), and against weights that are off."""
+"""Choices against their weights (false-alarm rate 1e-8), and against weights that are off."""
 
 from fractions import Fraction
 from math import factorial
@@ -47,7 +47,7 @@ def test_single_choices_near_zero_and_beyond_64_bits(shift):
     scores = [int(score) + shift for score in SCORES]
     seen = np.bincount([noise.choose_exponential(scores, RATE, COUNTS) for _ in range(10_000)], minlength=6)
     assert chi_square_p(seen, weights(0.5)) > FALSE_ALARM
-    assert chi_square_p(seen, weights(0.65)) < FALSE_ALARM
+    assert chi_square_p(seen, weights(0.75)) < FALSE_ALARM
 
 
 def test_a_large_choice_is_right_in_bulk():
@@ -83,7 +83,7 @@ def coarse_logs(bits: int) -> tuple[list[int], list[int]]:
 def test_a_choice_with_coarse_logarithms_is_still_exact():
     seen = np.bincount([noise.choose_log(coarse_logs) for _ in range(5000)], minlength=3)
     assert chi_square_p(seen, weights(1 / 3, np.arange(3), np.ones(3))) > FALSE_ALARM
-    assert chi_square_p(seen, weights(3 / 5, np.arange(3), np.ones(3))) < FALSE_ALARM
+    assert chi_square_p(seen, weights(4 / 5, np.arange(3), np.ones(3))) < FALSE_ALARM
 
 
 def test_integer_weights_and_shuffles():
@@ -99,7 +99,7 @@ def test_integer_weights_and_shuffles():
 def test_coins():
     fair = sum(noise.bernoulli(Fraction(1, 3)) for _ in range(30_000))
     assert chi_square_p([fair, 30_000 - fair], [1 / 3, 2 / 3]) > FALSE_ALARM
-    assert chi_square_p([fair, 30_000 - fair], [1 / 3 * 1.1, 1 - 1 / 3 * 1.1]) < FALSE_ALARM
+    assert chi_square_p([fair, 30_000 - fair], [1 / 3 * 1.2, 1 - 1 / 3 * 1.2]) < FALSE_ALARM
     heads = sum(noise.bernoulli_exp(Fraction(3, 2)) for _ in range(30_000))
     lazy = sum(
         noise.bernoulli_exp_lazily((Fraction(3, 2) - Fraction(1, 2**i), Fraction(3, 2)) for i in range(2, 99))
@@ -107,7 +107,7 @@ def test_coins():
     )
     for count, size in ((heads, 30_000), (lazy, 20_000)):
         assert chi_square_p([count, size - count], [np.exp(-1.5), 1 - np.exp(-1.5)]) > FALSE_ALARM
-        assert chi_square_p([count, size - count], [np.exp(-1.65), 1 - np.exp(-1.65)]) < FALSE_ALARM
+        assert chi_square_p([count, size - count], [np.exp(-1.8), 1 - np.exp(-1.8)]) < FALSE_ALARM
 
 
 def test_simulated_choices_have_the_same_law():

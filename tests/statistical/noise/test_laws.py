@@ -1,4 +1,4 @@
-"""Every sampler against its law (false-alarm rate 1e-6), and against a law that is off by a tenth."""
+"""Every sampler against its law (false-alarm rate 1e-8), and against a law that is off by a fifth."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -19,14 +19,14 @@ VARIANCES = [Fraction(1, 2), Fraction(1), Fraction(10), Fraction(1000, 3), Fract
 
 
 def agrees(draws: Any, law: Callable[[float], laws.Cdf], parameter: Fraction) -> bool:
-    """Whether the draws fit the law, and do not fit it when its scale is a tenth off on either side.
+    """Whether the draws fit the law, and do not fit it when its scale is a fifth off on either side.
 
-    Sizes and cells are such that a wrong scale goes unnoticed with probability below 1e-6, too.
+    Sizes and cells are such that a wrong scale goes unnoticed with probability below 1e-7, too.
     """
     cells = 50 if len(draws) >= MANY else 16
     power = 2 if "gaussian" in law.__name__ else 1  # a Gaussian's parameter is the square of its scale
     right = laws.fits(draws, law(float(parameter)), cells)
-    wrong = [laws.fits(draws, law(float(parameter) * factor**power), cells) for factor in (0.9, 1.1)]
+    wrong = [laws.fits(draws, law(float(parameter) * factor**power), cells) for factor in (0.8, 1.2)]
     return right > FALSE_ALARM and max(wrong) < FALSE_ALARM
 
 

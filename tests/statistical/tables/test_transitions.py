@@ -1,7 +1,7 @@
 """Released counts follow the matrix of their mechanism.
 
-Each test fails a correct sampler with probability at most 1e-6, and is shown to fail when the scale is wrong
-by 10 %.
+Each test fails a correct sampler with probability at most 1e-8, and is shown to fail when the scale is wrong
+by a quarter.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from isotone.tables import (
 )
 from isotone.tables.distribution.privatize import Method
 
-N, EACH = 6, 40_000
+N, EACH = 6, 20_000
 Z = np.array([0.35, 0.05, 0.25, 0.0, 0.15, 0.2])
 
 
@@ -63,7 +63,7 @@ NAMES = (
 def test_released_counts_follow_the_matrix(name: str) -> None:
     true = np.repeat(np.arange(N), EACH)
     seen = transitions(build(name, 0.8).release(true))
-    matrix, other = build(name, 0.8).matrix(), build(name, 0.72).matrix()
+    matrix, other = build(name, 0.8).matrix(), build(name, 0.6).matrix()
     assert all(chi_square_p(seen[i], matrix[i]) > FALSE_ALARM / N for i in range(N))
     assert any(chi_square_p(seen[i], other[i]) < FALSE_ALARM for i in range(N))
 
@@ -72,7 +72,7 @@ def test_released_counts_follow_the_matrix(name: str) -> None:
 def test_simulated_counts_follow_the_matrix(name: str) -> None:
     true = np.repeat(np.arange(N), EACH)
     seen = transitions(np.asarray(build(name, 0.8).simulate(true, np.random.default_rng(1))))
-    matrix, other = build(name, 0.8).matrix(), build(name, 0.72).matrix()
+    matrix, other = build(name, 0.8).matrix(), build(name, 0.6).matrix()
     assert all(chi_square_p(seen[i], matrix[i]) > FALSE_ALARM / N for i in range(N))
     assert any(chi_square_p(seen[i], other[i]) < FALSE_ALARM for i in range(N))
 
@@ -112,12 +112,12 @@ def test_the_noise_on_the_cumulative_histogram_has_the_law_it_promises(method: M
         return folded / folded.sum()
 
     assert chi_square_p(seen, law(epsilon)) > FALSE_ALARM
-    assert chi_square_p(seen, law(epsilon * 0.9)) < FALSE_ALARM
-    assert chi_square_p(seen, law(epsilon * 1.1)) < FALSE_ALARM
+    assert chi_square_p(seen, law(epsilon * 0.8)) < FALSE_ALARM
+    assert chi_square_p(seen, law(epsilon * 1.25)) < FALSE_ALARM
 
 
 def test_the_cyclic_gaussian_has_the_variance_that_its_promise_needs() -> None:
-    """The variance of 30,000 independent differences: the bounds hold but with probability 1e-6."""
+    """The variance of 30,000 independent differences: the bounds hold but with probability 1e-8."""
     n = 60_001
     counts = np.arange(200) % 50
     z = privatize_distribution(counts, n - 1, "0.5", "cyclic-gaussian", delta="1e-4")
@@ -125,6 +125,6 @@ def test_the_cyclic_gaussian_has_the_variance_that_its_promise_needs() -> None:
     noise = z.noisy_cumulative - np.cumsum(np.bincount(counts, minlength=n))[:-1]
     expected = 2 * (float(sigma_squared(Fraction(1, 2), Fraction(1, 10**4))) + 1 / 12)
     measured = float(np.mean(np.diff(noise)[::2].astype(float) ** 2))
-    spread = 4.9 * np.sqrt(2 / 30_000)  # 4.9 standard deviations: below 1e-6 on both sides
+    spread = 5.8 * np.sqrt(2 / 30_000)  # 5.8 standard deviations: below 1e-8 on both sides
     assert abs(measured / expected - 1) < spread
     assert abs(measured / (expected * 1.1**2) - 1) > spread

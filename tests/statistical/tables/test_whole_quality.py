@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
@@ -11,6 +12,12 @@ from _tables import Table, as_published, errors, load
 from isotone.tables import TwoStageMechanism, truncated_geometric
 
 RUNS = 3
+
+
+@cache
+def of_data(name: str, epsilon: float, how: str) -> tuple[float, float]:
+    """The mean errors on a table of the repository."""
+    return mean_errors(load(name), epsilon, how)
 
 
 def mean_errors(table: Table, epsilon: float, how: str) -> tuple[float, float]:
@@ -31,27 +38,25 @@ def mean_errors(table: Table, epsilon: float, how: str) -> tuple[float, float]:
     return float(count), float(distance)
 
 
-EPSILONS = [0.1, 0.2, 0.48, 1.0, 2.0, 5.0]
+EPSILONS = [0.1, 0.48, 1.0, 5.0]
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("name", ["binomial", "crime", "schools"])
 def test_the_default_beats_the_counts_of_the_published_framework(name: str, epsilon: float) -> None:
-    table = load(name)
-    assert mean_errors(table, epsilon, "auto")[0] < mean_errors(table, epsilon, "published")[0]
+    assert of_data(name, epsilon, "auto")[0] < of_data(name, epsilon, "published")[0]
 
 
 @pytest.mark.parametrize(
     ("name", "epsilon"),
     # below ε = 1 the few thresholds miss the narrow bump of the binomial table, as docs/theory/tables-whole.md says
     [(name, epsilon) for name in ("crime", "schools") for epsilon in EPSILONS]
-    + [("binomial", epsilon) for epsilon in EPSILONS[3:]],
+    + [("binomial", epsilon) for epsilon in EPSILONS[2:]],
 )
 def test_the_preset_for_distributions_beats_the_published_framework_in_both_errors(
     name: str, epsilon: float
 ) -> None:
-    table = load(name)
-    ours, theirs = (mean_errors(table, epsilon, how) for how in ("distribution", "published"))
+    ours, theirs = (of_data(name, epsilon, how) for how in ("distribution", "published"))
     assert ours[0] < theirs[0]
     assert ours[1] < theirs[1]
 
@@ -64,7 +69,7 @@ def shapes() -> dict[str, Table]:
         "three atoms": Table("atoms", rng.choice([3, 17, 40], 5000, p=[0.6, 0.3, 0.1]), 49),
         "comb": Table("comb", 2 * rng.integers(0, 25, 8000), 49),
         "few categories": Table("few", rng.binomial(19, 0.3, 200), 19),
-        "wide": Table("wide", rng.negative_binomial(2, 0.02, 2000).clip(0, 399), 399),
+        "wide": Table("wide", rng.negative_binomial(2, 0.04, 1000).clip(0, 199), 199),
     }
 
 

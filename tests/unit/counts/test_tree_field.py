@@ -146,8 +146,8 @@ def test_released_noise_has_the_law_and_no_other() -> None:
         value += (outside - rest) ** 2 / rest
         return float(chi2.sf(value, cells))
 
-    assert p_value(2.0) > 1e-6
-    assert p_value(1.7) < 1e-6
+    assert p_value(2.0) > 1e-8
+    assert p_value(1.4) < 1e-8
 
 
 @pytest.mark.parametrize("P", TREES)

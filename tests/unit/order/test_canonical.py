@@ -52,10 +52,10 @@ def known(mechanism: AdditiveMechanism) -> list[dict[Any, float]]:
     return [by_name(P, error.variance), by_name(P, spread), by_name(P, mechanism.half_widths(0.9)), numbers]
 
 
-@pytest.mark.parametrize("size", [1, 2, 5, 9, 14, 22])
-def test_errors_and_intervals_are_the_same_floats_however_an_order_is_described(size):
+@pytest.mark.parametrize(("size", "orders"), [(1, 1), (2, 3), (5, 3), (9, 3), (13, 2)])
+def test_errors_and_intervals_are_the_same_floats_however_an_order_is_described(size, orders):
     rng = np.random.default_rng(size)
-    for k in range(3):
+    for k in range(orders):
         P = Poset.random_dag(size, rng) if k == 0 else sparse_order(size, rng)
         Q = described_anew(P, rng)
         assert P == Q

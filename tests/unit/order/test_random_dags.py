@@ -1,4 +1,4 @@
-"""The random digraphs are uniform; every test has a false-alarm rate of 1e-6."""
+"""The random digraphs are uniform; every test has a false-alarm rate of 1e-8."""
 
 from collections import Counter
 from fractions import Fraction

@@ -57,7 +57,7 @@ def pairs_p(found: dict[int, list[str]]) -> float:
 
 @every_backend
 def test_the_choice_is_uniform_over_rows_and_independent_between_units(backend, tmp_path):
-    """False-alarm rate 1e-6; people with equal rows would choose alike if the unit were no part of the hash."""
+    """False-alarm rate 1e-8; people with equal rows would choose alike if the unit were no part of the hash."""
     assert pairs_p(kept(backend(people(1600), tmp_path), 1)) > FALSE_ALARM
 
 
@@ -82,7 +82,7 @@ def test_even_a_constant_hash_keeps_no_more_rows_than_declared(monkeypatch):
 
 
 def test_equal_rows_are_as_many_chances():
-    """One yes among three rows, two of them equal: it is kept once in three times (false-alarm rate 1e-6)."""
+    """One yes among three rows, two of them equal: it is kept once in three times (false-alarm rate 1e-8)."""
     units = 3000
     data = pd.DataFrame({"u": np.repeat(np.arange(units), 3), "v": ["yes", "no", "no"] * units})
     yes = sum(values == ["yes"] for values in kept(data, 1).values())
@@ -122,7 +122,7 @@ def test_bounding_does_not_favour_any_answer():
 
 
 def test_tables_and_curves_choose_as_fairly():
-    """Every person is in every category and at every x: each is chosen by a quarter of them (false-alarm rate 1e-6)."""
+    """Every person is in every category and at every x: each is chosen by a quarter of them (false-alarm rate 1e-8)."""
     units = 2000
     data = people(units).assign(x=np.tile(range(ROWS), units), y=0.5)
     table = CategorySource(data, "v", tuple("abcd"), units, unit="u")
