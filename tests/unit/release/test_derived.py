@@ -151,7 +151,7 @@ def test_the_adjusted_noise_has_the_law_that_is_stated(tmp_path, monkeypatch):
         hits += (release.low <= true) & (true <= release.high)
         near += np.abs(release.value - true) <= (release.high - release.low) / 8
     assert np.all(binom.cdf(hits, 400, 0.95) > 1e-8)
-    # a quarter of the width holds less than two thirds of them: 18 standard deviations below 0.95
+    # a quarter of the width holds about half of them, ten standard deviations below that limit
     assert np.all(binom.cdf(near, 400, 0.95) < 1e-8)
 
 
