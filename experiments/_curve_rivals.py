@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.curves.chain.additive import AdditiveScore
-from isotone.curves.chain.halving import HalvingScore
+from isotone.curves.chain.cut_scores import AdditiveScore, HalvingScore
 from isotone.curves.chain.tree import grow
 from isotone.curves.circuits.selection import SeededCurveDraws
 from isotone.curves.grids import FINE

@@ -12,14 +12,12 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from isotone.curves.chain.additive import AdditiveScore
 from isotone.curves.chain.bins import MeanBins, QuantileBins
 from isotone.curves.chain.choose import ChainProblem
-from isotone.curves.chain.drawn_values import DrawShares
-from isotone.curves.chain.imbalance import Imbalance
+from isotone.curves.chain.cut_scores import AdditiveScore
+from isotone.curves.chain.drawn_values import DrawShares, Imbalance
 from isotone.curves.chain.line_fit import LineFit
 from isotone.curves.chain.posterior_fit import PosteriorFit, RoundShares
-from isotone.curves.chain.tree_mechanisms import TreeMechanism
 from isotone.curves.curve import CurveMechanism
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses import Absolute, Huber, Logistic, Pinball, Squared, parse_loss
@@ -29,6 +27,7 @@ from isotone.curves.setting import CurveSetting
 from isotone.curves.shapes.curve_draws import BinnedDraw, CurveDraw, PieceDraw
 from isotone.curves.shapes.linear import linear_graph, spread_knots
 from isotone.curves.shapes.parse import parse_shape
+from isotone.published.curves.additive_tree import TreeMechanism
 from isotone.published.curves.linear_splits import LinearSplitter
 from isotone.published.curves.shape_tree import ShapeTree
 from isotone.published.curves.threshold import LinearScore, SquaredScore, TableScore

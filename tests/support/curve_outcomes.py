@@ -62,6 +62,12 @@ class Outcomes:
     def one_sided_geometrics(self, rate: Fraction, size: int) -> Any:
         raise NotImplementedError("no mechanism on curves draws these")
 
+    def lazy_geometrics(self, rate: Fraction, size: int) -> Any:
+        return self.geometrics(rate, size)
+
+    def coins(self, rate: Fraction, multiples: Any) -> Any:
+        raise NotImplementedError("no mechanism on curves draws these")
+
     def words(self, size: int) -> Any:
         raise NotImplementedError("no mechanism on curves draws these")
 

@@ -60,7 +60,7 @@ def choose_mechanism(
     if isinstance(mechanism, AdditiveMechanism):
         _require_fitting(mechanism, P, promise, contributions, max_size, grouped)
         return mechanism
-    part = promise.for_replacing() if grouped and promise.neighbours == "replace" else promise
+    part = promise.for_replacing() if grouped and promise.adjacency.exchanges else promise
     setting: dict[str, Any] = {
         "neighbours": part.neighbours,
         "contributions": contributions,
@@ -106,7 +106,7 @@ def _require_fitting(
     """Refuse a mechanism that is for another order, other records or a weaker guarantee."""
     if mechanism.P != P or mechanism.P.elements != P.elements:
         raise InputError("The mechanism given is for another order.")
-    if grouped and promise.neighbours == "replace":
+    if grouped and promise.adjacency.exchanges:
         raise InputError("For groups and replace neighbours name the mechanism instead of passing one.")
     if (mechanism.contributions, mechanism.max_size) != (contributions, max_size):
         raise InputError("The mechanism given is for other contributions or another max_size.")

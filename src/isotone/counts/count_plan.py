@@ -149,7 +149,7 @@ class CountPlan(Plan[CountRow]):
     @property
     def remark(self) -> str:
         """The advice, where the number of records is public already."""
-        return self.advice if self.guarantee.neighbours == "replace" else ""
+        return self.advice if self.guarantee.adjacency.exchanges else ""
 
     @property
     def best(self) -> AdditiveMechanism:

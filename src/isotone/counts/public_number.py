@@ -25,7 +25,7 @@ def advice(plan: CountPlan) -> str:
     ordered = next((row.mechanism for row in plan.rows if type(row.mechanism) is PosetMechanism), None)
     if ordered is None:
         return ""
-    if plan.guarantee.neighbours == "replace":
+    if plan.guarantee.adjacency.exchanges:
         return _under_replace(plan, ordered)
     return _under_add_remove(plan, ordered)
 

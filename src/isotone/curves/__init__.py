@@ -1,4 +1,4 @@
-"""Release 3: monotone curves. Private isotonic regression on chains and posets, with shape constraints."""
+"""Monotone curves. Private isotonic regression on chains and posets, with shape constraints."""
 
 from __future__ import annotations
 

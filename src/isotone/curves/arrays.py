@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 
 def shape_of(values: Any, name: str) -> tuple[int, ...]:
-    """The shape of a container; a list has one dimension."""
+    """The shape of a container. A list has one dimension."""
     if isinstance(values, Simulated):  # by the type of the container: what a list holds is contents
         refuse_simulated(values)
     if hasattr(values, "toarray"):
@@ -52,12 +52,12 @@ def only_column(values: Any, name: str) -> Any:
 
 
 def _array(values: Any) -> Any:
-    """What can only be made an array, as an array; everything else as it is."""
+    """What can only be made an array, as an array, and everything else as it is."""
     return np.asarray(values) if hasattr(values, "__array__") and not hasattr(values, "__len__") else values
 
 
 def columns_of(table: Any, name: str, count: int) -> list[Any]:
-    """The columns of a table, or of a list of rows: a row of another length has no values."""
+    """The columns of a table, or of a list of rows. A row of another length has no values."""
     table = _array(table)
     if len(shape_of(table, name)) == 1:
         rows = [_row(row, count) for row in values_of(table)]
@@ -77,7 +77,7 @@ def _row(row: Any, count: int) -> list[Any]:
 
 
 def numbers_of(column: Any, *, public: bool = False) -> Floats:
-    """A column as floats; what cannot be read is NaN, and so is infinity unless the values are ``public``."""
+    """A column as floats, in which what cannot be read is NaN, and so is infinity unless the values are ``public``."""
     if isinstance(getattr(column, "dtype", None), np.dtype) and not isinstance(column, np.ma.MaskedArray):
         column = np.asarray(column)
     numbers = reals(column)

@@ -1,4 +1,4 @@
-"""A released curve: values at the points of a public grid, and nothing else."""
+"""A released curve. Values at the points of a public grid, and nothing else."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class RiskBound:
     def of_cuts(
         cls, setting: CurveSetting, shares: Sequence[Fraction], log_cuts: float, steepest: float
     ) -> RiskBound:
-        """For a tree of cuts: ``L·ln N/(2ε_t)`` for the cuts of level ``t``, and the last width for the values."""
+        """The bound of a tree of cuts, ``L·ln N/(2ε_t)`` for level ``t``, and the last width for the values."""
         cuts = float(sum(1 / share for share in shares)) * log_cuts * setting.factor
         return cls(steepest * cuts / (2 * float(setting.epsilon)), steepest * 2.0 ** -len(shares))
 
@@ -127,7 +127,7 @@ class RegressionMechanism(Generic[Fit]):
         return self.draw(statistic, draws)
 
     def simulate(self, statistic: Records, rng: np.random.Generator) -> Fit:
-        """A float draw from a seeded generator, for planning only; its values are simulated."""
+        """A float draw from a seeded generator, for planning only. Its values are simulated."""
         return simulated(self.draw(statistic, SeededCurveDraws(rng)))
 
 
@@ -138,6 +138,6 @@ def simulated(fit: Any) -> Any:
 
 @dataclass(frozen=True)
 class CurveMechanism(RegressionMechanism[Curve]):
-    """A mechanism on a chain; ``points`` is the size of the public grid of ``x``."""
+    """A mechanism on a chain. ``points`` is the size of the public grid of ``x``."""
 
     points: int

@@ -1,4 +1,4 @@
-"""The direction of a curve, chosen privately: which way is the isotonic fit better?"""
+"""The direction of a curve, chosen privately. Which way is the isotonic fit better?"""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class LeftBehind:
     """What a pickle holds in place of a ledger."""
 
     def charge(self, guarantee: Guarantee, description: str = "") -> None:
-        """Refuse: this copy does not know its ledger any more."""
+        """Refuse, since this copy does not know its ledger any more."""
         raise LedgerError(
             "This estimator was copied through a pickle, and its ledger stayed behind. Attach it again before "
             "fitting: estimator.set_params(ledger=...)."
@@ -61,7 +61,7 @@ Problem = TypeVar("Problem")
 
 @dataclass(frozen=True)
 class Public(Generic[Problem]):
-    """The constructor's arguments, checked: what may be known before the budget is charged."""
+    """The constructor's arguments, checked. What may be known before the budget is charged."""
 
     problem: Problem
     whole: CurveSetting
@@ -97,7 +97,7 @@ class PrivateEstimator(EstimatorBase, Generic[Problem]):
     ledger: Any
 
     def _store(self, parameters: dict[str, Any]) -> None:
-        """Keep the constructor's arguments as they are, as scikit-learn asks for: ``fit`` checks them."""
+        """Keep the constructor's arguments as they are, as scikit-learn asks for. ``fit`` checks them."""
         own = {name: value for name, value in parameters.items() if name not in ("self", "__class__")}
         self.__dict__.update(own)
 
@@ -108,7 +108,7 @@ class PrivateEstimator(EstimatorBase, Generic[Problem]):
         return state
 
     def __sklearn_clone__(self) -> Any:
-        """A copy that charges the same ledger: a copied ledger would spend the same budget twice."""
+        """A copy that charges the same ledger. A copied ledger would spend the same budget twice."""
         params = self.get_params(deep=False)
         return type(self)(**{k: v if k == "ledger" else deepcopy(v) for k, v in params.items()})
 
@@ -137,7 +137,7 @@ class PrivateEstimator(EstimatorBase, Generic[Problem]):
         self._release(public, records, self._size(records.cells.size, public, draws), draws)
 
     def _public(self, *, weighted: bool, grouped: bool) -> Public[Problem]:
-        """Check all parameters; the errors may name them, as they are public."""
+        """Check all parameters. The errors may name them, as they are public."""
         raise NotImplementedError
 
     def _y_range(self, public: Public[Problem]) -> tuple[Fraction, Fraction]:
@@ -149,7 +149,7 @@ class PrivateEstimator(EstimatorBase, Generic[Problem]):
         return None
 
     def _rows(self, x: Any) -> int:
-        """The number of rows of ``x``; a wrong shape is refused."""
+        """The number of rows of ``x``. A wrong shape is refused."""
         raise NotImplementedError
 
     def _locate(self, problem: Problem, x: Any) -> NDArray[np.int64]:
@@ -205,7 +205,7 @@ class PrivateEstimator(EstimatorBase, Generic[Problem]):
             )
 
     def _charge(self, guarantee: Guarantee) -> Any:
-        """Spend the budget; what comes back may be marked as finished once the release exists."""
+        """Spend the budget. What comes back may be marked as finished once the release exists."""
         if self.ledger is None:
             return None
         if not hasattr(self.ledger, "charge"):
@@ -215,7 +215,7 @@ class PrivateEstimator(EstimatorBase, Generic[Problem]):
         return self.ledger.charge(guarantee, f"{self.description}, {self.method}")
 
     def _size(self, count: int, public: Public[Problem], draws: CurveDraws) -> int:
-        """The public number of records, or a noisy one: the true one decides nothing."""
+        """The public number of records, or a noisy one. The true one decides nothing."""
         if public.public_n is not None:
             return public.public_n
         unweighted = replace(public.whole, weight_steps=1)
@@ -238,7 +238,7 @@ class PrivateEstimator(EstimatorBase, Generic[Problem]):
         return np.asarray([type(self).__name__.lower() + "0"], dtype=object)
 
     def _tags(self, *, columns: bool) -> Any:
-        """Tags for scikit-learn: missing values allowed, random."""
+        """Tags for scikit-learn. Missing values allowed, random."""
         tags = super().__sklearn_tags__()  # pyright: ignore[reportAttributeAccessIssue] - scikit-learn's base has it
         tags.input_tags.one_d_array = not columns
         tags.input_tags.two_d_array = columns
@@ -269,7 +269,7 @@ class PrivateEstimator(EstimatorBase, Generic[Problem]):
         return 1.0 - missed / spread if spread else (1.0 if missed == 0.0 else 0.0)
 
     def predict(self, T: Any) -> Any:
-        """Predictions; see the subclass."""
+        """Predictions. See the subclass."""
         raise NotImplementedError
 
     def transform(self, T: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Public grids: where a curve can change, and which values a record can have.
+"""Public grids, of where a curve can change and which values a record can have.
 
 Everything a mechanism of this package sees of a record are two integers: the index of its ``x`` and the
 index of its ``y`` on grids that were fixed without looking at the data. Snapping is done record by record, so
@@ -33,7 +33,7 @@ NARROWEST = Fraction(1, 1 << 36)
 
 @dataclass(frozen=True)
 class Grid:
-    """``points`` numbers from ``low`` to ``high``: evenly spaced, or as listed.
+    """``points`` numbers from ``low`` to ``high``, evenly spaced or as listed.
 
     >>> grid = Grid(Fraction(0), Fraction(10), 11)
     >>> grid.snap(np.array([-5.0, 3.4, 1e300])), grid.step
@@ -66,7 +66,7 @@ class Grid:
         return float(self.low) * (1.0 - share) + float(self.high) * share
 
     def snap(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """The index of the point nearest to each value; values beyond an end go to that end."""
+        """The index of the point nearest to each value. Values beyond an end go to that end."""
         low, high = float(self.low), float(self.high)
         inside = np.clip(values, low, high)
         if self.listed:
@@ -108,7 +108,7 @@ def _pair(value: Any) -> list[Any] | None:
 
 
 def make_grid(bounds: tuple[Fraction, Fraction], spec: GridSpec | None, default: int) -> Grid:
-    """The public grid of ``x``: a number of even points, every integer, or a list of points.
+    """The public grid of ``x``. A number of even points, every integer, or a list of points.
 
     >>> make_grid((Fraction(1), Fraction(5)), "integers", 1024).points
     5

@@ -1,4 +1,4 @@
-"""Labels: two values of ``y`` that the user declares. They are never detected."""
+"""Labels are two values of ``y`` that the user declares. They are never detected."""
 
 from __future__ import annotations
 

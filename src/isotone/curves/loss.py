@@ -1,4 +1,4 @@
-"""What a loss is: convex, public, and exact in integers.
+"""What a loss is, namely convex, public, and exact in integers.
 
 On a grid of ``levels + 1`` values it has two exact forms:
 
@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 
 
 class Loss(ABC):
-    """What every loss can do; ``span`` below is the width of ``y_range``.
+    """What every loss can do. ``span`` below is the width of ``y_range``.
 
     ``name`` is what it is chosen by. ``by_means`` tells whether the best constant for a group of records is their mean.
     """
@@ -48,18 +48,18 @@ class Loss(ABC):
 
     @abstractmethod
     def table(self, levels: int, values: int, span: Fraction) -> Ints:
-        """Entry ``(u, v)``: the loss of value ``v`` of ``values`` for level ``u`` of ``levels``; convex in ``v``."""
+        """The loss of value ``v`` of ``values`` for level ``u`` of ``levels`` in entry ``(u, v)``, convex in ``v``."""
 
     @abstractmethod
     def unit(self, levels: int, values: int, span: Fraction) -> float:
         """The loss that 1 in the table stands for."""
 
     def steepest(self, span: Fraction) -> float:
-        """The largest slope of the loss, per unit of ``y``: for bounds on the error, not for privacy."""
+        """The largest slope of the loss per unit of ``y``, for bounds on the error and not for privacy."""
         return 1.0
 
     def flipped(self) -> Loss:
-        """The loss of ``−f`` for ``−y``: the same, where both sides are treated alike."""
+        """The loss of ``−f`` for ``−y``. The same, where both sides are treated alike."""
         return self
 
     @abstractmethod
@@ -73,7 +73,7 @@ def largest_range(table: Ints) -> int:
 
 
 def differences(levels: int, values: int) -> tuple[Ints, int]:
-    """``value − y`` for every pair, in units of the finer of the two grids; both are powers of two."""
+    """``value − y`` for every pair, in units of the finer of the two grids. Both are powers of two."""
     unit = max(levels, values)
     v = np.arange(values + 1, dtype=np.int64) * (unit // values)
     u = np.arange(levels + 1, dtype=np.int64) * (unit // levels)

@@ -39,7 +39,7 @@ class Squared(Loss):
     by_means = True
 
     def slopes(self, levels: int, span: Fraction) -> Slopes:
-        """``v − u``: half the derivative."""
+        """Half the derivative, ``v − u``."""
         return Slopes(0, 1, 1, cap=levels)
 
     def table(self, levels: int, values: int, span: Fraction) -> Ints:
@@ -61,7 +61,7 @@ class Squared(Loss):
 
 @dataclass(frozen=True)
 class Pinball(Loss):
-    """``q·(y − prediction)`` below ``y`` and ``(1 − q)·(prediction − y)`` above: fits the ``q``-quantile."""
+    """``q·(y − prediction)`` below ``y`` and ``(1 − q)·(prediction − y)`` above. Fits the ``q``-quantile."""
 
     quantile: Fraction
     name = "pinball"
@@ -121,7 +121,7 @@ class Absolute(Loss):
 
 @dataclass(frozen=True)
 class Huber(Loss):
-    """Squared up to a distance ``delta``, linear beyond, with slope at most 1: ``d²/(2·delta)``, ``|d| − delta/2``.
+    """``d²/(2·delta)`` up to a distance ``delta`` and ``|d| − delta/2`` beyond, with slope at most 1.
 
     ``delta`` is rounded to the grid of ``y`` (at least one step); None is a tenth of ``y_range``.
     """
@@ -135,7 +135,7 @@ class Huber(Loss):
         return max(1, round(delta / span * levels))
 
     def _cap(self, levels: int, span: Fraction) -> int:
-        """The same, but no more than there are steps: no two values are further apart."""
+        """The same, but no more than there are steps. No two values are further apart."""
         return min(levels, self._steps(levels, span))
 
     def slopes(self, levels: int, span: Fraction) -> Slopes:
@@ -155,7 +155,7 @@ class Huber(Loss):
         return float(span / unit / (2 * self._steps(unit, span)))
 
     def evaluate(self, prediction: Floats, y: Floats) -> Floats:
-        """The loss itself; ``delta`` None means a tenth here (``y_range`` of width 1)."""
+        """The loss itself. ``delta`` None means a tenth here (``y_range`` of width 1)."""
         delta = 0.1 if self.delta is None else float(self.delta)
         far = np.abs(prediction - y)
         return np.where(far <= delta, far**2 / (2 * delta), far - delta / 2)
@@ -183,7 +183,7 @@ class Logistic(Loss):
         return max(1, round(self.margin * self.PARTS))
 
     def values(self, y_range: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
-        """``(margin, 1 − margin)``; the labels must be declared to lie between 0 and 1."""
+        """``(margin, 1 − margin)``. The labels must be declared to lie between 0 and 1."""
         if y_range != (0, 1):
             raise InputError(
                 f"The logistic loss needs y_range=(0, 1): its y are labels or shares, not values between "
@@ -193,7 +193,7 @@ class Logistic(Loss):
         return margin, 1 - margin
 
     def slopes(self, levels: int, span: Fraction) -> Slopes:
-        """``p − y`` times 1024·levels: the derivative up to the positive factor ``1/(p·(1 − p))``."""
+        """``p − y`` times 1024·levels. The derivative up to the positive factor ``1/(p·(1 − p))``."""
         share = self._share
         return Slopes(share * levels, self.PARTS - 2 * share, self.PARTS, cap=self.PARTS * levels)
 

@@ -1,4 +1,4 @@
-"""Noisy sums and means of bins: the measurement behind every curve that is fitted by means.
+"""Noisy sums and means of bins. The measurement behind every curve that is fitted by means.
 
 A record of level ``u`` adds ``u`` to one sum of its bin and ``top − u`` to another. Both are whole numbers and
 together they are always ``top``, so noise of rate ``share·epsilon/top`` on each costs ``share`` of epsilon in all,
@@ -57,7 +57,7 @@ def equal_bins(low: Ints, high: Ints, bins: int, by_width: float = 0.0) -> Ints:
 
 @dataclass(frozen=True)
 class NoisySums:
-    """What was measured in bins that begin at ``starts``: for each a noisy sum of ``y`` and one of ``1 − y``.
+    """What was measured in bins that begin at ``starts``. For each a noisy sum of ``y`` and one of ``1 − y``.
 
     ``ones`` and ``zeros`` are whole numbers in ``unit``-ths of a record, with two-sided geometric noise of the given
     rate, or Gaussian noise of the given variance. They were released: everything made of them is post-processing.
@@ -132,7 +132,7 @@ def noisy_means(
 
 
 def faint(setting: CurveSetting, share: Fraction) -> float:
-    """Half the scale of the noise of a sum, in records: smaller counts are not told from none."""
+    """Half the scale of the noise of a sum, in records. Smaller counts are not told from none."""
     return setting.factor / (2.0 * setting.weight_steps * float(share * setting.epsilon))
 
 
@@ -148,7 +148,7 @@ def rescaled(values: Floats, ends: tuple[Fraction, Fraction]) -> Floats:
 
 
 def middles(floor: Ints, width: int) -> Floats:
-    """The middles of intervals of values; for the lowest and the highest interval the end of the range.
+    """The middles of intervals of values. For the lowest and the highest interval the end of the range.
 
     Data often are at the ends.
     """

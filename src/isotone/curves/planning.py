@@ -1,4 +1,4 @@
-"""What a private curve will cost in accuracy, from public numbers alone: simulated on reference data.
+"""What a private curve will cost in accuracy, from public numbers alone. Simulated on reference data.
 
 No private data are read and no budget is spent. The reference populations are seven curves (logistic, a step, a root, a line,
 a constant, one with few positives, stairs) over three designs of ``x`` (uniform, skewed, crowded at both ends). A plan has the
@@ -40,7 +40,7 @@ WHY = "The excess is reported in the units of y."
 
 @dataclass(frozen=True)
 class CurveRow(Row):
-    """One method: the expected excess of the mean loss over the best curve without privacy.
+    """One method, with the expected excess of the mean loss over the best curve without privacy.
 
     ``excess`` is the geometric mean over the reference populations, ``low`` and ``high`` are the 10 % and the 90 % quantile
     over them. ``bound`` is what is proved for all data (often far above), or an estimate where ``proved`` is False.
@@ -67,7 +67,7 @@ class CurveRow(Row):
 
 @dataclass(frozen=True)
 class CurvePlan(Plan[CurveRow]):
-    """Methods, the one with the least typical excess first; see :class:`CurveRow`."""
+    """Methods, the one with the least typical excess first. See ``CurveRow``."""
 
     epsilon: Fraction
     n: int
@@ -147,7 +147,7 @@ def _span(loss: Loss, y_range: tuple[Fraction, Fraction]) -> float:
 
 
 def _on_unit(loss: Loss, y_range: tuple[Fraction, Fraction]) -> Loss:
-    """The loss for ``y`` moved to the unit interval: the width of a Huber loss shrinks with it."""
+    """The loss for ``y`` moved to the unit interval. The width of a Huber loss shrinks with it."""
     if isinstance(loss, Huber) and loss.delta is not None:
         return replace(loss, delta=loss.delta / (y_range[1] - y_range[0]))
     return loss
@@ -155,7 +155,7 @@ def _on_unit(loss: Loss, y_range: tuple[Fraction, Fraction]) -> Loss:
 
 @dataclass(frozen=True)
 class _Simulation:
-    """One question: public numbers, on the unit square."""
+    """One question in public numbers, on the unit square."""
 
     loss: Loss
     n: int

@@ -106,7 +106,7 @@ def add_table_losses(
     least: Ints,
     out: Ints,
 ) -> None:
-    """Any convex loss, by its table; ``levels`` are rows, and columns ``low, …, high`` are the values allowed."""
+    """Any convex loss, by its table. ``levels`` are rows, and columns ``low, …, high`` are the values allowed."""
     width = high - low + 1
     for value in range(width):
         least[value] = 0

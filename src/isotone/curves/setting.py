@@ -103,7 +103,7 @@ class ConcentratedSetting(CurveSetting):
         return self.unit.zcdp(self.rho)
 
     def rate(self, share: Fraction, scale: int) -> Fraction:
-        """There is none: nothing that needs one may run with this setting."""
+        """There is none, and nothing that needs one may run with this setting."""
         raise TypeError("Gaussian noise has no rate.")
 
     def variance(self, share: Fraction, scale: int) -> Fraction:

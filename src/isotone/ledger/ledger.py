@@ -25,6 +25,7 @@ from isotone.ledger.entries import Ask, Entries
 from isotone.ledger.locks import not_nested
 from isotone.ledger.store import Execute, Store
 from isotone.ledger.stores import store_at
+from isotone.privacy.adjacency import checked_neighbours
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number
 
 __all__ = ["Ledger", "require_ledger"]
@@ -93,8 +94,8 @@ class Ledger:
             dataset = plain_text(dataset, "dataset", empty=False)
         if unit is not None:
             unit = plain_text(unit, "unit", empty=False)
-        if neighbours not in (None, "add-remove", "replace"):
-            raise InputError(f"neighbours must be 'add-remove' or 'replace', not {neighbours!r}.")
+        if neighbours is not None:
+            neighbours = checked_neighbours(neighbours)
         self._modern = False
         self.store: Store = store_at(store_path(where))
         self.dataset: str = dataset if dataset is not None else self._default_dataset(wanted)

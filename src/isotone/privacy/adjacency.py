@@ -22,18 +22,22 @@ class Adjacency:
 
     ``units`` is how many units are added or removed between neighbours. ``exchanges`` says whether a unit
     takes the place of another: then the number of units is not protected, and a statistic moves by the
-    difference of two contributions.
+    difference of two contributions. ``words`` follow "if", and ``otherwise`` follows "had".
     """
 
     name: Neighbours
     units: int
     exchanges: bool
     words: str
+    otherwise: str
 
+
+_ABSENT = "one {unit} not been in the data at all"
+_DIFFERENT = "one {unit} given completely different answers"
 
 NEIGHBOURS: dict[Neighbours, Adjacency] = {
-    "add-remove": Adjacency("add-remove", 1, False, "one {unit} were added or left out"),
-    "replace": Adjacency("replace", 2, True, "one {unit} were replaced by another"),
+    "add-remove": Adjacency("add-remove", 1, False, "one {unit} were added or left out", _ABSENT),
+    "replace": Adjacency("replace", 2, True, "one {unit} were replaced by another", _DIFFERENT),
 }
 """Every kind of neighbours by its public name."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from isotone.errors import InputError
-from isotone.privacy.adjacency import Neighbours, adjacency, checked_neighbours
+from isotone.privacy.adjacency import Adjacency, Neighbours, adjacency, checked_neighbours
 from isotone.privacy.checks import Kind, Number, exact, one_of, plain_text, positive
 
 __all__ = ["Guarantee", "Kind", "Neighbours", "Number", "exact", "positive"]
@@ -64,6 +64,11 @@ class Guarantee:
             object.__setattr__(self, name, value)
         if self.epsilon < 0 or self.rho < 0 or not 0 <= self.delta < 1:
             raise InputError("A guarantee needs ε ≥ 0, ρ ≥ 0 and 0 ≤ δ < 1.")
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """What is known about its kind of neighbours."""
+        return adjacency(self.neighbours)
 
     @classmethod
     def pure(
@@ -128,7 +133,7 @@ class Guarantee:
         :meth:`replacing`.
         """
         self._require_same_setting(other)
-        if adjacency(self.neighbours).exchanges:
+        if self.adjacency.exchanges:
             raise InputError(
                 "Under 'replace' a unit may move from one part to the other, which neither guarantee covers. "
                 "Use 'add-remove' for each part; replacing() says what follows."

@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError, create_model, model_validator
 
 from isotone.errors import SpecError
 from isotone.privacy.checks import did_you_mean
-from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.guarantee import Guarantee, Neighbours
 from isotone.reading.answers import Answers
 from isotone.reading.question import Question, book_of
 from isotone.reading.sources import ColumnType, Declared
@@ -110,7 +110,7 @@ class Privacy(Section):
     """The steward's name for the data in the ledger. By default the ledger's file name without its ending."""
     unit: Text | None = None
     """What is protected, in words: person, household, … By default the name of the unit's column, or "record"."""
-    neighbours: Literal["add-remove", "replace"] = "add-remove"
+    neighbours: Neighbours = "add-remove"
     """What one change of the data is: a unit more or less, or a unit with other answers."""
     budget: Budget | None = None
     """The ledger's total, to start it on first use in a folder without another ledger; afterwards it must be the same, or left out."""

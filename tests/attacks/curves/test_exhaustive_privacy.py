@@ -33,21 +33,19 @@ from tests.support.curve_cases import (
 )
 from tests.support.curve_outcomes import worst_ratio
 
-from isotone.curves.chain.additive import AdditiveScore
 from isotone.curves.chain.bins import QuantileBins
-from isotone.curves.chain.drawn_values import DrawnValues, DrawShares, StepFit
-from isotone.curves.chain.halving import HalvingScore
+from isotone.curves.chain.cut_scores import AdditiveScore, HalvingScore
+from isotone.curves.chain.drawn_values import DrawnValues, DrawShares, Imbalance, StepFit
 from isotone.curves.chain.histogram_fit import HistogramFit, HistogramShares
-from isotone.curves.chain.imbalance import Imbalance
 from isotone.curves.chain.line_fit import LineFit, RefinedLineFit
 from isotone.curves.chain.tree import Parts
-from isotone.curves.chain.tree_mechanisms import TreeMechanism
 from isotone.curves.curve import Curve, CurveMechanism
 from isotone.curves.grids import FINE
 from isotone.curves.losses import Absolute, Pinball, Squared
 from isotone.curves.records import Records
 from isotone.curves.setting import CurveSetting
 from isotone.privacy.unit import Unit
+from isotone.published.curves.additive_tree import TreeMechanism
 from isotone.published.curves.shape_tree import ShapeTree
 
 ADD = CurveSetting(Fraction(1))

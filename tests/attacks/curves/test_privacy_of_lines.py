@@ -18,9 +18,8 @@ from tests.support.curve_cases import Weighted, slopes
 from tests.support.curve_outcomes import records_of
 
 from isotone.curves.chain import line_fit
-from isotone.curves.chain.additive import AdditiveScore
-from isotone.curves.chain.drawn_values import DrawnValues, DrawShares, StepFit
-from isotone.curves.chain.imbalance import Imbalance
+from isotone.curves.chain.cut_scores import AdditiveScore
+from isotone.curves.chain.drawn_values import DrawnValues, DrawShares, Imbalance, StepFit
 from isotone.curves.chain.line_fit import RefinedLineFit
 from isotone.curves.circuits.circuit import Circuit, CircuitTables
 from isotone.curves.grids import FINE

@@ -19,9 +19,8 @@ from tests.support.chisquare import FALSE_ALARM, chi_square_p
 from tests.support.curve_outcomes import curve_key, distribution, records_of
 
 from isotone import noise
-from isotone.curves.chain.additive import AdditiveScore
 from isotone.curves.chain.choose import ChainProblem
-from isotone.curves.chain.tree_mechanisms import TreeMechanism
+from isotone.curves.chain.cut_scores import AdditiveScore
 from isotone.curves.circuits import circuit as circuits
 from isotone.curves.circuits.circuit import CircuitTables, descend
 from isotone.curves.circuits.selection import SeededCurveDraws
@@ -30,6 +29,7 @@ from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses import Absolute
 from isotone.curves.setting import CurveSetting
 from isotone.curves.shapes.monotone import monotone_graph
+from isotone.published.curves.additive_tree import TreeMechanism
 
 Law = dict[Any, float]
 ROWS = (*tuple((x, FINE * x // 5) for x in range(6)), (0, FINE), (5, 0))

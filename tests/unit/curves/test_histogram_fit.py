@@ -11,7 +11,7 @@ import pytest
 from tests.support.curve_outcomes import Outcomes, records_of
 
 from isotone.curves.chain.boundaries import BoundaryScore, merged, move_boundaries
-from isotone.curves.chain.halving import HalvingScore
+from isotone.curves.chain.cut_scores import HalvingScore
 from isotone.curves.chain.histogram_fit import HistogramFit, HistogramShares
 from isotone.curves.chain.histograms import Windows, best_steps, noisy_losses
 from isotone.curves.chain.tree import Parts, Runs

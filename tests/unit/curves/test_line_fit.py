@@ -15,12 +15,10 @@ from tests.support.curve_outcomes import Outcomes, distribution, records_of
 
 from isotone.curves import PrivateIsotonicRegression
 from isotone.curves.chain import drawn_values, line_fit
-from isotone.curves.chain.additive import AdditiveScore
 from isotone.curves.chain.choose import ChainProblem
-from isotone.curves.chain.drawn_values import DrawnValues, DrawShares, StepFit
-from isotone.curves.chain.halving import HalvingScore
+from isotone.curves.chain.cut_scores import AdditiveScore, HalvingScore
+from isotone.curves.chain.drawn_values import DrawnValues, DrawShares, Imbalance, StepFit
 from isotone.curves.chain.histogram_fit import HistogramFit
-from isotone.curves.chain.imbalance import Imbalance
 from isotone.curves.chain.line_fit import FAR, LineFit, RefinedLineFit
 from isotone.curves.chain.lines import FACTOR, LEAST, find_jumps, sloped
 from isotone.curves.chain.tree import Parts
@@ -365,16 +363,17 @@ def test_a_budget_at_which_noise_is_followed_means_steps_with_boundaries_drawn_a
     np.testing.assert_allclose(curve.at(np.arange(32)), np.where(np.arange(32) >= 21, 0.75, 0.25))
 
 
-def test_almost_no_budget_means_a_draw_from_a_few_bins() -> None:
-    fit = plan(Absolute()).mechanism(100, CurveSetting(Fraction(1, 10)))
+def test_almost_no_budget_for_a_quantile_means_a_draw_from_a_few_bins() -> None:
+    fit = plan(Pinball(Fraction(9, 10))).mechanism(100, CurveSetting(Fraction(1, 10)))
     assert isinstance(fit, BinnedDraw)
-    assert fit.inner.points == 6
+    assert fit.inner.points == 4
     assert fit.inner.guarantee == fit.guarantee
     assert not fit.error().proved
-    skewed = plan(Pinball(Fraction(9, 10))).mechanism(100, CurveSetting(Fraction(1, 10)))
-    assert isinstance(skewed, BinnedDraw)
-    assert skewed.inner.points == 4
-    tiny = plan(Absolute(), 2).mechanism(100, CurveSetting(Fraction(1, 10)))
+    near = plan(Pinball(Fraction(3, 5))).mechanism(100, CurveSetting(Fraction(1, 10)))
+    assert isinstance(near, BinnedDraw)
+    assert near.inner.points == 5
+    assert isinstance(plan(Absolute()).mechanism(100, CurveSetting(Fraction(1, 10))), LineFit)
+    tiny = plan(Pinball(Fraction(9, 10)), 2).mechanism(100, CurveSetting(Fraction(1, 10)))
     assert isinstance(tiny, BinnedDraw)
     assert tiny.inner.points == 2
 

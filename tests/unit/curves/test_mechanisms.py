@@ -10,17 +10,16 @@ import numpy as np
 import pytest
 from tests.support.curve_outcomes import Outcomes, distribution, records_of
 
-from isotone.curves.chain.additive import AdditiveScore
 from isotone.curves.chain.bins import COUNTING, QuantileBins
 from isotone.curves.chain.choose import METHODS, ChainProblem
+from isotone.curves.chain.cut_scores import AdditiveScore
+from isotone.curves.chain.drawn_values import Imbalance
 from isotone.curves.chain.histogram_fit import HistogramFit
-from isotone.curves.chain.imbalance import Imbalance
 from isotone.curves.chain.posterior_fit import PosteriorFit, RoundShares
-from isotone.curves.chain.tree_mechanisms import TreeMechanism
 from isotone.curves.curve import Curve
 from isotone.curves.direction import AUTO_SHARE, choose_direction, least_absolute_loss
 from isotone.curves.grids import FINE, Grid
-from isotone.curves.losses import Absolute, Loss, Squared, parse_loss
+from isotone.curves.losses import Absolute, Loss, Pinball, Squared, parse_loss
 from isotone.curves.measure import equal_bins, faint, noisy_means
 from isotone.curves.records import Records
 from isotone.curves.setting import CurveSetting
@@ -29,6 +28,7 @@ from isotone.errors import InputError
 from isotone.mechanism import Mechanism
 from isotone.noise import Simulated
 from isotone.privacy.unit import Unit
+from isotone.published.curves.additive_tree import TreeMechanism
 
 ONE = (Fraction(0), Fraction(1))
 
@@ -188,15 +188,17 @@ def test_auto_is_decided_by_public_numbers() -> None:
     assert blueprint("auto").method_used(1000, once) == "posterior"
     assert blueprint("auto").method_used(20, once) == "posterior"
     assert blueprint("auto", levels=2).method_used(20, once) == "additive"
-    assert blueprint("auto", Absolute()).method_used(20, once) == "few bins"
-    assert blueprint("auto", Absolute()).method_used(200, CurveSetting(Fraction(1), Unit(10))) == "few bins"
+    skewed = blueprint("auto", Pinball(Fraction(9, 10)))
+    assert skewed.method_used(20, once) == "few bins"
+    assert skewed.method_used(200, CurveSetting(Fraction(1), Unit(10))) == "few bins"
+    assert blueprint("auto", Absolute()).method_used(20, once) == "lines"
     assert blueprint("auto", shape=parse_shape("convex")).method_used(1000, once) == "baseline"
     assert blueprint("threshold", shape=parse_shape("convex")).method_used(1000, once) == "threshold"
 
 
 def test_losses_without_means_are_fitted_by_histograms_once_there_are_many_records() -> None:
     plan, setting = blueprint("auto", Absolute(), points=4096), CurveSetting(Fraction(1))
-    assert isinstance(plan.mechanism(400, CurveSetting(Fraction(5))), TreeMechanism)
+    assert isinstance(plan.mechanism(400, CurveSetting(Fraction(5))), HistogramFit)
     assert isinstance(plan.mechanism(2_000, CurveSetting(Fraction(5))), HistogramFit)
     assert isinstance(blueprint("auto", Absolute(), levels=3).mechanism(6_000, setting), TreeMechanism)
     assert isinstance(blueprint("additive", Squared()).mechanism(6_000, setting), TreeMechanism)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isotone.curves.chain.additive import AdditiveScore
+from isotone.curves.chain.cut_scores import AdditiveScore
 from isotone.curves.chain.tree import Parts, Runs
 from isotone.curves.grids import FINE
 from isotone.curves.losses import Absolute, Huber, Logistic, Pinball, Squared

@@ -1,4 +1,4 @@
-"""Noisy means or quantiles of equal bins, pooled: what a careful analyst would try first."""
+"""Noisy means or quantiles of equal bins, pooled, as a careful analyst would try first."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.curves.chain.case import ChainCase
-from isotone.curves.chain.imbalance import Imbalance
+from isotone.curves.chain.drawn_values import Imbalance
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import Curve, CurveMechanism, RiskBound
 from isotone.curves.losses import Squared
@@ -53,7 +53,7 @@ class MeanBins(CurveMechanism):
         return Curve(starts, rescaled(pooled(mean, count), self.ends), self.points)
 
     def error(self) -> RiskBound:
-        """Section 8, for the squared loss: three times the noise of a sum for each bin, and a quarter a record."""
+        """Three times the noise of a sum for each bin, and a quarter a record, for the squared loss (section 8)."""
         rest = float(self.setting.epsilon) / self.setting.factor
         return RiskBound(3.0 * self.bins / rest, 0.25, proved=self.squared)
 
@@ -98,7 +98,7 @@ class QuantileBins(CurveMechanism):
         return np.maximum(draws.perturb(exact, rate) / self.setting.weight_steps, 1.0)
 
     def error(self) -> RiskBound:
-        """An estimate: the exponential mechanism's bound for each bin, and half a record's loss; pooling has no bound."""
+        """An estimate from the exponential mechanism's bound for each bin and half a record's loss. Pooling has no bound."""
         rest = float(self.setting.epsilon * (1 - COUNTING)) / self.setting.factor
         noise = 2 * self.steepest * self.bins * float(np.log(self.score.values + 1)) / rest
         return RiskBound(noise, self.steepest / 2, proved=False)

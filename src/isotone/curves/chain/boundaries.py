@@ -59,7 +59,7 @@ def draw_boundaries(
     share: Fraction,
     draws: CurveDraws,
 ) -> Ints:
-    """In every window ``low, …, high − 1`` the first point above a boundary; windows must not overlap."""
+    """In every window ``low, …, high − 1`` the first point above a boundary. Windows must not overlap."""
     runs = Runs.of(records)
     windows = Parts(
         low=low,
@@ -82,7 +82,7 @@ def merged(starts: Ints, values: NDArray[Any]) -> tuple[Ints, NDArray[Any]]:
 
 @dataclass(frozen=True)
 class BoundaryScore:
-    """The loss of a boundary's place: in window ``i`` it parts the values ``below[i]`` and ``above[i]``.
+    """The loss of a boundary's place. In window ``i`` it parts the values ``below[i]`` and ``above[i]``.
 
     ``table`` has the loss of every value (column) for every ``y`` (row), in integers.
     """

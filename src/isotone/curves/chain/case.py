@@ -8,8 +8,10 @@ from isotone.curves.case import Case
 from isotone.curves.grids import Grid
 from isotone.curves.shapes.shape import CurveShape
 
-__all__ = ["ChainCase"]
+__all__ = ["MANY", "ChainCase"]
 
+MANY = 5_000
+"""From this product of epsilon and records on there is much to be found: sizes and shares follow it."""
 MOST_BINS = 4096
 """A limit of memory for bins with many values each, which only an epsilon without meaning can reach."""
 

@@ -1,4 +1,4 @@
-"""Which mechanism fits a curve: a table of public conditions and classes.
+"""Which mechanism fits a curve. A table of public conditions and classes.
 
 Nothing here has seen a record. The limits were chosen by the experiment in docs/reproduction/curves_quality, and no
 guarantee depends on them. A new mechanism is a class with ``of(case)``, and a row in the table.
@@ -13,12 +13,11 @@ from typing import Literal, get_args
 
 from isotone.curves.case import check_sizes
 from isotone.curves.chain.bins import MeanBins, QuantileBins
-from isotone.curves.chain.case import ChainCase
+from isotone.curves.chain.case import MANY, ChainCase
 from isotone.curves.chain.drawn_values import StepFit
 from isotone.curves.chain.histogram_fit import HistogramFit
 from isotone.curves.chain.line_fit import LineFit, RefinedLineFit
 from isotone.curves.chain.posterior_fit import OUTPUTS, PosteriorFit, levels_for
-from isotone.curves.chain.tree_mechanisms import MANY, TreeMechanism
 from isotone.curves.chain.turned import Turned
 from isotone.curves.curve import CurveMechanism
 from isotone.curves.grids import LEVELS, Grid
@@ -39,12 +38,12 @@ METHODS: tuple[str, ...] = get_args(Method)
 TREE_POINTS = 4096
 """Points of ``x`` when the user gives no grid, but for the baseline and for shapes."""
 FEW = 30
-"""Below this product of epsilon and records losses without means have a few bins: cuts that find nothing but noise do
-harm."""
+"""Below this product of epsilon and records quantiles off the middle have a few bins: cuts that find nothing but noise
+do harm to them."""
 FAINT, FAINT_OF_MANY = 12, 7
 """Epsilon times the records, over the records to the power 2/3: below this, the noise of the mechanism is larger than
 what a curve can gain by following the noise of the records, and losses without means are fitted by lines. The first
-holds against a tree, the second against what there is for many."""
+holds below ``MANY``, the second from there on."""
 AMPLE = 2
 """Epsilon times the records, over the records: from this on histograms find values better than one draw of them does, and
 earlier for quantiles far from the median."""
@@ -58,9 +57,9 @@ def _faint(case: ChainCase) -> bool:
 
 
 def _additive_tree(case: ChainCase) -> CurveMechanism:
-    from isotone.published.curves.additive_tree import additive_tree
+    from isotone.published.curves.additive_tree import TreeMechanism
 
-    return additive_tree(case)
+    return TreeMechanism.of(case)
 
 
 def _published_tree(case: ChainCase) -> CurveMechanism:
@@ -77,7 +76,7 @@ def _published_shape(case: ChainCase) -> CurveMechanism:
 
 @dataclass(frozen=True)
 class Row:
-    """A mechanism with its name, the method it stands for, and when: the first row that applies is taken."""
+    """A mechanism with its name, the method it stands for, and when. The first row that applies is taken."""
 
     name: str
     method: str
@@ -95,11 +94,10 @@ TABLE = (
     Row("additive", "additive", lambda case: True, _additive_tree),
     Row("additive", "auto", lambda case: case.levels is not None, _additive_tree),
     Row("posterior", "auto", lambda case: case.loss.by_means, PosteriorFit.of),
-    Row("few bins", "auto", lambda case: case.strength < FEW, BinnedDraw.of),
+    Row("few bins", "auto", lambda case: case.strength < FEW and case.evenness < 1, BinnedDraw.of),
     Row("lines", "auto", lambda case: _faint(case) and case.evenness * case.strength < CERTAIN, LineFit.of),
     Row("refined lines", "auto", _faint, RefinedLineFit.of),
-    Row("tree", "auto", lambda case: case.strength < MANY, TreeMechanism.of),
-    Row("steps", "auto", lambda case: case.strength < AMPLE * case.evenness**2 * case.n, StepFit.of),
+    Row("steps", "auto", lambda case: MANY <= case.strength < AMPLE * case.evenness**2 * case.n, StepFit.of),
     Row("histograms", "auto", lambda case: True, HistogramFit.of),
 )
 

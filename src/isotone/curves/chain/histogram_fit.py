@@ -1,4 +1,4 @@
-"""The mechanism for losses without means and ample budgets: histograms find values, choices find boundaries."""
+"""The mechanism for losses without means and ample budgets. Histograms find values, choices find boundaries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from isotone.curves.chain.boundaries import move_boundaries
 from isotone.curves.chain.case import ChainCase
-from isotone.curves.chain.halving import HalvingScore
+from isotone.curves.chain.cut_scores import HalvingScore
 from isotone.curves.chain.histograms import Windows, best_steps, noisy_losses
 from isotone.curves.chain.tree import Parts, grow
 from isotone.curves.circuits.selection import CurveDraws
@@ -27,7 +27,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class HistogramShares:
-    """What each of the four steps may spend of epsilon; together at most 1."""
+    """What each of the four steps may spend of epsilon, together at most 1."""
 
     halving: Fraction = Fraction(4, 100)
     coarse: Fraction = Fraction(10, 100)
@@ -37,7 +37,7 @@ class HistogramShares:
 
 @dataclass(frozen=True)
 class HistogramSize:
-    """Sizes while epsilon times the number of records is ``below`` a limit; ``bins`` is for its root."""
+    """Sizes while epsilon times the number of records is ``below`` a limit. ``bins`` is for its root."""
 
     below: float
     values: int
@@ -57,7 +57,7 @@ SIZES = (
 
 @dataclass(frozen=True)
 class HistogramFit(CurveMechanism):
-    """Four steps: even out ``x``, find the curve roughly, find its values closely, draw its boundaries.
+    """Four steps. Even out ``x``, find the curve roughly, find its values closely, draw its boundaries.
 
     1. ``halvings`` levels of cuts halve the number of records in each part; every part has the same number of bins.
     2. A noisy histogram with cells over the whole range of ``y`` in ``coarse_bins`` bins, and its best increasing steps.
@@ -128,7 +128,7 @@ class HistogramFit(CurveMechanism):
         return starts, best_steps(losses, zeros, zeros + self._values)
 
     def _close(self, records: Records, starts: Ints, coarse: Ints, rough: Ints, draws: CurveDraws) -> Ints:
-        """The values of the fine bins: those between the neighbours' rough values, and a margin."""
+        """The values of the fine bins, between the neighbours' rough values and a margin."""
         near = np.searchsorted(coarse, starts, side="right") - 1
         margin = math.ceil(self.margin * self._values)
         lowest = np.maximum(0, rough[np.maximum(near - 1, 0)] - margin)
@@ -145,7 +145,7 @@ class HistogramFit(CurveMechanism):
         return best_steps(losses, lowest, highest)
 
     def error(self) -> RiskBound:
-        """An estimate: the bound of the boundaries (section 11), and what noise and width of the fine bins cost together."""
+        """An estimate from the bound of the boundaries (section 11) and what noise and width of the fine bins cost."""
         epsilon = float(self.setting.epsilon) / self.setting.factor
         scale = self.unit * largest_range(self.table)
         drawn = scale * math.log(self.points + 1) / (epsilon * float(self.shares.boundaries))

@@ -40,7 +40,7 @@ class Windows:
     cells: int
 
     def counts(self, records: Records, rows: Ints) -> Ints:
-        """How much weight is in each cell: private."""
+        """How much weight is in each cell, which is private."""
         bins = records.bins(self.starts)
         low, high = self.bottom[bins], self.top[bins]
         inner = 1 + (rows - low) * self.cells // (high - low)

@@ -9,15 +9,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.curves.chain.additive import AdditiveScore
 from isotone.curves.chain.boundaries import BoundaryScore, draw_boundaries, merged
-from isotone.curves.chain.case import ChainCase
-from isotone.curves.chain.drawn_values import DrawnValues, DrawShares
-from isotone.curves.chain.halving import HalvingScore
-from isotone.curves.chain.imbalance import Imbalance
+from isotone.curves.chain.case import MANY, ChainCase
+from isotone.curves.chain.cut_scores import AdditiveScore, HalvingScore
+from isotone.curves.chain.drawn_values import DrawnValues, DrawShares, Imbalance
 from isotone.curves.chain.lines import find_jumps, lines_through
 from isotone.curves.chain.tree import Parts
-from isotone.curves.chain.tree_mechanisms import MANY
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import Curve
 from isotone.curves.grids import FINE
@@ -74,7 +71,7 @@ class LineFit(DrawnValues):
         return lines_through(starts, values / self.score.values, self.points, even=self.even)
 
     def _outside(self, parts: Parts, starts: Ints) -> Ints:
-        """What values outside their windows cost: it depends on released cuts only."""
+        """What values outside their windows cost. It depends on released cuts only."""
         floor = parts.floor[np.searchsorted(parts.low, starts, side="right") - 1]
         margin = int(self.margin * parts.width)
         value = np.arange(self.score.values + 1) * (FINE // self.score.values)
@@ -124,7 +121,7 @@ class RefinedLineFit(DrawnValues):
         return self._again(records, starts, values, costs, draws)
 
     def _again(self, records: Records, starts: Ints, values: Ints, costs: Ints, draws: CurveDraws) -> Curve:
-        """Boundaries once more where values jump, values once more elsewhere: no record is looked at by both."""
+        """Boundaries once more where values jump, values once more elsewhere. No record is looked at by both."""
         steps, heights = merged(starts, values)
         of_bin = np.searchsorted(steps, starts, side="right") - 1
         jumps = np.array(find_jumps(heights / self.score.values), np.int64).reshape(-1, 2)

@@ -1,4 +1,4 @@
-"""Where the bins of the second round begin: a function of what the first round released, and of public numbers."""
+"""Where the bins of the second round begin, from what the first round released and public numbers."""
 
 from __future__ import annotations
 

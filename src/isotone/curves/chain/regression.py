@@ -39,7 +39,7 @@ MOST_LISTED = 4096
 
 @dataclass(frozen=True)
 class Setup:
-    """What is known of a fit before any data: the public grid of ``x``, the range of ``y`` (or its two values), and the guarantee."""
+    """What is known of a fit before any data, such as the grid of ``x``, the range of ``y`` and the guarantee."""
 
     grid: Grid
     y_range: tuple[Fraction, Fraction]
@@ -189,7 +189,7 @@ class PrivateIsotonicRegression(EvaluatedCurve, PrivateEstimator[ChainProblem]):
         return self
 
     def check(self) -> Setup:
-        """Check every parameter, without data and without spending anything; refuse what ``fit`` would refuse."""
+        """Check every parameter, without data and without spending anything. Refuse what ``fit`` would refuse."""
         public = self._public(weighted=False, grouped=True)
         problem = public.problem
         rate = None
@@ -199,11 +199,11 @@ class PrivateIsotonicRegression(EvaluatedCurve, PrivateEstimator[ChainProblem]):
         return Setup(problem.grid, problem.y_range, public.whole.guarantee, problem.labels, rate, reason)
 
     def __sklearn_tags__(self) -> Any:
-        """Tags for scikit-learn: one-dimensional input, missing values allowed, random."""
+        """Tags for scikit-learn. One-dimensional input, missing values allowed, random."""
         return self._tags(columns=False)
 
     def _public(self, *, weighted: bool, grouped: bool) -> Public[ChainProblem]:
-        """Check all parameters; the errors may name them, as they are public."""
+        """Check all parameters. The errors may name them, as they are public."""
         bounds = parse_interval(self.bounds, "bounds", WHY_BOUNDS)
         shape, method = parse_shape(self.shape), self.method
         y_range, labels = parse_y(self.y_range, self.y_values)

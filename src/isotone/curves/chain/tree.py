@@ -1,4 +1,4 @@
-"""The tree of cuts: halve the range of values again and again, and let private cuts of the domain follow.
+"""The tree of cuts. Halve the range of values again and again, and let private cuts of the domain follow.
 
 At every level the domain is partitioned into parts, and each part has an interval of values of the same width.
 In each part a cut is drawn by the exponential mechanism: what lies below it gets the lower half of the interval,
@@ -30,7 +30,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Parts:
-    """A partition of the domain: the released output of a tree, together with the records in each part.
+    """A partition of the domain. The released output of a tree, together with the records in each part.
 
     Part ``p`` is the points ``low[p], …, high[p] − 1`` and the values ``floor[p], …, floor[p] + width``. Its records are
     those of the runs ``first[p], …, last[p] − 1``: private, and no part of the output.
@@ -51,7 +51,7 @@ class Parts:
 
 @dataclass(frozen=True)
 class Runs:
-    """Sorted records, grouped by point: run ``r`` has the records ``start[r], …, start[r + 1] − 1`` at ``point[r]``."""
+    """Sorted records, grouped by point. Run ``r`` has the records ``start[r], …, start[r + 1] − 1`` at ``point[r]``."""
 
     records: Records
     point: Ints = field(repr=False)
@@ -67,7 +67,7 @@ class Runs:
 
 @dataclass(frozen=True)
 class Inside:
-    """The records of all parts, one part after the other: which record, and which part it is in."""
+    """The records of all parts, one part after the other, with the part that each is in."""
 
     record: Ints = field(repr=False)
     part: Ints = field(repr=False)
@@ -86,7 +86,7 @@ class Inside:
         return cls(np.arange(part.size) + skipped[part], part, ends, np.repeat(before - skipped, cuts))
 
     def sums(self, values: Ints) -> Ints:
-        """For every cut the sum over the records of its part that are below it; they have one value each."""
+        """For every cut the sum over the records of its part that are below it. They have one value each."""
         total = np.concatenate([[0], np.cumsum(values)])  # may wrap around; differences that fit are right
         return total[self._ends] - total[self._starts]
 
@@ -95,7 +95,7 @@ class Score(Protocol):
     """How bad a cut is. Cut ``j`` of a part puts its first ``j`` runs below."""
 
     def scores(self, runs: Runs, parts: Parts, offsets: Ints) -> Ints:
-        """The scores of all cuts of all parts; those of part ``p`` are at ``offsets[p], …, offsets[p + 1] − 1``."""
+        """The scores of all cuts of all parts. Those of part ``p`` are at ``offsets[p], …, offsets[p + 1] − 1``."""
         ...
 
     def ranges(self, parts: Parts) -> list[int]:
@@ -135,7 +135,7 @@ def _cut(runs: Runs, parts: Parts, score: Score, rates: list[Fraction], draws: C
 def draw_cuts(
     runs: Runs, parts: Parts, score: Score, rates: Sequence[Fraction], draws: CurveDraws
 ) -> tuple[Ints, Ints]:
-    """In every part a cut: the first point above it, and the first run above it (which is private)."""
+    """In every part a cut, as the first point above it and the first run above it (which is private)."""
     sizes = parts.last - parts.first + 1
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     before, gaps = _gaps(runs, parts, offsets)
@@ -148,7 +148,7 @@ def draw_cuts(
 
 
 def _gaps(runs: Runs, parts: Parts, offsets: Ints) -> tuple[Ints, Ints]:
-    """For every cut between runs: the last point below it, and how many places in the gap it stands for."""
+    """For every cut between runs the last point below it, and how many places in the gap it stands for."""
     before = np.empty(offsets[-1], dtype=np.int64)
     after = np.empty(offsets[-1], dtype=np.int64)
     inner = np.ones(offsets[-1], dtype=np.bool_)
@@ -170,7 +170,7 @@ def _of_parts(point: Ints, parts: Parts) -> Ints:
 
 
 def _children(parts: Parts, cut: Ints, split: Ints) -> Parts:
-    """The halves of every part, in order; a half without a domain is dropped, which only outputs decide."""
+    """The halves of every part, in order. A half without a domain is dropped, which only outputs decide."""
     half = parts.width // 2
     low, high = _interleave(parts.low, cut), _interleave(cut, parts.high)
     floor = _interleave(parts.floor, parts.floor + half)

@@ -1,4 +1,4 @@
-"""Sums of products, and exact draws from them: how whole curves, and ideals and functions on an order, are chosen.
+"""Sums of products, and exact draws from them. How whole curves, and ideals and functions on an order, are chosen.
 
 A circuit has one root. A *sum* node chooses one of its children, a *product* node takes them all; and a node of cost
 ``c`` multiplies by ``exp(−rate·c)``. A draw from the root picks a selection of nodes with weight
@@ -37,7 +37,7 @@ SERIES = np.array([1.0 / math.factorial(order) for order in range(16, -1, -1)])
 
 @dataclass(frozen=True)
 class Circuit:
-    """A public circuit: children before their parents, the root last, ``child[first[i]:first[i + 1]]`` those of ``i``.
+    """A public circuit. Children before their parents, the root last, ``child[first[i]:first[i + 1]]`` those of ``i``.
 
     A product without children has the total 1, and a sum without children the total 0: it is never chosen.
     """
@@ -69,7 +69,7 @@ class Circuit:
 
 
 def descend(circuit: Circuit, choose: Callable[[int], int]) -> Ints:
-    """The nodes of a selection, walked down from the root; ``choose(node)`` picks the place of a sum's child."""
+    """The nodes of a selection, walked down from the root. ``choose(node)`` picks the place of a sum's child."""
     waiting = [circuit.nodes - 1]
     selected: list[int] = []
     while waiting:
@@ -84,7 +84,7 @@ def descend(circuit: Circuit, choose: Callable[[int], int]) -> Ints:
 
 
 class CircuitTables:
-    """For every node, the total weight of its selections: ``mantissa · 2**exponent``.
+    """For every node the total weight of its selections, as ``mantissa · 2**exponent``.
 
     ``error[i]`` bounds the absolute error of the logarithm of node ``i``'s total.
     """
@@ -185,7 +185,7 @@ def _totals(summed: Bools, first: Ints, child: Ints, costs: Ints, rate: float) -
 def _add(
     mantissa: Floats, exponent: Ints, error: Floats, child: Ints, start: int, stop: int
 ) -> tuple[float, int, float]:
-    """The sum of the children's totals; errors are averaged with the totals as weights (section 3)."""
+    """The sum of the children's totals. Errors are averaged with the totals as weights (section 3)."""
     power, alive = 0, False
     for edge in range(start, stop):
         if mantissa[child[edge]] > 0.0:

@@ -1,4 +1,4 @@
-"""The draws of mechanisms on curves and orders: the shared ones, and selections from circuits.
+"""The draws of mechanisms on curves and orders, which are the shared ones and selections from circuits.
 
 As for all draws (:mod:`isotone.privacy.draws`) there are exact ones for releases and seeded ones for planning. Tests add
 a third, which walks through *all* outcomes, so what is checked exhaustively is the code that releases.
@@ -33,16 +33,16 @@ class ExactCurveDraws(ExactDraws):
     """Cryptographic bits and exact probabilities."""
 
     def select(self, circuit: Circuit, costs: Ints, rate: Fraction) -> Ints:
-        """See :class:`CurveDraws`."""
+        """See ``CurveDraws``."""
         tables = CircuitTables(circuit, costs, rate)
         return descend(circuit, lambda node: noise.choose_lazily(lambda bits: tables.brackets(node, bits)))
 
 
 class SeededCurveDraws(SeededDraws):
-    """Floats from a seeded generator: the same laws up to rounding, and not private."""
+    """Floats from a seeded generator. The same laws up to rounding, and not private."""
 
     def select(self, circuit: Circuit, costs: Ints, rate: Fraction) -> Ints:
-        """See :class:`CurveDraws`."""
+        """See ``CurveDraws``."""
         tables = CircuitTables(circuit, costs, rate)
 
         def choose(node: int) -> int:

@@ -1,4 +1,4 @@
-"""How an order is cut: chosen from the order alone, before any data.
+"""How an order is cut. Chosen from the order alone, before any data.
 
 In this order of preference: products of two chains by rows; orders put together from series, parallel and small
 prime parts by their tree; orders with at most a million ideals by listing them. Other orders are *relaxed*: some
@@ -52,7 +52,7 @@ class Arrangement:
         return sum(region.log_ideals() for region in self.regions)
 
     def monotone(self, values: Floats) -> Floats:
-        """Values that respect the whole order: those given, if nothing was left out."""
+        """Values that respect the whole order, which are those given if nothing was left out."""
         if not self.relaxed:
             return values
         rank = np.empty(self.size, np.int64)
@@ -85,7 +85,7 @@ def _envelopes(rising: Ints, falling: Ints, values: Floats) -> Floats:
 
 
 def arrange(order: Order) -> Arrangement:
-    """The way to cut an order; kept for the next fit on the same order with its elements in the same sequence."""
+    """The way to cut an order. Kept for the next fit on the same order with its elements in the same sequence."""
     return _arrange(order, () if isinstance(order, ProductOrder) else order.elements)
 
 
@@ -161,7 +161,7 @@ def _arrange_product(order: ProductOrder) -> Arrangement:
 
 
 def _as_grid(order: Poset) -> Ints | None:
-    """The elements as a table, if the order is a product of two chains of at least two elements; else None.
+    """The elements as a table, if the order is a product of two chains of at least two elements. Else None.
 
     In such a product the elements with one lower cover form the two chains from the bottom; an element's row and
     column are the numbers of elements of each chain that it is above.
@@ -229,7 +229,7 @@ def _relaxed(composition: Composition, large: Sequence[int]) -> Composition:
 
 
 def _add_forest(parts: list[Part], children: tuple[int, ...], less: Bools) -> None:
-    """Write a forest inside the order ``less`` as series and parallel parts: the one, of two, that keeps most.
+    """Write a forest inside the order ``less`` as series and parallel parts, the one of two that keeps most.
 
     Either everything keeps one element above it, or everything keeps one below it.
     """
@@ -258,7 +258,7 @@ def _unrelated(parts: list[Part], nodes: list[int]) -> int:
 
 
 def _forest(less: Bools) -> tuple[Ints, int]:
-    """One element right above each (−1: none), so that many pairs stay related; and how many do."""
+    """One element right above each (or −1), so that many pairs stay related, and how many do."""
     size = less.shape[0]
     covers = less & ~(less.astype(np.int32) @ less.astype(np.int32) > 0)
     parent = np.full(size, -1, np.int64)

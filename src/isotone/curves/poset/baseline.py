@@ -1,4 +1,4 @@
-"""The baseline on chains and forests: one exact draw from all monotone functions on a grid of values.
+"""The baseline on chains and forests. One exact draw from all monotone functions on a grid of values.
 
 The score of a function is its loss; one record moves it by the range of its own loss. On a forest the total weight of
 the functions on a subtree with a given value at its root is a product of running sums over its children: a circuit
@@ -36,7 +36,7 @@ MOST_NODES = 8_000_000
 
 @dataclass(frozen=True)
 class Branches:
-    """A forest: ``order`` lists the elements with children before parents; ``parent`` is −1 at the roots.
+    """A forest. ``order`` lists the elements with children before parents. ``parent`` is −1 at the roots.
 
     ``downward``: roots are at the bottom of the order, so that values count from the top.
     """
@@ -47,7 +47,7 @@ class Branches:
 
 
 def branches(size: int, covers: Ints, bottom_up: Ints) -> Branches:
-    """The order as a forest, upward or downward; refused if it is none."""
+    """The order as a forest, upward or downward. Refused if it is none."""
     for lower, upper, downward in ((0, 1, False), (1, 0, True)):
         if np.bincount(covers[:, lower], minlength=size).max(initial=0) <= 1:
             parent = np.full(size, -1, np.int64)
@@ -108,7 +108,7 @@ class PosetBaseline(OrderMechanism):
 
     @cached_property
     def _circuit(self) -> Circuit:
-        """For the element at place ``p``: nodes "this value" and "at most this value", for every value."""
+        """Nodes "this value" and "at most this value" for the element at place ``p``, for every value."""
         values, order, parent = self.table.shape[1], self.forest.order, self.forest.parent
         above: dict[int, list[int]] = {}
         steps = np.arange(values)

@@ -31,7 +31,7 @@ def _threshold_tree(case: Case, arrangement: Arrangement) -> OrderMechanism:
 
 @dataclass(frozen=True)
 class Row:
-    """A mechanism, the methods it stands for, and when: the first row that applies is taken."""
+    """A mechanism, the methods it stands for, and when. The first row that applies is taken."""
 
     methods: tuple[str, ...]
     when: Callable[[Case], bool]

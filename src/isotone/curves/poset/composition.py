@@ -1,4 +1,4 @@
-"""Orders put together from smaller ones: ideals by the rules for parallel, series and small prime parts.
+"""Orders put together from smaller ones. Ideals by the rules for parallel, series and small prime parts.
 
 The tree of strong modules of an order (``Poset.decomposition``) stays a valid description when elements are left
 out: nodes lose children. So a region keeps its own trimmed tree, and a cut costs O(its size)
@@ -33,7 +33,7 @@ MOST_QUOTIENT_IDEALS = 10_000
 
 @dataclass(frozen=True)
 class Part:
-    """A node of the tree: an element, or children that are unrelated, in series (bottom to top), or as ``less`` says."""
+    """A node of the tree, which is an element or children that are unrelated, in series (bottom to top), or as ``less`` says."""
 
     children: tuple[int, ...] = ()
     element: int = -1
@@ -63,7 +63,7 @@ class Composition:
 
     @property
     def members(self) -> Ints:
-        """The elements; those of each part are next to each other, children in order."""
+        """The elements. Those of each part are next to each other, children in order."""
         return self._members
 
     @cached_property
@@ -96,7 +96,7 @@ class Composition:
         return Cut(self.trimmed(inside), self.trimmed(~inside))
 
     def trimmed(self, kept: Bools) -> Composition | None:
-        """The same tree without the other elements; parts left with one child give way to it."""
+        """The same tree without the other elements. Parts left with one child give way to it."""
         start, _ = self.places
         now: list[int] = []
         parts: list[Part] = []
@@ -161,7 +161,7 @@ class _Speller:
         return self._related(part.children, part.less, some)
 
     def _series(self, children: tuple[int, ...], some: list[int]) -> int:
-        """The topmost child that is not empty has an ideal that is not empty; all below it are full."""
+        """The topmost child that is not empty has an ideal that is not empty. All below it are full."""
         bottom = self._places[0][children[0]]
         terms = [some[children[0]]]
         terms += [self._add(False, (some[c],), bottom, self._places[0][c]) for c in children[1:]]
@@ -178,7 +178,7 @@ class _Speller:
         return self._add(True, terms)
 
     def _related(self, children: tuple[int, ...], less: Bools, some: list[int]) -> int:
-        """Over the ideals of the children's order: all but its maximal children are full."""
+        """Sum over the ideals of the children's order. All but its maximal children are full."""
         k = len(children)
         ideals = list_ideals(k, np.argwhere(less), np.argsort(less.sum(axis=0), kind="stable"))
         if ideals is None:

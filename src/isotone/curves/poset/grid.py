@@ -1,4 +1,4 @@
-"""Products of two chains: an ideal is a staircase, drawn row by row.
+"""Products of two chains. An ideal is a staircase, drawn row by row.
 
 In the product of a chain of rows and a chain of columns an ideal holds the first ``h[i]`` columns of row ``i``, and
 ``h`` never rises. A region is what lies between two staircases, ``low[i] <= h[i] <= high[i]``. Totals over the
@@ -26,7 +26,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class GridRegion:
-    """The cells ``cells[i, low[i]:high[i]]`` of a product of two chains; ``low`` and ``high`` never rise.
+    """The cells ``cells[i, low[i]:high[i]]`` of a product of two chains. ``low`` and ``high`` never rise.
 
     ``cells`` holds the numbers of the elements, row by row.
     """
@@ -116,7 +116,7 @@ def _staircases(low: Ints, high: Ints) -> tuple[NDArray[np.bool_], Ints, Ints]:
 
 @kernel(steps=lambda weights, cells, *_: 4 * cells.size)
 def _row_costs(weights: Ints, cells: Ints, low: Ints, high: Ints, nodes: int) -> Ints:
-    """For "this height" nodes: the weights below the height in its row, less the least such sum."""
+    """The weights below the height in its row, less the least such sum, for "this height" nodes."""
     costs = np.zeros(nodes, np.int64)
     node = 0
     for i in range(low.size):

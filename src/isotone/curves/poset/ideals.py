@@ -1,4 +1,4 @@
-"""All ideals of a small order, listed; and the least isotonic losses on both sides of each.
+"""All ideals of a small order, listed, and the least isotonic losses on both sides of each.
 
 An ideal (down-set) holds everything below each of its elements. Orders of few elements or small width have few
 ideals: at most ``(n/w + 1)**w`` for width ``w`` (docs/theory/curves-posets.md, section 2).
@@ -25,7 +25,7 @@ MOST_WORDS = 1 << 24
 
 @dataclass(frozen=True)
 class IdealList:
-    """Ideals in the order of their discovery: the empty one first, each later one is an earlier one plus one element.
+    """Ideals in the order of their discovery. The empty one first, each later one is an earlier one plus one element.
 
     Ideal ``i > 0`` is ideal ``parent[i]`` and the element ``added[i]``; ``members`` packs all of them as bits. They were
     found in steps, one for each element: step ``k`` found those from ``first[k]`` to ``first[k + 1] − 1``, and its element

@@ -1,4 +1,4 @@
-"""Parts of an order that can be cut exactly: the interface, and parts whose ideals are listed.
+"""Parts of an order that can be cut exactly. The interface, and parts whose ideals are listed.
 
 A region is a convex set of elements (with two elements it holds all between them). Cutting it draws one of the
 ideals of the order on it, with weight ``exp(−rate · sum of the weights in the ideal)``, and leaves two regions: the
@@ -38,13 +38,13 @@ class Region(Protocol):
         ...
 
     def cut(self, weights: Ints, rate: Fraction, draws: CurveDraws) -> Cut:
-        """Draw an ideal; ``weights`` has one entry for each element of the whole order."""
+        """Draw an ideal. ``weights`` has one entry for each element of the whole order."""
         ...
 
 
 @dataclass(frozen=True)
 class Cut:
-    """The two sides of a cut; a side without elements is None."""
+    """The two sides of a cut. A side without elements is None."""
 
     below: Region | None
     above: Region | None
@@ -68,7 +68,7 @@ class ListedRegion:
 
     @cached_property
     def ideals(self) -> IdealList:
-        """All ideals; element ``k`` in them is ``members[k]``."""
+        """All ideals. Element ``k`` in them is ``members[k]``."""
         found = self.count_up_to(MOST_IDEALS)
         if found is None:
             raise InputError(

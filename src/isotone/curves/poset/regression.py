@@ -133,7 +133,7 @@ class PrivatePosetRegression(PrivateEstimator[OrderProblem]):
         directions: bool | Sequence[bool] = True,
         **params: Any,
     ) -> PrivatePosetRegression:
-        """A regression on several columns, monotone in each: ``fit(X, y)`` and ``predict(X)`` with a matrix ``X``.
+        """A regression on several columns, monotone in each. ``fit(X, y)`` and ``predict(X)`` with a matrix ``X``.
 
         ``bounds`` are public limits, one pair for each column; each column is cut into ``bins`` equal bins; a column
         with direction False makes predictions fall as it rises. Other parameters are those of the class.
@@ -149,7 +149,7 @@ class PrivatePosetRegression(PrivateEstimator[OrderProblem]):
     def fit(
         self, elements: Any, y: Any, sample_weight: Any = None, groups: Any = None
     ) -> PrivatePosetRegression:
-        """Fit private values to records ``(element, y)``; with features, ``elements`` is a matrix.
+        """Fit private values to records ``(element, y)``. With features, ``elements`` is a matrix.
 
         ``groups`` names the privacy unit of each record; of every unit the first ``contributions`` records count.
         """
@@ -157,7 +157,7 @@ class PrivatePosetRegression(PrivateEstimator[OrderProblem]):
         return self
 
     def check(self) -> None:
-        """Check every parameter, without data and without spending anything; refuse what ``fit`` would refuse."""
+        """Check every parameter, without data and without spending anything. Refuse what ``fit`` would refuse."""
         self._public(weighted=False, grouped=True)
 
     def unknown(self, elements: Any) -> list[Any]:
@@ -172,7 +172,7 @@ class PrivatePosetRegression(PrivateEstimator[OrderProblem]):
         return list({repr(rows[row]): rows[row] for row in missing.tolist()}.values())
 
     def predict(self, T: Any) -> Floats:
-        """The released values of elements; with features, of the rows of a matrix (missing stays missing)."""
+        """The released values of elements. With features, of the rows of a matrix (missing stays missing)."""
         self._require_fit()
         self._rows(T)
         places = _places(self.P, T)
@@ -182,13 +182,13 @@ class PrivatePosetRegression(PrivateEstimator[OrderProblem]):
         return np.where(places < 0, np.nan, self.values_[np.maximum(places, 0)])
 
     def __sklearn_tags__(self) -> Any:
-        """Tags for scikit-learn: missing values and names allowed, random."""
+        """Tags for scikit-learn. Missing values and names allowed, random."""
         tags = self._tags(columns=isinstance(self.P, ProductOrder))
         tags.input_tags.string = True
         return tags
 
     def _public(self, *, weighted: bool, grouped: bool) -> Public[OrderProblem]:
-        """Check all parameters; the errors may name them, as they are public."""
+        """Check all parameters. The errors may name them, as they are public."""
         if not isinstance(self.P, (Poset, ProductOrder)) or not len(self.P):  # pyright: ignore[reportUnnecessaryIsInstance] - what users pass
             raise InputError(
                 f"P must be a Poset or a ProductOrder with at least one element, not {self.P!r}."

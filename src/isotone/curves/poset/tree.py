@@ -50,7 +50,7 @@ class OrderMechanism(RegressionMechanism[Floats]):
 
 @dataclass(frozen=True)
 class Leaves:
-    """The output of a tree of cuts: the parts, and for each element the lower end of its interval and its part."""
+    """The output of a tree of cuts, which is the parts, and for each element the lower end of its interval and its part."""
 
     regions: list[Region]
     floor: Ints
@@ -93,7 +93,7 @@ def grow_regions(
 
 @dataclass(frozen=True)
 class PosetTree(OrderMechanism):
-    """A tree of cuts by the additive score; each leaf has the middle of its interval of values.
+    """A tree of cuts by the additive score. Each leaf has the middle of its interval of values.
 
     An element's weight is minus the sum of its records' derivatives at the middle of the interval, so the score of an
     ideal is the sum of its weights, up to a constant.
@@ -192,7 +192,7 @@ class MeasuredPosetTree(OrderMechanism):
         return values
 
     def error(self) -> RiskBound:
-        """Section 7: for the squared loss ``17/(4ε')`` a part and a quarter a record.
+        """``17/(4ε')`` a part and a quarter a record for the squared loss (section 7).
 
         An estimate for other losses, and where parts are put in order after the means were taken.
         """

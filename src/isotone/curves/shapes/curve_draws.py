@@ -117,7 +117,7 @@ class CurveDraw(CurveMechanism):
 
 @dataclass(frozen=True)
 class BinnedDraw(CurveMechanism):
-    """A draw from the step curves on equal bins: ``inner`` has a point for every bin.
+    """A draw from the step curves on equal bins. ``inner`` has a point for every bin.
 
     For so few records that a curve with more freedom would follow noise.
 
@@ -182,6 +182,6 @@ class PieceDraw(CurveMechanism):
         return Curve(self.knots[knots], values / (self.values - 1), self.points, interpolated=True)
 
     def error(self) -> RiskBound:
-        """Section 7: as for all draws, with half a step of the values at the knots."""
+        """The bound of all draws (section 7), with half a step of the values at the knots."""
         step = self.steepest / (self.values - 1)
         return draw_bound(self, self.pieces.graph, self.unit * largest_range(self.table), step)

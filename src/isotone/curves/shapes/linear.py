@@ -68,7 +68,7 @@ def spread_knots(points: int, intervals: int) -> Ints:
 
 @dataclass(frozen=True)
 class LinearGraph:
-    """A path graph; ``pieces[node]`` is the index of a piece, or −1."""
+    """A path graph. ``pieces[node]`` is the index of a piece, or −1."""
 
     graph: Circuit
     pieces: Ints = field(repr=False)
@@ -82,7 +82,7 @@ class LinearGraph:
         return costs
 
     def curve(self, path: Ints) -> tuple[Ints, Ints]:
-        """The knots that a path uses, and the values there; the path comes from its end."""
+        """The knots that a path uses, and the values there. The path comes from its end."""
         used = [int(self.pieces[node]) for node in path[::-1].tolist() if self.pieces[node] >= 0]
         knots = [int(self.ends[used[0], 0])] + [int(self.ends[piece, 1]) for piece in used]
         values = [int(self.ends[used[0], 2])] + [int(self.ends[piece, 3]) for piece in used]
@@ -139,7 +139,7 @@ def linear_graph(knots: int, values: int, most: int) -> LinearGraph:
 
 @kernel(steps=lambda table, knots, ends, values: 8 * ends.shape[0] * table.shape[0])
 def piece_costs(table: Ints, knots: Ints, ends: Ints, values: int) -> Ints:
-    """The loss of every piece over its points: all after its first knot, and the very first point of the domain."""
+    """The loss of every piece over its points, all after its first knot, and the very first point of the domain."""
     costs = np.zeros(ends.shape[0], np.int64)
     fine = table.shape[1] - 1
     top = values - 1

@@ -104,10 +104,7 @@ def promise_in_words(promise: Guarantee) -> str:
     'Whatever one person contributed, nobody can be sure of it from thi'
     """
     unit = promise.unit
-    change = {
-        "add-remove": f"had one {unit} not been in the data at all",
-        "replace": f"had one {unit} given completely different answers",
-    }[promise.neighbours]
+    change = f"had {promise.adjacency.otherwise.format(unit=unit)}"
     text = (
         f"Whatever one {unit} contributed, nobody can be sure of it from this page. Every number here was "
         f"changed at random, and {change}, "

@@ -99,7 +99,7 @@ def public_records(records: Any, groups: Sequence[str] | None) -> list[int]:
 
 def promise_given_records(promise: Guarantee) -> str:
     """What a promise becomes for a reader who knows the number of records."""
-    if promise.neighbours == "replace":
+    if promise.adjacency.exchanges:
         return f"given N public: {promise}; the mechanism for differences of records needs less noise"
     return f"given N public: {promise.replacing()}"
 

@@ -148,9 +148,9 @@ class CountsKind(Kind):
         if mechanism.contributions < rules["contributions"] or not shorter:
             raise InputError("the mechanism is for records of another kind than those that were counted")
         promise = replace(mechanism.guarantee, unit=stated.unit)
-        if manifest["groups"] and stated.neighbours == "replace":
+        if manifest["groups"] and stated.adjacency.exchanges:
             # one unit may leave a group and another enter a second one, which noise for replacing does not cover
-            if promise.neighbours == "replace":
+            if promise.adjacency.exchanges:
                 raise InputError("the noise is for replacing within a group, and a unit may change groups")
             promise = promise.replacing()
         return promise

@@ -37,6 +37,6 @@ def audit_curve(
         more_x, more_y = np.append(x, [high] * count), np.append(y, [extra or 0.0] * count)
         return estimator.fit(more_x, more_y, groups=owners[: 12 + count]).predict(seen)
 
-    sides = (top, bottom) if promise.neighbours == "replace" else (None, bottom)
+    sides = (top, bottom) if promise.adjacency.exchanges else (None, bottom)
     found = audit(release, *sides, trials=min(trials, _FITS), claimed=promise, progress=progress)
     return AuditReport((found,))
