@@ -143,7 +143,7 @@ def excesses(
 def synthetic(quick: bool, progress: Progress) -> list[Row]:
     sizes = (100,) if quick else tuple(REPETITIONS)
     populations = [Reference(*key) for key in itertools.product(CURVES, DESIGNS, KINDS)]
-    chosen = populations[::3] if quick else populations
+    chosen = populations[::5] if quick else populations
     tasks: list[Task] = [
         (population, n, 2 if quick else REPETITIONS[n]) for n, population in itertools.product(sizes, chosen)
     ]
@@ -153,7 +153,7 @@ def synthetic(quick: bool, progress: Progress) -> list[Row]:
 def others(quick: bool, progress: Progress) -> list[Row]:
     """The same on other populations, with 10,000 records."""
     populations = [Other(*key) for key in itertools.product(OTHER_CURVES, OTHER_DESIGNS, KINDS)]
-    chosen = populations[::6] if quick else populations
+    chosen = populations[::12] if quick else populations
     n, repetitions = (100, 2) if quick else (10_000, 8)
     tasks: list[Task] = [(population, n, repetitions) for population in chosen]
     return measured(tasks, quick, lambda share, what: progress(0.8 + 0.1 * share, what))
@@ -237,7 +237,9 @@ def plans(rows: list[Row], quick: bool) -> list[Row]:
     ):
         if epsilon != 1.0 or (quick and (loss, y) != ("squared", "labels")):
             continue
-        predicted = plan(1, n, loss=loss, labels=y == "labels", methods=["auto"], repetitions=3).rows[0]
+        predicted = plan(
+            1, n, loss=loss, labels=y == "labels", methods=["auto"], repetitions=1 if quick else 3
+        ).rows[0]
         measured = float(np.exp(np.mean([np.log(max(row["excess"], 1e-12)) for row in group])))
         table.append(
             {

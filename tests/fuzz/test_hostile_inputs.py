@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from tests.support import fuzz
 
 few = settings(
-    max_examples=30,
+    max_examples=20,
     derandomize=True,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-many = settings(few, max_examples=80)
+many = settings(few, max_examples=50)
 
 
 @few
@@ -78,14 +78,14 @@ rows = st.lists(st.lists(cells, min_size=1, max_size=9).map(",".join), max_size=
 
 
 @pytest.mark.parametrize("spec", [fuzz.COUNTS, fuzz.TABLE, fuzz.CURVE], ids=["counts", "table", "curve"])
-@settings(few, max_examples=8)
+@settings(few, max_examples=5)
 @given(body=rows)
 def test_any_contents_of_a_csv_are_released(spec, body):
     content = "person,hyp,twice,meds,county,age,risk\n" + body
     assert fuzz.check_data(content.encode("utf-8", "surrogatepass"), spec)
 
 
-@settings(few, max_examples=10)
+@settings(few, max_examples=6)
 @given(st.binary(max_size=80))
 def test_any_bytes_are_data_or_an_error_before_the_charge(content):
     fuzz.check_data(content, fuzz.COUNTS)

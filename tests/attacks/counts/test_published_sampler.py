@@ -16,7 +16,7 @@ from isotone.privacy.guarantee import Guarantee
 
 V_AND_POINT = Poset(["x", "v", "y"], [("x", "v")])
 TWO_CHAINS = Poset("abcd", [("a", "b"), ("c", "d")])
-DRAWS = 40_000
+DRAWS = 20_000
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -119,8 +119,8 @@ def test_the_forest_gradient_is_the_slope(bound: float) -> None:
 
 def test_forest_and_dense_methods_agree() -> None:
     rng = np.random.default_rng(4)
-    for _ in range(5):
-        parents = random_forest(14, rng)
+    for _ in range(3):
+        parents = random_forest(12, rng)
         P = order_of(parents)
         for max_size in (None, 3):
             sparse = fit_forest(plant(parents), max_size, tolerance=1e-9)
@@ -149,7 +149,7 @@ def test_twins_are_folded_into_one_node() -> None:
 
 
 def test_distant_ancestors_are_left_out_of_deep_forests_and_the_noise_stays_valid() -> None:
-    two_chains = np.concatenate((np.arange(-1, 59), [-1], np.arange(60, 119)))
+    two_chains = np.concatenate((np.arange(-1, 29), [-1], np.arange(30, 59)))
     grove = plant(two_chains)
     short = plant(two_chains)
     width = np.minimum(grove.depth, 9)
@@ -158,9 +158,9 @@ def test_distant_ancestors_are_left_out_of_deep_forests_and_the_noise_stays_vali
     full, cut = fit_forest(grove), fit_forest(short)
     assert full.trace < cut.trace < 2 * full.trace
     M = dense_precision(cut)
-    for a, b in ((0, 0), (60, 0), (13, 47), (60, 60)):
-        v = np.zeros(121)
-        v[:a], v[60 : 60 + b], v[120] = 1, 1, 1
+    for a, b in ((0, 0), (30, 0), (7, 23), (30, 30)):
+        v = np.zeros(61)
+        v[:a], v[30 : 30 + b], v[60] = 1, 1, 1
         assert v @ M @ v == pytest.approx(1.0, abs=1e-9)
 
 
@@ -205,7 +205,7 @@ def test_the_ellipse_of_a_replaced_chain_is_certified_by_its_own_bound(n: int) -
 
 def test_small_orders_are_within_ten_percent_of_the_best_gaussian() -> None:
     gaps: list[float] = []
-    for P in SMALL:
+    for P in (*SMALL[:24], *SMALL[24::3]):
         ellipse = fit_dense(bottom_up(P), tolerance=1e-8)
         bound = filter_bound(bottom_up(P), ellipse.presence)
         # the identity makes the ellipse valid, so it cannot beat a true lower bound

