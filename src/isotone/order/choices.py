@@ -110,7 +110,7 @@ def read_children(
     """The choices that ``children`` declares for an order given by its elements and relations."""
     below: dict[Hashable, list[Hashable]] = {}
     has_parent: set[Hashable] = set()
-    for child, parent in relations:
+    for child, parent in dict.fromkeys(relations):  # which may repeat, and say no more then
         if child != parent:
             below.setdefault(parent, []).append(child)
             has_parent.add(child)

@@ -13,7 +13,7 @@ from tests.support.posets import all_orders
 
 from isotone.errors import OrderError
 from isotone.order import Poset
-from isotone.order.choices import Choice
+from isotone.order.choices import Choice, read_children
 from isotone.order.coding import codings
 
 FORESTS = [P for n in range(1, 7) for P in all_forests(n) if P.choices]
@@ -142,3 +142,11 @@ def test_choices_survive_what_an_order_goes_through() -> None:
     other = P.rename(lambda x: f"{x}2")
     assert len(Poset.disjoint_union(P, other).choices) == 4
     assert Poset.series(P, other).choices == P.induced(P.elements).choices == P.dual().choices == ()
+
+
+def test_relations_that_repeat_say_no_more_about_children() -> None:
+    relations = [("a", "top"), ("b", "top"), ("a", "top"), ("top", "top")]
+    assert read_children("exclusive", ["a", "b", "top"], relations) == [("exclusive", ["a", "b"])]
+    assert (
+        Poset(["a", "b", "top"], relations, read_children("any", ["a", "b", "top"], relations)).choices == ()
+    )
