@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from isotone.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from isotone.curves.calibration.calibrator import PrivateCalibrator
+    from isotone.curves.calibration.reliability import CalibrationError, Reliability
     from isotone.curves.chain.regression import PrivateIsotonicRegression
     from isotone.curves.estimator import PrivacyWarning
     from isotone.curves.planning import CurvePlan, CurveRow, plan
@@ -14,17 +16,23 @@ if TYPE_CHECKING:
     from isotone.curves.poset.regression import PrivatePosetRegression
 
 __all__ = [
+    "CalibrationError",
     "CurvePlan",
     "CurveRow",
     "PrivacyWarning",
+    "PrivateCalibrator",
     "PrivateIsotonicRegression",
     "PrivatePosetRegression",
     "ProductOrder",
+    "Reliability",
     "plan",
 ]
 
 # Estimators bring scikit-learn with them where it is installed: load them when they are first asked for.
 _HOMES = {
+    "CalibrationError": "isotone.curves.calibration.reliability",
+    "PrivateCalibrator": "isotone.curves.calibration.calibrator",
+    "Reliability": "isotone.curves.calibration.reliability",
     "CurvePlan": "isotone.curves.planning",
     "CurveRow": "isotone.curves.planning",
     "PrivacyWarning": "isotone.curves.estimator",

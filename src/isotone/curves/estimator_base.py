@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from isotone.errors import InputError
 
-__all__ = ["EstimatorBase", "PlainBase"]
+__all__ = ["ClassifierBase", "EstimatorBase", "PlainBase"]
 
 
 class PlainBase:
@@ -46,13 +46,16 @@ class PlainBase:
 
 
 if TYPE_CHECKING:
-    EstimatorBase = PlainBase
+    ClassifierBase = EstimatorBase = PlainBase
 else:
     try:
-        from sklearn.base import BaseEstimator, RegressorMixin, TransformerMixin
+        from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
     except ImportError:
-        EstimatorBase = PlainBase
+        ClassifierBase = EstimatorBase = PlainBase
     else:
 
         class EstimatorBase(RegressorMixin, TransformerMixin, BaseEstimator):
             """A regressor and transformer of scikit-learn."""
+
+        class ClassifierBase(ClassifierMixin, BaseEstimator):
+            """A classifier of scikit-learn."""

@@ -1,0 +1,1 @@
+"""Calibration of a frozen classifier: probabilities that mean what they say."""
