@@ -27,7 +27,7 @@ from isotone.order import Poset
 
 N_ORDER = Poset("abcd", [("a", "c"), ("b", "c"), ("b", "d")])
 CHAIN = Poset.chain(range(7))
-RUNS = 1_000
+RUNS = 500
 
 Build = Callable[[str], Any]
 

@@ -36,8 +36,8 @@ def sides(order, a):
     return tuple(order[:a].tolist()), tuple(order[a:].tolist())
 
 
-@pytest.mark.parametrize("P", LOW, ids=str)
-def test_every_order_of_two_levels_with_up_to_five_elements_is_drawn_uniformly(P):
+@pytest.mark.parametrize("P", [*LOW[:16], *LOW[16::2]], ids=str)
+def test_orders_of_two_levels_with_up_to_five_elements_are_drawn_uniformly(P):
     levels = TwoLevels(P)
     assert law_p(P, False, lambda: sides(*levels.draw(noise.random_words)), 26) > FALSE_ALARM
 

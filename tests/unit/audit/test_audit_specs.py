@@ -29,7 +29,6 @@ SPECS = {
         "privacy": {"rho": "0.5", "ledger": "x.ledger"},
         "order": {"parents": {"twice": "hyp", "meds": "hyp"}, "mechanism": "OrderGaussianMechanism"},
     },
-    "table": fuzz.TABLE,
     "table, replace, several counts": {
         **fuzz.TABLE,
         "privacy": {**fuzz.TABLE["privacy"], "neighbours": "replace"},
