@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from isotone.errors import InputError
 from isotone.privacy.checks import confidence_level
 
-__all__ = ["FALSE_CONFIDENCE", "LAW_STREAM", "Law", "rank", "scales"]
+__all__ = ["FALSE_CONFIDENCE", "LAW_STREAM", "Law", "rank", "scales", "upper_draw"]
 
 Floats = NDArray[np.float64]
 
@@ -49,6 +49,12 @@ def rank(draws: int, level: float) -> int:
         else:
             low = middle + 1
     return low
+
+
+def upper_draw(drawn: NDArray[np.float64], confidence: float) -> NDArray[np.float64]:
+    """One of the draws of a law that the law is within with the given probability."""
+    place = rank(len(drawn), confidence_level(confidence)) - 1
+    return np.partition(drawn, place, axis=0)[place]
 
 
 @dataclass(frozen=True, eq=False)

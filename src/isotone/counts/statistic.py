@@ -20,7 +20,7 @@ from isotone.noise.simulated import refuse_simulated
 if TYPE_CHECKING:
     from isotone.order import Poset
 
-__all__ = ["Counts", "check_counts", "check_records"]
+__all__ = ["Counts", "check_counts", "check_records", "deviation"]
 
 Counts = Any
 """Counts as a user gives them: a mapping (or a data-frame column) by name, or a sequence or array in the order
@@ -165,3 +165,11 @@ def check_records(records: int, values: NDArray[np.int64]) -> int:
     if number < values.max():
         raise InputError("There are fewer records than one of the counts: pass the number of all records.")
     return number
+
+
+def deviation(P: Poset, output: ArrayLike, counts: Counts | None) -> NDArray[np.float64]:
+    """``output - counts`` (or ``output`` itself, as noise), with one entry per element in the last axis."""
+    noise = np.asarray(output, dtype=float)
+    if noise.ndim == 0 or noise.shape[-1] != len(P):
+        raise InputError(f"The last axis must have one entry for each of the {len(P)} elements.")
+    return noise if counts is None else noise - check_counts(P, counts).astype(float)

@@ -17,8 +17,7 @@ from isotone.counts.hierarchies.field_shares import field_shares
 from isotone.counts.hierarchies.projection import AddsUp
 from isotone.counts.hierarchies.sharing import replacing_cost, shares_by_element, shares_by_node
 from isotone.counts.hierarchies.tree import Hierarchy, require_hierarchy
-from isotone.counts.mechanisms.additive import deviation
-from isotone.counts.statistic import Counts, check_counts
+from isotone.counts.statistic import Counts, check_counts, deviation
 from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.noise.lazy_arrays import LEAST_RATE

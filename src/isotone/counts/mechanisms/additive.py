@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.counts.consistency import consistent
-from isotone.counts.law import LAW_STREAM, Law, rank
+from isotone.counts.law import LAW_STREAM, Law, upper_draw
 from isotone.counts.sensitivity import Sensitivity
 from isotone.counts.statistic import Counts, check_counts
 from isotone.errors import InputError
@@ -25,7 +25,7 @@ from isotone.mechanism import Error
 from isotone.noise.public_stream import public_stream
 from isotone.noise.simulated import Simulated
 from isotone.privacy.adjacency import Neighbours
-from isotone.privacy.checks import Number, confidence_level, whole_number
+from isotone.privacy.checks import Number, whole_number
 from isotone.privacy.draws import ExactDraws, require_exact
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
@@ -33,7 +33,7 @@ from isotone.privacy.unit import Unit
 if TYPE_CHECKING:
     from isotone.order import Poset
 
-__all__ = ["AdditiveMechanism", "PureMechanism", "deviation", "simulated_covariance"]
+__all__ = ["AdditiveMechanism", "PureMechanism", "simulated_covariance"]
 
 LAW_DRAWS, LAW_NUMBERS, LEAST_DRAWS = 50_000, 1_500_000, 5_000
 """A law has so many draws, fewer if they are more numbers than that, and no fewer than the last."""
@@ -226,11 +226,11 @@ class AdditiveMechanism(ABC):
 
     def unrounded_half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
         """For each count alone, the half-width that its noise stays within, before rounding to integers."""
-        return _upper(np.abs(self._unrounded), confidence)
+        return upper_draw(np.abs(self._unrounded), confidence)
 
     def unrounded_simultaneous_half_width(self, confidence: float = 0.95) -> float:
         """The half-width that *all* noise stays within, at once, before rounding to integers."""
-        return float(_upper(np.max(np.abs(self._unrounded), axis=1), confidence))
+        return float(upper_draw(np.max(np.abs(self._unrounded), axis=1), confidence))
 
     def consistent(
         self, values: ArrayLike, upper: float | None = None, integers: bool = False
@@ -266,12 +266,6 @@ class PureMechanism(AdditiveMechanism):
         """Refuse what the mechanism cannot do. By default it can do everything."""
 
 
-def _upper(drawn: NDArray[np.float64], confidence: float) -> NDArray[np.float64]:
-    """A number that the law is within with the given probability, known from draws of it: one of them."""
-    place = rank(len(drawn), confidence_level(confidence)) - 1
-    return np.partition(drawn, place, axis=0)[place]
-
-
 def simulated_covariance(mechanism: AdditiveMechanism) -> tuple[NDArray[np.float64], float]:
     """The covariance of draws, with the variances that are known, and the largest relative standard error."""
     rows = max(2_000, min(40_000, LAW_NUMBERS // len(mechanism.P)))
@@ -296,11 +290,3 @@ def _whole(width: ArrayLike) -> NDArray[np.float64]:
     Noise within ``width`` is, once rounded, within the rounded width.
     """
     return np.floor(np.asarray(width, dtype=float) + 0.5)
-
-
-def deviation(P: Poset, output: ArrayLike, counts: Counts | None) -> NDArray[np.float64]:
-    """``output - counts`` (or ``output`` itself, as noise), with one entry per element in the last axis."""
-    noise = np.asarray(output, dtype=float)
-    if noise.ndim == 0 or noise.shape[-1] != len(P):
-        raise InputError(f"The last axis must have one entry for each of the {len(P)} elements.")
-    return noise if counts is None else noise - check_counts(P, counts).astype(float)

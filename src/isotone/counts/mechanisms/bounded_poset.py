@@ -11,14 +11,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isotone.counts.mechanisms.additive import deviation, simulated_covariance
+from isotone.counts.mechanisms.additive import simulated_covariance
 from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
 from isotone.counts.norm import norms
 from isotone.counts.sampling.bipartition_sampler import Simulate
 from isotone.counts.sampling.choosing import sampler
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.counts.sampling.sources import RARE
-from isotone.counts.statistic import Counts
+from isotone.counts.statistic import Counts, deviation
 from isotone.errors import InputError
 from isotone.mechanism import Error, Progress
 from isotone.noise.exponential import first_places

@@ -11,6 +11,7 @@ from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.errors import InputError
 from isotone.mechanism import Progress, no_progress
 from isotone.privacy.adjacency import Neighbours
+from isotone.privacy.calibration import sigma_squared, sigma_squared_zcdp
 from isotone.privacy.checks import Number
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
@@ -18,7 +19,7 @@ from isotone.privacy.unit import Unit
 if TYPE_CHECKING:
     from isotone.order import Poset
 
-__all__ = ["ConcentratedMechanism", "gaussian_guarantee", "part_of_gaussian"]
+__all__ = ["ConcentratedMechanism", "gaussian_guarantee", "part_of_gaussian", "variance_per_sensitivity"]
 
 
 @dataclass(frozen=True, init=False)
@@ -76,3 +77,10 @@ def gaussian_guarantee(
     if promise.kind == "pure":
         raise InputError("delta must be above 0 for Gaussian noise. With delta = 0 use PosetMechanism.")
     return promise
+
+
+def variance_per_sensitivity(promise: Guarantee) -> Fraction:
+    """The variance of the noise at sensitivity 1."""
+    if promise.kind == "zcdp":
+        return sigma_squared_zcdp(promise.rho)
+    return sigma_squared(promise.epsilon, promise.delta)

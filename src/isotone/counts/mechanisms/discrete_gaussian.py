@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone import noise
-from isotone.counts.mechanisms.additive import deviation
 from isotone.counts.mechanisms.concentrated import ConcentratedMechanism
 from isotone.counts.mechanisms.independent import IndependentMechanism
-from isotone.counts.statistic import Counts
+from isotone.counts.statistic import Counts, deviation
 from isotone.mechanism import Progress
 from isotone.privacy.calibration import largest_rho
 from isotone.privacy.draws import ExactDraws

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone import noise
-from isotone.counts.mechanisms.additive import PureMechanism, deviation
+from isotone.counts.mechanisms.additive import PureMechanism
 from isotone.counts.mechanisms.independent import IndependentMechanism
-from isotone.counts.statistic import Counts
+from isotone.counts.statistic import Counts, deviation
 from isotone.privacy.draws import ExactDraws
 
 __all__ = ["DiscreteLaplaceMechanism"]

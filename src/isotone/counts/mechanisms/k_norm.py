@@ -14,13 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from isotone.counts.law import Law
 from isotone.counts.least_error import k_norm_total
-from isotone.counts.mechanisms.additive import AdditiveMechanism, deviation
+from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.norm import norms, running_totals
 from isotone.counts.sampling.bipartition_sampler import Sampler, Simulate, mean_of_rows
 from isotone.counts.sampling.choosing import sampler
 from isotone.counts.sampling.method import Method
 from isotone.counts.sampling.simulation import noise_rows
-from isotone.counts.statistic import Counts
+from isotone.counts.statistic import Counts, deviation
 from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.noise.simulated import Simulated

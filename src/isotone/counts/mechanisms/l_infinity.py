@@ -13,8 +13,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isotone.counts.mechanisms.additive import PureMechanism, deviation
-from isotone.counts.statistic import Counts
+from isotone.counts.mechanisms.additive import PureMechanism
+from isotone.counts.statistic import Counts, deviation
 from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.noise.simulated import Simulated

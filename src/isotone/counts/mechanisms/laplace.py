@@ -12,9 +12,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isotone.counts.mechanisms.additive import PureMechanism, deviation
+from isotone.counts.mechanisms.additive import PureMechanism
 from isotone.counts.mechanisms.independent import IndependentMechanism
-from isotone.counts.statistic import Counts
+from isotone.counts.statistic import Counts, deviation
 from isotone.errors import InputError
 from isotone.privacy.draws import ExactDraws
 

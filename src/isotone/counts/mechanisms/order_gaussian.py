@@ -16,19 +16,16 @@ from numpy.typing import ArrayLike, NDArray
 from isotone.counts.ellipse.certificate import Certificate
 from isotone.counts.ellipse.shape import Shape, best_strategy, shape_of
 from isotone.counts.ellipse.strategy import Strategy
-from isotone.counts.mechanisms.additive import deviation
-from isotone.counts.mechanisms.concentrated import ConcentratedMechanism
-from isotone.counts.statistic import Counts, check_counts, check_records
+from isotone.counts.mechanisms.concentrated import ConcentratedMechanism, variance_per_sensitivity
+from isotone.counts.statistic import Counts, check_counts, check_records, deviation
 from isotone.errors import InputError
 from isotone.mechanism import Error, Progress
 from isotone.noise.simulated import Simulated
 from isotone.order import project_covariance
-from isotone.privacy.calibration import sigma_squared, sigma_squared_zcdp
 from isotone.privacy.checks import confidence_level
 from isotone.privacy.draws import Draws, ExactDraws, require_exact
-from isotone.privacy.guarantee import Guarantee
 
-__all__ = ["OrderGaussianMechanism", "variance_per_sensitivity"]
+__all__ = ["OrderGaussianMechanism"]
 
 _FINEST, _COARSEST = 28, 10
 _LARGEST_DEVIATION = 41  # the exact samplers take standard deviations below 2**43
@@ -284,13 +281,6 @@ class OrderGaussianMechanism(ConcentratedMechanism):
             result[i, self.active] = self.strategy.solve_integers(noise)[: self.active.size]
         result[:, self.active] += rows[:, self.active]
         return result
-
-
-def variance_per_sensitivity(promise: Guarantee) -> Fraction:
-    """The variance of the noise at sensitivity 1."""
-    if promise.kind == "zcdp":
-        return sigma_squared_zcdp(promise.rho)
-    return sigma_squared(promise.epsilon, promise.delta)
 
 
 def _scale_bits(multiplier: Fraction) -> int:

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, ClassVar, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isotone.counts.mechanisms.additive import AdditiveMechanism, deviation
-from isotone.counts.statistic import Counts
+from isotone.counts.mechanisms.additive import AdditiveMechanism
+from isotone.counts.statistic import Counts, deviation
 from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.noise.simulated import Simulated
