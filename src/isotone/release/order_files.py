@@ -16,7 +16,6 @@ from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError, OrderError, SpecError
 from isotone.order import Poset
 from isotone.order.choices import Children, read_children
-from isotone.privacy.checks import did_you_mean
 
 __all__ = ["describe_order", "load_order", "read_categories", "read_column", "read_order", "read_relaxation"]
 
@@ -111,18 +110,18 @@ def read_column(path: str | Path, key: str, column: str) -> tuple[str, ...]:
 
 
 def _rows(path: Path, columns: list[str], needed: str = "") -> list[dict[str, str]]:
-    """The cells of the named columns. ``needed`` says in an error what the first line must be."""
+    """The cells of the named columns. ``needed`` says in an error what the first line must be.
+
+    The error never says what the first line is: the data may be named here by mistake, and without a header its first
+    line is a person's record.
+    """
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.DictReader(file)
             known = list(reader.fieldnames or [])
             for column in columns:
                 if column not in known:
-                    near = did_you_mean(column, known) or "."
-                    said = (
-                        f"{str(path)!r} has no column {column!r}{near} It has: {', '.join(known)}. {needed}"
-                    )
-                    raise SpecError(said.rstrip())
+                    raise SpecError(f"{str(path)!r} has no column {column!r}. {needed}".rstrip())
             return [{key: (row[key] or "").strip() for key in columns} for row in reader]
     except FileNotFoundError:
         raise SpecError(f"There is no file {str(path)!r}.") from None
