@@ -16,6 +16,7 @@ from isotone.cli.ledgers import ledger_app
 from isotone.cli.orders import order_app
 from isotone.cli.releases import audit, check, plan, release, report, verify
 from isotone.cli.reproduction import reproduce
+from isotone.cli.serving import serve
 from isotone.cli.signatures import keygen, sign
 from isotone.errors import IsotoneError
 
@@ -26,7 +27,21 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
-for command in (plan, release, verify, report, share, change, combine, keygen, sign, check, audit, reproduce):
+for command in (
+    plan,
+    release,
+    verify,
+    report,
+    share,
+    change,
+    combine,
+    keygen,
+    sign,
+    check,
+    audit,
+    serve,
+    reproduce,
+):
     app.command()(command)
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(order_app, name="order")

@@ -24,7 +24,7 @@ from isotone.release.kinds import KINDS, Kind
 from isotone.release.manifest import content_hash
 from isotone.release.sections import Amount, Asked, Real, Section, Size, Text
 
-__all__ = ["Budget", "Data", "Output", "Privacy", "Spec", "load_spec", "sections"]
+__all__ = ["Budget", "Data", "Output", "Privacy", "Spec", "load_spec", "parse_spec", "sections"]
 
 SectionType = TypeVar("SectionType", bound=Section)
 
@@ -237,14 +237,19 @@ def load_spec(path: str | Path) -> Spec:
         raise SpecError(f"There is no spec {str(path)!r}{near or '.'}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise SpecError(f"The spec {str(path)!r} cannot be read: {error}.") from None
+    return parse_spec(text, path.parent, str(path))
+
+
+def parse_spec(text: str, folder: Path, name: str) -> Spec:
+    """Check the text of a spec that is, or will be, called ``name`` in ``folder``."""
     try:
         entries = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise SpecError(f"The spec {str(path)!r} is not valid TOML: {error}.") from None
+        raise SpecError(f"The spec {name!r} is not valid TOML: {error}.") from None
     try:
-        return Spec.model_validate({**entries, "folder": path.parent})
+        return Spec.model_validate({**entries, "folder": folder})
     except ValidationError as error:
-        raise SpecError("\n".join([f"The spec {str(path)!r} cannot be used:", *_explain(error)])) from None
+        raise SpecError("\n".join([f"The spec {name!r} cannot be used:", *_explain(error)])) from None
 
 
 def _explain(error: ValidationError) -> list[str]:

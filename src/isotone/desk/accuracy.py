@@ -1,0 +1,122 @@
+"""Errors and budgets of counts, in both directions. All numbers are those of the mechanism that would release."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from isotone.counts.count_plan import CountPlan
+from isotone.desk.pictures import guessed_bars, simulated_dots
+from isotone.desk.words import FormError
+from isotone.release.kinds.counts.query import CountQuery
+from isotone.release.spec import Spec
+from isotone.release.steward import plan_spec
+
+__all__ = ["Goal", "budget_for", "count_accuracy", "read_guesses"]
+
+_SIMULATED = 20
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Which error is meant, and how sure one wants to be of it."""
+
+    which: Literal["all", "worst", "element"] = "all"
+    element: str = ""
+    confidence: float = 0.95
+
+    @classmethod
+    def of(cls, form: Mapping[str, str]) -> Goal:
+        """What a form says."""
+        said = form.get("which", "all")
+        which: Literal["all", "worst", "element"] = (
+            "worst" if said == "worst" else "element" if said == "element" else "all"
+        )
+        try:
+            percent = float(form.get("confidence") or "95")
+        except ValueError:
+            percent = 0.0
+        if not 0 < percent < 100:
+            raise FormError("The confidence is a number of percent above 0 and below 100.")
+        return cls(which, form.get("element", ""), percent / 100)
+
+
+def _number(text: str, what: str) -> float:
+    try:
+        value = float(text.strip())
+    except ValueError:
+        value = -1.0
+    if not 0 < value < 1e15:
+        raise FormError(f"{what} is a number above 0.")
+    return value
+
+
+def read_guesses(text: str) -> dict[str, int]:
+    """Guessed counts, a name and a number on each line."""
+    found: dict[str, int] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        name, _, value = line.strip().rpartition(" ")
+        digits = value.replace(",", "")
+        if not name.strip(" =:") or not (digits.isascii() and digits.isdigit()) or len(digits) > 15:
+            raise FormError(f"Line {number} of the guesses is not a name and a whole number.")
+        found[name.strip(" =:")] = int(digits)
+    return found
+
+
+def budget_for(spec: Spec, goal: Goal, error: str) -> str:
+    """The least budget at which the mechanism of the spec keeps within ``error``, as text for the spec."""
+    plan = _plan(spec)
+    wanted = _number(error, "The error")
+    chosen = replace(plan, rows=plan.rows[:1])
+    ask = chosen.rho_for if plan.guarantee.kind == "zcdp" else chosen.epsilon_for
+    return f"{ask(wanted, goal.confidence, goal.which == 'all'):.10g}"
+
+
+def _plan(spec: Spec) -> CountPlan:
+    """The plan, with the mechanism first that would release."""
+    made = plan_spec(spec).view
+    assert isinstance(made, CountPlan)
+    query = spec.kind.query(spec)
+    return replace(made, rows=tuple(sorted(made.rows, key=lambda row: row.name != query.mechanism_name)))
+
+
+def count_accuracy(spec: Spec, goal: Goal, guesses: Mapping[str, int]) -> dict[str, Any]:
+    """The error of every count, and of other mechanisms with the same promise."""
+    query = spec.kind.query(spec)
+    assert isinstance(query, CountQuery)
+    mechanism, names = query.mechanism, [str(x) for x in query.P.elements]
+    alone = np.asarray(mechanism.half_widths(goal.confidence))
+    together = float(mechanism.simultaneous_half_width(goal.confidence))
+    errors = mechanism.error()
+    if goal.which == "element" and goal.element not in names:
+        raise FormError("Choose one of the names for 'this one'.")
+    half = {
+        "all": together,
+        "worst": float(np.max(alone)),
+        "element": float(alone[names.index(goal.element)]) if goal.element in names else 0.0,
+    }[goal.which]
+    plan = _plan(spec)
+    rows = [
+        {"name": name, "guess": guesses.get(name), "sd": sd, "half": width}
+        for name, sd, width in zip(names, errors.sd.tolist(), alone.tolist(), strict=True)
+    ]
+    guessed = [row for row in rows if row["guess"] is not None]
+    noise = np.asarray(mechanism.simulate_released(_SIMULATED, np.random.default_rng(20)))
+    places = [names.index(row["name"]) for row in guessed]
+    return {
+        "half": half,
+        "together": together,
+        "rows": rows,
+        "names": names,
+        "plan": plan,
+        "bars": guessed_bars(guessed) if guessed else "",
+        "dots": simulated_dots(guessed, noise[:, places]) if guessed else "",
+        "simulated": [[int(row["guess"] + noise[k, i]) for k in range(_SIMULATED)]
+                      for row, i in zip(guessed, places, strict=True)],
+        "guessed": guessed,
+    }  # fmt: skip

@@ -1,0 +1,36 @@
+"""What one run of the desk knows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from isotone.desk.drafts import Draft
+from isotone.desk.jobs import Jobs
+from isotone.desk.root import Root
+
+__all__ = ["Desk"]
+
+_MOST = 200
+
+
+@dataclass
+class Desk:
+    """The folder, the modes, the drafts and the releases under way."""
+
+    root: Root
+    read_only: bool = False
+    allow_check: bool = False
+    drafts: dict[str, Draft] = field(default_factory=dict)
+    jobs: Jobs = field(default_factory=Jobs)
+
+    @property
+    def checks(self) -> bool:
+        """Whether the page that looks at data is there."""
+        return self.allow_check and not self.read_only
+
+    def keep(self, draft: Draft) -> Draft:
+        """Remember a draft, and forget the oldest where there are too many."""
+        for old in list(self.drafts)[: max(0, len(self.drafts) + 1 - _MOST)]:
+            del self.drafts[old]
+        self.drafts[draft.id] = draft
+        return draft

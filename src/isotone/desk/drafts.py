@@ -1,0 +1,154 @@
+"""Drafts of specs. A draft lives in memory until it is saved as a file inside the folder of the desk."""
+
+from __future__ import annotations
+
+import secrets
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from isotone.desk.root import PathError, Root
+from isotone.desk.toml import toml_text
+from isotone.desk.words import FormError
+from isotone.errors import IsotoneError, SpecError
+from isotone.release.result import write_file
+from isotone.release.spec import Spec, parse_spec
+
+__all__ = ["PRIVATE", "PUBLIC", "Draft", "new_draft", "open_draft"]
+
+PRIVATE = (("data", "path"),)
+"""Entries of a spec that name data. Planning does not open it."""
+PLACES = (("privacy", "ledger"), ("output", "folder"))
+"""Entries that name what a release writes to."""
+PUBLIC = (("order", "file"), ("order", "relaxation"), ("table", "categories_file"))
+"""Entries that name public files, which planning reads."""
+
+_LARGEST_SPEC = 1 << 22
+
+
+@dataclass
+class Draft:
+    """A spec on its way. ``guesses`` are for pictures alone, and stand neither in the spec nor in a manifest."""
+
+    id: str
+    name: str
+    entries: dict[str, Any]
+    guesses: dict[str, int] = field(default_factory=dict)
+    saved: str | None = None
+    """The text of the file as it was opened or saved here."""
+
+    def section(self, name: str) -> dict[str, Any]:
+        """A section as it is, or an empty one."""
+        found = self.entries.get(name, {})
+        return dict(found) if isinstance(found, Mapping) else {}
+
+    def change(self, section: str, **values: Any) -> None:
+        """Set entries of a section; None and empty text take an entry away."""
+        kept = {key: value for key, value in self.section(section).items() if key not in values}
+        added = {key: value for key, value in values.items() if value not in (None, "")}
+        self.entries = {**self.entries, section: {**kept, **added}}
+
+    def text(self) -> str:
+        """The spec as TOML."""
+        return toml_text(self.entries)
+
+    def folder(self, root: Root) -> Path:
+        """The folder of the spec, which its paths are seen from."""
+        return root.inside(self.name).parent
+
+    def spec(self, root: Root) -> Spec:
+        """The checked spec. All its paths are inside the folder of the desk. No data is opened."""
+        folder = self.folder(root)
+        try:
+            found = parse_spec(self.text(), folder, self.name)
+        except SpecError as error:
+            raise FormError(str(error)) from None
+        require_inside(found, root)
+        try:
+            _ = found.hash  # reads the public files that the spec names
+        except (IsotoneError, OSError, ValueError):
+            raise FormError("A public file that the spec names cannot be used.") from None
+        return found
+
+    def save(self, root: Root) -> Spec:
+        """Write the spec into its file, which must be new or the one that this draft came from."""
+        found, text, path = self.spec(root), self.text(), root.inside(self.name)
+        if path.exists() and _text_of(path) not in (self.saved, text):
+            raise FormError(
+                "There is another spec of this name. Choose a name of its own on the first screen."
+            )
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_file(path, text)
+        except OSError:
+            raise FormError("The spec could not be written to the folder of the desk.") from None
+        self.saved = text
+        return found
+
+
+def require_inside(spec: Spec, root: Root) -> None:
+    """Refuse a spec that names a path outside the folder of the desk, or its data as a public file."""
+    data = root.inside(spec.data.path, spec.folder)
+    for section, entry in (*PLACES, *PUBLIC):
+        said = getattr(getattr(spec, section, None), entry, None)
+        if said is None:
+            continue
+        if (section, entry) in PLACES:
+            root.inside(said, spec.folder)
+        elif root.file(said, spec.folder) == data or _same(root.file(said, spec.folder), data):
+            raise FormError("The data cannot serve as a public file of the spec.")
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
+
+
+def spec_name(typed: str, root: Root) -> str:
+    """The name of a spec file inside the folder, with its ending."""
+    name = typed.strip()
+    name = name if name.endswith(".toml") else f"{name}.toml"
+    if name == ".toml" or Path(name).name.startswith("."):
+        raise PathError("A spec needs a name.")
+    return root.shown(root.inside(name))
+
+
+def new_draft(name: str, sections: Mapping[str, Any], root: Root) -> Draft:
+    """A draft with the usual entries."""
+    shown = spec_name(name, root)
+    stem = Path(shown).stem
+    entries: dict[str, Any] = {
+        "data": {"path": "data.csv"},
+        "privacy": {"epsilon": "1", "ledger": f"{stem}.ledger"},
+        **sections,
+        "output": {"folder": f"{stem}-release"},
+    }
+    return Draft(secrets.token_urlsafe(9), shown, entries)
+
+
+def open_draft(path: str, root: Root) -> Draft:
+    """The draft of a spec file inside the folder."""
+    file = root.file(path)
+    if file.suffix != ".toml":
+        raise PathError("A spec is a .toml file.")
+    text = _text_of(file)
+    try:
+        entries = tomllib.loads(text or "")
+    except (tomllib.TOMLDecodeError, RecursionError):
+        raise FormError("This file is no spec: it is not valid TOML.") from None
+    draft = Draft(secrets.token_urlsafe(9), root.shown(file), entries, saved=text)
+    draft.spec(root)
+    return draft
+
+
+def _text_of(file: Path) -> str | None:
+    try:
+        if file.stat().st_size > _LARGEST_SPEC:
+            return None
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None

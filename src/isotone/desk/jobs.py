@@ -1,0 +1,115 @@
+"""Releases under way.
+
+A release runs in a thread of its own, through the same function as on the command line. How far it is stays in memory,
+for the person at the machine; nothing of it is written anywhere. The ledger decides what is charged: two requests that
+are the same are one charge, and a process that ends at any point leaves what the ledger's states say.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from isotone.desk.words import FormError, release_lines
+from isotone.errors import IsotoneError
+from isotone.release.pipeline import request_id
+from isotone.release.spec import Spec
+from isotone.release.steward import open_ledger, release_spec
+from isotone.release.verifying.verify import Verdict, verify
+
+__all__ = ["STAGES", "Job", "Jobs", "request_of"]
+
+STAGES = ("charged", "reading", "drawn", "sealed")
+_BEGINS = {"charged": 0.2, "reading": 0.2, "drawn": 0.8, "sealed": 0.95}
+_MOST = 100
+
+
+@dataclass
+class Job:
+    """One release under way, or its end."""
+
+    id: str
+    draft: str
+    fraction: float = 0.0
+    problems: list[str] = field(default_factory=list)
+    folder: Path | None = None
+    fresh: bool = False
+    verdict: Verdict | None = None
+    thread: threading.Thread | None = None
+    finished: bool = False
+
+    def note(self, fraction: float, what: str) -> None:
+        """Remember how far it is. What is done at the moment follows from it."""
+        del what
+        self.fraction = fraction
+
+    @property
+    def reached(self) -> list[tuple[str, bool]]:
+        """Every stage, and whether it was reached."""
+        return [(stage, self.folder is not None or self.fraction >= _BEGINS[stage]) for stage in STAGES]
+
+
+def request_of(spec: Spec) -> str:
+    """The id of what a spec asks for, as the ledger keeps it: a digest of the canonical request."""
+    found = request_id(spec.kind.query(spec), spec.identity)
+    assert found is not None, "a spec has an identity"
+    return found
+
+
+class Jobs:
+    """All releases of this run of the desk."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[str, Job] = {}
+        self._lock = threading.Lock()
+        self._again: set[tuple[str, int]] = set()
+
+    def __getitem__(self, id: str) -> Job:
+        return self._jobs[id]
+
+    def __contains__(self, id: str) -> bool:
+        return id in self._jobs
+
+    def start(self, draft: str, spec: Spec, *, again_after: int | None = None) -> Job:
+        """Begin a release. ``again_after`` is the number of the charge that a second draw follows."""
+        if again_after is not None:
+            self._claim(spec, again_after)
+        job = Job(secrets.token_urlsafe(12), draft)
+        job.thread = threading.Thread(target=_work, args=(job, spec, again_after is not None), daemon=False)
+        with self._lock:
+            for old in list(self._jobs)[: max(0, len(self._jobs) - _MOST)]:
+                del self._jobs[old]
+            self._jobs[job.id] = job
+        job.thread.start()
+        return job
+
+    def _claim(self, spec: Spec, after: int) -> None:
+        """Let one confirmation of a second draw be one draw, however often its form is sent."""
+        request = request_of(spec)
+        numbers = [c.number for c in open_ledger(spec).charges() if c.request == request]
+        with self._lock:
+            if not numbers or numbers[-1] != after or (request, after) in self._again:
+                raise FormError(
+                    "This confirmation was used, or the ledger went on since. Look at the page again."
+                )
+            self._again.add((request, after))
+
+
+def _work(job: Job, spec: Spec, again: bool) -> None:
+    try:
+        _, job.folder, job.fresh = release_spec(spec, again=again, progress=job.note)
+    except BaseException as error:  # whatever it is, its words may quote data: only public ones are kept
+        job.problems = release_lines(error)
+    else:
+        job.verdict = verified(job.folder, spec)
+    job.finished = True
+
+
+def verified(folder: Path, spec: Spec) -> Verdict | None:
+    """What verify finds in the folder and the ledger; None if it cannot read them."""
+    try:
+        return verify(folder, ledger=spec.resolve(spec.privacy.ledger))
+    except IsotoneError:
+        return None

@@ -1,0 +1,137 @@
+"""An order as an outline, where a line that is indented is asked only after a yes to the line above it.
+
+``name < other, another`` on a line names what else it depends on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from isotone.errors import OrderError
+from isotone.order import Poset
+
+__all__ = ["Outline", "Problem", "can_be_written", "read_outline", "write_outline"]
+
+_TAB = 4
+_MOST = 20_000
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong, and in which line; line 0 is the whole."""
+
+    line: int
+    words: str
+
+    def __str__(self) -> str:
+        return f"Line {self.line}: {self.words}" if self.line else self.words
+
+
+@dataclass(frozen=True)
+class Outline:
+    """The elements in the sequence of the lines, the pairs (lower, upper), and what is wrong with them."""
+
+    elements: tuple[str, ...]
+    relations: tuple[tuple[str, str], ...]
+    problems: tuple[Problem, ...]
+
+    def order(self) -> Poset:
+        """The partial order."""
+        return Poset(self.elements, self.relations)
+
+
+@dataclass(frozen=True)
+class _Line:
+    number: int
+    depth: int
+    name: str
+    others: tuple[str, ...]
+
+
+def read_outline(text: str) -> Outline:
+    """The order that an outline describes, with every problem in its place.
+
+    >>> read_outline("smokes\\n  daily\\n  quit < asked")
+    Outline(elements=('smokes', 'daily', 'quit'), relations=(('daily', 'smokes'), ('quit', 'smokes')),
+            problems=(Problem(line=3, words="there is no line 'asked' to depend on."),))
+    """
+    lines = list(_lines(text))
+    names = {line.name for line in lines}
+    problems, relations, seen, above = [], [], set[str](), list[_Line]()
+    for line in lines[:_MOST]:
+        if not line.name:
+            problems.append(Problem(line.number, "a name is missing before '<'."))
+            continue
+        if line.name in seen:
+            problems.append(
+                Problem(
+                    line.number, f"{line.name!r} stands in two lines. Name a second parent with '<' instead."
+                )
+            )
+            continue
+        seen.add(line.name)
+        while above and above[-1].depth >= line.depth:
+            above.pop()
+        if not above and line.depth > 0:
+            problems.append(Problem(line.number, "it is indented, but no line above it is less indented."))
+        parents = [above[-1].name] if above else []
+        above.append(line)
+        for other in line.others:
+            if other in names and other != line.name:
+                parents.append(other)
+            else:
+                problems.append(Problem(line.number, f"there is no line {other!r} to depend on."))
+        relations += [(line.name, parent) for parent in dict.fromkeys(parents)]
+    elements = tuple(line.name for line in lines[:_MOST] if line.name)
+    found = Outline(tuple(dict.fromkeys(elements)), tuple(relations), tuple(problems))
+    return _checked(found, len(lines))
+
+
+def _checked(found: Outline, lines: int) -> Outline:
+    """The outline with the problems of the whole."""
+    if lines > _MOST:
+        words = f"the outline has more than {_MOST:,} lines."
+        return Outline(found.elements, found.relations, (Problem(0, words),))
+    if not found.elements:
+        return Outline((), (), (Problem(0, "Write at least one name, each on a line of its own."),))
+    try:
+        found.order()
+    except OrderError as error:
+        return Outline(found.elements, found.relations, (*found.problems, Problem(0, str(error))))
+    return found
+
+
+def _lines(text: str) -> Iterator[_Line]:
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw.expandtabs(_TAB)
+        if line.strip():
+            depth = len(line) - len(line.lstrip())
+            name, _, others = line.partition("<")
+            yield _Line(number, depth, name.strip(), tuple(x.strip() for x in others.split(",") if x.strip()))
+
+
+def can_be_written(P: Poset) -> bool:
+    """Whether an outline can hold the order: no choices, and no names that the outline would read otherwise."""
+    return not P.choices and all(
+        isinstance(x, str) and x == x.strip() and x and not set("<,\n\r\t") & set(x) and x.isprintable()
+        for x in P.elements
+    )
+
+
+def write_outline(P: Poset) -> str:
+    """The outline of an order, each element below the first of those that it directly implies."""
+    parents: dict[str, list[str]] = {str(x): [] for x in P.elements}
+    for lower, upper in P.covers:
+        parents[str(lower)].append(str(upper))
+    below: dict[str | None, list[str]] = {}
+    for name, above in parents.items():
+        below.setdefault(above[0] if above else None, []).append(name)
+    lines: list[str] = []
+    waiting = [(name, 0) for name in reversed(below.get(None, []))]
+    while waiting:
+        name, depth = waiting.pop()
+        others = parents[name][1:]
+        lines.append("  " * depth + name + (f" < {', '.join(others)}" if others else ""))
+        waiting += [(child, depth + 1) for child in reversed(below.get(name, []))]
+    return "\n".join(lines) + "\n"

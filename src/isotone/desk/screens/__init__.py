@@ -1,0 +1,1 @@
+"""The screens of the desk, a file for each."""

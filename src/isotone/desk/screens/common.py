@@ -1,0 +1,99 @@
+"""What all screens share: the templates, the steps, and where a form leads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from isotone.desk.desk import Desk
+from isotone.desk.drafts import Draft
+from isotone.desk.words import lines
+from isotone.errors import IsotoneError
+
+__all__ = ["STEPS", "View", "desk_of", "draft_of", "fields", "go", "page", "submitted", "writable"]
+
+View = Callable[[Request], Response]
+
+STEPS = (
+    ("what", "What"),
+    ("people", "Who is protected"),
+    ("accuracy", "Accuracy"),
+    ("budget", "Budget"),
+    ("review", "Review"),
+    ("release", "Release"),
+)
+"""The screens of a draft, in their sequence."""
+
+_HOME = Path(__file__).parent.parent
+_pages = Environment(
+    loader=FileSystemLoader(_HOME / "templates"),
+    autoescape=select_autoescape(default=True, default_for_string=True),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+def desk_of(request: Request) -> Desk:
+    """The desk that is asked."""
+    return request.app.state.desk
+
+
+def fields(request: Request) -> dict[str, str]:
+    """The fields of a form that was sent, and none of a page that is asked for."""
+    return getattr(request.state, "form", {})
+
+
+def draft_of(request: Request) -> Draft:
+    """The draft in the address."""
+    found = desk_of(request).drafts.get(request.path_params["draft"])
+    if found is None:
+        raise HTTPException(
+            404, "This draft is gone, as after a new start. Open its spec on the first screen."
+        )
+    return found
+
+
+def writable(request: Request) -> Desk:
+    """The desk, unless it only reads."""
+    desk = desk_of(request)
+    if desk.read_only:
+        raise HTTPException(403, "This desk was started to read only.")
+    return desk
+
+
+def page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+    """A page from its template."""
+    known: dict[str, Any] = {
+        "desk": desk_of(request),
+        "csrf": request.state.csrf,
+        "steps": STEPS,
+        "draft": None,
+        "step": "",
+        "problems": [],
+    }
+    text = _pages.get_template(template).render({**known, **values})
+    return HTMLResponse(text, status_code=status)
+
+
+def go(*parts: str) -> RedirectResponse:
+    """Lead on to another page."""
+    return RedirectResponse("/" + "/".join(parts), status_code=303)
+
+
+def submitted(
+    request: Request, work: Callable[[dict[str, str]], Response], show: Callable[[Sequence[str]], Response]
+) -> Response:
+    """Do what a form asks, or show the page again with what is wrong in its place."""
+    if request.method != "POST":
+        return show(())
+    try:
+        return work(fields(request))
+    except IsotoneError as error:
+        return show(lines(error))

@@ -1,0 +1,137 @@
+"""The seventh screen releases: type the budget to confirm, see the stages, read the result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from isotone.desk.drafts import Draft
+from isotone.desk.jobs import Job, request_of
+from isotone.desk.root import Root
+from isotone.desk.screens.common import desk_of, draft_of, fields, go, page, submitted, writable
+from isotone.desk.words import FormError, release_lines
+from isotone.errors import InputError, IsotoneError
+from isotone.ledger import Charge, Ledger
+from isotone.privacy.guarantee import exact
+from isotone.release.reporting.report import promise_in_words
+from isotone.release.spec import Spec, load_spec
+
+__all__ = ["job", "progress", "release"]
+
+_CHANGED = "The spec is not the one that was reviewed. Go back to the review."
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The saved spec, the id that the ledger keeps for it, and the charges it has."""
+
+    spec: Spec
+    id: str
+    charges: list[Charge]
+
+    @property
+    def last(self) -> Charge | None:
+        """The last charge if it is drawn: only a second draw can follow it."""
+        drawn = [charge for charge in self.charges if charge.state in ("sealed", "drawn")]
+        return drawn[-1] if drawn else None
+
+
+def release(request: Request) -> Response:
+    """Ask for the confirmation, or begin."""
+    draft, desk = draft_of(request), writable(request)
+
+    def work(form: dict[str, str]) -> Response:
+        asked = _asked(draft, desk.root)
+        if form.get("request") != asked.id:
+            raise FormError(_CHANGED)
+        _require_confirmed(asked.spec, form.get("confirm", ""))
+        desk.root.file(asked.spec.data.path, asked.spec.folder)
+        begun = desk.jobs.start(draft.id, asked.spec, again_after=_again(asked, form))
+        return go("draft", draft.id, "release", begun.id)
+
+    def show(problems: Sequence[str]) -> Response:
+        asked, said = None, list(problems)
+        try:
+            asked = _asked(draft, desk.root)
+        except IsotoneError as error:
+            said = said or release_lines(error)
+        spec = None if asked is None else asked.spec
+        return page(
+            request,
+            "release.html",
+            422 if problems else 200,
+            draft=draft,
+            step="release",
+            problems=said,
+            asked=asked,
+            amount=None if spec is None else (spec.privacy.rho or spec.privacy.epsilon),
+            letter="ε" if spec is None or spec.privacy.rho is None else "ρ",
+            promise="" if spec is None else promise_in_words(spec.privacy.guarantee(spec.unit)),
+            typed=fields(request),
+        )
+
+    return submitted(request, work, show)
+
+
+def _asked(draft: Draft, root: Root) -> _Asked:
+    """What the file of the draft asks for. Only a saved spec is released."""
+    draft.spec(root)
+    try:
+        spec = load_spec(root.file(draft.name))
+    except IsotoneError:
+        raise FormError("Save the spec first: the review does it.") from None
+    if draft.saved is None or spec.hash != draft.spec(root).hash:
+        raise FormError(_CHANGED)
+    id, ledger = request_of(spec), root.inside(spec.privacy.ledger, spec.folder)
+    charges = Ledger(ledger, dataset=spec.privacy.dataset).charges() if ledger.exists() else []
+    return _Asked(spec, id, [charge for charge in charges if charge.request == id])
+
+
+def _require_confirmed(spec: Spec, typed: str) -> None:
+    wanted = spec.privacy.rho or spec.privacy.epsilon
+    try:
+        same = exact(typed.strip()) == exact(wanted)
+    except InputError:
+        same = False
+    if not same:
+        raise FormError("Type what this release spends, as a confirmation. Nothing was charged.")
+
+
+def _again(asked: _Asked, form: dict[str, str]) -> int | None:
+    """The charge that a second draw follows, if one is asked for."""
+    if form.get("again") != "yes":
+        return None
+    after = form.get("after", "")
+    if asked.last is None or not after.isdigit():
+        raise FormError("There is no draw yet that a second one could follow.")
+    return int(after)
+
+
+def _job(request: Request) -> Job:
+    jobs, id = desk_of(request).jobs, request.path_params["job"]
+    if id not in jobs:
+        raise HTTPException(404, "This release is not under way here. Its state is in the ledger.")
+    return jobs[id]
+
+
+def job(request: Request) -> Response:
+    """The stages, and at the end the report and what verify found."""
+    found, desk = _job(request), desk_of(request)
+    folder = "" if found.folder is None else desk.root.shown(found.folder.resolve())
+    return page(request, "job.html", draft=draft_of(request), step="release", job=found, folder=folder)
+
+
+def progress(request: Request) -> Response:
+    """How far it is, for the page to ask."""
+    found = _job(request)
+    return JSONResponse(
+        {
+            "fraction": round(found.fraction, 2),
+            "reached": [stage for stage, there in found.reached if there],
+            "finished": found.finished,
+        }
+    )

@@ -1,0 +1,58 @@
+"""The sixth screen shows the spec, the same in Python and as a command, and a preview of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from isotone.desk.preview import preview_html
+from isotone.desk.screens.common import desk_of, draft_of, go, page, submitted, writable
+from isotone.errors import IsotoneError
+
+__all__ = ["REPORT_POLICY", "preview", "review"]
+
+REPORT_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; sandbox"
+)
+"""Reports carry their style inside. Scripts in them never run."""
+
+
+def review(request: Request) -> Response:
+    """Show the spec, or save it."""
+    draft, desk = draft_of(request), desk_of(request)
+
+    def work(form: dict[str, str]) -> Response:
+        del form
+        writable(request)
+        spec = draft.save(desk.root)
+        desk.root.file(spec.data.path, spec.folder)
+        return go("draft", draft.id, "release")
+
+    def show(problems: Sequence[str]) -> Response:
+        said, folder = list(problems), ""
+        try:
+            spec = draft.spec(desk.root)
+            folder = desk.root.shown(desk.root.inside(spec.output.folder, spec.folder))
+        except IsotoneError as error:
+            said = said or str(error).splitlines()
+        return page(
+            request,
+            "review.html",
+            422 if problems else 200,
+            draft=draft,
+            step="review",
+            problems=said,
+            text=draft.text(),
+            folder=folder,
+        )
+
+    return submitted(request, work, show)
+
+
+def preview(request: Request) -> Response:
+    """The report as it might look, from guessed counts and simulated noise."""
+    draft, desk = draft_of(request), desk_of(request)
+    text = preview_html(draft.spec(desk.root), draft.guesses)
+    return HTMLResponse(text, headers={"Content-Security-Policy": REPORT_POLICY})

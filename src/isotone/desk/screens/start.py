@@ -1,0 +1,52 @@
+"""The first screen says what to release, or opens a spec."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from isotone.desk.drafts import new_draft, open_draft
+from isotone.desk.screens.common import desk_of, fields, go, page
+from isotone.desk.sheets import SHEETS, sheet_named
+from isotone.desk.words import lines
+from isotone.errors import IsotoneError
+
+__all__ = ["begin", "start"]
+
+
+def start(request: Request) -> Response:
+    """Ask what to release."""
+    return _shown(request, ())
+
+
+def begin(request: Request) -> Response:
+    """Start a draft, or open a spec."""
+    desk, form = desk_of(request), fields(request)
+    try:
+        if form.get("open"):
+            draft = open_draft(form["open"], desk.root)
+            return go("draft", desk.keep(draft).id, "accuracy")
+        sheet = sheet_named(form.get("kind", ""))
+        draft = new_draft(form.get("name", ""), {sheet.key: sheet.empty()}, desk.root)
+        if form.get("title", "").strip():
+            draft.change("output", title=form["title"].strip())
+        return go("draft", desk.keep(draft).id, "what")
+    except IsotoneError as error:
+        return _shown(request, lines(error))
+
+
+def _shown(request: Request, problems: Sequence[str]) -> Response:
+    desk = desk_of(request)
+    specs = [desk.root.shown(path) for path in desk.root.walk("*.toml")]
+    return page(
+        request,
+        "start.html",
+        422 if problems else 200,
+        step="start",
+        sheets=SHEETS,
+        specs=specs,
+        problems=problems,
+        form=fields(request),
+    )

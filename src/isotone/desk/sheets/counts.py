@@ -1,0 +1,116 @@
+"""Counts over a partial order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from isotone.desk.accuracy import Goal, count_accuracy
+from isotone.desk.drafts import Draft
+from isotone.desk.outline import Outline, Problem, can_be_written, read_outline, write_outline
+from isotone.desk.pictures import order_picture
+from isotone.desk.root import Root
+from isotone.desk.sheets.sheet import Sheet
+from isotone.desk.words import FormError
+from isotone.errors import IsotoneError
+from isotone.order import Poset
+from isotone.release.kinds.counts.query import CountQuery, CountStatistic
+from isotone.release.kinds.counts.section import Order
+from isotone.release.kinds.kind import Stamp
+from isotone.release.result import Release
+from isotone.release.spec import Spec
+
+__all__ = ["CountsSheet"]
+
+_SHAPE = ("elements", "relations", "parents", "file", "lower", "upper", "choice", "children", "relaxation")
+_USUAL = 100
+"""The guess for a count that nobody guessed."""
+
+
+class CountsSheet(Sheet):
+    """An outline of questions, where indenting means that a question is asked only after a yes."""
+
+    key: ClassVar[str] = "order"
+    name: ClassVar[str] = "Counts of answers"
+    about: ClassVar[str] = (
+        "How many say yes to each question of a questionnaire, or have each item of a list."
+    )
+    template: ClassVar[str] = "order.html"
+
+    def empty(self) -> dict[str, Any]:
+        """No elements yet."""
+        return {}
+
+    def change(self, draft: Draft, form: Mapping[str, str]) -> None:
+        """The outline and the words for yes."""
+        yes = [word.strip() for word in form.get("yes", "").split(",") if word.strip()]
+        draft.change("data", yes=yes or None)
+        if "outline" not in form:  # an order that no outline can hold stays as it is
+            return
+        found = read_outline(form["outline"])
+        if found.problems:
+            raise FormError("\n".join(map(str, found.problems)))
+        kept = {key: value for key, value in draft.section(self.key).items() if key not in _SHAPE}
+        order: dict[str, Any] = {"elements": list(found.elements)}
+        if found.relations:
+            order["relations"] = [list(pair) for pair in found.relations]
+        draft.entries = {**draft.entries, self.key: {**order, **kept}}
+
+    def shown(self, draft: Draft, root: Root, typed: Mapping[str, str] | None) -> dict[str, Any]:
+        """The outline as typed or as it is, with its picture."""
+        yes = ", ".join(draft.section("data").get("yes", []))
+        P = None
+        try:
+            spec = draft.spec(root)
+            P = spec.said(Order).order(spec.resolve)
+        except IsotoneError:
+            pass
+        fixed = P is not None and not can_be_written(P)
+        outline = "" if P is None or fixed else write_outline(P)
+        if typed is not None:
+            outline, yes = typed.get("outline", outline), typed.get("yes", yes)
+        if not fixed and outline:
+            P = _order(read_outline(outline))
+        return {
+            "outline": outline,
+            "yes": yes,
+            "fixed": fixed,
+            "picture": "" if P is None else order_picture(P),
+        }
+
+    def look(self, form: Mapping[str, str]) -> str:
+        """The diagram of the outline, and its problems."""
+        found = read_outline(form.get("outline", ""))
+        P = _order(found)
+        return _problems(found.problems) + ("" if P is None else order_picture(P))
+
+    def accuracy(self, spec: Spec, asked: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
+        """The error of every count, in both directions."""
+        return count_accuracy(spec, Goal.of(asked), guesses)
+
+    def preview(self, spec: Spec, guesses: Mapping[str, int]) -> Release:
+        """The guesses with noise from a seeded generator."""
+        query = spec.kind.query(spec)
+        assert isinstance(query, CountQuery)
+        groups = 1 if query.groups is None else len(query.groups.values)
+        counts = np.array([guesses.get(str(x), _USUAL) for x in query.P.elements])
+        noise = np.asarray(query.mechanism.simulate_released(groups, np.random.default_rng(1)))
+        totals = np.full(groups if query.total else 0, max(counts, default=0), dtype=np.int64)
+        drawn = CountStatistic((counts + noise).astype(np.int64), totals)
+        return query.publish(drawn, Stamp(0, "2000-01-01T00:00:00+00:00", "simulated"))
+
+
+def _order(found: Outline) -> Poset | None:
+    try:
+        return found.order() if found.elements else None
+    except IsotoneError:
+        return None
+
+
+def _problems(problems: tuple[Problem, ...]) -> str:
+    from markupsafe import escape
+
+    items = "".join(f"<li>{escape(str(problem))}</li>" for problem in problems)
+    return f'<ul class="problems">{items}</ul>' if items else ""

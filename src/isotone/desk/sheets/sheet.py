@@ -1,0 +1,51 @@
+"""What the screens ask of a kind of release."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from isotone.desk.drafts import Draft
+from isotone.desk.root import Root
+from isotone.release.result import Release
+from isotone.release.spec import Spec
+
+__all__ = ["Sheet"]
+
+
+class Sheet(ABC):
+    """The second screen, the accuracy and the preview of one kind of release."""
+
+    key: ClassVar[str]
+    """The section of the spec."""
+    name: ClassVar[str]
+    about: ClassVar[str]
+    """What it is, in a sentence for people who choose."""
+    template: ClassVar[str]
+    """The template of the second screen."""
+
+    @abstractmethod
+    def empty(self) -> dict[str, Any]:
+        """The section before anything was typed."""
+
+    @abstractmethod
+    def change(self, draft: Draft, form: Mapping[str, str]) -> None:
+        """Put what was typed into the draft, or refuse all of it."""
+
+    @abstractmethod
+    def shown(self, draft: Draft, root: Root, typed: Mapping[str, str] | None) -> dict[str, Any]:
+        """What the template of the second screen shows; ``typed`` is a form that was refused."""
+
+    def look(self, form: Mapping[str, str]) -> str:
+        """A piece of a page about what was typed so far."""
+        del form
+        return ""
+
+    @abstractmethod
+    def accuracy(self, spec: Spec, asked: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
+        """What the accuracy screen shows. Nothing is read and nothing is spent."""
+
+    @abstractmethod
+    def preview(self, spec: Spec, guesses: Mapping[str, int]) -> Release:
+        """A release as it might be, from guesses and simulated noise."""

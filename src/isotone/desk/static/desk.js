@@ -1,0 +1,44 @@
+// What the pages do beyond forms: every page works without this file, and no number is computed here.
+"use strict";
+
+function later(work, wait) {
+  let timer;
+  return () => { clearTimeout(timer); timer = setTimeout(work, wait); };
+}
+
+// The diagram and the problems of an outline, while one types.
+const outline = document.getElementById("outline-form");
+if (outline) {
+  let asked = 0;
+  const look = document.getElementById("look");
+  outline.addEventListener("input", later(async () => {
+    const mine = ++asked;
+    const answer = await fetch(outline.dataset.look, { method: "POST", body: new URLSearchParams(new FormData(outline)) });
+    if (answer.ok && mine === asked) look.innerHTML = await answer.text();
+  }, 250));
+}
+
+// How far a release is.
+const job = document.getElementById("job");
+if (job) {
+  const ask = async () => {
+    try {
+      const answer = await fetch(job.dataset.progress);
+      if (!answer.ok) return;
+      const found = await answer.json();
+      if (found.finished) { location.reload(); return; }
+      job.querySelector("progress").value = found.fraction;
+      for (const item of job.querySelectorAll("[data-stage]")) {
+        const words = found.reached.includes(item.dataset.stage) ? "yes" : "not yet";
+        const shown = item.querySelector("span");
+        if (shown.textContent !== words) shown.textContent = words;
+      }
+    } catch { return; }
+    setTimeout(ask, 400);
+  };
+  ask();
+}
+
+// What is wrong is read first.
+const problems = document.getElementById("problems");
+if (problems) { problems.tabIndex = -1; problems.focus(); }

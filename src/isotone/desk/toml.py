@@ -1,0 +1,58 @@
+"""A spec as TOML text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+__all__ = ["toml_text"]
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
+
+
+def toml_text(entries: Mapping[str, Any]) -> str:
+    """The entries as a TOML file, tables after the plain entries of their table.
+
+    >>> print(toml_text({"data": {"path": "a.csv", "columns": {"x y": "b"}}}))
+    [data]
+    path = "a.csv"
+    <BLANKLINE>
+    [data.columns]
+    "x y" = "b"
+    <BLANKLINE>
+    """
+    return "\n".join(_table(entries, ())).lstrip("\n") + "\n"
+
+
+def _table(entries: Mapping[str, Any], place: tuple[str, ...]) -> Iterator[str]:
+    plain = {key: value for key, value in entries.items() if not isinstance(value, Mapping)}
+    tables = {key: value for key, value in entries.items() if isinstance(value, Mapping)}
+    if place and (plain or not tables):
+        yield f"\n[{'.'.join(map(_key, place))}]"
+    for key, value in plain.items():
+        yield f"{_key(key)} = {_value(value)}"
+    for key, value in tables.items():
+        yield from _table(value, (*place, key))
+
+
+def _key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else _text(name)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, (int, float)):
+        return repr(value)
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_key(key)} = {_value(inner)}" for key, inner in value.items()) + " }"
+    return "[" + ", ".join(map(_value, value)) + "]"
+
+
+def _text(text: str) -> str:
+    """A basic string: JSON escapes the same characters, but for one."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

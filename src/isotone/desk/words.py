@@ -1,0 +1,31 @@
+"""What the desk says when something is refused."""
+
+from __future__ import annotations
+
+from isotone.errors import BudgetError, InputError, IsotoneError, OrderError
+from isotone.ledger import LostError, SealedError
+
+__all__ = ["FormError", "lines", "release_lines"]
+
+UNREADABLE = (
+    "The release did not happen. Perhaps a column that the spec names is not in the first line of the data, the data "
+    "cannot be read, the ledger belongs to something else, or the output folder is in use. Names are not shown here: the "
+    "same command in a terminal tells more."
+)
+
+
+class FormError(InputError):
+    """What was typed cannot be used."""
+
+
+def lines(error: IsotoneError) -> list[str]:
+    """An error of planning, which knows what was typed and public files only."""
+    return str(error).splitlines() or ["This cannot be used."]
+
+
+def release_lines(error: BaseException) -> list[str]:
+    """An error of a release, without any name of a file or column, and what became of the charge."""
+    public = isinstance(error, (BudgetError, SealedError, LostError, OrderError, FormError))
+    said = str(error) if public else UNREADABLE
+    notes = getattr(error, "__notes__", ()) if isinstance(error, IsotoneError) else ()
+    return [*said.splitlines(), *notes]
