@@ -29,6 +29,12 @@ class Answer:
     def text(self) -> str:
         return self.body.decode()
 
+    @property
+    def problems(self) -> str:
+        """What the page says is wrong."""
+        found = re.search(r'<div class="alert" role="alert".*?</div>', self.text, re.DOTALL)
+        return found[0] if found else ""
+
     def field(self, name: str) -> str:
         """The value of a hidden field."""
         found = re.search(rf'name="{name}" value="([^"]*)"', self.text)
@@ -64,8 +70,12 @@ class Client:
         }
         sent: list[Any] = []
 
+        waiting = [{"type": "http.request", "body": body, "more_body": False}]
+
         async def receive():
-            return {"type": "http.request", "body": body, "more_body": False}
+            if not waiting:
+                await asyncio.Event().wait()  # the browser stays until it has its answer
+            return waiting.pop()
 
         async def send(message):
             sent.append(message)

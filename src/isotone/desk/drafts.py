@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import tomllib
 from collections.abc import Mapping
@@ -26,6 +27,7 @@ PUBLIC = (("order", "file"), ("order", "relaxation"), ("table", "categories_file
 """Entries that name public files, which planning reads."""
 
 _LARGEST_SPEC = 1 << 22
+_NAME = re.compile(r"[\w./-]+")
 
 
 @dataclass
@@ -112,8 +114,8 @@ def spec_name(typed: str, root: Root) -> str:
     """The name of a spec file inside the folder, with its ending."""
     name = typed.strip()
     name = name if name.endswith(".toml") else f"{name}.toml"
-    if name == ".toml" or Path(name).name.startswith("."):
-        raise PathError("A spec needs a name.")
+    if Path(name).name.startswith(".") or not _NAME.fullmatch(name):
+        raise PathError("A spec needs a name of letters, digits, '-' and '_'.")
     return root.shown(root.inside(name))
 
 

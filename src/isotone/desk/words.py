@@ -8,7 +8,7 @@ from isotone.ledger import LostError, SealedError
 __all__ = ["FormError", "lines", "release_lines"]
 
 UNREADABLE = (
-    "The release did not happen. Perhaps a column that the spec names is not in the first line of the data, the data "
+    "The release was not completed; the ledger says what was charged. Perhaps a column that the spec names is not in the first line of the data, the data "
     "cannot be read, the ledger belongs to something else, or the output folder is in use. Names are not shown here: the "
     "same command in a terminal tells more."
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import secrets
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -198,12 +199,12 @@ def seal(columns: Mapping[str, tuple[Any, ...]], manifest: Mapping[str, Any]) ->
 
 
 def write_file(path: Path, text: str, time: str | None = None) -> None:
-    """Write a file in one step. Readers see the old content or the new, never a part.
+    """Write a file in one step. Readers see the old content or the new, never a part, also if two write at once.
 
     ``time`` becomes the file's own: copies and archives keep it, and the time of writing would say how long the data
     took to read, which is about how much of it there is.
     """
-    part = path.with_name(path.name + ".part")
+    part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
     try:
         with part.open("w", encoding="utf-8", newline="") as file:
             file.write(text)

@@ -5,50 +5,10 @@ from __future__ import annotations
 import io
 import zipfile
 
-import pytest
+from tests.support.desk import Client
+from tests.support.desk_survey import released, saved, write_answers
 
 import isotone as iso
-from tests.support.desk import Client
-
-
-
-OUTLINE = "hyp\n  twice\n  meds < chol\nchol\n"
-
-
-def write_answers(folder, rows=60):
-    lines = ["person,hyp,twice,meds,chol"]
-    lines += [f"{i},{'yes' if i % 2 else 'no'},no,no,{'yes' if i % 3 else 'no'}" for i in range(rows)]
-    (folder / "answers.csv").write_text("\n".join(lines) + "\n")
-
-
-def draft(client, **more):
-    """A whole spec, typed on the screens up to the review. Returns the address of the draft."""
-    begun = client.post("/begin", kind="order", name="survey", title="A survey")
-    here = begun.headers["location"].rpartition("/")[0]
-    pages = {
-        "what": {"outline": OUTLINE, "yes": ""},
-        "people": {"path": "answers.csv", "unit": "person", "words": "person", "contributions": "1",
-                   "neighbours": "add-remove"},
-        "accuracy": {"amount": "1", "ask": "next"},
-        "budget": {"ledger": "survey.ledger", "total": "3", "dataset": ""},
-    }  # fmt: skip
-    for name, fields in pages.items():
-        answer = client.post(f"{here}/{name}", **{**fields, **more.get(name, {})})
-        assert answer.status == 303, answer.text
-    return here
-
-
-def saved(client):
-    here = draft(client)
-    assert client.post(f"{here}/review").status == 303
-    return here
-
-
-def released(client, here, **fields):
-    asked = client.get(f"{here}/release")
-    sent = client.post(f"{here}/release", request=asked.field("request"), confirm="1.0", **fields)
-    assert sent.status == 303, sent.text
-    return client.finish(sent.headers["location"])
 
 
 def test_from_the_first_screen_to_a_verified_release(tmp_path):
@@ -63,9 +23,10 @@ def test_from_the_first_screen_to_a_verified_release(tmp_path):
     assert set(release.order.covers) == {("twice", "hyp"), ("meds", "hyp"), ("meds", "chol")}
     listed = client.get("/releases").text
     assert "survey-release" in listed
-    assert client.get("/releases/report?folder=survey-release").body == (
-        tmp_path / "survey-release" / "report.html"
-    ).read_bytes()
+    assert (
+        client.get("/releases/report?folder=survey-release").body
+        == (tmp_path / "survey-release" / "report.html").read_bytes()
+    )
     one = client.get("/releases/one?folder=survey-release&verify=yes")
     assert "Verified: every check holds" in one.text
 

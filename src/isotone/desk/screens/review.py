@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from starlette.requests import Request
@@ -45,10 +46,17 @@ def review(request: Request) -> Response:
             step="review",
             problems=said,
             text=draft.text(),
+            commands=_commands(draft.name, folder),
+            python=f"release, folder, new = release_spec(load_spec({draft.name!r}))",
             folder=folder,
         )
 
     return submitted(request, work, show)
+
+
+def _commands(name: str, folder: str) -> list[str]:
+    said = [f"isotone plan {shlex.quote(name)}", f"isotone release {shlex.quote(name)}"]
+    return [*said, f"isotone verify {shlex.quote(folder)}"] if folder else said
 
 
 def preview(request: Request) -> Response:
