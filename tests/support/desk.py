@@ -45,8 +45,8 @@ class Answer:
 class Client:
     """One browser. ``raw`` sends a request as it is; ``get`` and ``post`` are those of the desk's own pages."""
 
-    def __init__(self, root: Path, **modes: bool) -> None:
-        self.desk, self.keys = Desk(Root(root), **modes), Keys()
+    def __init__(self, root: Path, *, read_only: bool = False, allow_check: bool = False) -> None:
+        self.desk, self.keys = Desk(Root(root), read_only, allow_check), Keys()
         self.app = make_app(self.desk, self.keys, PORT)
         self.cookie = ""
 

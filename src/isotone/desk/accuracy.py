@@ -101,13 +101,13 @@ def count_accuracy(spec: Spec, goal: Goal, guesses: Mapping[str, int]) -> dict[s
         "element": float(alone[names.index(goal.element)]) if goal.element in names else 0.0,
     }[goal.which]
     plan = _plan(spec)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"name": name, "guess": guesses.get(name), "sd": sd, "half": width}
         for name, sd, width in zip(names, errors.sd.tolist(), alone.tolist(), strict=True)
     ]
     guessed = [row for row in rows if row["guess"] is not None]
     noise = np.asarray(mechanism.simulate_released(_SIMULATED, np.random.default_rng(20)))
-    places = [names.index(row["name"]) for row in guessed]
+    places = [place for place, row in enumerate(rows) if row["guess"] is not None]
     return {
         "half": half,
         "together": together,

@@ -8,7 +8,6 @@ is answered in general words, and told to the terminal by its type alone, since 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from html import escape
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
@@ -170,9 +169,7 @@ async def _form(headers: Headers, receive: Receive) -> dict[str, str]:
         if len(body) > _LARGEST_FORM:
             raise RefusalError(413, "This form is too long.")
     try:
-        fields: dict[str, Sequence[str]] = parse_qs(
-            body.decode("utf-8"), keep_blank_values=True, errors="strict", max_num_fields=2000
-        )
+        fields = parse_qs(body.decode("utf-8"), keep_blank_values=True, errors="strict", max_num_fields=2000)
     except ValueError:
         raise RefusalError(400, "This form cannot be read.") from None
     return {name: values[-1] for name, values in fields.items()}

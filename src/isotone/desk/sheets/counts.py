@@ -61,24 +61,14 @@ class CountsSheet(Sheet):
     def shown(self, draft: Draft, root: Root, typed: Mapping[str, str] | None) -> dict[str, Any]:
         """The outline as typed or as it is, with its picture."""
         yes = ", ".join(draft.section("data").get("yes", []))
-        P = None
-        try:
-            spec = draft.spec(root)
-            P = spec.said(Order).order(spec.resolve)
-        except IsotoneError:
-            pass
-        fixed = P is not None and not can_be_written(P)
-        outline = "" if P is None or fixed else write_outline(P)
+        said = _said(draft, root)
+        fixed = said is not None and not can_be_written(said)
+        outline = "" if said is None or fixed else write_outline(said)
         if typed is not None:
             outline, yes = typed.get("outline", outline), typed.get("yes", yes)
-        if not fixed and outline:
-            P = _order(read_outline(outline))
-        return {
-            "outline": outline,
-            "yes": yes,
-            "fixed": fixed,
-            "picture": "" if P is None else order_picture(P),
-        }
+        drawn = said if fixed else _order(read_outline(outline))
+        picture = "" if drawn is None else order_picture(drawn)
+        return {"outline": outline, "yes": yes, "fixed": fixed, "picture": picture}
 
     def look(self, form: Mapping[str, str]) -> str:
         """The diagram of the outline, and its problems."""
@@ -100,6 +90,15 @@ class CountsSheet(Sheet):
         totals = np.full(groups if query.total else 0, max(counts, default=0), dtype=np.int64)
         drawn = CountStatistic((counts + noise).astype(np.int64), totals)
         return query.publish(drawn, Stamp(0, "2000-01-01T00:00:00+00:00", "simulated"))
+
+
+def _said(draft: Draft, root: Root) -> Poset | None:
+    """The order of the spec, as far as it is one."""
+    try:
+        spec = draft.spec(root)
+        return spec.said(Order).order(spec.resolve)
+    except IsotoneError:
+        return None
 
 
 def _order(found: Outline) -> Poset | None:
