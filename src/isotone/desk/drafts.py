@@ -17,13 +17,19 @@ from isotone.errors import IsotoneError, SpecError
 from isotone.release.result import write_file
 from isotone.release.spec import Spec, parse_spec
 
-__all__ = ["PRIVATE", "PUBLIC", "Draft", "new_draft", "open_draft"]
+__all__ = ["PRIVATE", "PUBLIC", "Draft", "import_draft", "new_draft", "open_draft"]
 
 PRIVATE = (("data", "path"),)
 """Entries of a spec that name data. Planning does not open it."""
 PLACES = (("privacy", "ledger"), ("output", "folder"))
 """Entries that name what a release writes to."""
-PUBLIC = (("order", "file"), ("order", "relaxation"), ("table", "categories_file"))
+PUBLIC = (
+    ("order", "file"),
+    ("order", "relaxation"),
+    ("breakdown", "file"),
+    ("breakdown", "relaxation"),
+    ("table", "categories_file"),
+)
 """Entries that name public files, which planning reads."""
 
 _LARGEST_SPEC = 1 << 22
@@ -38,6 +44,8 @@ class Draft:
     name: str
     entries: dict[str, Any]
     guesses: dict[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    """What an import of a questionnaire could not say, and how it was read."""
     saved: str | None = None
     """The text of the file as it was opened or saved here."""
 
@@ -145,6 +153,26 @@ def open_draft(path: str, root: Root) -> Draft:
     draft = Draft(secrets.token_urlsafe(9), root.shown(file), entries, saved=text)
     draft.spec(root)
     return draft
+
+
+def import_draft(path: str, name: str, root: Root) -> Draft:
+    """The draft of a questionnaire. The form alone is read."""
+    from isotone.forms import read_form
+
+    file, shown = root.file(path), spec_name(name, root)
+    stem = Path(shown).stem
+    try:
+        found = read_form(file)
+        entries = tomllib.loads(
+            found.spec(data="data.csv", ledger=f"{stem}.ledger", folder=f"{stem}-release")
+        )
+    except (IsotoneError, OSError, ValueError, ImportError):
+        raise FormError(
+            "This is no questionnaire that can be read: an XLSForm (.xlsx), a REDCap data dictionary (.csv), or a CSV of "
+            "relations. In a terminal, 'isotone order import' tells more."
+        ) from None
+    notes = (*(f"Not in the order: {words}" for words in found.problems), *found.notes)
+    return Draft(secrets.token_urlsafe(9), shown, entries, notes=notes)
 
 
 def _text_of(file: Path) -> str | None:

@@ -116,6 +116,21 @@ def test_a_spec_that_leaves_the_folder_is_not_opened(root, section, line):
     assert not [word for word in ("secret", "hyp", "twice", "person", "answers") if word in answer.problems]
 
 
+ORDER = {
+    "elements",
+    "relations",
+    "parents",
+    "lower",
+    "upper",
+    "choice",
+    "children",
+    "mechanism",
+    "care",
+    "max_size",
+    "total",
+}
+
+
 def test_every_entry_that_may_be_a_path_is_known():
     """A new text entry of a spec must be sorted into these lists, or said to be no path."""
     from isotone.release.spec import sections
@@ -125,10 +140,11 @@ def test_every_entry_that_may_be_a_path_is_known():
                  "by", "groups", "weights"},
         "privacy": {"epsilon", "delta", "rho", "dataset", "unit", "neighbours", "budget"},
         "output": {"confidence", "title", "report"},
-        "order": {"elements", "relations", "parents", "lower", "upper", "choice", "children", "mechanism", "care", "max_size",
-                  "total"},
+        "order": ORDER,
+        "breakdown": ORDER | {"by", "groups", "importance", "margins", "unlisted"},
+        "questions": {"any_of", "column", "label", "missing", "no", "refusal", "refused", "separator", "word", "yes"},
         "table": {"category", "categories", "upper", "count", "preset", "strata", "population", "shape"},
-        "curve": {"x", "y", "bounds", "y_range", "y_values", "increasing", "loss", "method", "output", "shape", "public_n",
+        "curve": {"band", "x", "y", "bounds", "y_range", "y_values", "increasing", "loss", "method", "output", "shape", "public_n",
                   "x_grid", "value_levels"},
     }  # fmt: skip
     for name, section in sections().items():

@@ -6,7 +6,7 @@ import io
 import zipfile
 
 from tests.support.desk import Client
-from tests.support.desk_survey import released, saved, write_answers
+from tests.support.desk_survey import PAGES, released, saved, write_answers
 
 import isotone as iso
 
@@ -58,3 +58,37 @@ def test_the_same_spec_from_the_command_line_is_the_same_request(tmp_path):
     _, _, fresh = release_spec(load_spec(tmp_path / "survey.toml"))
     assert not fresh
     assert len(iso.Ledger(tmp_path / "survey.ledger").charges()) == 1
+
+
+DICTIONARY = """field_name,field_type,field_label,select_choices_or_calculations,branching_logic
+smoke,radio,Do you smoke?,"1, Yes | 2, No | 9, Refused",
+daily,yesno,Every day?,,[smoke] = '1'
+late,yesno,Late?,,"[daily] = '1' and datediff([a], [b], 'd') > 3"
+"""
+
+
+def test_from_a_questionnaire_and_coded_answers(tmp_path):
+    """What the form says and an order cannot is listed on the page."""
+    (tmp_path / "dictionary.csv").write_text(DICTIONARY)
+    rows = [f"{i},{(1, 2, 9)[i % 3]},{int(i % 3 == 0)},{int(i % 3 == 0)}" for i in range(60)]
+    (tmp_path / "answers.csv").write_text("\n".join(["person,smoke,daily,late", *rows]) + "\n")
+    client = Client(tmp_path).open()
+    begun = client.post("/begin", kind="order", name="smoking", form="dictionary.csv")
+    here = begun.headers["location"].rpartition("/")[0]
+    page = client.get(f"{here}/what").text
+    assert "datediff" in page
+    assert "Refused" in page
+    for name in ("what", "people", "accuracy", "budget"):
+        fields = {} if name == "what" else {**PAGES[name], "ledger": "smoking.ledger"}
+        assert client.post(f"{here}/{name}", **fields).status == 303
+    assert client.post(f"{here}/review").status == 303
+    assert "Verified: every check holds" in released(client, here).text
+    release = iso.load_release(tmp_path / "smoking-release")
+    assert release.order.leq("late", "daily")
+
+
+def test_a_form_that_is_none_is_refused_without_its_contents(tmp_path):
+    write_answers(tmp_path)
+    answer = Client(tmp_path).open().post("/begin", kind="order", name="x", form="answers.csv")
+    assert answer.status == 422
+    assert not [word for word in ("hyp", "twice", "answers.csv") if word in answer.problems]

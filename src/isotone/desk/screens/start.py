@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from starlette.requests import Request
 from starlette.responses import Response
 
-from isotone.desk.drafts import new_draft, open_draft
+from isotone.desk.drafts import import_draft, new_draft, open_draft
 from isotone.desk.screens.common import desk_of, fields, go, page
 from isotone.desk.sheets import SHEETS, sheet_named
 from isotone.desk.words import lines
@@ -28,6 +28,9 @@ def begin(request: Request) -> Response:
         if form.get("open"):
             draft = open_draft(form["open"], desk.root)
             return go("draft", desk.keep(draft).id, "accuracy")
+        if form.get("form", "").strip():
+            draft = import_draft(form["form"].strip(), form.get("name", ""), desk.root)
+            return go("draft", desk.keep(draft).id, "what")
         sheet = sheet_named(form.get("kind", ""))
         draft = new_draft(form.get("name", ""), {sheet.key: sheet.empty()}, desk.root)
         if form.get("title", "").strip():

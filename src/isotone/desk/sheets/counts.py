@@ -17,7 +17,7 @@ from isotone.desk.words import FormError
 from isotone.errors import IsotoneError
 from isotone.order import Poset
 from isotone.release.kinds.counts.query import CountQuery, CountStatistic
-from isotone.release.kinds.counts.section import Order
+from isotone.release.kinds.counts.section import spec_order
 from isotone.release.kinds.kind import Stamp
 from isotone.release.result import Release
 from isotone.release.spec import Spec
@@ -63,8 +63,8 @@ class CountsSheet(Sheet):
         yes = ", ".join(draft.section("data").get("yes", []))
         said = _said(draft, root)
         fixed = said is not None and not can_be_written(said)
-        outline = "" if said is None or fixed else write_outline(said)
-        if typed is not None:
+        outline = "" if said is None else write_outline(said)
+        if typed is not None and not fixed:
             outline, yes = typed.get("outline", outline), typed.get("yes", yes)
         drawn = said if fixed else _order(read_outline(outline))
         picture = "" if drawn is None else order_picture(drawn)
@@ -96,7 +96,7 @@ def _said(draft: Draft, root: Root) -> Poset | None:
     """The order of the spec, as far as it is one."""
     try:
         spec = draft.spec(root)
-        return spec.said(Order).order(spec.resolve)
+        return spec_order(spec)
     except IsotoneError:
         return None
 
