@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from isotone.desk.app import make_app
 from isotone.desk.desk import Desk
-from isotone.desk.keys import Keys
 from isotone.desk.root import Root
+from isotone.desk.web.app import make_app
+from isotone.desk.web.keys import Keys
 
 PORT = 8765
 HOST = f"127.0.0.1:{PORT}"

@@ -8,9 +8,9 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from isotone.desk.accuracy import Goal, budget_for, read_guesses
+from isotone.desk.figures.accuracy import Goal, budget_for, read_guesses
+from isotone.desk.figures.risk import odds
 from isotone.desk.made import release_at
-from isotone.desk.risk import odds
 from isotone.desk.screens.common import desk_of, draft_of, fields, go, page, submitted
 from isotone.desk.sheets import sheet_of
 from isotone.errors import IsotoneError

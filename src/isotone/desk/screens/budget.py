@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from starlette.requests import Request
 from starlette.responses import Response
 
-from isotone.desk.budget import account
-from isotone.desk.pictures import budget_bar
+from isotone.desk.figures.budget import account
+from isotone.desk.figures.pictures import budget_bar
 from isotone.desk.screens.common import desk_of, draft_of, go, page, submitted
 from isotone.errors import IsotoneError
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from isotone.desk.preview import preview_html
+from isotone.desk.figures.preview import preview_html
 from isotone.desk.screens.common import desk_of, draft_of, go, page, submitted, writable
 from isotone.errors import IsotoneError
 

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from isotone.desk.accuracy import Goal, count_accuracy
 from isotone.desk.drafts import Draft
+from isotone.desk.figures.accuracy import Goal, count_accuracy
+from isotone.desk.figures.pictures import order_picture
 from isotone.desk.outline import Outline, Problem, can_be_written, read_outline, write_outline
-from isotone.desk.pictures import order_picture
 from isotone.desk.root import Root
 from isotone.desk.sheets.sheet import Sheet
 from isotone.desk.words import FormError

@@ -8,11 +8,11 @@ import webbrowser
 
 import uvicorn
 
-from isotone.desk.app import make_app
 from isotone.desk.desk import Desk
-from isotone.desk.guard import START
-from isotone.desk.keys import Keys
 from isotone.desk.root import Root
+from isotone.desk.web.app import make_app
+from isotone.desk.web.guard import START
+from isotone.desk.web.keys import Keys
 from isotone.errors import InputError
 
 __all__ = ["serve"]

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from isotone.counts.count_plan import CountPlan
-from isotone.desk.pictures import guessed_bars, simulated_dots
+from isotone.desk.figures.pictures import guessed_bars, simulated_dots
 from isotone.desk.words import FormError
 from isotone.release.kinds.counts.query import CountQuery
 from isotone.release.spec import Spec

@@ -13,16 +13,16 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from isotone.desk.desk import Desk
-from isotone.desk.guard import Guard
-from isotone.desk.keys import Keys
 from isotone.desk.screens import accuracy, budget, check, people, release, releases, review, start, what
 from isotone.desk.screens.common import page
+from isotone.desk.web.guard import Guard
+from isotone.desk.web.keys import Keys
 from isotone.desk.words import lines
 from isotone.errors import IsotoneError
 
 __all__ = ["make_app"]
 
-_STATIC = Path(__file__).parent / "static"
+_STATIC = Path(__file__).parent.parent / "static"
 _BOTH = ["GET", "POST"]
 
 

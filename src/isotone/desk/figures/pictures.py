@@ -10,7 +10,7 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from isotone.desk.budget import Account
+from isotone.desk.figures.budget import Account
 from isotone.order import Poset
 from isotone.order.drawing.hasse_svg import hasse_svg
 from isotone.svg.charts import bars

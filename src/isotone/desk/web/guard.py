@@ -17,7 +17,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from isotone.desk.keys import Keys
+from isotone.desk.web.keys import Keys
 
 __all__ = ["START", "Guard"]
 

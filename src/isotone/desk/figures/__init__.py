@@ -1,0 +1,1 @@
+"""Numbers and pictures that the screens show. All come from the library."""

@@ -1,0 +1,1 @@
+"""The application, what guards it, and the server on this machine."""
