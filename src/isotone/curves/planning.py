@@ -21,7 +21,7 @@ from isotone.curves.curve import CurveMechanism
 from isotone.curves.grids import Grid, parse_interval
 from isotone.curves.losses import Huber, Loss, Squared, parse_loss
 from isotone.curves.reference import CROWDED, CURVES, DESIGNS, OTHER_CURVES, Reference, least_risk, risk
-from isotone.curves.setting import CurveSetting
+from isotone.curves.setting import ConcentratedSetting, CurveSetting
 from isotone.errors import InputError
 from isotone.planning.plan import Column, Plan, Row
 from isotone.privacy.checks import Number, positive, whole_number
@@ -71,11 +71,13 @@ class CurvePlan(Plan[CurveRow]):
 
     epsilon: Fraction
     n: int
+    rho: Fraction | None = None
 
     @property
     def title(self) -> str:
         """The budget and the number of records."""
-        return f"epsilon = {self.epsilon}, {self.n} records: expected excess of the mean loss"
+        budget = f"epsilon = {self.epsilon}" if self.rho is None else f"rho = {self.rho}"
+        return f"{budget}, {self.n} records: expected excess of the mean loss"
 
     @property
     def best(self) -> PrivateIsotonicRegression:
@@ -85,9 +87,10 @@ class CurvePlan(Plan[CurveRow]):
 
 
 def plan(
-    epsilon: Number,
-    n: int,
+    epsilon: Number = 1,
+    n: int = 1000,
     *,
+    rho: Number | None = None,
     loss: Any = "squared",
     y_range: Any = (0, 1),
     labels: bool | None = None,
@@ -98,6 +101,8 @@ def plan(
     repetitions: int = 1,
 ) -> CurvePlan:
     """Expected excess risk of each method for about ``n`` records, from public numbers alone.
+
+    ``rho`` in place of ``epsilon`` is for ρ-zCDP.
 
     ``labels`` tells whether ``y`` takes the two ends of ``y_range`` only (``y_values``); None, that this is not known: then
     every other population has labels. ``output`` is that of the estimator. More than 100,000 records are simulated by 100,000 with a larger epsilon, so
@@ -117,7 +122,11 @@ def plan(
     if not wanted:
         raise InputError("methods is empty: name at least one, such as 'auto'.")
     size = min(count, LARGEST_SIMULATION)
-    setting = CurveSetting(budget * Fraction(count, size), unit)
+    more = Fraction(count, size)
+    spent = None if rho is None else positive(rho, "rho")
+    setting = (
+        CurveSetting(budget * more, unit) if spent is None else ConcentratedSetting.of(spent * more**2, unit)
+    )
     simulation = _Simulation(
         _on_unit(chosen, limits),
         size,
@@ -133,10 +142,10 @@ def plan(
         **({"y_values": limits} if labels else {"y_range": limits}),
     }
     rows = [
-        simulation.of(PrivateIsotonicRegression(budget, loss=chosen, method=method, **options))
+        simulation.of(PrivateIsotonicRegression(budget, rho=spent, loss=chosen, method=method, **options))
         for method in wanted
     ]
-    return CurvePlan(tuple(sorted(rows, key=lambda row: row.excess)), budget, count)
+    return CurvePlan(tuple(sorted(rows, key=lambda row: row.excess)), budget, count, spent)
 
 
 def _span(loss: Loss, y_range: tuple[Fraction, Fraction]) -> float:

@@ -15,7 +15,7 @@ from isotone.privacy.draws import Draws
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
 
-__all__ = ["ConcentratedSetting", "CurveSetting"]
+__all__ = ["ConcentratedSetting", "CurveSetting", "root_below"]
 
 Ints = NDArray[np.int64]
 Noisy = tuple[Ints, Fraction | None, Fraction | None]
@@ -85,9 +85,11 @@ class CurveSetting:
 
 @dataclass(frozen=True)
 class ConcentratedSetting(CurveSetting):
-    """ρ-zCDP by Gaussian noise, for mechanisms that look at records through sums alone.
+    """ρ-zCDP by Gaussian noise on sums, and by choices of bounded range.
 
-    ``epsilon`` is the budget whose geometric noise has the same variance, ``2√ρ``: it sets sizes, and promises nothing.
+    A choice whose losses lie in an interval of length ε costs ρ = ε²/8, and geometric noise that loses at most ε costs
+    ρ = ε²/2 (docs/theory/curves.md, section 4.1). ``epsilon`` is the budget whose geometric noise has the same variance as
+    Gaussian noise, ``2√ρ``: it sets sizes, and promises nothing.
     """
 
     rho: Fraction = Fraction(0)
@@ -103,8 +105,13 @@ class ConcentratedSetting(CurveSetting):
         return self.unit.zcdp(self.rho)
 
     def rate(self, share: Fraction, scale: int) -> Fraction:
-        """There is none, and nothing that needs one may run with this setting."""
-        raise TypeError("Gaussian noise has no rate.")
+        """The rate at which scores may be used by a choice that costs ``share`` of ρ."""
+        return root_below(8 * share * self.rho) / (self.factor * scale)
+
+    def noise_rate(self, share: Fraction, scale: int) -> Fraction:
+        """The rate of geometric noise that costs ``share`` of ρ."""
+        self.check_noise(share, scale)
+        return root_below(2 * share * self.rho) / (self.factor * scale)
 
     def variance(self, share: Fraction, scale: int) -> Fraction:
         """The variance for values that a record of weight 1 changes by at most ``scale`` in sum, and so in length."""
@@ -127,6 +134,16 @@ class ConcentratedSetting(CurveSetting):
         self.check_noise(share, scale)
         variance = self.variance(share, scale)
         return values + draws.rounded_gaussians(variance, values.size).reshape(values.shape), None, variance
+
+
+def root_below(square: Fraction) -> Fraction:
+    """The root of a number above 0, rounded down by less than one part in 2^26.
+
+    >>> root_below(Fraction(1, 4)), root_below(Fraction(2)) ** 2 < 2
+    (Fraction(1, 2), True)
+    """
+    places = max(0, 28 + (square.denominator.bit_length() - square.numerator.bit_length()) // 2 + 1)
+    return Fraction(math.isqrt((square.numerator << 2 * places) // square.denominator), 1 << places)
 
 
 def _alike(rho: Fraction) -> Fraction:

@@ -17,6 +17,8 @@ from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.order.bipartitions.tables import within_reach
+from isotone.tables.choosing import TableMechanism
+from isotone.tables.gaussian_table import GaussianTableMechanism
 from isotone.tables.two_stage import TwoStageMechanism
 
 __all__ = [
@@ -55,11 +57,13 @@ FORMER_TABLE_ARGUMENTS = frozenset({"split", "remap", "price"})
 """How tables of the version before were measured and published. None of it changed what was guaranteed."""
 
 
-def rebuild_table_mechanism(recipe: Mapping[str, Any]) -> TwoStageMechanism:
+def rebuild_table_mechanism(recipe: Mapping[str, Any]) -> TableMechanism:
     """The mechanism of a table that a recipe describes.
 
     For a recipe of the version before it has the same guarantee and the same largest count, and another law.
     """
+    if recipe.get("name") == GaussianTableMechanism.__name__:
+        return GaussianTableMechanism(**_given(GaussianTableMechanism, recipe))
     if recipe.get("name") != TwoStageMechanism.__name__:
         raise InputError(f"There is no mechanism {recipe.get('name')!r} for tables.")
     present = {key: value for key, value in recipe.items() if key not in FORMER_TABLE_ARGUMENTS}

@@ -101,9 +101,9 @@ class Privacy(Section):
     epsilon: Amount | None = None
     """What this release spends. Quoted numbers such as "0.1" or "1/3" are exact, and so is 0.1."""
     delta: Real | None = None
-    """Counts: with ε, for (ε, δ)-differential privacy."""
+    """With ε, for (ε, δ)-differential privacy."""
     rho: Amount | None = None
-    """Counts: zero-concentrated differential privacy, in place of ε."""
+    """Zero-concentrated differential privacy, in place of ε."""
     ledger: Text
     """The ledger that pays: a path, or postgresql://… for one that several machines share."""
     dataset: Text | None = None

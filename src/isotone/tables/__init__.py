@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from isotone.tables.bands import population_bands
     from isotone.tables.distribution.distribution import Distribution
     from isotone.tables.distribution.privatize import privatize_distribution, simulate_distribution
+    from isotone.tables.gaussian_table import GaussianTableMechanism
     from isotone.tables.matrices.certificate import Certificate, certificate
     from isotone.tables.matrices.count_mechanism import CountMechanism
     from isotone.tables.matrices.discrete_gaussian import discrete_gaussian
@@ -28,6 +29,7 @@ __all__ = [
     "Certificate",
     "CountMechanism",
     "Distribution",
+    "GaussianTableMechanism",
     "Planned",
     "PublishedTable",
     "TablePlan",
@@ -51,6 +53,7 @@ _HOMES = {
     "Certificate": "isotone.tables.matrices.certificate",
     "CountMechanism": "isotone.tables.matrices.count_mechanism",
     "Distribution": "isotone.tables.distribution.distribution",
+    "GaussianTableMechanism": "isotone.tables.gaussian_table",
     "Planned": "isotone.tables.table_plan",
     "PublishedTable": "isotone.tables.published_table",
     "TablePlan": "isotone.tables.table_plan",

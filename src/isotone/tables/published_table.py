@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from isotone.privacy.checks import confidence_level
 from isotone.privacy.guarantee import Guarantee
 from isotone.tables.estimate.categories import Beliefs
-from isotone.tables.estimate.unbiased import largest_deviation, unbiased
-from isotone.tables.thresholds import Thresholds
+from isotone.tables.measurement import Measurement
 
 __all__ = ["PublishedTable", "Stratum"]
 
@@ -33,7 +32,7 @@ class Stratum:
     members: NDArray[np.int64]
     noisy_counts: NDArray[np.int64]
     noisy_cumulative: NDArray[np.int64]
-    thresholds: Thresholds
+    thresholds: Measurement
     probabilities: NDArray[np.float64]
     model: str
     method: Method
@@ -46,13 +45,13 @@ class Stratum:
     @property
     def beliefs(self) -> Beliefs:
         """The posteriors of its true counts."""
-        return Beliefs(self.probabilities, len(self.members), self.thresholds.line.rates)
+        return self.thresholds.beliefs(self.probabilities, len(self.members))
 
     def estimates(self) -> NDArray[np.float64]:
         """The posterior mean of each count, or the clamped noisy count itself where there are too few categories."""
         if self.method == "noise":
             return self.clamped.astype(np.float64)
-        return self.beliefs.means(self.clamped)
+        return self.beliefs.means(self.thresholds.seen(self.noisy_counts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,16 +105,13 @@ class PublishedTable:
     @cached_property
     def noisy(self) -> NDArray[np.float64]:
         """For each category an unbiased estimate of its count, from its own noise alone: for adding up."""
-        parts = [unbiased(stratum.noisy_counts, stratum.thresholds.line) for stratum in self.strata]
+        parts = [stratum.thresholds.unbiased(stratum.noisy_counts) for stratum in self.strata]
         return self._gathered(parts, np.float64)
 
     @cached_property
     def deviation(self) -> NDArray[np.float64]:
         """The standard deviation of ``noisy``: its maximum over all true counts, which is a public number."""
-        parts = [
-            np.full(len(stratum.members), largest_deviation(stratum.thresholds.line))
-            for stratum in self.strata
-        ]
+        parts = [np.full(len(stratum.members), stratum.thresholds.deviation) for stratum in self.strata]
         return self._gathered(parts, np.float64)
 
     def interval(self, confidence: float = 0.95) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -125,7 +121,10 @@ class PublishedTable:
         its noisy count: right on average over the categories, if the distribution believed in is.
         """
         level = confidence_level(confidence)
-        ends = [stratum.beliefs.intervals(stratum.clamped, level) for stratum in self.strata]
+        ends = [
+            stratum.beliefs.intervals(stratum.thresholds.seen(stratum.noisy_counts), level)
+            for stratum in self.strata
+        ]
         low, high = (self._gathered([each[side] for each in ends], np.int64) for side in (0, 1))
         return low, high
 

@@ -17,12 +17,15 @@ from isotone.errors import InputError
 from isotone.mechanism import Mechanism, Progress, no_progress
 from isotone.planning.plan import Column, Plan, Row
 from isotone.privacy.adjacency import Neighbours
-from isotone.privacy.checks import Number, positive, whole_number
+from isotone.privacy.checks import Number, whole_number
+from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
+from isotone.tables.choosing import noises, pure_epsilon
 from isotone.tables.distribution.distribution import DistributionLike
+from isotone.tables.gaussian_table import GaussianTableMechanism
 from isotone.tables.matrices.fixed_point import fixed_point, truncated_geometric
 from isotone.tables.shapes import Shape, apportioned, guessed
-from isotone.tables.thresholds import Preset
+from isotone.tables.thresholds import SMALL, Preset, share_of
 from isotone.tables.top_coding import Counts
 from isotone.tables.two_stage import TwoStageMechanism
 
@@ -90,13 +93,36 @@ class TablePlan(Plan[TableRow]):
     trade_off: TradeOff
     size: int
     upper: int
-    epsilon: Fraction
+    guarantee: Guarantee
     draws: int
+    contributions: int = 1
+    once: bool = True
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The ε of the promise, or of the pure promise that implies it."""
+        return pure_epsilon(self.guarantee)
 
     @property
     def title(self) -> str:
         """The shape of the table and the budget."""
-        return f"Table of {self.size} categories, counts 0..{self.upper}, ε = {float(self.epsilon):g}"
+        promise = self.guarantee
+        parts = {"ε": promise.epsilon, "δ": promise.delta, "ρ": promise.rho}
+        budget = ", ".join(f"{name} = {float(x):g}" for name, x in parts.items() if x)
+        return f"Table of {self.size} categories, counts 0..{self.upper}, {budget}"
+
+    @property
+    def remark(self) -> str:
+        """What Gaussian noise would gain on a count, where the promise allows it."""
+        if self.guarantee.kind == "pure":
+            return ""
+        geometric, gaussian = noises(self.guarantee, self.contributions, self.once)
+        times = "once" if self.contributions == 1 else f"up to {self.contributions} times"
+        said = f"A person counts {times}: noise on a count has a standard deviation of {gaussian:.3g} if it is Gaussian, and "
+        said += f"of {geometric:.3g} if it is geometric."
+        if self.guarantee.kind == "approximate" and geometric <= gaussian:
+            said += " δ buys nothing here."
+        return said
 
     @property
     def best(self) -> Mechanism[Counts, NDArray[np.int64]]:
@@ -133,9 +159,12 @@ def plan(
     shape: Shape | DistributionLike = "skewed",
     *,
     size: int,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
     upper: int | None = None,
     contributions: int = 1,
+    once: bool = True,
     neighbours: Neighbours = "add-remove",
     draws: int = 8,
     seed: int = 0,
@@ -146,20 +175,22 @@ def plan(
     ``shape`` is a guess (``"uniform"``, ``"binomial"``, ``"skewed"``, ``"zero-inflated"``, ``"constant"``, with
     ``upper``), or a public prior: a list of probabilities of the counts ``0..upper``. It must not come from
     the data to be released, unless it is a private distribution. Errors are means over ``draws`` seeded runs
-    on a table of that shape.
+    on a table of that shape. With ``delta`` or ``rho`` Gaussian noise is compared with geometric noise; ``once`` says that a
+    person counts at most once in a category, as rows with a unit do.
 
     >>> p = plan("skewed", upper=20, size=2000, epsilon=1, draws=2)
     >>> [row.name for row in p][:2], type(p.best).__name__
     (['distribution', 'both'], 'TwoStageMechanism')
     """
     z = guessed(shape, upper)
-    total, number = positive(epsilon, "epsilon"), whole_number(size, "size")
+    number = whole_number(size, "size")
     runs = whole_number(draws, "draws")
     if len(z) < 2:
         raise InputError("A table whose counts are all 0 needs no mechanism: upper must be at least 1.")
     unit = Unit(contributions, neighbours)
+    promise = unit.guarantee(epsilon, delta, rho)
     table = apportioned(z, number)
-    candidates = _candidates(len(z) - 1, total, unit, number)
+    candidates = _candidates(len(z) - 1, promise, unit, number, once)
     found: list[TableRow] = []
     for position, (name, mechanism, share) in enumerate(candidates):
         progress(position / len(candidates), name)
@@ -167,14 +198,26 @@ def plan(
         found.append(_simulated(name, mechanism, share, table, len(z), runs, rng))
     progress(1.0, "done")
     found.sort(key=lambda row: (row.count_error * row.wasserstein, row.count_error))
-    return TablePlan(tuple(found), _trade_off(z, unit.per_step(total)), number, len(z) - 1, total, runs)
+    curve = _trade_off(z, unit.per_step(pure_epsilon(promise)))
+    return TablePlan(tuple(found), curve, number, len(z) - 1, promise, runs, unit.contributions, once)
 
 
 def _candidates(
-    upper: int, epsilon: Fraction, unit: Unit, size: int
+    upper: int, promise: Guarantee, unit: Unit, size: int, once: bool
 ) -> list[tuple[str, TwoStageMechanism | Any, Fraction]]:
+    epsilon = pure_epsilon(promise)
     options: dict[str, Any] = {"contributions": unit.contributions, "neighbours": unit.neighbours}
     found: list[tuple[str, Any, Fraction]] = []
+    for preset in get_args(Preset) if promise.kind != "pure" else ():
+        budget = {
+            "epsilon": promise.epsilon or None,
+            "delta": promise.delta or None,
+            "rho": promise.rho or None,
+        }
+        gaussian = GaussianTableMechanism(upper, **budget, preset=preset, once=once, **options)
+        found.append(
+            (f"{preset}, Gaussian", gaussian, share_of(preset, False) if size >= SMALL else Fraction(0))
+        )
     for preset in get_args(Preset):
         mechanism = TwoStageMechanism(upper, epsilon, preset, **options)
         found.append((preset, mechanism, mechanism.stages(size).thresholds.share))

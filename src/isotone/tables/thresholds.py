@@ -18,9 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.noise import UnevenLine
+from isotone.privacy.draws import Draws
+from isotone.tables.estimate.categories import GeometricBeliefs
+from isotone.tables.estimate.unbiased import largest_deviation, unbiased
 from isotone.tables.estimate.views import noise_precision
+from isotone.tables.estimate.whole import estimate_histogram
 
-__all__ = ["SMALL", "Preset", "Thresholds", "default_preset", "thresholds_for"]
+__all__ = ["SMALL", "Preset", "Thresholds", "default_preset", "share_of", "thresholds_for"]
+
+Ints = NDArray[np.int64]
 
 Preset = Literal["counts", "both", "distribution"]
 
@@ -63,11 +69,65 @@ class Thresholds:
             weights[place] = less
         return UnevenLine(self.step / full, tuple(weights), full)
 
+    def measure(self, table: Ints, draws: Draws) -> tuple[Ints, Ints]:
+        """Both private measurements: cumulative numbers at the thresholds, and counts. Nothing else reads the table."""
+        places = list(self.places)
+        cumulative = np.cumsum(np.bincount(table, minlength=self.upper + 1))[places]
+        if places:
+            cumulative = cumulative + draws.geometrics(self.rate, len(places))
+        return cumulative.astype(np.int64), draws.uneven(table, self.line)
+
+    def histogram(self, cumulative: Ints, noisy: Ints) -> tuple[NDArray[np.float64], str]:
+        """The histogram that both measurements tell, and the model it comes from. Post-processing."""
+        direct = np.zeros(self.upper, np.int64)
+        direct[list(self.places)] = cumulative
+        believed = estimate_histogram(direct, self.seen(noisy), self.precision(), self.line.rates)
+        return believed.histogram, believed.model
+
+    def ranked(self, noisy: Ints) -> Ints:
+        """Whole numbers in the order of the noisy counts, from 0."""
+        return self.seen(noisy)
+
+    def seen(self, noisy: Ints) -> Ints:
+        """What a posterior is computed from: the noisy counts within 0..upper. Geometric noise beyond says nothing more."""
+        return np.clip(noisy, 0, self.upper)
+
+    def beliefs(self, probabilities: NDArray[np.float64], size: int) -> GeometricBeliefs:
+        """The posteriors of the true counts."""
+        return GeometricBeliefs(probabilities, size, self.line.rates)
+
+    def readings(self, unbiased: float) -> list[int]:
+        """See :class:`~isotone.tables.measurement.Measurement`."""
+        known: list[int] = np.flatnonzero(
+            np.abs(self._inside - unbiased) <= 1e-4 + 1e-9 * abs(unbiased)
+        ).tolist()
+        if unbiased == int(unbiased) and not 0 <= unbiased <= self.upper:
+            known.append(0 if unbiased < 0 else self.upper)
+        return known
+
+    @cached_property
+    def _inside(self) -> NDArray[np.float64]:
+        return self.unbiased(np.arange(self.upper + 1))
+
+    def unbiased(self, noisy: Ints) -> NDArray[np.float64]:
+        """For each noisy count an estimate whose mean is the true count."""
+        return unbiased(noisy, self.line)
+
+    @property
+    def deviation(self) -> float:
+        """The largest standard deviation of :meth:`unbiased` over all true counts."""
+        return largest_deviation(self.line)
+
     def precision(self) -> NDArray[np.float64]:
         """One over the variance of each noisy cumulative number, and 0 where none was measured."""
         precision = np.zeros(self.upper)
         precision[list(self.places)] = noise_precision(float(self.rate)) if self.share else 0.0
         return precision
+
+
+def share_of(preset: Preset | None, loud: bool) -> Fraction:
+    """The share of the budget for the distribution when all thresholds are measured; None takes the usual preset."""
+    return _SHARES[preset or ("distribution" if loud else "counts")][0]
 
 
 def default_preset(step: Fraction) -> Preset:

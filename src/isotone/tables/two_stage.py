@@ -22,16 +22,14 @@ from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
 from isotone.tables.distribution.percentile import choose_upper
-from isotone.tables.estimate.remap import assign, cuts_of
-from isotone.tables.estimate.unbiased import largest_deviation
-from isotone.tables.estimate.whole import estimate_histogram
 from isotone.tables.published_table import PublishedTable, Stratum
-from isotone.tables.thresholds import SMALL, Preset, Thresholds, default_preset, thresholds_for
+from isotone.tables.stratum import checked_strata, published_stratum
+from isotone.tables.thresholds import Preset, Thresholds, default_preset, thresholds_for
 from isotone.tables.top_coding import Counts, top_coded
 
-__all__ = ["Stages", "TwoStageMechanism"]
+__all__ = ["LARGEST", "Stages", "TwoStageMechanism"]
 
-_LARGEST = 1_000_000  # time and memory for the estimate grow with the largest count
+LARGEST = 1_000_000  # time and memory for the estimate grow with the largest count
 Ints = NDArray[np.int64]
 
 
@@ -98,7 +96,7 @@ class TwoStageMechanism:
         neighbours: Neighbours = "add-remove",
     ) -> None:
         values = {
-            "upper": whole_number(upper, "upper", least=0, most=_LARGEST),
+            "upper": whole_number(upper, "upper", least=0, most=LARGEST),
             "epsilon": positive(epsilon, "epsilon"),
             "preset": None if preset is None else one_of(preset, "preset", get_args(Preset)),
             "percentile": None if percentile is None else _checked_percentile(percentile),
@@ -126,13 +124,17 @@ class TwoStageMechanism:
         preset = self.preset or default_preset(step)
         return Stages(bound, thresholds_for(preset, self.upper if upper is None else upper, step, size))
 
+    def measurement(self, size: int, upper: int | None = None) -> Thresholds:
+        """The two measurements of a table, or a stratum, of ``size`` categories."""
+        return self.stages(size, upper).thresholds
+
     def error(self) -> Error:
         """The largest mean squared error of the unbiased noisy counts.
 
         Estimates are nearer to the truth on average, by how much depends on the table: see ``tables.plan``. The stages
         are those of a large table.
         """
-        most = largest_deviation(self.stages(10**9).thresholds.line) ** 2
+        most = self.stages(10**9).thresholds.deviation ** 2
         return Error(np.full(self.upper + 1, most), method="upper bound, of the unbiased noisy counts")
 
     def release(self, counts: Counts) -> Ints:
@@ -170,56 +172,16 @@ class TwoStageMechanism:
             rate = self.unit.per_step(self.stages(len(table)).bound)
             upper = choose_upper(table, upper, self.percentile, rate, draws)
             table = np.minimum(table, upper)
-        parts = [np.arange(len(table))] if strata is None else _checked_strata(strata, len(table))
+        parts = [np.arange(len(table))] if strata is None else checked_strata(strata, len(table))
         values: NDArray[Any] = np.empty(len(table), np.int64)
         found: list[Stratum] = []
         for members in parts:
             thresholds = self.stages(len(members), upper).thresholds
-            measured = _measure(table[members], thresholds, draws)
-            values[members], stratum = _estimated(members, measured, thresholds, draws)
+            values[members], stratum = published_stratum(members, table[members], thresholds, draws)
             found.append(stratum)
         if not isinstance(draws, ExactDraws):
             values = Simulated.wrap(values)
         return PublishedTable(values, upper, tuple(found), self.guarantee)
-
-
-def _measure(table: Ints, thresholds: Thresholds, draws: Draws) -> tuple[Ints, Ints]:
-    """Both private measurements: cumulative numbers at the thresholds, and counts. Nothing else reads the table."""
-    places = list(thresholds.places)
-    cumulative = np.cumsum(np.bincount(table, minlength=thresholds.upper + 1))[places]
-    if places:
-        cumulative = cumulative + draws.geometrics(thresholds.rate, len(places))
-    return cumulative.astype(np.int64), draws.uneven(table, thresholds.line)
-
-
-def _estimated(
-    members: Ints, measured: tuple[Ints, Ints], thresholds: Thresholds, draws: Draws
-) -> tuple[Ints, Stratum]:
-    """The published counts of a stratum, and all that was measured of it. Post-processing."""
-    cumulative, noisy = measured
-    upper, size = thresholds.upper, len(members)
-    clamped = np.clip(noisy, 0, upper)
-    words = draws.words(size)
-    even = np.full(upper + 1, 1 / (upper + 1))
-    if size < SMALL or upper == 0:
-        return clamped, Stratum(members, noisy, cumulative, thresholds, even, "none", "noise")
-    direct = np.zeros(upper, np.int64)
-    direct[list(thresholds.places)] = cumulative
-    believed = estimate_histogram(direct, clamped, thresholds.precision(), thresholds.line.rates)
-    values = assign(clamped, cuts_of(believed.histogram, size), words)
-    stratum = Stratum(
-        members, noisy, cumulative, thresholds, believed.histogram / size, believed.model, "table"
-    )
-    return values, stratum
-
-
-def _checked_strata(strata: Sequence[Ints], size: int) -> list[Ints]:
-    """The strata, refused unless each category is in exactly one."""
-    parts = [np.asarray(part, np.int64).reshape(-1) for part in strata]
-    joined = np.sort(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
-    if not np.array_equal(joined, np.arange(size)):
-        raise InputError("strata must hold each of the categories exactly once.")
-    return parts
 
 
 def _checked_percentile(percentile: Number) -> Fraction:

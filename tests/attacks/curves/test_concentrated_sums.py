@@ -102,16 +102,27 @@ def test_a_fit_promises_what_it_spent() -> None:
     [
         {"loss": "absolute"},
         {"method": "bins"},
-        {"method": "baseline"},
-        {"shape": "convex"},
-        {"levels": 2},
+        {"method": "bins", "loss": "absolute"},
+        {"method": "baseline", "value_levels": 4},
+        {"shape": ("constant", 2)},
         {"increasing": "auto"},
+    ],
+)
+def test_every_method_keeps_rho(given: dict[str, Any]) -> None:
+    x = np.arange(60) % 10
+    model = PrivateIsotonicRegression(rho=2, bounds=(0, 9), y_range=(0, 1), x_grid=10, **given)
+    assert model.fit(x, x / 9).guarantee_.rho == 2
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
         {"epsilon": 2},
         {"rho": 0},
         {"rho": "1e-40"},
     ],
 )
-def test_what_gaussian_sums_cannot_do_is_refused_before_the_charge(given: dict[str, Any]) -> None:
+def test_a_budget_that_cannot_be_kept_is_refused_before_the_charge(given: dict[str, Any]) -> None:
     class Ledger:
         def charge(self, guarantee: Any, description: str) -> None:
             raise AssertionError("charged")

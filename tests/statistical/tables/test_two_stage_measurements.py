@@ -12,7 +12,6 @@ from tests.support.chisquare import FALSE_ALARM, chi_square_p
 from isotone.privacy.draws import ExactDraws
 from isotone.tables import TwoStageMechanism
 from isotone.tables.matrices.geometric import geometric_matrix
-from isotone.tables.two_stage import _measure
 
 
 def two_sided_geometric(epsilon: float, reach: int) -> np.ndarray:
@@ -51,7 +50,7 @@ def test_noisy_cumulative_numbers_carry_geometric_noise_of_their_share() -> None
     assert spent.places == tuple(range(200))
     rate = float(spent.rate)
     truth = np.cumsum(np.bincount(counts, minlength=201))[:-1]
-    noise = np.concatenate([_measure(counts, spent, ExactDraws())[0] - truth for _ in range(200)])
+    noise = np.concatenate([spent.measure(counts, ExactDraws())[0] - truth for _ in range(200)])
     reach = 60
     seen = np.bincount(np.clip(noise, -reach, reach) + reach, minlength=2 * reach + 1)
 
@@ -67,7 +66,7 @@ def test_noisy_cumulative_numbers_carry_geometric_noise_of_their_share() -> None
 
 def test_the_two_measurements_are_independent() -> None:
     spent = TwoStageMechanism(upper=1, epsilon="0.9", preset="distribution").stages(100).thresholds
-    pairs = np.array([np.append(*_measure(np.array([0]), spent, ExactDraws())) for _ in range(4000)])
+    pairs = np.array([np.append(*spent.measure(np.array([0]), ExactDraws())) for _ in range(4000)])
     first, second = np.clip(pairs[:, 0], -1, 3), np.clip(pairs[:, 1], 0, 1)
     together = np.zeros((5, 2))
     np.add.at(together, (first + 1, second), 1)

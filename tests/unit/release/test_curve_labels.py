@@ -55,7 +55,7 @@ def test_a_release_of_labels_can_be_verified(tmp_path: Path) -> None:
 def test_a_release_takes_no_second_budget(tmp_path: Path) -> None:
     ledger = iso.Ledger(tmp_path / "a.ledger", epsilon=9, unit="row")
     data = pd.DataFrame({"x": [0.5], "y": [1]})
-    with pytest.raises(iso.InputError, match="no option 'rho'"):
+    with pytest.raises(iso.InputError, match="not both"):
         iso.release_curve(
             data, x="x", y="y", bounds=(0, 1), y_values=(0, 1), epsilon=1, rho=5, ledger=ledger, unit_name="row"
         )  # fmt: skip

@@ -64,7 +64,7 @@ class PrivateIsotonicRegression(EvaluatedCurve, PrivateEstimator[ChainProblem]):
     epsilon : number
         The privacy loss of one ``fit``.
     rho : number, optional
-        In place of ``epsilon``: ρ-zCDP, by Gaussian noise, for squared and logistic loss with "auto".
+        In place of ``epsilon``: ρ-zCDP, by Gaussian noise on sums and by choices of bounded range.
     bounds, y_range : (low, high)
         Public limits of ``x`` and ``y``. They must not come from the data. Values outside are moved to the ends,
         missing, infinite and unreadable values drop their record, and nothing is said about either.
@@ -224,11 +224,6 @@ class PrivateIsotonicRegression(EvaluatedCurve, PrivateEstimator[ChainProblem]):
         spent = AUTO_SHARE if found else Fraction(0)
         public = self._checked(problem, weighted=weighted, grouped=grouped, spent=spent)
         public.whole.check_noise(COUNTING_SHARE, FINE)
-        if self.rho is not None and (found or problem.method_used(1, public.setting) != "posterior"):
-            raise InputError(
-                "rho is for squared and logistic loss with method='auto', without shape and levels, and increasing=True or "
-                "False: everything else needs epsilon."
-            )
         if shape is not None or method == "baseline":
             # a grid that is too large for its shape fails before the charge; a noisy number of records may be any
             problem.mechanism(public.public_n or MOST_RECORDS, public.setting)

@@ -10,7 +10,6 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from isotone.errors import SpecError
 from isotone.mechanism import Progress
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.kinds.page import Page
@@ -165,11 +164,3 @@ class Kind(ABC):
     @abstractmethod
     def faults(self, release: Release) -> list[str]:
         """What in the columns and the manifest does not follow from the mechanism that it describes."""
-
-
-def require_pure(spec: Spec) -> Guarantee:
-    """The guarantee of a spec, refused unless it is pure."""
-    promise = spec.privacy.guarantee(spec.unit)
-    if promise.kind != "pure" or spec.privacy.delta is not None:
-        raise SpecError("Tables and curves promise pure ε: give epsilon alone in [privacy].")
-    return promise

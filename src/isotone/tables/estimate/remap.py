@@ -31,7 +31,8 @@ def assign(noisy: NDArray[np.int64], cuts: NDArray[np.int64], ties: NDArray[np.u
     >>> assign(np.array([2, 0, 1, 1]), np.array([1, 3]), np.array([5, 6, 8, 7], np.uint64))
     array([2, 0, 1, 1])
     """
-    free = np.uint64(64 - len(cuts).bit_length())  # one key to sort by: the noisy count, then chance
+    most = max(len(cuts), int(np.max(noisy, initial=0)))
+    free = np.uint64(64 - most.bit_length())  # one key to sort by: the noisy count, then chance
     order = np.argsort((noisy.astype(np.uint64) << free) | (ties >> (np.uint64(64) - free)))
     published = np.empty_like(noisy)
     published[order] = np.searchsorted(cuts, np.arange(len(noisy)), side="right")

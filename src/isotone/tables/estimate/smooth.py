@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.tables.estimate.gaussian_views import DenseSystem, GaussianViews
 from isotone.tables.estimate.views import Views, bands
 
 __all__ = ["Fit", "Penalty", "fit", "roughness"]
@@ -94,20 +95,20 @@ class _State:
     slope: NDArray[np.float64]  # interleaved (θ, u, F)
 
 
-def fit(views: Views, penalty: Penalty, dispersion: NDArray[np.float64], start: Fit) -> Fit:
+def fit(views: Views | GaussianViews, penalty: Penalty, dispersion: NDArray[np.float64], start: Fit) -> Fit:
     """The joint mode of intensity and histogram, by damped Newton steps from ``start``.
 
     ``dispersion`` has an entry for each count.
     """
     state = _evaluate(views, penalty, dispersion, start.logs, start.histogram)
     for _ in range(_STEPS):
-        system = bands.factor(_curvature(views, penalty, dispersion, state))
+        system = _system(views, penalty, dispersion, state)
         move = system.solve(-state.slope)
         after, length = _line_search(views, penalty, dispersion, state, move)
         gain, state = state.value - after.value, after
         if gain < _SETTLED and (length > 0.5 or gain <= 0):
             break
-    system = bands.factor(_curvature(views, penalty, dispersion, state))
+    system = _system(views, penalty, dispersion, state)
     # the scatter of the histogram is normal about its mode; its normalising factor is what the curvature has
     scatter = np.sum(np.log(np.minimum(state.histogram, state.intensity) * dispersion))
     evidence = -state.value - 0.5 * (system.log_determinant - penalty.log_determinant + float(scatter))
@@ -115,7 +116,7 @@ def fit(views: Views, penalty: Penalty, dispersion: NDArray[np.float64], start: 
 
 
 def _evaluate(
-    views: Views,
+    views: Views | GaussianViews,
     penalty: Penalty,
     dispersion: NDArray[np.float64],
     logs: NDArray[np.float64],
@@ -130,6 +131,16 @@ def _evaluate(
     slope[0::3] = (intensity - histogram) / dispersion + bent
     slope[2::3] = pull - np.diff(ratio / dispersion)
     return _State(logs, intensity, histogram, misfit + scatter + 0.5 * float(logs @ bent), slope)
+
+
+def _system(
+    views: Views | GaussianViews, penalty: Penalty, dispersion: NDArray[np.float64], state: _State
+) -> bands.Factor | DenseSystem:
+    """The factored second derivatives, in bands where the views allow it."""
+    if isinstance(views, GaussianViews):
+        hold = 1 / (dispersion * np.minimum(state.histogram, state.intensity))
+        return DenseSystem(views, penalty.band, dispersion, state.intensity, hold)
+    return bands.factor(_curvature(views, penalty, dispersion, state))
 
 
 def _curvature(
@@ -157,7 +168,11 @@ def _curvature(
 
 
 def _line_search(
-    views: Views, penalty: Penalty, dispersion: NDArray[np.float64], state: _State, move: NDArray[np.float64]
+    views: Views | GaussianViews,
+    penalty: Penalty,
+    dispersion: NDArray[np.float64],
+    state: _State,
+    move: NDArray[np.float64],
 ) -> tuple[_State, float]:
     """The first point along ``move`` that is no worse.
 

@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.tables.estimate.distinct import few_distinct
+from isotone.tables.estimate.gaussian_views import DirectViews, GaussianViews
 from isotone.tables.estimate.smooth import Fit, Penalty, fit, roughness
 from isotone.tables.estimate.spikes import stand_out
 from isotone.tables.estimate.views import Views, first_guess
 from isotone.tables.matrices.geometric import Rates
 
-__all__ = ["Estimate", "estimate_histogram"]
+__all__ = ["Estimate", "estimate_histogram", "smooth_histogram"]
 
 _FAINT = 0.5  # categories on a count, at least, when the error of a view is judged
 _TELLING = (
@@ -61,7 +62,10 @@ class _Search:
     """
 
     def __init__(
-        self, views: Views, shapes: tuple[tuple[int, float], ...], spikes: NDArray[np.bool_] | None = None
+        self,
+        views: Views | GaussianViews,
+        shapes: tuple[tuple[int, float], ...],
+        spikes: NDArray[np.bool_] | None = None,
     ) -> None:
         n = len(views.direct) + 1
         self.views = views
@@ -171,6 +175,18 @@ def estimate_histogram(
         number = int(np.sum(distinct.histogram > 0))
         return _told(distinct, size, f"{number} distinct count" + "s" * (number > 1))
     return _told(smooth.fit, size, words)
+
+
+def smooth_histogram(views: GaussianViews | DirectViews, start: NDArray[np.float64]) -> Estimate:
+    """The histogram of a table whose counts carry Gaussian noise, by the smooth models alone.
+
+    Gaussian noise blurs spikes and gaps beyond recognition.
+    """
+    shapes = _shapes(len(start))
+    smooth = _Search(views, shapes).best(Fit.start(start))
+    views = views.given(np.maximum(smooth.fit.histogram, _FAINT))
+    smooth = _Search(views, shapes).from_previous(smooth)
+    return _told(smooth.fit, views.size, _in_words(shapes, smooth))
 
 
 def _with_spikes(

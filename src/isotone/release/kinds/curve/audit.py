@@ -11,6 +11,7 @@ from isotone.audit import audit
 from isotone.audit.report import AuditReport
 from isotone.mechanism import Progress
 from isotone.privacy.guarantee import Guarantee
+from isotone.release.kinds.curve.release import budget
 
 __all__ = ["audit_curve"]
 
@@ -22,7 +23,7 @@ def audit_curve(
 ) -> AuditReport:
     """A fit to a dozen records, with and without one unit more (or with one replaced), seen at three points."""
     estimator = curves.PrivateIsotonicRegression(
-        promise.epsilon, neighbours=promise.neighbours, contributions=contributions, **options
+        **budget(promise), neighbours=promise.neighbours, contributions=contributions, **options
     )
     setup = estimator.check()
     low, high = float(setup.grid.low), float(setup.grid.high)

@@ -10,10 +10,10 @@ from isotone.errors import InputError
 from isotone.mechanism import Progress
 from isotone.privacy.guarantee import Guarantee, Number
 from isotone.release.kinds.curve.query import ESTIMATOR, CurveManifest, CurveQuery
-from isotone.release.kinds.curve.release import curve_query
+from isotone.release.kinds.curve.release import budget, curve_query, kept
 from isotone.release.kinds.curve.report import CurvePage
 from isotone.release.kinds.curve.section import Curve
-from isotone.release.kinds.kind import Kind, require_pure
+from isotone.release.kinds.kind import Kind
 from isotone.release.kinds.page import Page
 from isotone.release.kinds.reader import Reader
 from isotone.release.manifest import Manifest, guarantee_from
@@ -45,7 +45,7 @@ class CurveKind(Kind):
 
     def query(self, spec: Spec) -> CurveQuery:
         """The query of a spec with ``[curve]``."""
-        curve, promise, data = spec.said(Curve), require_pure(spec), spec.data
+        curve, promise, data = spec.said(Curve), spec.privacy.guarantee(spec.unit), spec.data
         options, title = curve.options(), spec.output.title
         return curve_query(
             spec.source,
@@ -62,25 +62,27 @@ class CurveKind(Kind):
 
     def plan(self, spec: Spec, records: int | None, progress: Progress) -> SpecPlan:
         """What the methods are expected to lose on about ``records`` records."""
-        curve, promise = spec.said(Curve), require_pure(spec)
+        curve, promise = spec.said(Curve), kept(spec.privacy.guarantee(spec.unit))
         setting: dict[str, Any] = {
             "neighbours": promise.neighbours,
             "contributions": spec.data.contributions,
         }
         curves.PrivateIsotonicRegression(
-            promise.epsilon, unit=promise.unit, **setting, **curve.options()
+            **budget(promise), unit=promise.unit, **setting, **curve.options()
         ).check()
         text = (
             f"A monotone curve of {curve.y} over {curve.x}: {curve.described()}, {promise}. No data was read "
             "and no budget was spent."
         )
+        if spec.privacy.delta is not None:
+            text += " δ buys nothing for a curve: it is made with ε alone."
         size = records or curve.public_n
         if size is None:
             text += " About how many records are there? With --records the plan tells the expected error."
             return SpecPlan(text, {**spec.head(), "text": text})
         expected = curves.plan(
-            promise.epsilon,
-            size,
+            n=size,
+            **budget(promise),
             loss=curve.loss,
             y_range=curve.y_ends,
             labels=curve.y_values is not None or None,
@@ -97,7 +99,8 @@ class CurveKind(Kind):
         options = spec.said(Curve).options()
         from isotone.release.kinds.curve.audit import audit_curve
 
-        return audit_curve(options, spec.data.contributions, require_pure(spec), trials, progress)
+        promise = kept(spec.privacy.guarantee(spec.unit))
+        return audit_curve(options, spec.data.contributions, promise, trials, progress)
 
     def audit_named(self, name: str, epsilon: Number, trials: int, progress: Progress) -> AuditReport:
         """The estimator on [0, 100] × [0, 1]."""

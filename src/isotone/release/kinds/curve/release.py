@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import isotone.curves as curves
@@ -13,6 +15,7 @@ from isotone.ledger.ledger import Ledger, require_ledger
 from isotone.mechanism import Progress, no_progress
 from isotone.privacy.checks import confidence_level, did_you_mean, frozen
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number
+from isotone.privacy.unit import Unit
 from isotone.reading.points import PointSource
 from isotone.release import pipeline
 from isotone.release.kinds.curve.bands import band_kind
@@ -25,7 +28,7 @@ from isotone.release.kinds.parameters import (
 )
 from isotone.release.result import Release
 
-__all__ = ["curve_query", "release_curve"]
+__all__ = ["budget", "curve_query", "kept", "release_curve"]
 
 
 def release_curve(
@@ -35,7 +38,9 @@ def release_curve(
     y: str,
     bounds: tuple[Number, Number],
     y_range: tuple[Number, Number] | None = None,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
     ledger: Ledger,
     unit: str | None = None,
     contributions: int = 1,
@@ -59,6 +64,9 @@ def release_curve(
     x, y, bounds, y_range
         The columns and their public ranges. Values outside go to the ends; rows where either is missing are
         dropped. The ranges must not come from the data.
+    epsilon, delta, rho
+        ``epsilon``, or ``rho`` for zCDP. With ``delta`` the curve is made, and charged, with ``epsilon`` alone: noise of sums and
+        choices grows in proportion to contributions either way, so that δ buys nothing.
     unit, contributions
         The column of the privacy unit, and how many of its rows count.
     band, confidence
@@ -79,7 +87,7 @@ def release_curve(
         a band keep their value; those of a credible band are linear, as the curve is.
     """
     require_ledger(ledger)
-    promise = Guarantee.pure(epsilon, neighbours=neighbours, unit=unit_in_words(unit, unit_name))
+    promise = Unit(1, neighbours, unit_in_words(unit, unit_name)).guarantee(epsilon, delta, rho)
     options = {"bounds": bounds, "y_range": y_range, **options}
     query = curve_query(data, x, y, promise, unit, contributions, title, options, band, confidence)
     return pipeline.released(query, ledger, request, again, folder, progress)
@@ -106,8 +114,9 @@ def curve_query(
     x, y = column_name(x, "x"), column_name(y, "y")
     unit = None if unit is None else column_name(unit, "unit")
     units = contribution_bound(contributions, unit)
+    promise = kept(promise)
     settings: dict[str, Any] = {
-        "epsilon": promise.epsilon,
+        **budget(promise),
         "neighbours": promise.neighbours,
         "contributions": units,
         **{key: frozen(value) for key, value in options.items()},
@@ -121,3 +130,15 @@ def curve_query(
     kind = band_kind(band, public, settings.get("output", "population"), settings.get("method", "auto"))
     level = confidence_level(confidence)
     return CurveQuery(source, settings, grid, promise, title_text(title, f"{y} by {x}"), kind, level)
+
+
+def kept(promise: Guarantee) -> Guarantee:
+    """What a curve keeps of a promise: of (ε, δ) it keeps ε alone."""
+    if promise.kind != "approximate":
+        return promise
+    return replace(promise, kind="pure", delta=Fraction(0))
+
+
+def budget(promise: Guarantee) -> dict[str, Fraction]:
+    """The arguments of the estimator for a promise."""
+    return {"rho": promise.rho} if promise.kind == "zcdp" else {"epsilon": promise.epsilon}

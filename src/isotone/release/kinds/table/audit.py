@@ -9,13 +9,13 @@ import numpy as np
 from isotone.audit import audit
 from isotone.audit.report import AuditReport
 from isotone.mechanism import Progress
+from isotone.tables.choosing import TableMechanism
 from isotone.tables.thresholds import SMALL
-from isotone.tables.two_stage import TwoStageMechanism
 
 __all__ = ["audit_table"]
 
 
-def audit_table(mechanism: TwoStageMechanism, trials: int, progress: Progress) -> AuditReport:
+def audit_table(mechanism: TableMechanism, trials: int, progress: Progress) -> AuditReport:
     """One unit more in the first of some categories, or (replace) moved from the first to the second.
 
     Looked at are the published value of that category and the noisy numbers that it was made of.
@@ -26,7 +26,7 @@ def audit_table(mechanism: TwoStageMechanism, trials: int, progress: Progress) -
     rest = np.full(max(SMALL - 2, 1), other)  # enough categories for thresholds to be measured
     first = np.append([min(low + units, mechanism.upper), 0], rest)
     second = np.append([low, units if replaced else 0], rest)
-    place = {at: k for k, at in enumerate(mechanism.stages(len(first)).thresholds.places)}.get(low)
+    place = {at: k for k, at in enumerate(mechanism.measurement(len(first)).places)}.get(low)
 
     def release(table: Any) -> Any:
         made = mechanism.release_in_full(table)

@@ -12,11 +12,10 @@ from isotone.release.kinds.recomputed import ROUNDING, Columns, Floats
 from isotone.release.kinds.table.strata import PER
 from isotone.release.manifest import FORMAT
 from isotone.release.recipes import FORMER_TABLE_ARGUMENTS
-from isotone.tables.estimate.categories import Beliefs
+from isotone.tables.choosing import TableMechanism
 from isotone.tables.estimate.remap import cuts_of
-from isotone.tables.estimate.unbiased import largest_deviation, unbiased
-from isotone.tables.thresholds import SMALL, Thresholds
-from isotone.tables.two_stage import TwoStageMechanism
+from isotone.tables.measurement import Measurement
+from isotone.tables.thresholds import SMALL
 
 __all__ = ["table_faults"]
 
@@ -33,10 +32,10 @@ class _Part:
     rows: list[int]
     share: Floats
     method: str
-    thresholds: Thresholds
+    thresholds: Measurement
 
 
-def table_faults(columns: Columns, manifest: Mapping[str, Any], mechanism: TwoStageMechanism) -> list[str]:
+def table_faults(columns: Columns, manifest: Mapping[str, Any], mechanism: TableMechanism) -> list[str]:
     """Faults in the categories, bounds, distribution, errors and intervals of a table."""
     if FORMER_TABLE_ARGUMENTS & set(manifest["mechanism"]):
         if manifest["format"] == FORMAT:  # or a forger could choose what is not computed again
@@ -72,7 +71,7 @@ def table_faults(columns: Columns, manifest: Mapping[str, Any], mechanism: TwoSt
     return list(dict.fromkeys(faults))
 
 
-def _former_faults(columns: Columns, manifest: Mapping[str, Any], mechanism: TwoStageMechanism) -> list[str]:
+def _former_faults(columns: Columns, manifest: Mapping[str, Any], mechanism: TableMechanism) -> list[str]:
     """Faults in a table of the version before, whose errors followed from noisy counts that were not published."""
     if set(columns) != {"category", "value", "sd", "low", "high"}:
         return ["the columns are not those of a table of the version before"]
@@ -99,13 +98,13 @@ def _only(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parts(
-    columns: Columns, entries: list[dict[str, Any]], upper: int, mechanism: TwoStageMechanism
+    columns: Columns, entries: list[dict[str, Any]], upper: int, mechanism: TableMechanism
 ) -> Iterator[_Part]:
     names = columns.get("stratum")
     for entry in entries:
         rows = [at for at in range(len(columns["value"])) if names is None or names[at] == entry["name"]]
         share = np.array(entry["distribution"], dtype=float)
-        yield _Part(rows, share, entry["method"], mechanism.stages(len(rows), upper).thresholds)
+        yield _Part(rows, share, entry["method"], mechanism.measurement(len(rows), upper))
 
 
 def _part_faults(columns: Columns, part: _Part, upper: int, level: float) -> list[str]:
@@ -115,7 +114,7 @@ def _part_faults(columns: Columns, part: _Part, upper: int, level: float) -> lis
     faults: list[str] = []
     if part.method != ("noise" if size < SMALL or upper == 0 else "table"):
         faults.append("the method is not the mechanism's")
-    sd = largest_deviation(part.thresholds.line)
+    sd = part.thresholds.deviation
     if any(abs(float(columns["sd"][at]) - sd) > ROUNDING + 1e-9 * sd for at in part.rows):
         faults.append("an error is not that of the noise")
     if part.method == "table" and not _follows(columns, part):
@@ -136,33 +135,30 @@ def _follows(columns: Columns, part: _Part) -> bool:
 
 def _posteriors_fit(columns: Columns, part: _Part, upper: int, level: float) -> bool:
     """Whether each row has the estimate and the interval that its noisy count gives it."""
-    line, beliefs = part.thresholds.line, Beliefs(part.share, len(part.rows), part.thresholds.line.rates)
-    readings = unbiased(np.arange(upper + 1), line)
+    beliefs = part.thresholds.beliefs(part.share, len(part.rows))
     laws: dict[int, tuple[float, Floats]] = {}
     # the distribution is published to eight places, so an end may fall on the other side of a boundary
     shares = [end + loose for end in ((1 - level) / 2, (1 + level) / 2) for loose in (-1e-5, 1e-5)]
     for at in part.rows:
         noisy = float(columns["noisy"][at])
-        known = np.flatnonzero(np.abs(readings - noisy) <= ROUNDING + 1e-9 * abs(noisy)).tolist()
-        if noisy == int(noisy) and not 0 <= noisy <= upper:
-            known.append(0 if noisy < 0 else upper)
+        known = part.thresholds.readings(noisy)
         for k in known:
             if k not in laws:
-                mean = float(k) if part.method == "noise" else beliefs.mean(k)
+                mean = float(min(max(k, 0), upper)) if part.method == "noise" else beliefs.mean(k)
                 ends = np.searchsorted(np.cumsum(beliefs.posterior(k)), shares)
                 laws[k] = mean, np.minimum(ends, upper)
-        if not any(_row_fits(columns, at, part.method, k, *laws[k]) for k in known):
+        if not any(_row_fits(columns, at, part.method, *laws[k]) for k in known):
             return False
     return True
 
 
-def _row_fits(columns: Columns, at: int, method: str, k: int, mean: float, ends: Floats) -> bool:
+def _row_fits(columns: Columns, at: int, method: str, mean: float, ends: Floats) -> bool:
     low_from, low_to, high_from, high_to = ends
     return (
         abs(float(columns["estimate"][at]) - mean) <= 2 * ROUNDING + 1e-5 * mean
         and low_from <= columns["low"][at] <= low_to
         and high_from <= columns["high"][at] <= high_to
-        and (method == "table" or columns["value"][at] == k)
+        and (method == "table" or columns["value"][at] == round(mean))
     )
 
 

@@ -9,9 +9,9 @@ from isotone import tables
 from isotone.errors import InputError
 from isotone.mechanism import Progress
 from isotone.privacy.guarantee import Guarantee, Number
-from isotone.release.kinds.kind import Kind, require_pure
+from isotone.release.kinds.kind import Kind
 from isotone.release.kinds.page import Page
-from isotone.release.kinds.table.query import TableManifest, TableQuery
+from isotone.release.kinds.table.query import MICRODATA, TableManifest, TableQuery
 from isotone.release.kinds.table.release import table_query
 from isotone.release.kinds.table.report import TablePage
 from isotone.release.kinds.table.section import Table
@@ -21,6 +21,8 @@ from isotone.release.planning import SpecPlan
 from isotone.release.recipes import FORMER_TABLE_ARGUMENTS, rebuild_table_mechanism
 from isotone.release.result import Release
 from isotone.release.sections import Section
+from isotone.tables.choosing import TableMechanism
+from isotone.tables.gaussian_table import GaussianTableMechanism
 from isotone.tables.two_stage import TwoStageMechanism
 
 if TYPE_CHECKING:
@@ -38,14 +40,14 @@ class TableKind(Kind):
     section: ClassVar[type[Section]] = Table
     manifest: ClassVar[type[Manifest]] = TableManifest
     page: ClassVar[Page] = TablePage()
-    classes: ClassVar[tuple[str, ...]] = (TwoStageMechanism.__name__,)
+    classes: ClassVar[tuple[str, ...]] = (TwoStageMechanism.__name__, GaussianTableMechanism.__name__)
     silence: ClassVar[str] = (
         "Published counts are estimates from two noisy measurements, and the law of their error depends on the data."
     )
 
     def query(self, spec: Spec) -> TableQuery:
         """The query of a spec with ``[table]``."""
-        table, promise = spec.said(Table), require_pure(spec)
+        table, promise = spec.said(Table), spec.privacy.guarantee(spec.unit)
         return table_query(
             spec.source,
             table.category,
@@ -64,12 +66,15 @@ class TableKind(Kind):
 
     def plan(self, spec: Spec, records: int | None, progress: Progress) -> SpecPlan:
         """Mechanisms compared on a table of the guessed shape."""
-        table, promise = spec.said(Table), require_pure(spec)
+        table, promise = spec.said(Table), spec.privacy.guarantee(spec.unit)
         made = tables.plan(
             table.shape,
             upper=table.upper,
             size=len(table.names(spec.resolve)),
-            epsilon=promise.epsilon,
+            epsilon=promise.epsilon or None,
+            delta=promise.delta or None,
+            rho=promise.rho or None,
+            once=table.count is None,
             contributions=spec.data.contributions,
             neighbours=promise.neighbours,
             progress=progress,
@@ -86,6 +91,8 @@ class TableKind(Kind):
         """The mechanism for counts up to 20."""
         from isotone.release.kinds.table.audit import audit_table
 
+        if name == GaussianTableMechanism.__name__:
+            return audit_table(GaussianTableMechanism(20, epsilon=epsilon, delta="1e-3"), trials, progress)
         return audit_table(TwoStageMechanism(20, epsilon), trials, progress)
 
     def check(self, spec: Spec, source: Any) -> list[str]:
@@ -94,7 +101,7 @@ class TableKind(Kind):
 
         return check_table(spec, source)
 
-    def rebuild(self, manifest: Manifest) -> TwoStageMechanism:
+    def rebuild(self, manifest: Manifest) -> TableMechanism:
         """The mechanism of the manifest."""
         return rebuild_table_mechanism(manifest.mechanism)
 
@@ -103,6 +110,11 @@ class TableKind(Kind):
         stated, mechanism = guarantee_from(release.manifest.guarantee), self.rebuild(release.manifest)
         if mechanism.unit.contributions < release.manifest["rules"]["contributions"]:
             raise InputError("the noise is for fewer categories a unit than the rules let through")
+        aggregated = release.manifest["rules"]["form"] != MICRODATA
+        if isinstance(mechanism, GaussianTableMechanism) and mechanism.once and aggregated:
+            raise InputError(
+                "the noise is for units that count once in a category, and the rules do not see to it"
+            )
         return replace(mechanism.guarantee, unit=stated.unit)
 
     recomputed: ClassVar[str] = (

@@ -16,13 +16,16 @@ from isotone.release.kinds.table.strata import PER, Strata
 from isotone.release.manifest import Manifest, guarantee_to
 from isotone.release.recipes import recipe_of
 from isotone.release.result import Release, seal
+from isotone.tables.choosing import TableMechanism
 from isotone.tables.published_table import PublishedTable
-from isotone.tables.two_stage import TwoStageMechanism
 
 if TYPE_CHECKING:
     from isotone.reading.sources import Frame
 
-__all__ = ["TableManifest", "TableQuery"]
+__all__ = ["MICRODATA", "TableManifest", "TableQuery"]
+
+MICRODATA = "one row for each unit"
+"""The form of rows whose units are bounded by the release itself, once in each category."""
 
 
 class StratumEntry(TypedDict):
@@ -69,7 +72,7 @@ class TableQuery(Query[NDArray[np.int64], PublishedTable]):
     """A release of a table as asked for, made and checked by :func:`table_query`."""
 
     source: CategorySource
-    mechanism: TwoStageMechanism
+    mechanism: TableMechanism
     guarantee: Guarantee
     confidence: float
     title: str
@@ -175,6 +178,6 @@ class TableQuery(Query[NDArray[np.int64], PublishedTable]):
         return {
             "unit": self.source.unit,
             "contributions": self.source.contributions,
-            "form": "one row for each unit" if self.source.count is None else "rows that are already counts",
+            "form": MICRODATA if self.source.count is None else "rows that are already counts",
             "top code": self.source.upper,
         }

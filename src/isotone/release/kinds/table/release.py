@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from isotone.errors import InputError
@@ -11,6 +12,7 @@ from isotone.ledger.ledger import Ledger, require_ledger
 from isotone.mechanism import Progress, no_progress
 from isotone.privacy.checks import confidence_level
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number
+from isotone.privacy.unit import Unit
 from isotone.reading.categories import CategorySource
 from isotone.release import pipeline
 from isotone.release.kinds.parameters import (
@@ -23,8 +25,8 @@ from isotone.release.kinds.parameters import (
 from isotone.release.kinds.table.query import TableQuery
 from isotone.release.kinds.table.strata import checked_population, checked_strata
 from isotone.release.result import Release
+from isotone.tables.choosing import table_mechanism
 from isotone.tables.thresholds import Preset
-from isotone.tables.two_stage import TwoStageMechanism
 
 __all__ = ["release_table", "table_query"]
 
@@ -35,7 +37,9 @@ def release_table(
     category: str,
     categories: Sequence[str | int | bool],
     upper: int,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
     ledger: Ledger,
     count: str | None = None,
     unit: str | None = None,
@@ -64,6 +68,9 @@ def release_table(
         come from the data.
     upper
         The largest count. Counts above it are clipped to it. Public, and not chosen by the data.
+    epsilon, delta, rho
+        ``epsilon``, ``epsilon`` and ``delta``, or ``rho`` (zCDP). With ``delta`` the noise is Gaussian where that is less: from
+        about ten contributions on.
     count
         The column of counts, for rows that are already aggregated.
     unit, contributions
@@ -86,7 +93,7 @@ def release_table(
         expected error, for maps and lists) with ``low`` and ``high``, and ``noisy`` (unbiased, for adding up) with ``sd``.
     """
     require_ledger(ledger)
-    promise = Guarantee.pure(epsilon, neighbours=neighbours, unit=unit_in_words(unit, unit_name))
+    promise = Unit(1, neighbours, unit_in_words(unit, unit_name)).guarantee(epsilon, delta, rho)
     query = table_query(
         data,
         category,
@@ -127,9 +134,9 @@ def table_query(
     units = (
         contribution_bound(contributions, unit) if count is None else contribution_bound(contributions, "")
     )
-    mechanism = TwoStageMechanism(
-        upper, promise.epsilon, preset, contributions=units, neighbours=promise.neighbours
-    )
+    # rows of a unit are counted once in a category; of aggregated rows nothing is known but their number
+    mechanism = table_mechanism(upper, promise, preset, contributions=units, once=count is None)
+    promise = replace(mechanism.guarantee, unit=promise.unit)  # ε alone, where δ buys nothing
     names = public_names(categories, "categories")
     if not names:
         raise InputError("categories is empty: give the public list of categories.")

@@ -1,0 +1,71 @@
+"""Which mechanism keeps a promise about a table best, by public numbers alone."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import expm1, isqrt
+
+from isotone.privacy.guarantee import Guarantee
+from isotone.tables.gaussian_table import GaussianTableMechanism
+from isotone.tables.thresholds import Preset
+from isotone.tables.two_stage import TwoStageMechanism
+
+__all__ = ["TableMechanism", "noises", "pure_epsilon", "table_mechanism"]
+
+TableMechanism = TwoStageMechanism | GaussianTableMechanism
+
+
+def table_mechanism(
+    upper: int, promise: Guarantee, preset: Preset | None = None, *, contributions: int = 1, once: bool = True
+) -> TableMechanism:
+    """The mechanism for a promise.
+
+    Geometric noise for ε, Gaussian noise for ρ. For (ε, δ) the one with less noise on a count: one that keeps ε keeps (ε, δ).
+
+    >>> type(table_mechanism(9, Guarantee.approximate(1, "1e-6"))).__name__
+    'TwoStageMechanism'
+    >>> type(table_mechanism(9, Guarantee.approximate(1, "1e-6"), contributions=20)).__name__
+    'GaussianTableMechanism'
+    """
+    if promise.kind != "zcdp":
+        pure = TwoStageMechanism(
+            upper, promise.epsilon, preset, contributions=contributions, neighbours=promise.neighbours
+        )
+        if promise.kind == "pure":
+            return pure
+        geometric, gaussian = noises(promise, contributions, once)
+        if geometric <= gaussian:
+            return pure
+    return GaussianTableMechanism(
+        upper,
+        epsilon=promise.epsilon or None,
+        delta=promise.delta or None,
+        rho=promise.rho or None,
+        preset=preset,
+        once=once,
+        contributions=contributions,
+        neighbours=promise.neighbours,
+    )
+
+
+def noises(promise: Guarantee, contributions: int, once: bool) -> tuple[float, float]:
+    """The standard deviations of geometric and of Gaussian noise on a count, if all is spent on counts."""
+    made = GaussianTableMechanism(
+        1,
+        epsilon=promise.epsilon or None,
+        delta=promise.delta or None,
+        rho=promise.rho or None,
+        once=once,
+        contributions=contributions,
+        neighbours=promise.neighbours,
+    )
+    rate = float(made.unit.per_step(pure_epsilon(promise)))
+    geometric = (2 * (1 + 1 / expm1(rate)) / expm1(rate)) ** 0.5 if rate < 50 else 0.0
+    return geometric, made.measurement(1).deviation
+
+
+def pure_epsilon(promise: Guarantee) -> Fraction:
+    """The ε of the pure promise that implies this one: its own, or √(2ρ) rounded down."""
+    if promise.kind != "zcdp":
+        return promise.epsilon
+    return Fraction(isqrt(int(2 * promise.rho * 10**24)), 10**12)

@@ -1,0 +1,156 @@
+"""The mechanism for tables of counts under zCDP and (ε, δ), with discrete Gaussian noise on both measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone.errors import InputError
+from isotone.mechanism import Error
+from isotone.noise import Simulated
+from isotone.privacy.adjacency import Neighbours
+from isotone.privacy.calibration import discrete_sigma_squared, largest_rho
+from isotone.privacy.checks import Number, one_of, truth, whole_number
+from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
+from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.unit import Unit
+from isotone.tables.gaussian_noise import GaussianMeasurement, change, measurement_for
+from isotone.tables.published_table import PublishedTable, Stratum
+from isotone.tables.stratum import checked_strata, published_stratum
+from isotone.tables.thresholds import Preset
+from isotone.tables.top_coding import Counts, top_coded
+from isotone.tables.two_stage import LARGEST
+
+__all__ = ["GaussianTableMechanism"]
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, init=False)
+class GaussianTableMechanism:
+    """A table of counts with Gaussian noise, whose distribution of counts survives the noise.
+
+    Two measurements are made: the numbers of categories of at most ``t`` for every ``t`` below ``upper``, and every count,
+    all with discrete Gaussian noise. All the rest is post-processing of the two.
+
+    Guarantee: ρ-zCDP, or (ε, δ)-DP by the conversion of ``largest_rho``, for adding or removing one person who is counted at
+    most ``contributions`` times, or for replacing one (``neighbours="replace"``): docs/theory/tables-whole.md, section 10. The
+    number and the order of the categories and their strata are public.
+    Error: depends on the table; ``tables.plan`` tells it for a guessed shape, without data.
+    Cost: O(N log N), and matrices of up to 512 rows for the estimate.
+
+    Parameters
+    ----------
+    upper
+        The largest count, public: larger ones are top-coded.
+    epsilon, delta, rho
+        ``rho``, or ``epsilon`` and ``delta``.
+    preset
+        What the budget is spent on, as for :class:`TwoStageMechanism`: 2, 5 or 10 % of ρ go to the distribution.
+    once
+        Whether a person is counted at most once in each category. Then noise grows with the root of ``contributions``, and
+        otherwise in proportion to it.
+
+    >>> m = GaussianTableMechanism(upper=9, rho="1/2")
+    >>> len(m.release([0, 0, 1, 3, 2, 0, 12, 5])), m.guarantee
+    (8, Guarantee(ρ = 1/2, add-remove one record))
+    """
+
+    upper: int
+    preset: Preset | None
+    once: bool
+    unit: Unit
+    guarantee: Guarantee
+
+    def __init__(
+        self,
+        upper: int,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        preset: Preset | None = None,
+        once: bool = True,
+        contributions: int = 1,
+        neighbours: Neighbours = "add-remove",
+    ) -> None:
+        unit = Unit(contributions, neighbours)
+        values: dict[str, Any] = {
+            "upper": whole_number(upper, "upper", least=0, most=LARGEST),
+            "preset": None if preset is None else one_of(preset, "preset", get_args(Preset)),
+            "once": truth(once, "once"),
+            "unit": unit,
+            "guarantee": unit.guarantee(epsilon, delta, rho),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        if self.guarantee.kind == "pure":
+            raise InputError("Gaussian noise gives no pure ε: give rho, or delta with epsilon.")
+
+    @property
+    def rho(self) -> Fraction:
+        """The ρ that is spent: that of the promise, or the largest that implies it."""
+        promise = self.guarantee
+        return promise.rho if promise.kind == "zcdp" else largest_rho(promise.epsilon, promise.delta)
+
+    def measurement(self, size: int, upper: int | None = None) -> GaussianMeasurement:
+        """The noise for a table, or a stratum, of ``size`` categories. A function of public numbers.
+
+        >>> round(GaussianTableMechanism(9, epsilon=1, delta="1e-6").measurement(10).deviation, 2)
+        4.23
+        """
+        top = self.upper if upper is None else upper
+        made = measurement_for(self.preset, top, self.rho, self.unit, self.once, size)
+        promise = self.guarantee
+        alone = made.cumulative is None and change(self.unit, self.once, Fraction(0), Fraction(1)) == 1
+        if alone and promise.kind == "approximate":  # one count moves by one: the exact condition is known
+            return GaussianMeasurement(top, None, discrete_sigma_squared(promise.epsilon, promise.delta, 1))
+        return made
+
+    def error(self) -> Error:
+        """The mean squared error of the noisy counts of a large table, at most."""
+        most = float(self.measurement(10**9).counts)
+        return Error(np.full(self.upper + 1, most), method="upper bound, of the unbiased noisy counts")
+
+    def release(self, counts: Counts) -> Ints:
+        """One private count for each category, from exact noise and cryptographic bits."""
+        return self.release_in_full(counts).values
+
+    def release_in_full(self, counts: Counts, strata: Sequence[Ints] | None = None) -> PublishedTable:
+        """Release a table with all its private parts.
+
+        ``strata`` are the positions of the categories of each public class. Every stratum is measured with all of ρ: a person
+        with a share of the contributions in a stratum costs at most that share there, as costs are convex in contributions.
+        """
+        return self.run(top_coded(counts, self.upper), require_exact(ExactDraws()), strata)
+
+    def simulate(self, counts: Counts, rng: np.random.Generator) -> Simulated:
+        """Simulate the published counts of a seeded run. They are not private and serve experiments only."""
+        return Simulated.wrap(self.simulate_in_full(counts, rng).values)
+
+    def simulate_in_full(
+        self, counts: Counts, rng: np.random.Generator, strata: Sequence[Ints] | None = None
+    ) -> PublishedTable:
+        """Simulate a release with all its parts, for experiments only."""
+        return self.run(top_coded(np.asarray(counts), self.upper), SeededDraws(rng), strata)
+
+    def run(self, table: Ints, draws: Draws, strata: Sequence[Ints] | None = None) -> PublishedTable:
+        """Both measurements of a top-coded table with the given draws, and what is made of them.
+
+        Private only if they are :class:`ExactDraws`; with all others the published values are marked as simulated.
+        """
+        parts = [np.arange(len(table))] if strata is None else checked_strata(strata, len(table))
+        values: NDArray[Any] = np.empty(len(table), np.int64)
+        found: list[Stratum] = []
+        for members in parts:
+            made = self.measurement(len(members))
+            values[members], stratum = published_stratum(members, table[members], made, draws)
+            found.append(stratum)
+        if not isinstance(draws, ExactDraws):
+            values = Simulated.wrap(values)
+        return PublishedTable(values, self.upper, tuple(found), self.guarantee)

@@ -1,0 +1,62 @@
+"""What every way to measure a table can do."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone.privacy.draws import Draws
+from isotone.tables.estimate.categories import Beliefs
+
+__all__ = ["Measurement"]
+
+Ints = NDArray[np.int64]
+
+
+class Measurement(Protocol):
+    """Noise on cumulative numbers at ``places``, and on counts up to ``upper``; and what both tell."""
+
+    @property
+    def upper(self) -> int:
+        """The largest count."""
+        ...
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The thresholds that are measured."""
+        ...
+
+    def measure(self, table: Ints, draws: Draws) -> tuple[Ints, Ints]:
+        """Noisy cumulative numbers and noisy counts. Nothing else reads the table."""
+        ...
+
+    def histogram(self, cumulative: Ints, noisy: Ints) -> tuple[NDArray[np.float64], str]:
+        """The histogram that both tell, and the model it comes from."""
+        ...
+
+    def ranked(self, noisy: Ints) -> Ints:
+        """Whole numbers from 0 in the order of the noisy counts."""
+        ...
+
+    def seen(self, noisy: Ints) -> Ints:
+        """What a posterior is computed from."""
+        ...
+
+    def beliefs(self, probabilities: NDArray[np.float64], size: int) -> Beliefs:
+        """The posteriors of the true counts."""
+        ...
+
+    def readings(self, unbiased: float) -> list[int]:
+        """What a posterior may have been computed from, given a published unbiased count, rounded to four digits."""
+        ...
+
+    def unbiased(self, noisy: Ints) -> NDArray[np.float64]:
+        """For each noisy count an estimate whose mean is the true count."""
+        ...
+
+    @property
+    def deviation(self) -> float:
+        """The largest standard deviation of :meth:`unbiased` over all true counts, a public number."""
+        ...
