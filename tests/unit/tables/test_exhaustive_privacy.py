@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from isotone.noise import UnevenLine
 from isotone.privacy.draws import SeededDraws
 from isotone.tables import thresholds as thresholds_module
-from isotone.tables import two_stage
 from isotone.tables.matrices.geometric import geometric_matrix
 from isotone.tables.two_stage import TwoStageMechanism
 
@@ -44,7 +43,7 @@ def log_law(mechanism: TwoStageMechanism, table: tuple[int, ...]) -> NDArray[np.
     """Of every outcome of both measurements, from what the code that releases adds noise to."""
     draws = Recorder()
     spent = mechanism.stages(len(table)).thresholds
-    cumulative, _ = two_stage._measure(np.array(table), spent, draws)
+    cumulative, _ = spent.measure(np.array(table), draws)
     first, second = outcomes(len(spent.places))
     noise = -draws.rate * np.abs(first - cumulative).sum(axis=1)
     counts = sum(draws.law[value, second[:, at]] for at, value in enumerate(draws.values.tolist()))
