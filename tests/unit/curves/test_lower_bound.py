@@ -16,7 +16,7 @@ from isotone.curves import PrivatePosetRegression
 from isotone.order import Poset
 
 M, D = 400, 8
-FALSE_ALARM = 1e-6
+FALSE_ALARM = 1e-8
 
 
 def share_wrong(epsilon: str) -> float:
