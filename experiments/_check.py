@@ -90,6 +90,7 @@ UNCOMPARED = {
     "curves-shapes": "a quick run is too small to be compared",
     "curves-speed": "times",
     "curves-survival": "a quick run is too small to be compared",
+    "curves-without-means": "a quick run is too small to be compared",
     "poset-running-time": "times",
     "tables-frontier": "a quick run is too small to be compared",
     "tables-optimality-gap": "a quick run is too small to be compared",
