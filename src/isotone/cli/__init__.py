@@ -14,7 +14,8 @@ from isotone.cli.console import errors
 from isotone.cli.inference import change, combine, share
 from isotone.cli.ledgers import ledger_app
 from isotone.cli.orders import order_app
-from isotone.cli.releases import audit, check, plan, release, report, verify
+from isotone.cli.plans import plan
+from isotone.cli.releases import audit, check, release, report, verify
 from isotone.cli.reproduction import reproduce
 from isotone.cli.serving import serve
 from isotone.cli.signatures import keygen, sign

@@ -1,4 +1,4 @@
-"""The commands plan, release, verify, report, check and audit."""
+"""The commands release, verify, report, check and audit."""
 
 from __future__ import annotations
 
@@ -21,39 +21,7 @@ from isotone.cli.console import (
     show,
 )
 
-__all__ = ["audit", "check", "plan", "release", "release_table", "report", "verify"]
-
-
-def plan(
-    spec: SpecPath,
-    records: Annotated[
-        int | None,
-        typer.Option(min=1, help="For a curve: about how many records there are, guessed without the data."),
-    ] = None,
-    rows_per_unit: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="About how many rows a unit has, guessed: says what contributions leaves out."
-        ),
-    ] = None,
-    found: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write what was found for an order out of reach, for relaxation in the spec: nobody searches again.",
-        ),
-    ] = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
-    """Compare mechanisms for a spec. No data is read and no budget is spent."""
-    from isotone.release import load_spec, plan_spec
-
-    with progress_bar("planning", quiet=quiet or as_json) as progress:
-        made = plan_spec(load_spec(spec), progress, records=records, rows_per_unit=rows_per_unit)
-    if found is not None:
-        made.write_found(found)
-    show(made.plain(), as_json=as_json, quiet=quiet, plain=made)
+__all__ = ["audit", "check", "release", "release_table", "report", "verify"]
 
 
 def release(

@@ -1,0 +1,229 @@
+"""Plans side by side, from an error to ε, and whether a difference would be seen. No data is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from isotone.errors import InputError, SpecError
+from isotone.mechanism import Progress, no_progress
+from isotone.privacy.checks import confidence_level, did_you_mean, exact, share, whole_number
+from isotone.release.steward import plan_spec
+
+if TYPE_CHECKING:
+    from isotone.counts.count_plan import CountPlan
+    from isotone.release.spec import Spec
+
+__all__ = ["Visible", "epsilon_for", "side_by_side", "variants", "visible"]
+
+_DRAWS, _SEED = 40_000, 20
+_MOST = 50
+
+
+def variants(
+    spec: Spec,
+    *,
+    epsilon: Sequence[Any] = (),
+    max_size: Sequence[Any] = (),
+    add: Sequence[tuple[str, str]] = (),
+    drop: Sequence[tuple[str, str]] = (),
+) -> list[tuple[str, Spec]]:
+    """The spec with each ε, each ``max_size``, and with relations ``(lower, upper)`` more or fewer, each with a name."""
+    from isotone.release.kinds.counts.section import Order
+
+    found = [("as it is", spec)]
+    if add or drop:
+        found += [_related(spec, pair, True) for pair in add] + [_related(spec, pair, False) for pair in drop]
+    if max_size:
+        order = spec.said(Order)
+        sizes = [(size, whole_number(size, "max_size")) for size in max_size]
+        found = [
+            (f"max_size {size}", spec.model_copy(update={"order": order.model_copy(update={"max_size": k})}))
+            for size, k in sizes
+        ]
+    if epsilon:
+        if spec.privacy.rho is not None:
+            raise SpecError("This spec spends rho: change it there to compare others.")
+        found = [(_joined(name, f"ε = {e}"), _with_epsilon(one, e)) for name, one in found for e in epsilon]
+    if len(found) > _MOST:
+        raise InputError(f"These are {len(found)} plans. At most {_MOST} are compared.")
+    return found
+
+
+def _joined(name: str, more: str) -> str:
+    return more if name == "as it is" else f"{name}, {more}"
+
+
+def _with_epsilon(spec: Spec, epsilon: Any) -> Spec:
+    from isotone.privacy.guarantee import positive
+
+    positive(epsilon, "epsilon")
+    return spec.model_copy(update={"privacy": spec.privacy.model_copy(update={"epsilon": str(epsilon)})})
+
+
+def _related(spec: Spec, pair: tuple[str, str], more: bool) -> tuple[str, Spec]:
+    """The spec with one relation more or fewer; all others stay."""
+    from isotone.release.kinds.counts.section import Order, spec_order
+
+    P, (lower, upper) = spec_order(spec), pair
+    for name in pair:
+        if name not in P.elements:
+            known = [str(x) for x in P.elements]
+            raise InputError(f"{name!r} is no element of the order{did_you_mean(name, known) or '.'}")
+    pairs = [(str(a), str(b)) for a in P.elements for b in P.elements if a != b and P.leq(a, b)]
+    if not more and pair not in P.covers:
+        raise InputError(f"{lower!r} is not directly below {upper!r}, so there is no relation to leave out.")
+    related = [*pairs, pair] if more else [one for one in pairs if one != pair]
+    above = {x: min((str(b) for a, b in P.covers if a == x), default="") for x in P.elements}
+    children: dict[str, Any] = {}
+    for choice in P.choices:
+        options = [str(x) for x in choice.options]
+        children.setdefault(above[choice.options[0]], []).append((choice.kind, options))
+    given = {"elements": [str(x) for x in P.elements], "relations": related, "children": children or None}
+    changed = spec.said(Order).model_copy(update={**given, "parents": None, "file": None, "choice": None})
+    what = f"{'with' if more else 'without'} {lower} implies {upper}"
+    return what, spec.model_copy(update={"order": changed})
+
+
+def side_by_side(
+    found: Sequence[tuple[str, Spec]],
+    *,
+    records: int | None = None,
+    guess: Any = None,
+    progress: Progress = no_progress,
+) -> list[dict[str, Any]]:
+    """The best mechanism of each plan with its numbers; with a guessed count also the errors as shares of it."""
+    count = None if guess is None else whole_number(guess, "guess")
+    rows: list[dict[str, Any]] = []
+    for place, (name, spec) in enumerate(found):
+        best = plan_spec(spec, records=records).view.rows[0]
+        progress((place + 1) / len(found), name)
+        numbers = {column.heading: float(getattr(best, column.name)) for column in best.columns}
+        numbers.pop("squared error", None)  # of the best: always × 1
+        if count is not None:
+            first, *_ = numbers
+            numbers[f"{first} of {count:,}"] = numbers[first] / count
+        rows.append({"plan": name, "mechanism": best.name, **numbers})
+    return rows
+
+
+def epsilon_for(
+    spec: Spec,
+    error: float,
+    confidence: float = 0.95,
+    *,
+    each: bool = False,
+    progress: Progress = no_progress,
+) -> dict[str, Any]:
+    """The least budget at which all counts, or ``each`` for itself, stay within ``error``."""
+    made = _counts(spec, progress)
+    concentrated = made.guarantee.kind == "zcdp"
+    budget = (made.rho_for if concentrated else made.epsilon_for)(error, confidence, simultaneous=not each)
+    return {
+        "rho" if concentrated else "epsilon": budget,
+        "error": error,
+        "confidence": confidence_level(confidence),
+        "of": "each count" if each else "all counts at once",
+    }
+
+
+@dataclass(frozen=True)
+class Visible:
+    """How likely a difference between two shares is seen, at a false alarm of one minus the confidence."""
+
+    shares: tuple[float, float]
+    people: int
+    element: str
+    sd: float
+    confidence: float
+    chances: dict[str, float]
+
+    def plain(self) -> dict[str, Any]:
+        """Everything as plain values."""
+        return {**vars(self), "shares": list(self.shares)}
+
+    def __str__(self) -> str:
+        one, other = (f"{100 * p:g} %" for p in self.shares)
+        difference = abs(self.shares[1] - self.shares[0]) * self.people
+        lines = [
+            f"{one} against {other} of {self.people:,} people is a difference of {difference:,.4g}. The noise on "
+            f"{self.element} has a standard deviation of {self.sd:.3g}.",
+            f"Seen at {100 * self.confidence:g} % confidence, by {_DRAWS:,} simulated releases:",
+            *(f"  {what:<58} {chance:>5.0%}" for what, chance in self.chances.items()),
+        ]
+        return "\n".join(lines)
+
+
+def visible(
+    spec: Spec,
+    shares: tuple[Any, Any],
+    people: Any,
+    *,
+    element: str | None = None,
+    confidence: float = 0.95,
+    progress: Progress = no_progress,
+) -> Visible:
+    """Whether one share can be told from another in so many people, by the best mechanism of the plan.
+
+    The noise is that of ``element``, by default of the one with the most. Two cases: against a share that is known, and
+    between two groups that are released both; each for these people, and for the population that they are a sample of.
+    """
+    made, number, level = (
+        _counts(spec, progress),
+        whole_number(people, "people"),
+        confidence_level(confidence),
+    )
+    first, second = (float(share(p, "share")) for p in shares)
+    noise, place = _noise(made, element)
+    rng = np.random.default_rng(_SEED)
+    drawn, other = noise[:_DRAWS], noise[_DRAWS:]
+    shift = round(number * second) - round(number * first)
+
+    def seen(null: Any, real: Any) -> float:
+        return float(np.mean(np.abs(real) > np.quantile(np.abs(null), level)))
+
+    def people_with(p: float) -> Any:
+        return rng.binomial(number, p, _DRAWS)
+
+    known, both = people_with(first) - number * first + drawn, people_with(first) - people_with(first)
+    between = people_with(second) - people_with(first)
+    chances = {
+        "against a known share, in these people": seen(drawn, drawn + shift),
+        "against a known share, in their population": seen(
+            known, people_with(second) - number * first + drawn
+        ),
+        "between two groups of so many, in these people": seen(drawn - other, drawn - other + shift),
+        "between two groups of so many, in their populations": seen(
+            both + drawn - other, between + drawn - other
+        ),
+    }
+    sd = float(made.best.error().sd[place])
+    return Visible((first, second), number, str(made.P.elements[place]), sd, level, chances)
+
+
+def _noise(made: CountPlan, element: str | None) -> tuple[Any, int]:
+    names, sd = [str(x) for x in made.P.elements], made.best.error().sd
+    if element is not None and element not in names:
+        raise InputError(f"{element!r} is no element of the order{did_you_mean(element, names) or '.'}")
+    place = int(np.argmax(sd)) if element is None else names.index(element)
+    drawn = made.best.simulate_released(2 * _DRAWS, np.random.default_rng(_SEED + 1))
+    return np.asarray(drawn)[:, place], place
+
+
+def _counts(spec: Spec, progress: Progress) -> CountPlan:
+    """The plan of a spec for counts."""
+    from isotone.counts.count_plan import CountPlan
+
+    made = plan_spec(spec, progress).view
+    if not isinstance(made, CountPlan):
+        raise SpecError("From an error to ε, and power, are for counts: this spec has no [order].")
+    return made
+
+
+def percent(text: str) -> Any:
+    """A share as text, such as ``3%``, ``3 %`` or ``0.03``."""
+    number = text.strip()
+    return exact(number[:-1].strip(), "share") / 100 if number.endswith("%") else exact(number, "share")
