@@ -86,8 +86,13 @@ def plan(
             shares = tuple(percent(part) for part in compare.split(","))
             if len(shares) != 2:
                 raise InputError(f'--compare takes two shares such as "3%,4%", not {compare!r}.')
-            seen = visible(asked, shares, records, element=element, confidence=confidence, progress=progress)
-            show(seen.plain(), as_json=as_json, quiet=quiet, plain=str(seen))
+            found_for = {
+                name: visible(one, shares, records, element=element, confidence=confidence, progress=progress)
+                for name, one in variants(asked, epsilon=_parts(epsilon))
+            }
+            text = "\n".join(f"{name}: {seen}" if epsilon else str(seen) for name, seen in found_for.items())
+            value = {name: seen.plain() for name, seen in found_for.items()}
+            show(value if epsilon else value["as it is"], as_json=as_json, quiet=quiet, plain=text)
         elif epsilon or max_size or add or drop or guess:
             several = variants(
                 asked, epsilon=_parts(epsilon), max_size=_sizes(max_size), add=_pairs(add), drop=_pairs(drop)

@@ -63,10 +63,15 @@ def release_table(made: Any) -> Table:
     """The published numbers as a table."""
     hidden = {"low_all", "high_all"}
     shown = {name: column for name, column in made.columns.items() if name not in hidden}
+    labels = {name: entry.get("label", "") for name, entry in (made.manifest.get("questions") or {}).items()}
+    if any(labels.values()):
+        shown = {"label": tuple(labels.get(x, "") for x in shown["element"]), **shown}
     title = printable(f"{made.manifest.title} ({made.guarantee})")
     table = Table(title=Text(title), title_justify="left")
     for name in shown:
-        table.add_column(name, justify="left" if name in ("element", "category", "group") else "right")
+        table.add_column(
+            name, justify="left" if name in ("label", "element", "category", "group") else "right"
+        )
     rows = list(zip(*shown.values(), strict=True))
     for row in rows[:40]:
         table.add_row(

@@ -41,7 +41,10 @@ def variants(
         order = spec.said(Order)
         sizes = [(size, whole_number(size, "max_size")) for size in max_size]
         found = [
-            (f"max_size {size}", spec.model_copy(update={"order": order.model_copy(update={"max_size": k})}))
+            (
+                f"max_size {size}",
+                spec.model_copy(update={spec.kind.key: order.model_copy(update={"max_size": k})}),
+            )
             for size, k in sizes
         ]
     if epsilon:
@@ -85,7 +88,7 @@ def _related(spec: Spec, pair: tuple[str, str], more: bool) -> tuple[str, Spec]:
     given = {"elements": [str(x) for x in P.elements], "relations": related, "children": children or None}
     changed = spec.said(Order).model_copy(update={**given, "parents": None, "file": None, "choice": None})
     what = f"{'with' if more else 'without'} {lower} implies {upper}"
-    return what, spec.model_copy(update={"order": changed})
+    return what, spec.model_copy(update={spec.kind.key: changed})
 
 
 def side_by_side(

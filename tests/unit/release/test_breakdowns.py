@@ -128,7 +128,7 @@ def test_a_breakdown_is_verified_from_its_folder(ledger, tmp_path):
     ]
     page = (tmp_path / "out" / "report.html").read_text()
     assert "<script" not in page
-    assert page.count('type="radio"') == len(P)
+    assert page.count('type="radio"') == len(P) + 3  # one for each picture, and three ways to sort the table
     assert "county × sex" in page
 
 

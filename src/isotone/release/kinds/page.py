@@ -25,6 +25,18 @@ class Page(ABC):
     typical_error: ClassVar[str] = "typical error of a value"
     """What the mean of the published errors is called."""
 
+    sequence_name: ClassVar[str] = "the sequence of the file"
+    """What the sequence of the table is called."""
+
+    def sequence(self, release: Release) -> list[tuple[int, int]]:
+        """The rows of the table in their sequence, each with how deep it is nested."""
+        return [(row, 0) for row in range(len(next(iter(release.columns.values()), ())))]
+
+    def labels(self, release: Release) -> dict[str, str]:
+        """What is read in place of an element, where a question has a label."""
+        asked = release.manifest.get("questions") or {}
+        return {name: entry["label"] for name, entry in asked.items() if entry.get("label")}
+
     @abstractmethod
     def caption(self, release: Release, level: str) -> str:
         """What the picture shows."""

@@ -11,11 +11,11 @@ import math
 from fractions import Fraction
 from html import escape
 from importlib.metadata import version
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.kinds import Page, kind_named
+from isotone.release.reporting.numbers import STYLE, numbers_table
 from isotone.release.reporting.pictures import svg
 
 if TYPE_CHECKING:
@@ -50,17 +50,6 @@ dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
 @media print { body { background: none; font-size: 11pt; } main { padding: 0; max-width: none; } h2 { break-after: avoid; } tr, figure { break-inside: avoid; } }
 """
 
-_NAMES = {
-    "element": "question or item",
-    "value": "released value",
-    "sd": "typical error",
-    "low": "from",
-    "high": "to",
-    "low_all": "",  # the simultaneous intervals are in the CSV; two pairs side by side confuse more than they tell
-    "high_all": "",
-}
-
-
 _BEYOND = 700  # e to this power is the largest float, nearly
 
 
@@ -76,7 +65,7 @@ def report_html(release: Release) -> str:
         f"<figure>{svg(release)}<figcaption>{_page(release).caption(release, level)}</figcaption></figure>",
         f"<h2>What is promised</h2>{_promise(release)}",
         f"<h2>How accurate it is</h2>{_accuracy(release, level)}",
-        f"<h2>The numbers</h2>{_table(release)}",
+        f"<h2>The numbers</h2>{numbers_table(release)}",
         f"<h2>How the data was read</h2>{_rules(release)}",
         f"<h2>How to cite and to check this page</h2>{_verify(release)}",
         f"<h2>Details</h2>{_details(release)}",
@@ -85,7 +74,7 @@ def report_html(release: Release) -> str:
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<meta name="generator" content="{escape(generator())}">'
-        f"<title>{title}</title><style>{_STYLE}</style></head><body><main>\n"
+        f"<title>{title}</title><style>{_STYLE}{STYLE}</style></head><body><main>\n"
         + "\n".join(parts)
         + "\n</main></body></html>\n"
     )
@@ -176,36 +165,6 @@ def _promise(release: Release) -> str:
 
 def _accuracy(release: Release, level: str) -> str:
     return "".join(f"<p>{escape(text)}</p>" for text in _page(release).accuracy(release, level))
-
-
-def _table(release: Release) -> str:
-    shown = {name: column for name, column in release.columns.items() if _NAMES.get(name, name)}
-    words = {"element", "category", "group"} | release.manifest.text_columns
-    most = _page(release).most_rows
-    head = "".join(
-        f'<th class="{"text" if n in words else ""}">{escape(_NAMES.get(n, n))}</th>' for n in shown
-    )
-    rows = "".join(
-        "<tr>"
-        + "".join(
-            f'<td class="{"text" if n in words else ""}">{_cell(v)}</td>'
-            for n, v in zip(shown, row, strict=True)
-        )
-        + "</tr>"
-        for row in islice(zip(*shown.values(), strict=True), most)
-    )
-    number = len(release.columns["value"])
-    if most is not None and number > most:
-        rows += f'<tr><td colspan="{len(shown)}">and {number - most:,} more in release.csv</td></tr>'
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:,.4g}"
-    return escape(str(value))
 
 
 def _rules(release: Release) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from isotone.counts import LaplaceMechanism
 from isotone.inference.estimate import NOT_KNOWN
 from isotone.order.drawing.hasse_svg import hasse_svg
+from isotone.order.drawing.outline import nested_order
 from isotone.reading.answers import Answers
 from isotone.release.kinds.counts.asked import labels_of, questions_of
 from isotone.release.kinds.page import INK, SOFT, Page
@@ -33,6 +34,15 @@ class CountsPage(Page):
     """Values on a Hasse diagram with their intervals."""
 
     lead: ClassVar[str] = "How many say yes to each question, or have each item."
+    sequence_name: ClassVar[str] = "the order"
+
+    def sequence(self, release: Release) -> list[tuple[int, int]]:
+        """Every element below the first one that it implies, in each group."""
+        nested, names = nested_order(release.order), release.columns["element"]
+        size = len(nested)
+        if len(names) % size or [str(x) for x in release.order.elements] * (len(names) // size) != [*names]:
+            return super().sequence(release)
+        return [(start + x, depth) for start in range(0, len(names), size) for x, depth in nested]
 
     def caption(self, release: Release, level: str) -> str:
         """Values and intervals."""

@@ -1,0 +1,124 @@
+"""The table of the published numbers, nested as the order is, and sorted by the reader without any script."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from isotone.release.kinds import kind_named
+
+if TYPE_CHECKING:
+    from isotone.release.result import Release
+
+__all__ = ["STYLE", "numbers_table"]
+
+STYLE = """
+.sort { color: var(--soft); font-size: .85rem; margin-right: .9rem; } input.sort { margin: 0 .3rem 0 0; }
+table.numbers { display: grid; } .numbers thead, .numbers tbody, .numbers tr { display: contents; }
+.numbers th { order: -1; } .numbers td.rest { grid-column: 1 / -1; order: 999999 !important; } .numbers td small { color: var(--soft); display: block; }
+#by-value:checked ~ .scroll td { order: var(--v); } #by-name:checked ~ .scroll td { order: var(--n); }
+.numbers td.text { padding-left: calc(.6rem + var(--d, 0) * var(--step)); } .numbers { --step: 1.1rem; }
+#by-value:checked ~ .scroll .numbers, #by-name:checked ~ .scroll .numbers { --step: 0rem; }
+@media (max-width: 34rem) { .numbers { --step: .4rem; } .numbers th, .numbers td { padding: .3rem .25rem; font-size: .82rem; } .numbers th { white-space: normal; } }
+@media print { .sort { display: none; } }
+"""
+
+_NAMES = {
+    "element": "question or item",
+    "value": "released value",
+    "sd": "typical error",
+    "low": "from",
+    "high": "to",
+    "low_all": "",  # the simultaneous intervals are in the CSV; two pairs side by side confuse more than they tell
+    "high_all": "",
+}
+_FEWEST = 3  # rows that are worth sorting
+
+
+def numbers_table(release: Release) -> str:
+    """The table, with the choice of a sequence above it."""
+    shown = {name: column for name, column in release.columns.items() if _NAMES.get(name, name)}
+    page = kind_named(release.kind).page
+    labels, rows = page.labels(release), list(zip(*shown.values(), strict=True))
+    words, sequence = release.manifest.text_columns, page.sequence(release)[: page.most_rows]
+    by_value, by_name = _ranks(release, sequence, labels, words)
+    head = "".join(
+        f"<th{_class(name, words)} role=columnheader>{escape(_NAMES.get(name, name))}</th>" for name in shown
+    )
+    body = "".join(
+        f'<tr role=row style="--v:{by_value[place]};--n:{by_name[place]}">'
+        + "".join(
+            _cell(name, value, depth, labels, words) for name, value in zip(shown, rows[i], strict=True)
+        )
+        + "</tr>"
+        for place, (i, depth) in enumerate(sequence)
+    )
+    if len(sequence) < len(rows):
+        body += f'<tr role=row><td class="rest" role=cell>and {len(rows) - len(sequence):,} more in release.csv</td></tr>'
+    widths = " ".join("minmax(6rem, 1fr)" if name in words else "auto" for name in shown)
+    table = (
+        f'<table class="numbers" role=table style="grid-template-columns: {widths}"><thead role=rowgroup><tr role=row>{head}'
+        f"</tr></thead><tbody role=rowgroup>{body}</tbody></table>"
+    )
+    return f'<div>{_choice(page.sequence_name) if len(rows) >= _FEWEST else ""}<div class="scroll">{table}</div></div>'
+
+
+def _choice(first: str) -> str:
+    """Buttons that choose the sequence; the page's style does the rest."""
+    kinds = (("by-order", first), ("by-value", "value"), ("by-name", "name"))
+    buttons = "".join(
+        f'<input class="sort" type="radio" name="sort" id="{key}"{" checked" if key == "by-order" else ""}>'
+        f'<label class="sort" for="{key}">{words}</label>'
+        for key, words in kinds
+    )
+    return f'<span class="sort">Sort by</span>{buttons}'
+
+
+def _ranks(
+    release: Release, sequence: Sequence[tuple[int, int]], labels: dict[str, str], texts: Collection[str]
+) -> tuple[list[int], list[int]]:
+    """The place of each row of the sequence if it is sorted by value, largest first, and by name."""
+    values = release.columns.get("value") or next(iter(release.columns.values()), ())
+    words = [[release.columns[name][i] for name in release.columns if name in texts] for i, _ in sequence]
+    names = [[labels.get(str(word), str(word)).casefold() for word in row] for row in words]
+    first = sorted(range(len(sequence)), key=lambda k: -float(values[sequence[k][0]]))
+    second = sorted(range(len(sequence)), key=lambda k: names[k])
+    ranks: list[list[int]] = []
+    for found in (first, second):
+        places = [0] * len(sequence)
+        for place, k in enumerate(found):
+            places[k] = place
+        ranks.append(places)
+    return ranks[0], ranks[1]
+
+
+def _class(name: str, words: Collection[str]) -> str:
+    return ' class="text"' if name in words else ""
+
+
+def _cell(name: str, value: Any, depth: int, labels: dict[str, str], words: Collection[str]) -> str:
+    nested = f' style="--d:{min(depth, 8)}"' if depth and name == "element" else ""
+    return f"<td{_class(name, words)} role=cell{nested}>{_written(name, value, labels)}</td>"
+
+
+def _written(name: str, value: Any, labels: dict[str, str]) -> str:
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return _two_digits(value) if name == "sd" else f"{value:,.4g}"
+    label = labels.get(str(value)) if name == "element" else None
+    return escape(str(value)) if label is None else f"{escape(label)}<small>{escape(str(value))}</small>"
+
+
+def _two_digits(error: float) -> str:
+    """An error with the two digits that matter.
+
+    >>> _two_digits(7.2897), _two_digits(1234.5), _two_digits(0.01791), _two_digits(0.0)
+    ('7.3', '1,200', '0.018', '0')
+    """
+    if not error or not math.isfinite(error):
+        return f"{error:g}"
+    digits = 1 - math.floor(math.log10(abs(error)))
+    return f"{round(error, digits):,.{max(digits, 0)}f}"

@@ -1,0 +1,55 @@
+"""The table of a report: nested as the order is, sorted by style alone, labels where people read."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+
+import isotone as iso
+from isotone.order.drawing.outline import nested_order
+from isotone.release.reporting.numbers import numbers_table
+
+ORDER = iso.Poset(["year", "flu", "hyp", "meds", "both"], [("year", "hyp"), ("meds", "hyp"), ("both", "meds"), ("both", "flu")])  # fmt: skip
+
+
+def table(tmp_path: Path, **options: object) -> str:
+    data = pd.DataFrame({x: ["1", "0"] for x in ORDER.elements})
+    data["g"] = ["n", "s"]
+    ledger = iso.Ledger(tmp_path / "l.ledger", epsilon=9)
+    questions = [iso.Question("meds", label="Takes <b>medication</b>?")]
+    made = iso.release_counts(data, ORDER, epsilon=1, ledger=ledger, questions=questions, **options)  # type: ignore[arg-type]
+    return numbers_table(made)
+
+
+def test_every_element_stands_once_below_the_first_that_it_implies() -> None:
+    found = [(ORDER.elements[x], depth) for x, depth in nested_order(ORDER)]
+    assert found == [("flu", 0), ("both", 1), ("hyp", 0), ("year", 1), ("meds", 1)]
+    for chain in (iso.Poset.chain(range(5)), iso.Poset.antichain(range(5))):
+        assert sorted(x for x, _ in nested_order(chain)) == list(range(5))
+
+
+def test_rows_follow_the_outline_in_each_group(tmp_path: Path) -> None:
+    page = table(tmp_path, by="g", groups=["n", "s"])
+    rows = re.findall(r"<tr role=row style.*?</tr>", page)
+    names = [re.findall(r"<td[^>]*>(.*?)</td>", row)[:2] for row in rows]
+    labels = ["flu", "both", "hyp", "year", "Takes &lt;b&gt;medication&lt;/b&gt;?<small>meds</small>"]
+    assert names == [[group, label] for group in "ns" for label in labels]
+    assert [re.findall(r"--d:(\d)", row) for row in rows[:5]] == [[], ["1"], [], ["1"], ["1"]]
+
+
+def test_ranks_sort_by_value_and_by_name_without_a_script(tmp_path: Path) -> None:
+    page = table(tmp_path)
+    rows = re.findall(r"--v:(\d+);--n:(\d+)\">(.*?)</tr>", page)
+    values = [
+        (int(v), int(re.findall(r"<td[^>]*>(.*?)</td>", cells)[1].replace(",", ""))) for v, _, cells in rows
+    ]
+    by_value = [value for _, value in sorted(values)]
+    assert by_value == sorted(by_value, reverse=True)
+    assert sorted(int(v) for v, _, _ in rows) == list(range(5))
+    names = sorted((int(n), re.findall(r"<td[^>]*>(.*?)</td>", cells)[0]) for _, n, cells in rows)
+    assert [name.split("&")[0].lower() for _, name in names] == ["both", "flu", "hyp", "takes ", "year"]
+    assert page.count('type="radio"') == 3
+    assert "<script" not in page
+    assert "onclick" not in page
