@@ -58,7 +58,7 @@ def plan(
     take them from the data, though an earlier private release may fill them in.
 
     An order beyond exact reach is relaxed for ``PosetMechanism``, which can take minutes; its row says so and
-    what it costs, and the mechanism keeps the relaxed order. ``relaxation=relax(P, seconds=20)`` bounds the time.
+    what it costs, and the mechanism keeps the relaxed order. ``relaxation=relax(P, seconds=20)`` bounds the time, and ``plan(…).relaxation`` is what was found.
 
     >>> from isotone.order import Poset
     >>> p = plan(Poset.chain(range(200)), epsilon=1)
