@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from isotone.privacy.draws import Draws
 from isotone.privacy.unit import Unit
 from isotone.tables.estimate.categories import GaussianBeliefs
-from isotone.tables.estimate.gaussian_views import DENSE, DirectViews, GaussianViews
+from isotone.tables.estimate.gaussian_views import DENSE, DirectViews, GaussianViews, binned_channel
 from isotone.tables.estimate.views import first_guess
 from isotone.tables.estimate.whole import smooth_histogram
 from isotone.tables.thresholds import SMALL, Preset, share_of
@@ -85,6 +85,10 @@ class GaussianMeasurement:
     def beliefs(self, probabilities: NDArray[np.float64], size: int) -> GaussianBeliefs:
         """The posteriors of the true counts."""
         return GaussianBeliefs(probabilities, size, float(self.counts))
+
+    def channel(self) -> NDArray[np.float64]:
+        """The probability of every clamped noisy count, given every true count."""
+        return binned_channel(self.upper + 1, np.arange(self.upper + 1), float(self.counts))
 
     def readings(self, unbiased: float) -> list[int]:
         """See :class:`~isotone.tables.measurement.Measurement`."""

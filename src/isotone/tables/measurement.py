@@ -48,6 +48,10 @@ class Measurement(Protocol):
         """The posteriors of the true counts."""
         ...
 
+    def channel(self) -> NDArray[np.float64]:
+        """The probability of every noisy count within 0..upper (clamped), given every true count."""
+        ...
+
     def readings(self, unbiased: float) -> list[int]:
         """What a posterior may have been computed from, given a published unbiased count, rounded to four digits."""
         ...

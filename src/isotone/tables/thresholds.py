@@ -23,6 +23,7 @@ from isotone.tables.estimate.categories import GeometricBeliefs
 from isotone.tables.estimate.unbiased import largest_deviation, unbiased
 from isotone.tables.estimate.views import noise_precision
 from isotone.tables.estimate.whole import estimate_histogram
+from isotone.tables.matrices.geometric import geometric_matrix
 
 __all__ = ["SMALL", "Preset", "Thresholds", "default_preset", "share_of", "thresholds_for"]
 
@@ -95,6 +96,10 @@ class Thresholds:
     def beliefs(self, probabilities: NDArray[np.float64], size: int) -> GeometricBeliefs:
         """The posteriors of the true counts."""
         return GeometricBeliefs(probabilities, size, self.line.rates)
+
+    def channel(self) -> NDArray[np.float64]:
+        """The probability of every clamped noisy count, given every true count."""
+        return geometric_matrix(self.upper + 1, self.line.rates)
 
     def readings(self, unbiased: float) -> list[int]:
         """See :class:`~isotone.tables.measurement.Measurement`."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from isotone.tables.estimate.views import Views, first_guess
 
-__all__ = ["DENSE", "DenseSystem", "DirectViews", "GaussianViews"]
+__all__ = ["DENSE", "DenseSystem", "DirectViews", "GaussianViews", "binned_channel"]
 
 Floats = NDArray[np.float64]
 
@@ -55,7 +55,7 @@ class GaussianViews:
         observed = np.bincount(
             np.clip(np.searchsorted(starts, noisy, side="right") - 1, 0, None), minlength=len(starts)
         )
-        channel = _channel(upper + 1, starts, variance)
+        channel = binned_channel(upper + 1, starts, variance)
         return cls(
             direct.astype(np.float64), precision, observed.astype(np.float64), channel, len(noisy), believed
         )
@@ -92,7 +92,7 @@ class GaussianViews:
         return value, self.precision * straight - np.diff(pull)
 
 
-def _channel(n: int, starts: NDArray[np.int64], variance: float) -> Floats:
+def binned_channel(n: int, starts: NDArray[np.int64], variance: float) -> Floats:
     """The probability of every bin given every count, for discrete Gaussian noise."""
     most = int(max(n - starts[0], starts[-1])) + 1
     apart = np.arange(-most, most + 1)

@@ -17,4 +17,7 @@ def check_table(spec: Spec, source: Any) -> list[str]:
     """Rows outside the list of categories, and counts that are no numbers or outside their range."""
     table = spec.said(Table)
     lines = unlisted(source, table.category, table.names(spec.resolve), "a category")
-    return lines + (numbers(source, table.count, 0, table.upper, whole=True) if table.count else [])
+    columns = [table.count] if table.count else table.counts if table.counts and table.kind is None else []
+    for column in columns:
+        lines += numbers(source, column, 0, table.upper, whole=True)
+    return lines

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from isotone.release.kinds.recomputed import ROUNDING, Columns, Floats
+from isotone.release.kinds.table.pairs import pair_faults
 from isotone.release.kinds.table.strata import PER
 from isotone.release.manifest import FORMAT
 from isotone.release.recipes import FORMER_TABLE_ARGUMENTS
@@ -64,8 +65,13 @@ def table_faults(columns: Columns, manifest: Mapping[str, Any], mechanism: Table
         entry["size"] != len(part.rows) for entry, part in zip(entries, parts, strict=True)
     ):
         return [*faults, "the strata do not hold each category once"]
+    joint = manifest.get("joint") is not None
     for part in parts:
-        faults += _part_faults(columns, part, upper, level)
+        faults += _part_faults(columns, part, upper, level, joint=joint)
+    if joint and not faults:
+        faults += pair_faults(
+            columns, manifest, [part.rows for part in parts], [part.thresholds for part in parts]
+        )
     if "rate" in columns and not _rates_fit(columns):
         faults.append("a rate is not its value for the population")
     return list(dict.fromkeys(faults))
@@ -107,7 +113,7 @@ def _parts(
         yield _Part(rows, share, entry["method"], mechanism.measurement(len(rows), upper))
 
 
-def _part_faults(columns: Columns, part: _Part, upper: int, level: float) -> list[str]:
+def _part_faults(columns: Columns, part: _Part, upper: int, level: float, *, joint: bool) -> list[str]:
     share, size = part.share, len(part.rows)
     if share.shape != (upper + 1,) or np.any(share < 0) or abs(share.sum() - 1) > 1e-8 * (upper + 2):
         return ["the distribution is not one of counts from 0 to the largest"]
@@ -117,23 +123,26 @@ def _part_faults(columns: Columns, part: _Part, upper: int, level: float) -> lis
     sd = part.thresholds.deviation
     if any(abs(float(columns["sd"][at]) - sd) > ROUNDING + 1e-9 * sd for at in part.rows):
         faults.append("an error is not that of the noise")
-    if part.method == "table" and not _follows(columns, part):
+    if part.method == "table" and not _follows(columns, part, len(part.share) if joint else 1):
         faults.append("the values do not have the private distribution")
-    if upper <= LARGEST_TABLE and not _posteriors_fit(columns, part, upper, level):
+    if upper <= LARGEST_TABLE and not _posteriors_fit(columns, part, upper, level, joint=joint):
         faults.append("an estimate or an interval does not follow from its noisy count")
     return faults
 
 
-def _follows(columns: Columns, part: _Part) -> bool:
-    """Whether as many values are at most each count as the distribution, published to eight places, says."""
+def _follows(columns: Columns, part: _Part, slack: int) -> bool:
+    """Whether as many values are at most each count as the distribution, published to eight places, says.
+
+    The second column of a pair is rounded with the first, by at most one for each of its counts.
+    """
     size = len(part.rows)
     values = np.array([columns["value"][at] for at in part.rows], np.int64)
     found = np.cumsum(np.bincount(values, minlength=len(part.share)))[:-1]
     room = 1e-8 * len(part.share) * size
-    return bool(np.all(np.abs(found - cuts_of(part.share * size, size)) <= 1 + room))
+    return bool(np.all(np.abs(found - cuts_of(part.share * size, size)) <= slack + room))
 
 
-def _posteriors_fit(columns: Columns, part: _Part, upper: int, level: float) -> bool:
+def _posteriors_fit(columns: Columns, part: _Part, upper: int, level: float, *, joint: bool) -> bool:
     """Whether each row has the estimate and the interval that its noisy count gives it."""
     beliefs = part.thresholds.beliefs(part.share, len(part.rows))
     laws: dict[int, tuple[float, Floats]] = {}
@@ -147,15 +156,16 @@ def _posteriors_fit(columns: Columns, part: _Part, upper: int, level: float) -> 
                 mean = float(min(max(k, 0), upper)) if part.method == "noise" else beliefs.mean(k)
                 ends = np.searchsorted(np.cumsum(beliefs.posterior(k)), shares)
                 laws[k] = mean, np.minimum(ends, upper)
-        if not any(_row_fits(columns, at, part.method, *laws[k]) for k in known):
+        own = not joint or part.method == "noise"  # estimates of a pair follow from both noisy counts
+        if not any(_row_fits(columns, at, part.method, *laws[k], own=own) for k in known):
             return False
     return True
 
 
-def _row_fits(columns: Columns, at: int, method: str, mean: float, ends: Floats) -> bool:
+def _row_fits(columns: Columns, at: int, method: str, mean: float, ends: Floats, *, own: bool) -> bool:
     low_from, low_to, high_from, high_to = ends
     return (
-        abs(float(columns["estimate"][at]) - mean) <= 2 * ROUNDING + 1e-5 * mean
+        (not own or abs(float(columns["estimate"][at]) - mean) <= 2 * ROUNDING + 1e-5 * mean)
         and low_from <= columns["low"][at] <= low_to
         and high_from <= columns["high"][at] <= high_to
         and (method == "table" or columns["value"][at] == round(mean))

@@ -11,6 +11,7 @@ from isotone.mechanism import Progress
 from isotone.privacy.guarantee import Guarantee, Number
 from isotone.release.kinds.kind import Kind
 from isotone.release.kinds.page import Page
+from isotone.release.kinds.table.pairs import PairQuery, pair_query
 from isotone.release.kinds.table.query import MICRODATA, TableManifest, TableQuery
 from isotone.release.kinds.table.release import table_query
 from isotone.release.kinds.table.report import TablePage
@@ -45,9 +46,25 @@ class TableKind(Kind):
         "Published counts are estimates from two noisy measurements, and the law of their error depends on the data."
     )
 
-    def query(self, spec: Spec) -> TableQuery:
+    def query(self, spec: Spec) -> TableQuery | PairQuery:
         """The query of a spec with ``[table]``."""
         table, promise = spec.said(Table), spec.privacy.guarantee(spec.unit)
+        if table.counts is not None:
+            declared = "contributions" in spec.data.model_fields_set
+            return pair_query(
+                spec.source,
+                table.category,
+                table.names(spec.resolve),
+                table.upper,
+                promise,
+                table.counts,
+                table.kind,
+                spec.data.unit,
+                spec.data.contributions if declared else None,
+                preset=table.preset,
+                confidence=spec.output.confidence,
+                title=spec.output.title,
+            )
         return table_query(
             spec.source,
             table.category,
@@ -74,7 +91,7 @@ class TableKind(Kind):
             epsilon=promise.epsilon or None,
             delta=promise.delta or None,
             rho=promise.rho or None,
-            once=table.count is None,
+            once=table.count is None and (table.counts is None or table.kind is not None),
             contributions=spec.data.contributions,
             neighbours=promise.neighbours,
             progress=progress,

@@ -22,7 +22,7 @@ from isotone.tables.published_table import PublishedTable
 if TYPE_CHECKING:
     from isotone.reading.sources import Frame
 
-__all__ = ["MICRODATA", "TableManifest", "TableQuery"]
+__all__ = ["MICRODATA", "TableManifest", "TableQuery", "TableRules"]
 
 MICRODATA = "one row for each unit"
 """The form of rows whose units are bounded by the release itself, once in each category."""
@@ -46,7 +46,7 @@ class TableManifest(Manifest):
 
     name: ClassVar[str] = "table"
     texts: ClassVar[frozenset[str]] = frozenset({"category", "stratum"})
-    optional: ClassVar[frozenset[str]] = Manifest.optional | {"strata"}
+    optional: ClassVar[frozenset[str]] = Manifest.optional | {"strata", "joint"}
 
     meanings: ClassVar[dict[str, str]] = Manifest.meanings | {
         "category": "The column of the categories.",
@@ -54,6 +54,7 @@ class TableManifest(Manifest):
         "method": "table, or noise where there are too few categories to estimate a distribution.",
         "distribution": "The private share of categories with each count from 0 to upper.",
         "strata": "The public classes of categories, each with its own private distribution.",
+        "joint": "For pairs of counts: the private share of categories with each pair, by the first count and the second.",
         "rules": "How rows became counts: unit, contributions, the form of the rows and the top code.",
         "confidence": "The confidence of the intervals.",
     }
@@ -65,6 +66,7 @@ class TableManifest(Manifest):
     rules: TableRules
     confidence: float
     strata: list[StratumEntry] | None = None
+    joint: list[list[float]] | None = None
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,11 @@ class TableQuery(Query[NDArray[np.int64], PublishedTable]):
     def mechanism_name(self) -> str:
         """The class of the mechanism."""
         return type(self.mechanism).__name__
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the rows."""
+        return self.source.categories
 
     def parameters(self) -> dict[str, Any]:
         """Columns, categories, mechanism, guarantee and rules."""
@@ -119,12 +126,23 @@ class TableQuery(Query[NDArray[np.int64], PublishedTable]):
 
     def publish(self, drawn: PublishedTable, stamp: Stamp) -> Release:
         """Values, estimates with intervals, unbiased noisy counts, and the private distribution."""
+        return self.sealed(drawn, drawn.values, drawn.estimates, stamp)
+
+    def sealed(
+        self,
+        drawn: PublishedTable,
+        values: NDArray[np.int64],
+        estimates: NDArray[np.float64],
+        stamp: Stamp,
+        joint: list[list[float]] | None = None,
+    ) -> Release:
+        """The release with these values and estimates, and all else from what was measured."""
         low, high = drawn.interval(self.confidence)
         columns: dict[str, tuple[Any, ...]] = {
-            "category": self.source.categories,
+            "category": self.labels,
             **self._classes(),
-            "value": tuple(drawn.values.tolist()),
-            "estimate": tuple(np.round(drawn.estimates, 4).tolist()),
+            "value": tuple(values.tolist()),
+            "estimate": tuple(np.round(estimates, 4).tolist()),
             "low": tuple(low.tolist()),
             "high": tuple(high.tolist()),
             "noisy": tuple(np.round(drawn.noisy, 4).tolist()),
@@ -143,6 +161,7 @@ class TableQuery(Query[NDArray[np.int64], PublishedTable]):
             rules=self._rules(),
             confidence=self.confidence,
             strata=self._entries(drawn),
+            joint=joint,
             **stamp.entries(),
         )
         return seal(columns, manifest)
@@ -152,7 +171,7 @@ class TableQuery(Query[NDArray[np.int64], PublishedTable]):
         if self.strata is None:
             return {}
         named = {at: name for name, held in self.strata for at in held}
-        return {"stratum": tuple(named[at] for at in range(len(self.source.categories)))}
+        return {"stratum": tuple(named[at] for at in range(len(self.labels)))}
 
     def _rates(self, drawn: PublishedTable) -> dict[str, tuple[float, ...]]:
         """Populations and rates of the values, if populations are known."""

@@ -22,6 +22,7 @@ from isotone.release.kinds.parameters import (
     title_text,
     unit_in_words,
 )
+from isotone.release.kinds.table.pairs import pair_query
 from isotone.release.kinds.table.query import TableQuery
 from isotone.release.kinds.table.strata import checked_population, checked_strata
 from isotone.release.result import Release
@@ -42,8 +43,10 @@ def release_table(
     rho: Number | None = None,
     ledger: Ledger,
     count: str | None = None,
+    counts: Sequence[str] | None = None,
+    kind: str | None = None,
     unit: str | None = None,
-    contributions: int = 1,
+    contributions: int | None = None,
     neighbours: Neighbours = "add-remove",
     preset: Preset | None = None,
     strata: Mapping[str, Sequence[str]] | Sequence[str] | None = None,
@@ -73,8 +76,12 @@ def release_table(
         about ten contributions on.
     count
         The column of counts, for rows that are already aggregated.
+    counts, kind
+        Two columns for each category, released with their joint distribution: the names of two columns of counts, or, with ``kind``, two
+        values of that column, which says to which of the two a row belongs. ``upper`` is then at most 63.
     unit, contributions
-        The column of the privacy unit, and in how many categories one unit may count.
+        The column of the privacy unit, and in how many categories one unit may count (1 unless given). Of two columns it is in how
+        many of both together; for two columns of counts it must be given.
     preset
         ``counts``, ``both`` or ``distribution``, as for :class:`~isotone.tables.TwoStageMechanism`.
     strata
@@ -94,6 +101,26 @@ def release_table(
     """
     require_ledger(ledger)
     promise = Unit(1, neighbours, unit_in_words(unit, unit_name)).guarantee(epsilon, delta, rho)
+    if counts is not None:
+        if count is not None or strata is not None or population is not None:
+            raise InputError("Two columns (counts=) take no count, strata or population.")
+        pair = pair_query(
+            data,
+            category,
+            categories,
+            upper,
+            promise,
+            counts,
+            kind,
+            unit,
+            contributions,
+            preset=preset,
+            confidence=confidence,
+            title=title,
+        )
+        return pipeline.released(pair, ledger, request, again, folder, progress)
+    if kind is not None:
+        raise InputError("kind= goes with counts=, the two values of that column.")
     query = table_query(
         data,
         category,
@@ -102,7 +129,7 @@ def release_table(
         promise,
         count,
         unit,
-        contributions,
+        1 if contributions is None else contributions,
         preset=preset,
         strata=strata,
         population=population,

@@ -27,6 +27,10 @@ class Table(Section):
     """A public CSV file that has the list, in a column called like category."""
     count: Text | None = None
     """For rows that are already counts: the column of the count. Without it a row counts as one."""
+    counts: list[Text] | None = None
+    """Two columns of counts, released with their joint distribution; or, with kind, two values of that column."""
+    kind: Text | None = None
+    """With counts: the column that says to which of the two a row belongs. A row then counts as one."""
     upper: Size
     """The largest count. Counts above it are clipped to it. Not chosen by the data."""
     preset: Preset | None = None
@@ -42,6 +46,10 @@ class Table(Section):
     def _one_list(self) -> Table:
         if (self.categories is None) == (self.categories_file is None):
             raise ValueError("give categories (the public list) or categories_file, and not both")
+        if self.counts is not None and (self.count or self.strata or self.population):
+            raise ValueError("counts (two columns) takes no count, strata or population")
+        if self.kind is not None and self.counts is None:
+            raise ValueError("kind goes with counts, the two values of that column")
         if self.categories_file is None and (self.strata or self.population):
             raise ValueError("strata and population name columns of categories_file: give that file")
         return self
