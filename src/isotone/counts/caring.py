@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from isotone.errors import InputError
 from isotone.mechanism import Error
-from isotone.privacy.checks import exact
+from isotone.privacy.checks import exact, shown
 
 if TYPE_CHECKING:
     from isotone.order import Poset
@@ -28,22 +29,25 @@ Care = str | Mapping[Any, Any]
 """What matters: the mean square over all counts ("nodes"), its mean over "levels", the "worst", or weights by element."""
 
 _WORDS = ("nodes", "levels", "worst")
+_LEAST = Fraction(1, 10**100)
 
 
 def care_of(P: Poset, care: Any) -> str | dict[str, str]:
     """``care`` as plain values, with exact weights as text by the name of the element."""
-    if isinstance(care, str) and care in _WORDS:
-        return care
+    if isinstance(care, str) and str.__str__(care) in _WORDS:
+        return str.__str__(care)
     if not isinstance(care, Mapping):
-        raise InputError(f"care is 'nodes', 'levels', 'worst' or weights by element, not {care!r}.")
+        raise InputError(f"care is 'nodes', 'levels', 'worst' or weights by element, not {shown(care)}.")
     known = {str(x) for x in P.elements}
     weights: dict[str, str] = {}
     for name, given in care.items():
         if str(name) not in known:
             raise InputError(f"care= names {name!r}, which is not an element of this order.")
         weight = exact(given, f"the weight of {name!r}")
-        if weight < 0:
-            raise InputError(f"The weight of {name!r} must not be negative.")
+        if weight and not _LEAST <= weight <= 1 / _LEAST:
+            raise InputError(
+                f"The weight of {name!r} must be 0 or between 1e-100 and 1e100, not {shown(given)}."
+            )
         weights[str(name)] = str(weight)
     if not any(exact(weight) for weight in weights.values()):
         raise InputError("care= needs at least one weight above 0.")

@@ -178,7 +178,7 @@ def one_of(value: Any, name: str, known: Iterable[Text]) -> Text:
     names = list(known)
     if isinstance(value, str):
         for entry in names:
-            if entry == value:
+            if entry == str.__str__(value):
                 return entry
     *others, last = (repr(entry) for entry in names)
     listed = f"{', '.join(others)} or {last}" if others else last
@@ -226,7 +226,9 @@ def frozen(value: Any) -> Any:
         return tuple(frozen(part) for part in value)  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, (np.bool_, np.floating)):
         return value.item()
-    if value is None or isinstance(value, (bool, str)):
+    if isinstance(value, str):
+        return str.__str__(value)
+    if value is None or isinstance(value, bool):
         return value
     return operator.index(value) if hasattr(value, "__index__") else value
 
@@ -234,9 +236,11 @@ def frozen(value: Any) -> Any:
 def require_list(values: Any, name: str, kind: str = "names") -> None:
     """Refuse what is no list.
 
-    A single str raises an error, and so does an array without a dimension, which calls itself iterable.
+    A single str raises an error, and so does an array without a dimension, which calls itself iterable, and a set,
+    whose sequence is another one in the next process.
     """
-    scalar = isinstance(values, (str, bytes)) or (isinstance(values, np.ndarray) and values.ndim == 0)
+    scalar = isinstance(values, (str, bytes, bytearray, set, frozenset))
+    scalar = scalar or (isinstance(values, np.ndarray) and values.ndim == 0)
     if scalar or not isinstance(values, Iterable):
         raise InputError(f"{name} must be a list of {kind}, not {shown(values)}.")
 

@@ -8,13 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import reduce
 from operator import or_
 from typing import Any, Literal
 
 import narwhals as nw
+import numpy as np
 
 from isotone.errors import InputError
+from isotone.privacy.checks import one_of, require_list, shown
 from isotone.reading.numbers import as_written, is_readable
 from isotone.reading.values import REAL, plain_text, text_of
 
@@ -45,8 +48,7 @@ class Answers:
     missing: Literal["no", "yes"] = "no"
 
     def __post_init__(self) -> None:
-        if self.missing not in ("no", "yes"):
-            raise InputError(f"missing must be 'no' or 'yes', not {self.missing!r}.")
+        object.__setattr__(self, "missing", one_of(self.missing, "missing", ("no", "yes")))
         yes, no = plain_words(self.yes, "yes"), plain_words(self.no, "no")
         # Booleans need no words: true is a yes and false a no, unless the words say otherwise.
         object.__setattr__(self, "yes", yes if {"true"} & {*yes, *no} else (*yes, "true"))
@@ -99,9 +101,14 @@ def is_one_of(column: str, dtype: Any, words: tuple[str, ...], usual: tuple[str,
 
 def plain_words(words: Any, name: str) -> tuple[str, ...]:
     """Words as they are compared, in small letters and without outer blanks."""
-    if isinstance(words, str) or not words:
-        raise InputError(f"The words for {name} are a list such as ['1', 'yes'], not {words!r}.")
-    return tuple(str(word).strip().lower() for word in words)
+    require_list(words, f"The words for {name}", "words such as ['1', 'yes']")
+    listed = list(words)
+    for word in listed:
+        if not isinstance(word, (str, int, float, Decimal, np.number, np.bool_)):
+            raise InputError(f"The words for {name} are texts and numbers, not {shown(word)}.")
+    if not listed:
+        raise InputError(f"The words for {name} are a list such as ['1', 'yes'], and this one is empty.")
+    return tuple(str(word).strip().lower() for word in listed)
 
 
 def _boolean(value: nw.Expr, true: bool, false: bool) -> nw.Expr:

@@ -7,12 +7,14 @@ that a column contains raises an error.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
+import numpy as np
+
 from isotone.errors import InputError
-from isotone.privacy.checks import one_of, plain_text, shown
+from isotone.privacy.checks import one_of, plain_text, require_list, shown
 from isotone.reading.answers import Answers, Codes, plain_words
 from isotone.reading.values import REAL
 
@@ -173,8 +175,7 @@ class Question:
 
 def book_of(questions: Any) -> dict[str, Question]:
     """Questions by name, checked together: distinct names, and ``any_of`` without an unknown name or a circle."""
-    if isinstance(questions, (str, bytes)) or not isinstance(questions, Iterable):
-        raise InputError(f"questions must be a list of Question, not {shown(questions)}.")
+    require_list(questions, "questions", "Question")
     book: dict[str, Question] = {}
     for question in questions.values() if isinstance(questions, Mapping) else questions:  # pyright: ignore[reportUnknownVariableType]
         if not isinstance(question, Question):
@@ -202,17 +203,15 @@ def _with_boolean(codes: Sequence[str | int], number: str, word: str) -> tuple[s
 
 
 def _names(names: Any, name: str) -> tuple[str, ...]:
-    if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
-        raise InputError(f"{name} must be a list of names, not {shown(names)}.")
+    require_list(names, name)
     return tuple(dict.fromkeys(plain_text(entry, f"each entry of {name}") for entry in names))  # pyright: ignore[reportUnknownVariableType]
 
 
 def _codes(codes: Any, name: str) -> tuple[str, ...]:
-    if isinstance(codes, (str, bytes)) or not isinstance(codes, Iterable):
-        raise InputError(f"{name} must be a list of codes such as ['1', '2'], not {shown(codes)}.")
+    require_list(codes, name, "codes such as ['1', '2']")
     listed = list(codes)  # pyright: ignore[reportUnknownVariableType]
     for code in listed:
-        if isinstance(code, (bytes, float)) or not hasattr(code, "__str__") or not str(code).strip():
+        if not isinstance(code, (str, int, np.integer, np.bool_)) or not str(code).strip():
             raise InputError(f"{name} has the code {shown(code)}: codes are texts or whole numbers.")
     return tuple(dict.fromkeys(plain_words([*map(str, listed)], name))) if listed else ()
 

@@ -22,7 +22,7 @@ from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.order.closing import closing_stages
 from isotone.order.hierarchy import is_hierarchy
-from isotone.privacy.checks import whole_number
+from isotone.privacy.checks import one_of, whole_number
 from isotone.reading.answers import Answers
 from isotone.reading.asking import asked_columns, read_question
 from isotone.reading.contributions import UNIT, at_most, check_contributions
@@ -61,10 +61,8 @@ class RecordRules:
     on_conflict: Conflict = "first"
 
     def __post_init__(self) -> None:
-        if self.on_violation not in ("close", "drop"):
-            raise InputError(f"on_violation must be 'close' or 'drop', not {self.on_violation!r}.")
-        if self.on_conflict not in ("first", "drop"):
-            raise InputError(f"on_conflict must be 'first' or 'drop', not {self.on_conflict!r}.")
+        for name, known in (("on_violation", ("close", "drop")), ("on_conflict", ("first", "drop"))):
+            object.__setattr__(self, name, one_of(getattr(self, name), name, known))
         object.__setattr__(self, "contributions", check_contributions(self.contributions, self.unit))
         if self.max_size is not None:
             object.__setattr__(self, "max_size", whole_number(self.max_size, "max_size"))

@@ -16,7 +16,7 @@ from isotone.errors import InputError, IsotoneError
 from isotone.ledger import Ledger, SealedError
 from isotone.ledger.ledger import require_ledger
 from isotone.mechanism import Progress, no_progress
-from isotone.privacy.checks import truth
+from isotone.privacy.checks import shown, truth
 from isotone.reading.engine import watching
 from isotone.reading.sources import Frame, blank
 from isotone.release.kinds.kind import Query, Stamp
@@ -65,6 +65,8 @@ def run(
     request cannot be told from another one with the same parameters, and is never taken for one made before.
     """
     require_ledger(ledger)
+    if not callable(progress):
+        raise InputError(f"progress must be a function of a fraction and a phrase, not {shown(progress)}.")
     request = request_id(query, identity)
     place = None if presentation.folder is None else Place.of(presentation.folder, request or "")
     try:

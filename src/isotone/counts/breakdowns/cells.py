@@ -7,7 +7,7 @@ A margin names a level of some attributes. A record is in one cell of each margi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
-from isotone.privacy.checks import did_you_mean, shown
+from isotone.privacy.checks import did_you_mean, one_of, require_list, shown
 
 __all__ = ["MOST_NUMBERS", "Attribute", "Breakdown", "Margin", "margin_of", "read_breakdown"]
 
@@ -165,8 +165,7 @@ def read_breakdown(
     ``groups`` has a list of values for each name of ``by``, or for a finer level a mapping of its values to those of
     the name before it.
     """
-    if unlisted not in ("drop", OTHER):
-        raise InputError(f"unlisted must be 'drop' or {OTHER!r}, not {shown(unlisted)}.")
+    unlisted = one_of(unlisted, "unlisted", ("drop", OTHER))
     attributes = _attributes(by, groups)
     if unlisted == OTHER:
         attributes = [a.with_other() for a in attributes]
@@ -186,9 +185,8 @@ def read_breakdown(
 
 
 def _listed(margins: Any) -> list[Any]:
-    if isinstance(margins, (str, bytes)) or not isinstance(margins, Iterable):
-        raise InputError(f'margins must be a list such as ["", "region", "*"], not {shown(margins)}.')
-    return list(margins)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    require_list(margins, "margins", 'margins such as ["", "region", "*"]')
+    return list(margins)
 
 
 def _attributes(by: Sequence[str], groups: Mapping[str, Any]) -> list[Attribute]:
@@ -251,16 +249,16 @@ def _default(attributes: Sequence[Attribute]) -> list[Margin]:
 
 def margin_of(breakdown: Breakdown, said: Any) -> Margin:
     """A margin as the user names it: "" for the total, "*" for all attributes, a name, or several."""
-    if said == ALL:
+    if isinstance(said, str) and said == ALL:
         return tuple(len(a.names) for a in breakdown.attributes)
-    names = [said] if isinstance(said, str) else said
+    names = [name for name in [said] if name != TOTAL] if isinstance(said, str) else said
     if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):  # pyright: ignore[reportUnknownVariableType]
         raise InputError(f"A margin is a name of by, several of them, '' or '*', not {shown(said)}.")
     place = {
         name: (i, level) for i, a in enumerate(breakdown.attributes) for level, name in enumerate(a.names, 1)
     }
     levels = [0] * len(breakdown.attributes)
-    for name in names if said != TOTAL else []:  # pyright: ignore[reportUnknownVariableType]
+    for name in names:  # pyright: ignore[reportUnknownVariableType]
         if name not in place:
             near = did_you_mean(str(name), place) or f"; there are: {', '.join(place)}"  # pyright: ignore[reportUnknownArgumentType]
             raise InputError(f"The margin {shown(said)} does not exist: by does not name {name!r}{near}")

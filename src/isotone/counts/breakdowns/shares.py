@@ -32,6 +32,7 @@ UNIT = 10_000
 _STEPS, _TREE_STEPS, _PACE = 400, 60, 0.35
 _MOST_SETS, _RANDOM, _TREE_STARTS = 8, 200, 4
 _CLOSE, _ROUGH = 1e-6, 1e-2
+_LEAST = Fraction(1, 10**9)
 
 
 @dataclass(frozen=True)
@@ -159,9 +160,10 @@ def importance_of(breakdown: Breakdown, importance: Any) -> Floats:
         )
     weights = dict.fromkeys(margins, 1.0)
     for said, weight in pairs:  # pyright: ignore[reportUnknownVariableType]
-        weights[_known(breakdown, said)] = float(exact(weight, "importance"))
-    if not all(weight > 0 for weight in weights.values()):
-        raise InputError("The importance of a margin must be above 0.")
+        number = exact(weight, "importance")
+        if not _LEAST <= number <= 1 / _LEAST:
+            raise InputError(f"The importance of a margin must be between 1e-9 and 1e9, not {shown(weight)}.")
+        weights[_known(breakdown, said)] = float(number)
     return np.array([weights[margin] for margin in margins])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Mapping
 from typing import Any
 
 from isotone.errors import InputError
@@ -15,6 +16,7 @@ __all__ = [
     "contribution_bound",
     "public_names",
     "request_name",
+    "require_type",
     "require_writable",
     "title_text",
     "unit_in_words",
@@ -42,6 +44,8 @@ def contribution_bound(value: Any, unit: str | None) -> int:
 def public_names(values: Any, name: str) -> tuple[str, ...]:
     """A public list of names (texts, whole numbers or booleans) as a column of any type would show them."""
     require_list(values, name)
+    if isinstance(values, Mapping):
+        raise InputError(f"{name} must be a list of names, not {shown(values)}, which is a mapping.")
     names = tuple(label(value) for value in values)  # pyright: ignore[reportUnknownVariableType]
     for entry in names:
         require_writable(entry, name)
@@ -68,6 +72,12 @@ def unit_in_words(column: Any, words: Any) -> str:
     """The privacy unit in words, by default the name of its column, or "record"."""
     named = None if column is None else column_name(column, "unit")
     return named or "record" if words is None else plain_text(words, "unit_name")
+
+
+def require_type(value: Any, name: str, kind: type) -> None:
+    """Refuse what is given and of another type."""
+    if value is not None and not isinstance(value, kind):
+        raise InputError(f"{name} must be of the type {kind.__name__}, not {shown(value)}.")
 
 
 def require_writable(text: str, name: str) -> None:

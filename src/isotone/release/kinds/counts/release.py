@@ -15,7 +15,7 @@ from isotone.errors import InputError
 from isotone.ledger.ledger import Ledger, require_ledger
 from isotone.mechanism import Progress, no_progress
 from isotone.order import Poset
-from isotone.privacy.checks import confidence_level, truth, whole_number
+from isotone.privacy.checks import confidence_level, plain_text, truth, whole_number
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number
 from isotone.reading.answers import Answers
 from isotone.reading.question import Question
@@ -29,6 +29,7 @@ from isotone.release.kinds.parameters import (
     column_name,
     contribution_bound,
     public_names,
+    require_type,
     require_writable,
     title_text,
     unit_in_words,
@@ -210,6 +211,11 @@ def count_query(
         )
     for x in P.elements:
         require_writable(str(x), "the order")
+    require_type(columns, "columns", Mapping)
+    require_type(answers, "answers", Answers)
+    require_type(relaxation, "relaxation", Relaxation)
+    if not isinstance(mechanism, AdditiveMechanism | None):
+        mechanism = plain_text(mechanism, "mechanism")
     if by is None and groups is not None:
         raise InputError("groups needs by=: the column whose public values these are.")
     unit, element = (
@@ -220,13 +226,13 @@ def count_query(
     rules = RecordRules(unit, units, on_violation, size, answers or Answers(), on_conflict)
     given = {x: column_name(c, "columns") for x, c in (columns or {}).items()}
     source = RecordSource(data, element, given, questions_for(P, questions, given, element))
-    if (margins, importance, unlisted) != (None, None, None) or not isinstance(by, str | None):
+    if not isinstance(by, str | None) or any(said is not None for said in (margins, importance, unlisted)):
         return breakdown_query(
             source,
             P,
             rules,
             promise,
-            public_breakdown(by, groups, margins, unlisted or "drop"),
+            public_breakdown(by, groups, margins, "drop" if unlisted is None else unlisted),
             importance=importance,
             mechanism=mechanism,
             care=care,

@@ -1,0 +1,87 @@
+"""Public parameters of odd types: a clear refusal before the charge, or their plain value."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from isotone.errors import InputError
+from isotone.order import Poset
+from isotone.reading.answers import Answers
+from isotone.reading.question import Question
+from isotone.release import Ledger, release_counts
+
+P = Poset.chain(["twice", "hyp"])
+DATA = pd.DataFrame({"person": range(6), "hyp": 1, "twice": [0, 1] * 3, "g": ["a", "b"] * 3})
+CELLS = {"by": ["g"], "groups": {"g": ["a", "b"]}}
+
+
+class Agreeable(str):
+    """A text that says it is equal to everything."""
+
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+
+ODD = [
+    3,
+    np.int8(3),
+    True,
+    0.5,
+    float("nan"),
+    "2",
+    b"2",
+    np.array(3),
+    np.array([3, 4]),
+    [],
+    [2],
+    object(),
+    pd.NA,
+]
+"""Wrong for every parameter that is not a number."""
+WRONG: list[dict[str, Any]] = [
+    *({name: odd} for name in ("answers", "relaxation", "progress", "mechanism", "care") for odd in ODD),
+    *({"columns": odd} for odd in ODD),
+    *({"questions": odd} for odd in ODD if not isinstance(odd, list) or odd),
+    *({name: Agreeable("x")} for name in ("on_violation", "on_conflict", "mechanism", "care", "unlisted")),
+    *({**CELLS, "unlisted": odd} for odd in [*ODD, "", 0, False]),
+    *({**CELLS, "margins": odd} for odd in [*ODD, [np.array(["g", "g"])], [pd.NA], [["g", 3]], {"g"}]),
+    *({**CELLS, "importance": odd} for odd in ODD if not isinstance(odd, list) or odd),
+    *({**CELLS, "importance": {"g": odd}} for odd in ("1e300", "1e-300", 10**400, -1, 0, float("nan"), True)),
+    *({"care": {"hyp": odd}} for odd in ("1e400", "1e-400", 10**400, -1, float("nan"), True, None)),
+    *({"by": odd, "groups": ["a"]} for odd in ODD if not isinstance(odd, str)),
+    {"by": "g", "groups": {"g": ["a", "b"]}},
+    {"by": "g", "groups": {"a", "b"}},
+]
+
+
+@pytest.mark.parametrize("number", range(len(WRONG)))
+def test_odd_parameters_of_counts_are_refused_before_the_charge(number: int, tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "a.ledger", epsilon=5)
+    with pytest.raises(InputError):
+        release_counts(DATA, P, epsilon=1, ledger=ledger, unit="person", **WRONG[number])
+    assert not ledger.charges()
+
+
+@pytest.mark.parametrize(
+    "words", [3, np.array(3), b"12", "12", [], [b"1"], [None], [object()], {"1"}, [["1"]], np.array([])]
+)
+def test_words_that_mean_yes_are_texts_and_numbers(words: Any) -> None:
+    with pytest.raises(InputError):
+        Answers(yes=words)
+    with pytest.raises(InputError):
+        Question("hyp", yes=words if not isinstance(words, str) else [words, None])  # pyright: ignore[reportArgumentType]
+
+
+def test_words_of_numpy_mean_their_values() -> None:
+    assert Answers(yes=np.array([1, 2])) == Answers(yes=("1", "2"))  # pyright: ignore[reportArgumentType]
+    assert Question("hyp", yes=np.array(["1", "2"])).yes == ("1", "2")  # pyright: ignore[reportArgumentType]
+
+
+def test_an_agreeable_text_is_read_letter_by_letter() -> None:
+    with pytest.raises(InputError, match="missing must be"):
+        Answers(missing=Agreeable("x"))  # pyright: ignore[reportArgumentType]
