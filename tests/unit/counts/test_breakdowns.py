@@ -348,3 +348,20 @@ def test_importance_moves_the_shares():
     assert cells.shares[-1] > Fraction(85, 100)  # 0.907 where every cell counts alike
     region = MarginsMechanism(base, SURVEY, {"region": 1000, "*": "0.001"})
     assert region.mean_variances()[1] < cells.mean_variances()[1]
+
+
+def test_the_stated_variance_is_that_of_simulated_releases():
+    # 800 draws of 4 margins: a mean square over a table has a standard error below 8 % (kurtosis 6, at least one cell of
+    # two elements); 60 % off is more than 7 of them (false alarm below 1e-10), and twice the variance is always seen.
+    breakdown = read_breakdown(["a", "b"], {"a": LISTS["a"], "b": LISTS["b"]}, ["", "a", "b", "*"])
+    mechanism = MarginsMechanism(
+        LaplaceMechanism(Poset.chain("ab"), 1), breakdown, shares=["1/10", "2/10", "3/10", "4/10"]
+    )
+    drawn = mechanism.simulate(800, np.random.default_rng(5))
+    stacked = np.concatenate([table.ravel() for table in mechanism.variances()])
+    np.testing.assert_array_equal(mechanism.error().variance, stacked)
+    for table, variance, half in zip(drawn, mechanism.variances(), mechanism.half_widths(0.95), strict=True):
+        noise = np.asarray(table)
+        np.testing.assert_allclose((noise**2).mean(), variance.mean(), rtol=0.6)
+        # true coverage is above 0.96; of 1,600 or more draws, below 0.92 has a probability below 1e-7
+        assert (np.abs(noise) <= half).mean() > 0.92
