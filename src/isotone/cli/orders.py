@@ -115,15 +115,14 @@ def order_plot(
     choice: ChoiceColumn = None,
 ) -> None:
     """Draw an order as a Hasse diagram."""
-    from isotone.release import load_order, load_spec
+    from isotone.release import load_order
+    from isotone.release.order_files import order_labels
 
     P = load_order(file, lower, upper, choice)
     import matplotlib as mpl
 
     mpl.use("Agg")
-    is_spec = file.suffix.lower() == ".toml" and "[privacy]" in file.read_text(encoding="utf-8")
-    labels = {name: question.shown for name, question in load_spec(file).asked.items()} if is_spec else {}
-    figure = P.plot(labels=labels).get_figure(root=True)
+    figure = P.plot(labels=order_labels(file)).get_figure(root=True)
     assert figure is not None
     try:
         figure.savefig(picture, bbox_inches="tight")

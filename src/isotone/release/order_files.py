@@ -10,14 +10,25 @@ import json
 import tomllib
 from collections.abc import Hashable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError, OrderError, SpecError
 from isotone.order import Poset
 from isotone.order.choices import Children, read_children
 
-__all__ = ["describe_order", "load_order", "read_categories", "read_column", "read_order", "read_relaxation"]
+if TYPE_CHECKING:
+    from isotone.release.spec import Spec
+
+__all__ = [
+    "describe_order",
+    "load_order",
+    "order_labels",
+    "read_categories",
+    "read_column",
+    "read_order",
+    "read_relaxation",
+]
 
 
 def read_relaxation(path: str | Path) -> Relaxation:
@@ -86,13 +97,26 @@ def load_order(
     path: str | Path, lower: str = "child", upper: str = "parent", choice: str | None = None
 ) -> Poset:
     """The order of a spec or of an order file. A TOML file with an ``[order]`` section is a spec."""
-    path = Path(path)
-    if path.suffix.lower() == ".toml" and isinstance(_mapping(path).get("order"), dict):
-        from isotone.release.kinds.counts.section import spec_order
-        from isotone.release.spec import load_spec
+    from isotone.release.kinds.counts.section import spec_order
 
-        return spec_order(load_spec(path))
+    spec = _spec(Path(path))
+    if spec is not None:
+        return spec_order(spec)
     return read_order(path, lower, upper, choice)
+
+
+def order_labels(path: str | Path) -> dict[str, str]:
+    """The labels of the questions of a spec; none for any other file."""
+    spec = _spec(Path(path))
+    return {} if spec is None else {name: question.shown for name, question in spec.asked.items()}
+
+
+def _spec(path: Path) -> Spec | None:
+    """The spec in a TOML file with an ``[order]`` section, None for any other file."""
+    from isotone.release.spec import load_spec
+
+    is_spec = path.suffix.lower() == ".toml" and isinstance(_mapping(path).get("order"), dict)
+    return load_spec(path) if is_spec else None
 
 
 def read_categories(path: str | Path, column: str) -> tuple[str, ...]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import json
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.doc_blocks import run
 from tests.support.workbooks import Rows, write_workbook
 
 import isotone as iso
@@ -17,6 +19,7 @@ from isotone.forms import Questionnaire, read_form
 from isotone.reading.asking import says
 from isotone.reading.question import book_of
 from isotone.release import load_order, load_spec
+from isotone.release.order_files import order_labels
 
 HEAD = ["type", "name", "label::English (en)", "label::Deutsch (de)", "relevant", "required"]
 YESNO: Rows = [
@@ -291,3 +294,20 @@ def test_names_of_groups_may_stand_in_the_columns(tmp_path: Path) -> None:
         tomllib.loads(imported(tmp_path, HEALTH, separator="-").spec())["questions"]["meds"]["column"]
         == "care-meds"
     )
+
+
+def test_the_command_writes_a_spec_that_plans_and_overwrites_nothing(tmp_path: Path) -> None:
+    form = write_workbook(tmp_path / "form.xlsx", HEALTH)
+    spec = tmp_path / "s.toml"
+    said = run(["order", "import", str(form), "--out", str(spec), "--unit", "person"])
+    assert "15 questions" in said
+    assert "which: its condition is used in part" in said
+    assert order_labels(spec)["twice"] == "On two visits?"
+    before = spec.read_bytes()
+    assert "exists" in run(["order", "import", str(form), "--out", str(spec)])
+    assert spec.read_bytes() == before
+    assert "elements       15" in run(["order", "check", str(spec)])
+    told = json.loads(run(["order", "import", str(form), "--out", str(tmp_path / "t.toml"), "--json"]))
+    assert told["questions"]["hyp"]["yes"] == ["1"]
+    assert run(["order", "plot", str(spec), "--out", str(tmp_path / "p.svg")]).startswith("The diagram of 15")
+    assert (tmp_path / "p.svg").exists()
