@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         load_release,
         release_counts,
         release_curve,
+        release_surface,
         release_table,
         verify,
     )
@@ -48,6 +49,7 @@ __all__ = [
     "order_of",
     "release_counts",
     "release_curve",
+    "release_surface",
     "release_table",
     "tables",
     "verify",
@@ -67,6 +69,7 @@ _HOMES = {
     "order_of": "isotone.reading.asking",
     "release_counts": "isotone.release",
     "release_curve": "isotone.release",
+    "release_surface": "isotone.release",
     "release_table": "isotone.release",
     "verify": "isotone.release",
 }

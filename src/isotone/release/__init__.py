@@ -7,6 +7,7 @@ from isotone.reading.sources import SourceError
 from isotone.release.checking.desk import DeskReport, check_spec
 from isotone.release.kinds.counts.release import release_counts
 from isotone.release.kinds.curve.release import release_curve
+from isotone.release.kinds.surface.release import release_surface
 from isotone.release.kinds.table.release import release_table
 from isotone.release.manifest import Manifest
 from isotone.release.order_files import describe_order, load_order, read_order
@@ -43,6 +44,7 @@ __all__ = [
     "release_counts",
     "release_curve",
     "release_spec",
+    "release_surface",
     "release_table",
     "verify",
 ]

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from isotone.svg.elements import MARK, element, number, picture, text, text_width
 
-__all__ = ["bars", "curve", "distribution", "ticks"]
+__all__ = ["bars", "curve", "distribution", "heat_map", "ticks"]
 
 _WIDTH, _HEIGHT, _SMALL, _ROW = 720.0, 400.0, 13.0, 24.0
 _NAME = 0.4  # the share of the width that names may take
@@ -114,6 +114,36 @@ def curve(
         parts.append(element("polygon", points=around, fill=MARK, fill_opacity=0.22))
     parts.append(_line(points, 2.4, MARK))
     return picture(parts, _WIDTH, _HEIGHT, f"{labels[1]} by {labels[0]}")
+
+
+def heat_map(
+    across: Sequence[float],
+    up: Sequence[float],
+    values: Sequence[Sequence[float]],
+    limits: tuple[float, float],
+    labels: tuple[str, str],
+) -> str:
+    """Cells between the edges of two axes, the darker the higher; ``values`` has a row for each cell of the first."""
+    first = _Axis(*_limits(across[0], across[-1]), 78.0, _WIDTH - _RIGHT)
+    second = _Axis(*_limits(up[0], up[-1]), _HEIGHT - _BOTTOM, _TOP)
+    low, high = _limits(*limits)
+    parts: list[str] = []
+    for (left, right), row in zip(pairwise(map(first.at, across)), values, strict=True):
+        for (bottom, top), value in zip(pairwise(map(second.at, up)), row, strict=True):
+            shade = 0.04 + 0.92 * min(max((value - low) / (high - low), 0.0), 1.0)
+            parts.append(
+                element(
+                    "rect",
+                    x=left,
+                    y=top,
+                    width=right - left,
+                    height=bottom - top,
+                    fill=MARK,
+                    fill_opacity=shade,
+                )
+            )
+    parts += [*_beside(second, first, labels[1]), *_below(first, second.start, second.end, labels[0], False)]
+    return picture(parts, _WIDTH, _HEIGHT, f"by {labels[0]} and {labels[1]}")
 
 
 def _limits(low: float, high: float) -> tuple[float, float]:

@@ -24,6 +24,7 @@ from isotone.curves.records import Records
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.checks import Number, shown, truth
+from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Neighbours
 from isotone.reading.values import values_of
 
@@ -156,9 +157,12 @@ class PrivatePosetRegression(PrivateEstimator[OrderProblem]):
         self._fit(elements, y, sample_weight, groups)
         return self
 
-    def check(self) -> None:
-        """Check every parameter, without data and without spending anything. Refuse what ``fit`` would refuse."""
-        self._public(weighted=False, grouped=True)
+    def check(self) -> Guarantee:
+        """Check every parameter, without data and without spending anything. Refuse what ``fit`` would refuse.
+
+        Returns what a fit promises.
+        """
+        return self._public(weighted=False, grouped=True).whole.guarantee
 
     def unknown(self, elements: Any) -> list[Any]:
         """The different values that name no element, which ``fit`` drops. This is **not private**.

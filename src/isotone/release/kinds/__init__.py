@@ -9,11 +9,12 @@ from isotone.release.kinds.counts.kind import CountsKind
 from isotone.release.kinds.curve.kind import CurveKind
 from isotone.release.kinds.kind import Kind, Query, Stamp
 from isotone.release.kinds.page import Page
+from isotone.release.kinds.surface.kind import SurfaceKind
 from isotone.release.kinds.table.kind import TableKind
 
 __all__ = ["KINDS", "Kind", "Page", "Query", "Stamp", "kind_named", "kind_of_mechanism"]
 
-KINDS: tuple[Kind, ...] = (CountsKind(), BreakdownKind(), TableKind(), CurveKind())
+KINDS: tuple[Kind, ...] = (CountsKind(), BreakdownKind(), TableKind(), CurveKind(), SurfaceKind())
 
 
 def kind_named(name: str) -> Kind:

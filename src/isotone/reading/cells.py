@@ -1,0 +1,100 @@
+"""From rows to a public grid of cells of several columns with y, at most k rows per privacy unit.
+
+Every column is cut into equal bins between public limits, so the whole data set becomes a table of how many records fell in
+each cell with each y; that table is all that leaves the engine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone.errors import InputError
+from isotone.reading.contributions import UNIT, at_most, check_contributions
+from isotone.reading.numbers import as_real
+from isotone.reading.sources import Frame, collect, open_source
+from isotone.reading.texts import as_unit
+
+__all__ = ["CellSource", "Cells", "count_cells"]
+
+_Y, _COUNT = "isotone_y", "isotone_count"
+
+Interval = tuple[Fraction, Fraction]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Distinct cells (a row of bins for each) with a step of y, and how many records fell there."""
+
+    bins: NDArray[np.int64]
+    y: NDArray[np.int64]
+    count: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class CellSource:
+    """Columns with public limits and numbers of bins, and y with its range in so many steps.
+
+    Values outside go to the ends. Rows that lack a number in any of the columns are dropped. Of a unit with more than ``contributions`` rows that many count, chosen with equal probability.
+    """
+
+    data: Any
+    x: tuple[str, ...]
+    y: str
+    bounds: tuple[Interval, ...]
+    bins: tuple[int, ...]
+    y_range: Interval
+    y_steps: int
+    unit: str | None = None
+    contributions: int = 1
+
+    def __post_init__(self) -> None:
+        if len({*self.x, self.y}) <= len(self.x):
+            raise InputError(f"The columns {', '.join([*self.x, self.y])} must differ from each other.")
+        if self.unit is not None:
+            check_contributions(self.contributions, self.unit)
+
+    def open(self) -> Frame:
+        """The columns that are needed, lazily."""
+        return open_source(self.data, [*self.x, self.y, *([self.unit] if self.unit else [])])
+
+
+def count_cells(source: CellSource, frame: Frame, salt: bytes | None = None) -> Cells:
+    """The cells and their counts.
+
+    ``frame`` is what ``source.open`` returned. ``salt`` is for tests: a release draws its own.
+    """
+    schema = frame.collect_schema()
+    names = [f"isotone_x{place}" for place in range(len(source.x))]
+    cells = [
+        _bin(as_real(column, schema[column]), limits, bins).alias(name)
+        for name, column, limits, bins in zip(names, source.x, source.bounds, source.bins, strict=True)
+    ]
+    y = _step(as_real(source.y, schema[source.y]), source.y_range, source.y_steps).alias(_Y)
+    unit = [as_unit(source.unit, schema[source.unit]).alias(UNIT)] if source.unit else []
+    rows = frame.select(*cells, y, *unit).filter(*(~nw.col(name).is_null() for name in [*names, _Y]))
+    if source.unit is not None:
+        rows = rows.filter(~nw.col(UNIT).is_null())
+        rows = at_most(rows, source.contributions, [nw.col(n).cast(nw.String) for n in [*names, _Y]], salt)
+    counted = collect(rows.group_by(*names, _Y).agg(nw.len().alias(_COUNT)))
+    bins = np.array([counted[name] for name in names], dtype=np.int64).T.reshape(-1, len(names))
+    steps, count = (np.array(counted[name], dtype=np.int64) for name in (_Y, _COUNT))
+    order = np.lexsort((steps, *bins.T[::-1]))  # engines return groups in any order
+    return Cells(bins[order], steps[order], count[order])
+
+
+def _bin(value: nw.Expr, limits: Interval, bins: int) -> nw.Expr:
+    low, high = map(float, limits)
+    inside = (value.clip(low, high) - low) / (high - low) * bins
+    return inside.floor().clip(0, bins - 1).cast(nw.Int64)
+
+
+def _step(value: nw.Expr, limits: Interval, steps: int) -> nw.Expr:
+    low, high = map(float, limits)
+    inside = (value.clip(low, high) - low) / (high - low) * steps
+    return (inside + 0.5).floor().clip(0, steps).cast(nw.Int64)

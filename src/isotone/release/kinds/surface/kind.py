@@ -1,0 +1,105 @@
+"""What the project knows about surfaces."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from isotone.errors import InputError
+from isotone.mechanism import Progress
+from isotone.privacy.guarantee import Guarantee, Number
+from isotone.release.kinds.kind import Kind, require_pure
+from isotone.release.kinds.page import Page
+from isotone.release.kinds.surface.query import ESTIMATOR, SurfaceManifest, SurfaceQuery
+from isotone.release.kinds.surface.release import surface_query
+from isotone.release.kinds.surface.report import SurfacePage
+from isotone.release.kinds.surface.section import Surface
+from isotone.release.manifest import Manifest, guarantee_from
+from isotone.release.planning import SpecPlan
+from isotone.release.recipes import surface_estimator
+from isotone.release.result import Release
+from isotone.release.sections import Section
+
+if TYPE_CHECKING:
+    from isotone.audit.report import AuditReport
+    from isotone.release.spec import Spec
+
+__all__ = ["SurfaceKind"]
+
+
+class SurfaceKind(Kind):
+    """A monotone function of two columns."""
+
+    name: ClassVar[str] = SurfaceManifest.name
+    key: ClassVar[str] = "surface"
+    section: ClassVar[type[Section]] = Surface
+    manifest: ClassVar[type[Manifest]] = SurfaceManifest
+    page: ClassVar[Page] = SurfacePage()
+    classes: ClassVar[tuple[str, ...]] = (ESTIMATOR,)
+    silence: ClassVar[str] = "The law of the error of a surface depends on the data."
+    recomputed: ClassVar[str] = (
+        "the surface keeps its cells, its range and its directions; no error is stated"
+    )
+
+    def query(self, spec: Spec) -> SurfaceQuery:
+        """The query of a spec with ``[surface]``."""
+        surface, promise, data = spec.said(Surface), require_pure(spec), spec.data
+        return surface_query(
+            spec.source,
+            surface.x,
+            surface.y,
+            promise,
+            data.unit,
+            data.contributions,
+            spec.output.title,
+            surface.options(),
+        )
+
+    def plan(self, spec: Spec, records: int | None, progress: Progress) -> SpecPlan:
+        """What would be released; its error depends on the data."""
+        query = self.query(spec)
+        first, second = query.source.bins
+        text = (
+            f"A surface of {query.source.y} over {' and '.join(query.source.x)}, {first} × {second} cells, {query.guarantee}. No "
+            "data was read and no budget was spent. Its error depends on the data: isotone audits and simulations do not tell it."
+        )
+        return SpecPlan(text, {**spec.head(), "text": text})
+
+    def audit(self, spec: Spec, trials: int, progress: Progress) -> AuditReport:
+        """The estimator of the spec, by draws."""
+        from isotone.release.kinds.surface.audit import audit_surface
+
+        query = self.query(spec)
+        return audit_surface(query.recipe, query.guarantee, trials, progress)
+
+    def audit_named(self, name: str, epsilon: Number, trials: int, progress: Progress) -> AuditReport:
+        """The estimator on the unit square in 4 × 4 cells."""
+        from isotone.release.kinds.surface.audit import audit_surface
+
+        options: dict[str, Any] = {"bounds": ((0, 1), (0, 1)), "y_range": (0, 1), "bins": 4}
+        promise = Guarantee.pure(epsilon)
+        query = surface_query(None, ("a", "b"), "y", promise, None, 1, None, options)
+        return audit_surface(query.recipe, promise, trials, progress)
+
+    def check(self, spec: Spec, source: Any) -> list[str]:
+        """Values that are missing or no numbers."""
+        from isotone.release.kinds.surface.check import check_surface
+
+        return check_surface(spec, source)
+
+    def rebuild(self, manifest: Manifest) -> Any:
+        """The guarantee of the estimator, which is checked."""
+        return surface_estimator(manifest.mechanism, guarantee_from(manifest.guarantee).unit).check()
+
+    def derived_guarantee(self, release: Release) -> Guarantee:
+        """What the estimator of the manifest promises."""
+        stated, found = guarantee_from(release.manifest.guarantee), self.rebuild(release.manifest)
+        if release.manifest.mechanism.get("contributions", 1) < release.manifest["rules"]["contributions"]:
+            raise InputError("the noise is for fewer rows a unit than the rules let through")
+        return replace(found, unit=stated.unit)
+
+    def faults(self, release: Release) -> list[str]:
+        """Cells and values that the estimator cannot have given."""
+        from isotone.release.kinds.surface.faults import surface_faults
+
+        return surface_faults(release.columns, release.manifest)

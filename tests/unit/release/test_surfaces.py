@@ -1,0 +1,196 @@
+"""Surfaces: two columns from a spec, cells, monotone values, a heat map, and what verify notices."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import isotone as iso
+from isotone.errors import InputError
+from isotone.reading.cells import CellSource, count_cells
+from isotone.release.kinds.surface.kind import SurfaceKind
+from isotone.release.reporting.report import report_html
+from isotone.release.result import Release, load_release, seal
+from isotone.release.spec import load_spec
+from isotone.release.verifying.verify import verify
+
+RNG = np.random.default_rng(0)
+A, B = RNG.uniform(0, 10, 600), RNG.uniform(-1, 1, 600)
+DATA = pd.DataFrame({"a": A, "b": B, "y": (A / 10 + (1 - B) / 2) / 2, "who": np.arange(600) // 3})
+COMMON: dict[str, Any] = {
+    "x": ("a", "b"),
+    "y": "y",
+    "bounds": ((0, 10), (-1, 1)),
+    "y_range": (0, 1),
+    "bins": (4, 3),
+    "increasing": (True, False),
+}
+
+
+@pytest.fixture(scope="module")
+def ledger(tmp_path_factory) -> iso.Ledger:
+    return iso.Ledger(tmp_path_factory.mktemp("ledger") / "l", epsilon=1_000, unit="record")
+
+
+@pytest.fixture(scope="module")
+def shelf(ledger, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("shelf")
+    iso.release_surface(DATA, epsilon=20, ledger=ledger, **COMMON).save(folder)
+    return folder
+
+
+def test_cells_are_counted_where_their_rows_fall() -> None:
+    rows = pd.DataFrame(
+        {
+            "a": [0, 2.5, 2.4999, 10, 99, -5, None, 5, 5],
+            "b": [-1, 1, 0, 0.5, 9, -9, 0, float("nan"), "0.9"],
+            "y": [0, 1, 0.5, 0.25, 2, -1, 1, 1, "high"],
+        }
+    )
+    limits = iso.privacy.guarantee.exact(0, ""), iso.privacy.guarantee.exact(10, "")
+    source = CellSource(
+        rows,
+        ("a", "b"),
+        "y",
+        (limits, (-limits[1] / 10, limits[1] / 10)),
+        (4, 2),
+        (limits[0], limits[1] / 10),
+        4,
+    )
+    found = count_cells(source, source.open())
+    seen = [(*bins, y, n) for bins, y, n in zip(found.bins.tolist(), found.y, found.count, strict=True)]
+    assert seen == [(0, 0, 0, 2), (0, 1, 2, 1), (1, 1, 4, 1), (3, 1, 1, 1), (3, 1, 4, 1)]
+
+
+def test_a_unit_has_as_many_rows_as_declared() -> None:
+    ten = iso.privacy.guarantee.exact(10, "")
+    source = CellSource(
+        DATA,
+        ("a", "b"),
+        "y",
+        ((0 * ten, ten), (-ten / 10, ten / 10)),
+        (4, 3),
+        (0 * ten, ten / 10),
+        16,
+        "who",
+        2,
+    )
+    assert count_cells(source, source.open()).count.sum() == 400
+
+
+def test_a_surface_is_monotone_as_declared_and_near_the_data(shelf: Path) -> None:
+    found = load_release(shelf)
+    assert list(found.columns) == ["x1", "x2", "value"]
+    value = found.value.reshape(4, 3)
+    assert np.all(np.diff(value, axis=0) >= 0)
+    assert np.all(np.diff(value, axis=1) <= 0)
+    assert found.columns["x1"][:4] == (1.25, 1.25, 1.25, 3.75)
+    assert verify(shelf).holds
+    page = report_html(found)
+    assert page.count("<rect") >= 12
+    assert "no intervals are stated" in page
+    with pytest.raises(InputError, match="depends on the data"):
+        found.at(3)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"bounds": ((0, 10), (1, -1))},
+        {"bounds": ((0, 10),)},
+        {"x": ("a",)},
+        {"x": ("a", "a")},
+        {"bins": 65},
+        {"bins": 0},
+        {"bins": (4, 3, 2)},
+        {"increasing": "auto"},
+        {"loss": "cubic"},
+        {"y_range": (1, 0)},
+        {"public_n": 0},
+        {"contributions": 2},
+        {"y": "none"},
+    ],
+)
+def test_what_is_wrong_is_refused_before_the_charge(ledger, given: dict[str, Any]) -> None:
+    spent = ledger.spent()
+    with pytest.raises(iso.errors.IsotoneError):
+        iso.release_surface(DATA, epsilon=1, ledger=ledger, **{**COMMON, **given})
+    assert ledger.spent() == spent
+
+
+def forged(shelf: Path, folder: Path, change: Any) -> Release:
+    honest = load_release(shelf)
+    columns = {key: list(part) for key, part in honest.columns.items()}
+    entries = json.loads(json.dumps(honest.manifest.plain()))
+    change(columns, entries)
+    for key in ("content_hash", "files"):
+        entries.pop(key)
+    found = seal({key: tuple(part) for key, part in columns.items()}, entries)
+    found.save(folder, report=False)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("change", "check"),
+    [
+        (lambda c, m: c["value"].__setitem__(0, 1.5), "error"),
+        (lambda c, m: c["value"].reverse(), "error"),
+        (lambda c, m: c["x1"].__setitem__(0, 0.0), "error"),
+        (lambda c, m: c.update(low=c["value"]), "error"),
+        (lambda c, m: m["mechanism"].update(directions=[False, False]), "error"),
+        (lambda c, m: m["mechanism"].update(bins=[12, 1]), "error"),
+        (lambda c, m: m["mechanism"].update(bins=[10**9, 1]), "error"),
+        (lambda c, m: m["guarantee"].update(epsilon="1"), "promise"),
+        (lambda c, m: m["guarantee"].update(neighbours="replace"), "promise"),
+        (lambda c, m: m["rules"].update(contributions=2), "promise"),
+        (lambda c, m: m["mechanism"].update(ledger="x"), "promise"),
+        (lambda c, m: m["mechanism"].update(name="Other"), "promise"),
+    ],
+)
+def test_a_forged_surface_is_noticed(shelf: Path, tmp_path: Path, change: Any, check: str) -> None:
+    forged(shelf, tmp_path / "forged", change)
+    assert not verify(tmp_path / "forged")[check].holds
+
+
+SPEC = """
+[data]
+path = "d.csv"
+[privacy]
+epsilon = "1"
+ledger = "l"
+unit = "record"
+budget = { epsilon = "3" }
+[surface]
+x = ["a", "b"]
+y = "y"
+bounds = [[0, 10], [-1, 1]]
+y_range = [0, 1]
+bins = [4, 3]
+increasing = [true, false]
+[output]
+folder = "out"
+"""
+
+
+def test_a_spec_asks_for_a_surface(tmp_path: Path) -> None:
+    DATA.to_csv(tmp_path / "d.csv", index=False)
+    (tmp_path / "spec.toml").write_text(SPEC)
+    spec = load_spec(tmp_path / "spec.toml")
+    assert isinstance(spec.kind, SurfaceKind)
+    plan = iso.release.plan_spec(spec)
+    assert "4 × 3 cells" in str(plan)
+    iso.release.release_spec(spec)
+    assert verify(tmp_path / "out").holds
+    assert any("a: numbers from" in line for line in spec.kind.check(spec, spec.source))
+
+
+def test_an_audit_finds_no_more_than_was_promised() -> None:
+    def progress(share: float, words: str) -> None: ...
+
+    found = SurfaceKind().audit_named("PrivatePosetRegression", 1, 300, progress)
+    assert len(found.findings) == 1
