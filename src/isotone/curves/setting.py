@@ -69,6 +69,10 @@ class CurveSetting:
             )
         return rate
 
+    def law(self, share: Fraction, scale: int) -> tuple[Fraction | None, Fraction | None]:
+        """The rate, or the variance, of the noise of :meth:`perturbed`."""
+        return self.noise_rate(share, scale), None
+
     def check_noise(self, share: Fraction, scale: int) -> None:
         """Refuse noise that would not fit 64 bits."""
         self.noise_rate(share, scale)
@@ -116,6 +120,10 @@ class ConcentratedSetting(CurveSetting):
     def variance(self, share: Fraction, scale: int) -> Fraction:
         """The variance for values that a record of weight 1 changes by at most ``scale`` in sum, and so in length."""
         return Fraction((self.factor * scale) ** 2) / (2 * share * self.rho)
+
+    def law(self, share: Fraction, scale: int) -> tuple[Fraction | None, Fraction | None]:
+        """See above."""
+        return None, self.variance(share, scale)
 
     def check_noise(self, share: Fraction, scale: int) -> None:
         """Refuse noise that would not fit 64 bits."""

@@ -42,7 +42,7 @@ def test_low_and_high_are_the_band_of_the_published_sums(ledger, kind: str) -> N
     assert (found.manifest["band"], found.manifest["confidence"]) == (kind, 0.9)
     setup = rebuild_curve_mechanism(found.manifest["mechanism"])
     measured = measured_from(found.manifest, setup)
-    assert measured.sums.rate == setup.rate
+    assert (measured.sums.rate, measured.sums.variance) == setup.law
     low, high = measured.band(0.9, kind).at(np.arange(20))
     np.testing.assert_allclose(found.low, low, atol=1e-12)
     np.testing.assert_allclose(found.high, high, atol=1e-12)
@@ -183,6 +183,17 @@ def test_questions_without_a_law_are_refused_with_the_reason(ledger) -> None:
     for ask in (lambda: without.at(4), lambda: without.difference(1, 2)):
         with pytest.raises(InputError, match="depends on the data"):
             ask()
+
+
+def test_a_curve_with_gaussian_noise_has_its_band(tmp_path: Path) -> None:
+    ledger = iso.Ledger(tmp_path / "l", rho=3, unit="record")
+    given: dict[str, Any] = {**COMMON, "epsilon": None, "rho": 1, "y_values": (0, 1)}
+    found = iso.release_curve(DATA, ledger=ledger, **given)
+    assert found.manifest["band"] == "population"
+    assert "rate" not in found.manifest["sums"]
+    found.save(tmp_path / "out", report=False)
+    assert verify(tmp_path / "out")["error"].holds
+    assert found.at(3).about == "population"
 
 
 def test_falling_curves_have_differences_that_fall(ledger) -> None:

@@ -189,6 +189,15 @@ def test_a_spec_asks_for_a_surface(tmp_path: Path) -> None:
     assert any("a: numbers from" in line for line in spec.kind.check(spec, spec.source))
 
 
+def test_a_surface_promises_pure_epsilon(tmp_path: Path) -> None:
+    DATA.to_csv(tmp_path / "d.csv", index=False)
+    (tmp_path / "spec.toml").write_text(
+        SPEC.replace('epsilon = "1"', 'rho = "1"').replace("{ epsilon", "{ rho")
+    )
+    with pytest.raises(InputError, match="pure ε"):
+        SurfaceKind().query(load_spec(tmp_path / "spec.toml"))
+
+
 def test_an_audit_finds_no_more_than_was_promised() -> None:
     def progress(share: float, words: str) -> None: ...
 

@@ -45,8 +45,8 @@ class Setup:
     y_range: tuple[Fraction, Fraction]
     guarantee: Guarantee
     labels: bool = False
-    rate: Fraction | None = None
-    """The rate of the noise of the sums that a curve of means is made of."""
+    law: tuple[Fraction | None, Fraction | None] | None = None
+    """The rate or the variance of the noise of the sums that a curve of means is made of."""
     why_no_population: str = ""
     """Why there is no band for the population, where there is none."""
 
@@ -192,11 +192,11 @@ class PrivateIsotonicRegression(EvaluatedCurve, PrivateEstimator[ChainProblem]):
         """Check every parameter, without data and without spending anything. Refuse what ``fit`` would refuse."""
         public = self._public(weighted=False, grouped=True)
         problem = public.problem
-        rate = None
-        if self.rho is None and problem.method_used(1, public.setting) == "posterior":
-            rate = public.setting.noise_rate(RoundShares().fine, 1 if problem.labels else FINE)
+        law = None
+        if problem.method_used(1, public.setting) == "posterior":
+            law = public.setting.law(RoundShares().fine, 1 if problem.labels else FINE)
         reason = why_no_population(public.whole.unit.contributions, not isinstance(self.increasing, str))
-        return Setup(problem.grid, problem.y_range, public.whole.guarantee, problem.labels, rate, reason)
+        return Setup(problem.grid, problem.y_range, public.whole.guarantee, problem.labels, law, reason)
 
     def __sklearn_tags__(self) -> Any:
         """Tags for scikit-learn. One-dimensional input, missing values allowed, random."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NotRequired
 
 import numpy as np
 from typing_extensions import TypedDict
@@ -26,18 +25,19 @@ MOST_VALUES = 401
 
 
 class SumsEntry(TypedDict):
-    """The noisy sums of y and 1 − y in bins of the grid of x, in whole numbers, and the rate of their noise."""
+    """The noisy sums of y and 1 − y in bins of the grid of x, in whole numbers, and the rate or the variance of their noise."""
 
     starts: list[int]
     ones: list[int]
     zeros: list[int]
-    rate: str
     values: int
+    rate: NotRequired[str]
+    variance: NotRequired[str]
 
 
 def usual_kind(setup: Setup, output: str) -> str | None:
     """The band that fits what the curve estimates, and holds; None where no band is known."""
-    if setup.rate is None:
+    if setup.law is None:
         return None
     return "population" if output == "population" and not setup.why_no_population else "records"
 
@@ -49,7 +49,7 @@ def band_kind(asked: Any, setup: Setup, output: str, method: str) -> str | None:
     kind = one_of(asked, "band (or None)", (*KINDS, "none"))
     if kind == "none":
         return None
-    if setup.rate is None:
+    if setup.law is None:
         raise no_band(method)
     if kind == "population" and setup.why_no_population:
         raise InputError(setup.why_no_population)
@@ -59,19 +59,21 @@ def band_kind(asked: Any, setup: Setup, output: str, method: str) -> str | None:
 def sums_to(measured: Measured) -> SumsEntry:
     """The sums as plain values."""
     sums = measured.sums
-    return {
+    entry: SumsEntry = {
         "starts": sums.starts.tolist(),
         "ones": sums.ones.tolist(),
         "zeros": sums.zeros.tolist(),
-        "rate": str(sums.rate),
         "values": measured.levels,
     }
+    if sums.rate is not None:
+        return {**entry, "rate": str(sums.rate)}
+    return {**entry, "variance": str(sums.variance)}
 
 
 def measured_from(manifest: Mapping[str, Any], setup: Setup) -> Measured:
     """The sums that a manifest publishes, as the estimator that it describes could have measured them."""
     entry = manifest.get("sums")
-    if entry is None or setup.rate is None:
+    if entry is None or setup.law is None:
         raise InputError("The release has no noisy sums, which a band is made of.")
     starts, ones, zeros = (np.array(entry[key], dtype=np.int64) for key in ("starts", "ones", "zeros"))
     points = setup.grid.points
@@ -80,10 +82,11 @@ def measured_from(manifest: Mapping[str, Any], setup: Setup) -> Measured:
         raise InputError("the bins of the published sums are not bins of the grid")
     if not 2 <= entry["values"] <= MOST_VALUES:
         raise InputError("the number of values of the posterior is none that a release has")
-    if exact(entry["rate"], "rate") != Fraction(setup.rate):
-        raise InputError("the rate of the noise of the sums is not the mechanism's")
-    unit = 1 if setup.labels else FINE
-    sums = NoisySums(starts, ones, zeros, unit, Fraction(setup.rate), points)
+    stated = tuple(exact(entry[key], key) if key in entry else None for key in ("rate", "variance"))
+    if stated != setup.law:
+        raise InputError("the rate or the variance of the noise of the sums is not the mechanism's")
+    rate, variance = setup.law
+    sums = NoisySums(starts, ones, zeros, 1 if setup.labels else FINE, rate, points, variance)
     found = manifest["mechanism"].get("increasing", True) != "auto"
     return Measured(
         sums, manifest["increasing"], setup.labels, entry["values"], manifest["rules"]["contributions"], found

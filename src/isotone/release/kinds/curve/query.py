@@ -52,7 +52,7 @@ class CurveManifest(Manifest):
         "band": "What low and high are a band for: the population, the fit to the records, or what a model finds credible.",
         "confidence": "The confidence of the band.",
         "sums": "The noisy sums that the curve and its band were made of: bins by their first points, sums of y and of 1 - y "
-        "(as shares of y_range, in labels or 65,536ths of a record), the rate of their noise, and the number of values of the posterior.",
+        "(as shares of y_range, in labels or 65,536ths of a record), the rate or the variance of their noise, and the number of values of the posterior.",
     }
     optional: ClassVar[frozenset[str]] = Manifest.optional | {"band", "confidence", "sums"}
 

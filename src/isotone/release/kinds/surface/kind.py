@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from isotone.errors import InputError
 from isotone.mechanism import Progress
 from isotone.privacy.guarantee import Guarantee, Number
-from isotone.release.kinds.kind import Kind, require_pure
+from isotone.release.kinds.kind import Kind
 from isotone.release.kinds.page import Page
 from isotone.release.kinds.surface.query import ESTIMATOR, SurfaceManifest, SurfaceQuery
 from isotone.release.kinds.surface.release import surface_query
@@ -43,7 +43,7 @@ class SurfaceKind(Kind):
 
     def query(self, spec: Spec) -> SurfaceQuery:
         """The query of a spec with ``[surface]``."""
-        surface, promise, data = spec.said(Surface), require_pure(spec), spec.data
+        surface, promise, data = spec.said(Surface), spec.privacy.guarantee(spec.unit), spec.data
         return surface_query(
             spec.source,
             surface.x,

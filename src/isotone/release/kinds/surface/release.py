@@ -84,6 +84,8 @@ def surface_query(
     options: dict[str, Any],
 ) -> SurfaceQuery:
     """The query that :func:`release_surface` runs, with every public parameter checked."""
+    if promise.kind != "pure":
+        raise InputError("A surface promises pure ε: give epsilon alone.")
     names = [column_name(name, "each of x") for name in _two(x, "x")]
     y = column_name(y, "y")
     unit = None if unit is None else column_name(unit, "unit")
