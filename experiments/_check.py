@@ -84,6 +84,7 @@ RULES: dict[str, dict[str, Rule]] = {
 UNCOMPARED = {
     "consistency": "a quick run is too small to be compared",
     "inference-coverage": "noise is from cryptographic bits, so no two runs are alike",
+    "curves-bands": "a quick run is too small to be compared",
     "curves-posets": "a quick run is too small to be compared",
     "curves-posterior": "a quick run is too small to be compared",
     "curves-quality": "a quick run is too small to be compared",

@@ -1,0 +1,207 @@
+"""How often the bands of a curve cover what they are for, and how wide they are.
+
+Twelve populations, among them crowded ``x``, heaped ``x``, rare labels and real ``y``. In every run a data set is drawn, and both rounds of noisy sums;
+a band is right if it covers at all points at once. Writes ``coverage.csv`` and a picture. Draws are simulated; released ones
+have the same distribution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from _curve_populations import CURVES, DESIGNS, HELD_OUT, POINTS, SEED, TUNED, UNIT, Population
+from common import save_figure, write_table
+from isotone.curves.bands.measured import KINDS, Measured
+from isotone.curves.chain.case import ChainCase
+from isotone.curves.chain.posterior_fit import PosteriorFit
+from isotone.curves.circuits.selection import SeededCurveDraws
+from isotone.curves.grids import FINE, Grid
+from isotone.curves.losses import Squared
+from isotone.curves.measure import NoisySums, pooled
+from isotone.curves.records import Records
+from isotone.curves.setting import CurveSetting
+from isotone.mechanism import Progress
+
+Floats = NDArray[np.float64]
+Row = dict[str, Any]
+CONFIDENCE = 0.95
+PARTS = 1 << 18
+"""The mean at every point of the grid is taken over so many ranks of the population."""
+
+RUNS, CREDIBLE, LARGE = 20, 5, 6
+"""Runs of every population at 1,000 records, in how many of them the credible band is made too, and how many populations
+have one run at 50,000."""
+
+CHOSEN = (
+    *(TUNED[at] for at in (0, 2, 4, 5, 6, 7)),
+    *(HELD_OUT[at] for at in (3, 4, 5, 6, 9, 10)),
+)
+
+
+@dataclass(frozen=True)
+class Task:
+    """So many runs of one cell; the credible band, which is slow, for the first ``credible`` of them."""
+
+    population: Population
+    n: int
+    epsilon: str
+    runs: int
+    credible: int
+
+
+def mean_of_y(population: Population, truth: Floats) -> Floats:
+    """The mean of ``y`` after it was moved into [0, 1], where the curve is ``truth``."""
+    if population.y in ("labels", "beta"):
+        return truth
+    from scipy.special import ndtri
+
+    ranks = (np.arange(4000) + 0.5) / 4000
+    if population.y == "normal":
+        noises = [(1.0, 0.1 * ndtri(ranks))]
+    else:
+        laplace = np.where(ranks < 0.5, np.log(2 * ranks), -np.log(2 * (1 - ranks)))
+        noises = [(0.9, 0.05 * laplace), (0.1, 0.3 * laplace)]
+    at = np.linspace(0, 1, 401)
+    means = sum(weight * np.clip(at[:, None] + noise, 0, 1).mean(axis=1) for weight, noise in noises)
+    return np.interp(truth, at, np.asarray(means))
+
+
+def curve_on_grid(population: Population, n: int, repetition: int) -> Floats:
+    """The mean of ``y`` at every point of the grid; nan where the population has nobody."""
+    rng = np.random.default_rng([SEED, (TUNED + HELD_OUT).index(population), n, repetition])
+    rng.random(n)  # as a sample does before it draws the place
+    place = float(rng.uniform(0.3, 0.7))
+    u = (np.arange(PARTS) + 0.5) / PARTS
+    mean = mean_of_y(population, np.asarray(CURVES[population.curve](u, place), np.float64))
+    cells = Grid(*UNIT, POINTS).snap(np.asarray(DESIGNS[population.design](u), np.float64))
+    count = np.bincount(cells, minlength=POINTS)
+    with np.errstate(invalid="ignore"):
+        return np.bincount(cells, weights=mean, minlength=POINTS) / count
+
+
+def fit_in_bins(records: Records, sums: NoisySums) -> Floats:
+    """The isotonic fit to the exact sums of the bins at every point; nan in bins without records."""
+    bins, size = records.bins(sums.starts), sums.starts.size
+    count = np.bincount(bins, minlength=size).astype(np.float64)
+    ones = np.bincount(bins, weights=records.levels / FINE, minlength=size)
+    some = count > 0
+    fit = np.full(size, np.nan)
+    fit[some] = pooled(ones[some] / count[some], count[some])
+    return np.repeat(fit, np.diff(np.r_[sums.starts, POINTS]))
+
+
+def measured(
+    population: Population, n: int, epsilon: str, repetition: int
+) -> tuple[Records, Measured, Floats]:
+    """A data set, the sums that the mechanism measures, and the true curve."""
+    records = population.sample(n, repetition).records
+    setting, grid = CurveSetting(Fraction(epsilon)), Grid(*UNIT, POINTS)
+    built = PosteriorFit.of(ChainCase(Squared(), UNIT, setting, n, None, None, grid, None, population.labels))
+    rng = np.random.default_rng([SEED, 7, n, repetition])
+    sums = built.measure(records, SeededCurveDraws(rng))
+    truth = curve_on_grid(population, n, repetition)
+    return records, Measured(sums, True, population.labels, built.levels), truth
+
+
+def cell(task: Task) -> list[Row]:
+    """A row for every kind of band."""
+    every = np.arange(POINTS)
+    found: dict[str, list[tuple[bool, float, float]]] = {kind: [] for kind in KINDS}
+    for run in range(task.runs):
+        records, seen, truth = measured(task.population, task.n, task.epsilon, run)
+        fit = fit_in_bins(records, seen.sums)
+        for kind in KINDS:
+            if kind == "credible" and run >= task.credible:
+                continue
+            low, high = seen.band(CONFIDENCE, kind).at(every)
+            wanted = fit if kind == "records" else truth
+            with np.errstate(invalid="ignore"):
+                missed = (wanted < low) | (wanted > high)
+            inside = ~missed[~np.isnan(wanted)]
+            found[kind].append((bool(inside.all()), float(inside.mean()), float(np.mean(high - low))))
+    return [_row(task, kind, np.array(runs, np.float64)) for kind, runs in found.items() if runs]
+
+
+def _row(task: Task, kind: str, runs: Floats) -> Row:
+    covered = int(runs[:, 0].sum())
+    return {
+        "population": task.population.name,
+        "n": task.n,
+        "epsilon": float(Fraction(task.epsilon)),
+        "kind": kind,
+        "runs": len(runs),
+        "all_points_covered": covered,
+        "upper_limit": upper_limit(covered, len(runs)),
+        "points_covered": float(runs[:, 1].mean()),
+        "width": float(runs[:, 2].mean()),
+    }
+
+
+def upper_limit(covered: int, runs: int) -> float:
+    """The largest coverage that is not refuted at 99.9 % by so many covered runs."""
+    from scipy.special import betaincinv
+
+    return 1.0 if covered == runs else float(betaincinv(covered + 1, runs - covered, 0.999))
+
+
+def tasks(quick: bool) -> Iterator[Task]:
+    """All cells."""
+    if quick:
+        yield from (Task(population, 300, "1", 2, 1) for population in CHOSEN[::4])
+        return
+    yield from (Task(population, 1_000, "1", RUNS, CREDIBLE) for population in CHOSEN)
+    yield from (Task(population, 50_000, "1", 1, 0) for population in CHOSEN[:LARGE])
+
+
+def run(out: Path, quick: bool, progress: Progress) -> None:
+    wanted = list(tasks(quick))
+    rows: list[Row] = []
+    with ProcessPoolExecutor(1) as pool:
+        answers = map(cell, wanted) if quick else pool.map(cell, wanted)
+        for done, (task, found) in enumerate(zip(wanted, answers, strict=True), 1):
+            rows += found
+            _write(out, rows)  # what is done is kept
+            progress(0.95 * done / len(wanted), f"n = {task.n}, {task.population.name}")
+    _picture(out, quick)
+    progress(1.0, "done")
+
+
+def _write(out: Path, rows: list[Row]) -> None:
+    columns = {
+        name: [float(f"{row[name]:.5g}") if isinstance(row[name], float) else row[name] for row in rows]
+        for name in rows[0]
+    }
+    write_table(out, "coverage", columns)
+
+
+def _picture(out: Path, quick: bool) -> None:
+    """The three bands around two curves, at two sizes."""
+    figure = Figure(figsize=(8, 5.6), layout="constrained")
+    panels = [
+        (CHOSEN[0], 1_000),
+        (CHOSEN[0], 300 if quick else 50_000),
+        (CHOSEN[3], 1_000),
+        (CHOSEN[5], 1_000),
+    ]
+    x = Grid(*UNIT, POINTS).positions(np.arange(POINTS))
+    for axis, (population, n) in zip(
+        figure.subplots(2, 2, sharex=True, sharey=True).flat, panels, strict=True
+    ):
+        _, seen, truth = measured(population, n, "1", 0)
+        for kind, colour in zip(KINDS, ("#c6d8e8", "#86acd0", "#35618e"), strict=True):
+            low, high = seen.band(CONFIDENCE, kind).at(np.arange(POINTS))
+            axis.fill_between(x, low, high, color=colour, linewidth=0, label=kind)
+        axis.plot(x, truth, color="black", linewidth=1.2, linestyle="dashed", label="truth")
+        axis.set_title(f"{population.name}, n = {n:,}", fontsize=9)
+        axis.set_ylim(0, 1)
+    figure.axes[0].legend(fontsize=8, loc="upper left")
+    save_figure(figure, out, "bands")
