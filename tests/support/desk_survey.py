@@ -16,6 +16,12 @@ PAGES = {
     "budget": {"ledger": "survey.ledger", "total": "3", "dataset": ""},
 }
 
+DICTIONARY = """field_name,field_type,field_label,select_choices_or_calculations,branching_logic
+smoke,radio,Do you smoke?,"1, Yes | 2, No | 9, Refused",
+daily,yesno,Every day?,,[smoke] = '1'
+late,yesno,Late?,,"[daily] = '1' and datediff([a], [b], 'd') > 3"
+"""
+
 
 def write_answers(folder, rows=60):
     lines = ["person,hyp,twice,meds,chol"]

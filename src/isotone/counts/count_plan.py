@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
@@ -167,45 +167,61 @@ class CountPlan(Plan[CountRow]):
                 return row.mechanism.sampler.described(row.mechanism.law_draws)
         return None
 
-    def epsilon_for(self, error: float, confidence: float = 0.95, simultaneous: bool = True) -> float:
+    def epsilon_for(
+        self,
+        error: float,
+        confidence: float = 0.95,
+        simultaneous: bool = True,
+        element: Hashable | None = None,
+    ) -> float:
         """The smallest epsilon at which some mechanism keeps within ``error`` with the given confidence.
 
-        ``simultaneous``: all counts at once; otherwise each count by itself. Delta and the other settings stay
-        as they are. Rounded up to four digits; ``plan(P, epsilon=...)`` with it says which mechanism does it.
+        ``simultaneous``: all counts at once; otherwise each count by itself, or the count of ``element`` alone. Delta and
+        the other settings stay as they are. Rounded up to four digits; ``plan(P, epsilon=...)`` with it says which mechanism does it.
         """
         if self.guarantee.kind == "zcdp":
             raise InputError("This plan spends rho: ask rho_for().")
-        return self._budget_for(error, confidence, simultaneous)
+        return self._budget_for(error, confidence, simultaneous, element)
 
-    def rho_for(self, error: float, confidence: float = 0.95, simultaneous: bool = True) -> float:
+    def rho_for(
+        self,
+        error: float,
+        confidence: float = 0.95,
+        simultaneous: bool = True,
+        element: Hashable | None = None,
+    ) -> float:
         """The smallest rho at which some mechanism keeps within ``error``, like :meth:`epsilon_for`."""
         if self.guarantee.kind != "zcdp":
             raise InputError("This plan spends epsilon: ask epsilon_for().")
-        return self._budget_for(error, confidence, simultaneous)
+        return self._budget_for(error, confidence, simultaneous, element)
 
-    def _budget_for(self, error: float, confidence: float, simultaneous: bool) -> float:
+    def _budget_for(
+        self, error: float, confidence: float, simultaneous: bool, element: Hashable | None
+    ) -> float:
         if not 0 < error < math.inf:
             raise InputError(
                 f"error must be a number above 0, the half-width that you can accept, not {error!r}."
             )
         confidence_level(confidence)
-        return min(self._budget_of(row, float(error), confidence, simultaneous) for row in self.rows)
+        which = slice(None) if element is None else self.P.index(element)
+        width = _Width(confidence, simultaneous and element is None, which)
+        return min(self._budget_of(row, float(error), width) for row in self.rows)
 
-    def _budget_of(self, row: CountRow, error: float, confidence: float, simultaneous: bool) -> float:
+    def _budget_of(self, row: CountRow, error: float, width: _Width) -> float:
         """The budget at which one mechanism keeps within ``error``.
 
         A noise with a density only changes its scale with the budget. One that lives on integers does so
         nearly: for it the answer is the start of a search.
         """
         mechanism = row.mechanism
-        noise = max(_unrounded_width(mechanism, confidence, simultaneous), 0.5)
+        noise = max(width.unrounded(mechanism), 0.5)
         shrink = (math.floor(error) + _HALF) / noise  # noise up to there is rounded to ``error`` at most
         budget = self._scaled_budget(mechanism.guarantee, shrink)
         if isinstance(mechanism, HasLogDensity):
             return _round_up(budget)
 
         def is_enough(budget: float) -> bool:
-            return _width(row.build(self._with(budget), no_progress), confidence, simultaneous) <= error
+            return width.released(row.build(self._with(budget), no_progress)) <= error
 
         low = high = budget
         while is_enough(low):
@@ -244,16 +260,23 @@ class CountPlan(Plan[CountRow]):
         return replace(self.guarantee, **{name: exact(budget)})
 
 
-def _width(mechanism: AdditiveMechanism, confidence: float, simultaneous: bool) -> float:
-    if simultaneous:
-        return mechanism.simultaneous_half_width(confidence)
-    return float(np.max(mechanism.half_widths(confidence)))
+@dataclass(frozen=True)
+class _Width:
+    """Which half-width is meant: of all counts at once, or the largest of ``which`` by themselves."""
 
+    confidence: float
+    simultaneous: bool
+    which: slice | int
 
-def _unrounded_width(mechanism: AdditiveMechanism, confidence: float, simultaneous: bool) -> float:
-    if simultaneous:
-        return mechanism.unrounded_simultaneous_half_width(confidence)
-    return float(np.max(mechanism.unrounded_half_widths(confidence)))
+    def released(self, mechanism: AdditiveMechanism) -> float:
+        if self.simultaneous:
+            return mechanism.simultaneous_half_width(self.confidence)
+        return float(np.max(mechanism.half_widths(self.confidence)[self.which]))
+
+    def unrounded(self, mechanism: AdditiveMechanism) -> float:
+        if self.simultaneous:
+            return mechanism.unrounded_simultaneous_half_width(self.confidence)
+        return float(np.max(mechanism.unrounded_half_widths(self.confidence)[self.which]))
 
 
 def _round_up(budget: float) -> float:

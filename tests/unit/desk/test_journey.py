@@ -6,7 +6,7 @@ import io
 import zipfile
 
 from tests.support.desk import Client
-from tests.support.desk_survey import PAGES, released, saved, write_answers
+from tests.support.desk_survey import DICTIONARY, PAGES, released, saved, write_answers
 
 import isotone as iso
 
@@ -58,13 +58,6 @@ def test_the_same_spec_from_the_command_line_is_the_same_request(tmp_path):
     _, _, fresh = release_spec(load_spec(tmp_path / "survey.toml"))
     assert not fresh
     assert len(iso.Ledger(tmp_path / "survey.ledger").charges()) == 1
-
-
-DICTIONARY = """field_name,field_type,field_label,select_choices_or_calculations,branching_logic
-smoke,radio,Do you smoke?,"1, Yes | 2, No | 9, Refused",
-daily,yesno,Every day?,,[smoke] = '1'
-late,yesno,Late?,,"[daily] = '1' and datediff([a], [b], 'd') > 3"
-"""
 
 
 def test_from_a_questionnaire_and_coded_answers(tmp_path):

@@ -74,7 +74,10 @@ def budget_for(spec: Spec, goal: Goal, error: str) -> str:
     wanted = _number(error, "The error")
     chosen = replace(plan, rows=plan.rows[:1])
     ask = chosen.rho_for if plan.guarantee.kind == "zcdp" else chosen.epsilon_for
-    return f"{ask(wanted, goal.confidence, goal.which == 'all'):.10g}"
+    if goal.which == "element" and goal.element not in map(str, plan.P.elements):
+        raise FormError("Choose one of the names for 'this one'.")
+    element = goal.element if goal.which == "element" else None
+    return f"{ask(wanted, goal.confidence, goal.which == 'all', element):.10g}"
 
 
 def _plan(spec: Spec) -> CountPlan:
@@ -83,6 +86,12 @@ def _plan(spec: Spec) -> CountPlan:
     assert isinstance(made, CountPlan)
     query = spec.kind.query(spec)
     return replace(made, rows=tuple(sorted(made.rows, key=lambda row: row.name != query.mechanism_name)))
+
+
+def _label(spec: Spec, name: str) -> str:
+    """The question in words, where the spec has it."""
+    found = spec.asked.get(name)
+    return found.label if found is not None and found.label else ""
 
 
 def count_accuracy(spec: Spec, goal: Goal, guesses: Mapping[str, int]) -> dict[str, Any]:
@@ -102,7 +111,7 @@ def count_accuracy(spec: Spec, goal: Goal, guesses: Mapping[str, int]) -> dict[s
     }[goal.which]
     plan = _plan(spec)
     rows: list[dict[str, Any]] = [
-        {"name": name, "guess": guesses.get(name), "sd": sd, "half": width}
+        {"name": name, "label": _label(spec, name), "guess": guesses.get(name), "sd": sd, "half": width}
         for name, sd, width in zip(names, errors.sd.tolist(), alone.tolist(), strict=True)
     ]
     guessed = [row for row in rows if row["guess"] is not None]
@@ -119,4 +128,5 @@ def count_accuracy(spec: Spec, goal: Goal, guesses: Mapping[str, int]) -> dict[s
         "simulated": [[int(row["guess"] + noise[k, i]) for k in range(_SIMULATED)]
                       for row, i in zip(guessed, places, strict=True)],
         "guessed": guessed,
+        "text": "",
     }  # fmt: skip

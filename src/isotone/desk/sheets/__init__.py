@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from isotone.desk.drafts import Draft
 from isotone.desk.sheets.counts import CountsSheet
+from isotone.desk.sheets.curve import CurveSheet
 from isotone.desk.sheets.sheet import Sheet
+from isotone.desk.sheets.table import TableSheet
 from isotone.desk.words import FormError
 
 __all__ = ["SHEETS", "Sheet", "sheet_named", "sheet_of"]
 
-SHEETS: tuple[Sheet, ...] = (CountsSheet(),)
+SHEETS: tuple[Sheet, ...] = (CountsSheet(), TableSheet(), CurveSheet())
 
 
 def sheet_named(key: str) -> Sheet:

@@ -12,13 +12,12 @@ from isotone.desk.figures.accuracy import Goal, count_accuracy
 from isotone.desk.figures.pictures import order_picture
 from isotone.desk.outline import Outline, Problem, can_be_written, read_outline, write_outline
 from isotone.desk.root import Root
-from isotone.desk.sheets.sheet import Sheet
+from isotone.desk.sheets.sheet import SIMULATED, Sheet
 from isotone.desk.words import FormError
 from isotone.errors import IsotoneError
 from isotone.order import Poset
 from isotone.release.kinds.counts.query import CountQuery, CountStatistic
 from isotone.release.kinds.counts.section import spec_order
-from isotone.release.kinds.kind import Stamp
 from isotone.release.result import Release
 from isotone.release.spec import Spec
 
@@ -89,7 +88,7 @@ class CountsSheet(Sheet):
         noise = np.asarray(query.mechanism.simulate_released(groups, np.random.default_rng(1)))
         totals = np.full(groups if query.total else 0, max(counts, default=0), dtype=np.int64)
         drawn = CountStatistic((counts + noise).astype(np.int64), totals)
-        return query.publish(drawn, Stamp(0, "2000-01-01T00:00:00+00:00", "simulated"))
+        return query.publish(drawn, SIMULATED)
 
 
 def _said(draft: Draft, root: Root) -> Poset | None:

@@ -8,10 +8,14 @@ from typing import Any, ClassVar
 
 from isotone.desk.drafts import Draft
 from isotone.desk.root import Root
+from isotone.release.kinds.kind import Stamp
 from isotone.release.result import Release
 from isotone.release.spec import Spec
 
-__all__ = ["Sheet"]
+__all__ = ["SIMULATED", "Sheet"]
+
+SIMULATED = Stamp(0, "2000-01-01T00:00:00+00:00", "simulated")
+"""What stands in the place of a charge."""
 
 
 class Sheet(ABC):

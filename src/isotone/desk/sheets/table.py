@@ -1,0 +1,67 @@
+"""A table of counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from isotone.desk.drafts import Draft
+from isotone.desk.root import Root
+from isotone.desk.sheets.sheet import SIMULATED, Sheet
+from isotone.desk.words import FormError
+from isotone.release.kinds.table.query import TableQuery
+from isotone.release.result import Release
+from isotone.release.spec import Spec
+from isotone.release.steward import plan_spec
+
+__all__ = ["TableSheet"]
+
+
+class TableSheet(Sheet):
+    """A public list of categories and the largest count."""
+
+    key: ClassVar[str] = "table"
+    name: ClassVar[str] = "A table"
+    about: ClassVar[str] = "How many there are in each of many categories, such as regions."
+    template: ClassVar[str] = "table.html"
+
+    def empty(self) -> dict[str, Any]:
+        """Nothing typed yet."""
+        return {}
+
+    def change(self, draft: Draft, form: Mapping[str, str]) -> None:
+        """The column, the list and the largest count."""
+        upper = form.get("upper", "").strip()
+        if not (upper.isascii() and upper.isdigit()) or not 1 <= int(upper[:16]) <= 10**15:
+            raise FormError("The largest count is a whole number from 1.")
+        listed = list(
+            dict.fromkeys(line.strip() for line in form.get("categories", "").splitlines() if line.strip())
+        )
+        draft.change(self.key, category=form.get("category", "").strip(), upper=int(upper))
+        if "categories_file" not in draft.section(self.key):
+            draft.change(self.key, categories=listed)
+
+    def shown(self, draft: Draft, root: Root, typed: Mapping[str, str] | None) -> dict[str, Any]:
+        """The fields as typed or as they are."""
+        del root
+        section = draft.section(self.key)
+        said = {
+            "category": section.get("category", ""),
+            "categories": "\n".join(section.get("categories", [])),
+            "upper": section.get("upper", ""),
+        }
+        return {"said": {**said, **(typed or {})}, "fixed": "categories_file" in section}
+
+    def accuracy(self, spec: Spec, asked: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
+        """What mechanisms are expected to lose on a table of the guessed shape."""
+        return {"half": None, "rows": [], "bars": "", "plan": plan_spec(spec).view, "text": ""}
+
+    def preview(self, spec: Spec, guesses: Mapping[str, int]) -> Release:
+        """The guesses with noise."""
+        query = spec.kind.query(spec)
+        assert isinstance(query, TableQuery)
+        usual = min(100, query.source.upper)
+        counts = [min(guesses.get(name, usual), query.source.upper) for name in query.source.categories]
+        return query.publish(query.draw(np.array(counts, dtype=np.int64)), SIMULATED)
