@@ -23,4 +23,13 @@ if [ ! -d "$packages/pyspark" ]; then
   "$bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --target "$packages" \
     --constraint constraints-services.txt pyspark py4j || echo "could not install pyspark: its tests will be skipped"
 fi
+if [ ! -d "$packages/playwright" ]; then
+  echo "installing playwright (once)"
+  "$bin/python" -m pip install --quiet --disable-pip-version-check --target "$packages" \
+    --constraint constraints-services.txt playwright || echo "could not install playwright: its tests will be skipped"
+fi
+if have npm && [ ! -d "$packages/node_modules/axe-core" ]; then
+  echo "installing axe-core (once)"
+  npm install --prefix "$packages" --no-audit --no-fund --silent axe-core@4.14.0 || echo "could not install axe-core: pages are not checked with it"
+fi
 PYTHONPATH="$packages${PYTHONPATH:+:$PYTHONPATH}" "$bin/python" -m pytest -m services

@@ -1,0 +1,57 @@
+"""Tables and curves at the desk, and the budget for an error of one count."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from tests.support.desk import Client
+from tests.support.desk_survey import PAGES, draft, released, write_answers
+
+import isotone as iso
+
+TABLE = {"category": "region", "categories": "A\nB\nC\nD", "upper": "200"}
+CURVE = {"x": "age", "y": "risk", "low": "0", "high": "90", "least": "0", "most": "1", "direction": "rises"}
+
+
+@pytest.mark.parametrize(("kind", "what"), [("table", TABLE), ("curve", CURVE)])
+def test_from_the_first_screen_to_a_verified_release(tmp_path, kind, what):
+    rows = [f"{i},{'ABC'[i % 3]},{i % 90},{(i % 90) / 90}" for i in range(90)]
+    (tmp_path / "answers.csv").write_text("\n".join(["person,region,age,risk", *rows]) + "\n")
+    client = Client(tmp_path).open()
+    here = client.post("/begin", kind=kind, name="survey").headers["location"].rpartition("/")[0]
+    for name, fields in {**PAGES, "what": what}.items():
+        answer = client.post(f"{here}/{name}", **fields)
+        assert answer.status == 303, answer.problems
+    assert "SIMULATED" in client.get(f"{here}/preview").text
+    assert client.get(f"{here}/what").problems == ""
+    assert client.post(f"{here}/review").status == 303
+    assert "Verified: every check holds" in released(client, here).text
+    assert iso.load_release(tmp_path / "survey-release").kind == kind
+
+
+def test_the_budget_for_an_error_is_the_plan_s_own(tmp_path):
+    """For all, for the worst and for one: the least ε of the mechanism that releases."""
+    write_answers(tmp_path)
+    client = Client(tmp_path).open()
+    here = draft(client)
+    P = iso.Poset(["hyp", "twice", "meds", "chol"], [("twice", "hyp"), ("meds", "hyp"), ("meds", "chol")])
+    plan = iso.counts.plan(P, epsilon=1)
+    wanted = {
+        "all": plan.epsilon_for(20),
+        "worst": plan.epsilon_for(20, simultaneous=False),
+        "element": plan.epsilon_for(20, element="twice"),
+    }
+    assert wanted["element"] < wanted["worst"] < wanted["all"]
+    for which, epsilon in wanted.items():
+        answer = client.post(
+            f"{here}/accuracy", amount="1", ask="budget", which=which, element="twice", error="20"
+        )
+        shown = re.search(r"With ε = (\S+),.*?± (\d+)", answer.text, re.DOTALL)
+        assert shown, answer.text
+        assert (float(shown[1]), int(shown[2])) == (epsilon, 20)
+    assert (
+        client.post(f"{here}/accuracy", amount="1", ask="budget", which="element", error="20").status == 422
+    )
+    for wrong in ("0", "-1", "x", "nan", "1e99"):
+        assert client.post(f"{here}/accuracy", amount="1", ask="budget", error=wrong).status == 422
