@@ -64,12 +64,7 @@ ASKED = [
 BOOK = book_of(
     [q if q.any_of else replace(q, column="a") for q in ASKED]  # one column for all
 )
-FEW = book_of(
-    [
-        BOOK[x]
-        for x in ("codes_missing", "answered_refused", "least", "below_refused", "word", "words", "either")
-    ]
-)
+FEW = book_of([BOOK[x] for x in ("codes_missing", "answered_refused", "least", "word", "either")])
 """What is tried in every engine."""
 
 
@@ -215,6 +210,8 @@ def test_a_relation_is_given_only_where_refusals_and_missing_answers_keep_it() -
     two = [Question("a", ["1"], "x"), Question("ab", ["1", "2"], "x")]
     assert order_of(two).covers == (("a", "ab"),)
     assert order_of([Question("a", ["1"], "x", refused=["9"], refusal="yes"), two[1]]).covers == ()
+    # a missing or unknown answer is a yes to the first alone
+    assert order_of([Question("a", ["1"], "x", missing="yes"), two[1]]).covers == (("ab", "a"),)
 
 
 def test_no_value_breaks_a_relation_that_was_found() -> None:
