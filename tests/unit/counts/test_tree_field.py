@@ -139,10 +139,10 @@ def test_released_noise_has_the_law_and_no_other() -> None:
         total, value, cells, rest = sum(law.values()), 0.0, 0, 4000.0
         for outcome, weight in law.items():
             expected = 4000 * weight / total
-            if expected >= 8:
+            if expected >= 25:
                 value += (seen.get(outcome, 0) - expected) ** 2 / expected
                 cells, rest = cells + 1, rest - expected
-        outside = 4000 - sum(seen.get(o, 0) for o, w in law.items() if 4000 * w / total >= 8)
+        outside = 4000 - sum(seen.get(o, 0) for o, w in law.items() if 4000 * w / total >= 25)
         value += (outside - rest) ** 2 / rest
         return float(chi2.sf(value, cells))
 
