@@ -168,7 +168,7 @@ def test_odd_parameters_are_refused_before_the_charge(ledger, release, query, op
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"by": ["county", "hyp"], "groups": ["a"]}, "by must be the name of one column"),
+        ({"by": ["county", "hyp"], "groups": ["a"]}, "groups must have a public list for each name"),
         ({"by": "county", "groups": "a"}, "groups must be a list"),
         ({"by": "county", "groups": 3}, "groups must be a list"),
         ({"max_size": "2"}, "max_size"),
