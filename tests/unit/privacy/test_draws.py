@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import isotone
 import isotone.counts as counts
 import isotone.tables as tables
 from isotone.counts.hierarchies import measured, tree_field
-from isotone.counts.mechanisms import additive, hierarchical, order_gaussian, poset_mechanism
+from isotone.counts.mechanisms import additive, hierarchical, independent, order_gaussian, poset_mechanism
 from isotone.counts.sampling import choosing
 from isotone.errors import InputError
 from isotone.mechanism import HasTotal
@@ -26,7 +27,7 @@ from isotone.order import Poset
 from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
 from isotone.published.tables import row_by_row
 from isotone.release import load_spec, release_spec
-from isotone.tables import two_stage
+from isotone.tables import gaussian_table, pairs, two_stage
 from isotone.tables.distribution import privatize
 from isotone.tables.matrices import count_mechanism
 
@@ -91,6 +92,7 @@ BUILT: list[Any] = [
     counts.TreeGaussianMechanism(OPTION, rho=1),
     counts.TreeLaplaceMechanism(OPTION, 1),
     tables.TwoStageMechanism(3, 1),
+    tables.GaussianTableMechanism(3, rho=1),
     tables.truncated_geometric(4, 1),
     tables.staircase(4, 1),
     tables.discrete_gaussian(4, 1, "1e-6"),
@@ -102,9 +104,12 @@ def releasing() -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
     """Every public entry of counts and tables that releases, with arguments that it takes."""
     for m in BUILT:
         yield f"{type(m).__name__}.release", m.release, ([3, 3],)
+        if hasattr(m, "release_rows"):
+            yield f"{type(m).__name__}.release_rows", m.release_rows, (np.array([[3, 3]]),)
         if isinstance(m, HasTotal) and m.has_total:
             yield f"{type(m).__name__}.release_with_total", m.release_with_total, ([3, 3], 5)
     yield "release_in_full", tables.TwoStageMechanism(3, 1).release_in_full, ([3, 3],)
+    yield "release_pair", partial(pairs.release_pair, tables.TwoStageMechanism(3, 1)), ([3, 3], [1, 0])
     yield "sample_extended_bipartition", counts.sample_extended_bipartition, (PAIR,)
     yield "row by row", row_by_row.RowByRowMechanism(3, 1).release, ([3, 3],)
     yield "privatize_distribution", tables.privatize_distribution, ([0, 1], 3, 1)
@@ -132,9 +137,12 @@ def test_no_entry_that_releases_takes_other_draws_or_what_they_made(
 
 PLACES = [
     additive,
+    gaussian_table,
     hierarchical,
+    independent,
     measured,
     order_gaussian,
+    pairs,
     poset_mechanism,
     choosing,
     count_mechanism,

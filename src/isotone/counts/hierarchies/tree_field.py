@@ -21,7 +21,7 @@ from isotone.counts.statistic import Counts, check_counts, deviation
 from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.noise.lazy_arrays import LEAST_RATE
-from isotone.noise.simulated import Simulated
+from isotone.noise.simulated import Simulated, refuse_simulated
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, confidence_level
 from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
@@ -150,6 +150,7 @@ class TreeFieldMechanism(AddsUp):
 
     def release_rows(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Release the counts of each row, with noise of its own."""
+        refuse_simulated(rows)
         leaves = self.tree.leaves_of(rows)
         noise = self._sampler.draw(len(rows), require_exact(ExactDraws()))
         return self.tree.sums(leaves + noise)[:, self.tree.node]

@@ -20,7 +20,7 @@ from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.statistic import Counts
 from isotone.errors import InputError
 from isotone.mechanism import Error
-from isotone.noise.simulated import Simulated
+from isotone.noise.simulated import Simulated, refuse_simulated
 from isotone.privacy.checks import confidence_level
 from isotone.privacy.draws import ExactDraws, require_exact
 
@@ -56,6 +56,7 @@ class IndependentMechanism(AdditiveMechanism):
 
     def release_rows(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Release the counts of each row, with noise of its own."""
+        refuse_simulated(rows)
         return rows + self._integers(require_exact(ExactDraws()), rows.size).reshape(rows.shape)
 
     def probability(self, output: ArrayLike, counts: Counts | None = None) -> NDArray[np.float64]:

@@ -20,7 +20,7 @@ from isotone.counts.mechanisms.concentrated import ConcentratedMechanism, varian
 from isotone.counts.statistic import Counts, check_counts, check_records, deviation
 from isotone.errors import InputError
 from isotone.mechanism import Error, Progress
-from isotone.noise.simulated import Simulated
+from isotone.noise.simulated import Simulated, refuse_simulated
 from isotone.order import project_covariance
 from isotone.privacy.checks import confidence_level
 from isotone.privacy.draws import Draws, ExactDraws, require_exact
@@ -275,6 +275,7 @@ class OrderGaussianMechanism(ConcentratedMechanism):
 
     def release_rows(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Release the counts of each row, with noise of its own."""
+        refuse_simulated(rows)
         drawn = self._gaussians(require_exact(ExactDraws()), len(rows) * self.strategy.rows)
         result = np.zeros_like(rows)
         for i, noise in enumerate(drawn.reshape(len(rows), self.strategy.rows)):

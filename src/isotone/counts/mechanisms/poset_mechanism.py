@@ -19,6 +19,7 @@ from isotone.counts.sampling.simulation import places
 from isotone.counts.statistic import Counts, check_counts, check_records
 from isotone.errors import InputError
 from isotone.mechanism import Progress, no_progress
+from isotone.noise.simulated import refuse_simulated
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number
 from isotone.privacy.draws import ExactDraws, require_exact
@@ -94,6 +95,7 @@ class PosetMechanism(KNormMechanism):
 
     def release_rows(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Release the counts of each row, with noise of its own."""
+        refuse_simulated(rows)
         return rows + self._integer_noises(len(rows), require_exact(ExactDraws()))
 
     def _integer_noises(self, size: int, draws: ExactDraws) -> NDArray[np.int64]:
