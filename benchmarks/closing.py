@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -95,6 +96,7 @@ def _spark(path: str) -> tuple[Any, Query, Callable[[], float]] | None:
         sql: Any = importlib.import_module("pyspark.sql")
     except ImportError:
         return None
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the workers' Python needs Arrow
     session: Any = (
         sql.SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")

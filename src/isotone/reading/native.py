@@ -18,6 +18,7 @@ __all__ = ["Pick", "any_of", "cleared", "joined", "listed", "numbered", "picked"
 
 Frame = nw.LazyFrame[Any]
 _ARGUMENTS = 8
+_SPARK_CELLS = 500  # columns times stages from which starting Python beside Spark costs less than the stages
 _ROWS, _LISTED = "isotone_rows", "isotone_listed"
 
 
@@ -34,10 +35,46 @@ def joined(frame: Frame, stages: Sequence[Mapping[str, Sequence[str]]]) -> Frame
         for stage in stages:
             text = f"(SELECT {', '.join(_answer(name, stage) for name in native.columns)} FROM {text})"
         return nw.from_native(native.query(_ROWS, f"SELECT * FROM {text}"))
+    if frame.implementation.is_spark_like() and len(stages) * len(frame.columns) > _SPARK_CELLS:
+        rows: Any = frame.to_native()
+        if _runs_python(rows.sparkSession):
+            return nw.from_native(rows.mapInArrow(_joining(stages), rows.schema))
     for stage in stages:
         yes = [any_of([nw.col(x) for x in (name, *others)]).alias(name) for name, others in stage.items()]
         frame = frame.with_columns(*yes)
     return frame
+
+
+def _joining(stages: Sequence[Mapping[str, Sequence[str]]]) -> Any:
+    """The stages as a function of Arrow batches.
+
+    Spark carries every column through every stage. In a batch a stage costs only what it joins. The function is sent to
+    the workers whole, as they may not have this package.
+    """
+    plain = [{name: list(others) for name, others in stage.items()} for stage in stages]
+
+    def join(batches: Any) -> Any:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        for batch in batches:
+            answers = dict(zip(batch.schema.names, batch.columns, strict=True))
+            for stage in plain:
+                before = {name: answers[name] for others in stage.values() for name in others}
+                for name, others in stage.items():
+                    for other in others:
+                        answers[name] = pc.or_(answers[name], before[other])
+            yield pa.RecordBatch.from_arrays(list(answers.values()), schema=batch.schema)
+
+    return join
+
+
+def _runs_python(session: Any) -> bool:
+    """Whether the workers of this Spark session can run Python with Arrow. It is tried on one public row."""
+    try:
+        return len(session.range(1).mapInArrow(lambda batches: batches, "id long").collect()) == 1
+    except Exception:
+        return False
 
 
 def _answer(name: str, stage: Mapping[str, Sequence[str]]) -> str:
