@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -16,6 +18,8 @@ from tests.support.posets import all_labelled_orders
 from tests.support.record_rules import SALT, counts_by_hand
 
 from isotone.order import Poset
+from isotone.order.closing import closing_stages
+from isotone.reading import native
 from isotone.reading.records import Groups, RecordRules, RecordSource, count_records
 
 GROUPS = ("b", "it's", "a\\n")
@@ -88,6 +92,36 @@ def test_a_chain_of_300_elements_is_no_obstacle(engine, rule, tmp_path):
     options = {"on_violation": rule, "max_size": 200, "unit": None}
     expected = counts_by_hand(rows.to_dict("records"), P, **options)  # pyright: ignore[reportArgumentType]
     assert counted(BACKENDS[engine](rows, tmp_path), P, **options) == expected
+
+
+def test_batches_of_arrow_are_closed_as_plain_python_closes():
+    rng = np.random.default_rng(5)
+    names = [f"e{i}" for i in range(40)]
+    for P in (Poset.chain(names), Poset(names, [(names[i], names[rng.integers(i)]) for i in range(1, 40)])):
+        answers = rng.random((50, 40)) < 0.1
+        rows = pd.DataFrame(answers, columns=names).assign(other="kept")
+        stages = [
+            {names[x]: [names[w] for w in below] for x, below in stage.items()} for stage in closing_stages(P)
+        ]
+        (closed,) = native._joining(stages)([pa.RecordBatch.from_pandas(rows)])
+        expected = counts_by_hand(rows.to_dict("records"), P, on_violation="close", unit=None)  # pyright: ignore[reportArgumentType]
+        assert [sum(closed[str(x)].to_pylist()) for x in P.elements] == expected[0][:-1]
+        assert closed["other"].to_pylist() == ["kept"] * 50
+
+
+@pytest.mark.services
+@pytest.mark.parametrize("python", [True, False])
+def test_spark_closes_large_orders_with_and_without_python_workers(python, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    called: list[bool] = []
+    monkeypatch.setattr(native, "_runs_python", lambda session: called.append(python) or python)
+    names = [f"e{i}" for i in range(100)]
+    P = Poset.chain(names)
+    rows = pd.DataFrame(np.eye(100, dtype=bool)[[0, 99, 50]], columns=names).assign(group=["x", "y", "x"])
+    found = counted(BACKENDS["spark"](rows, tmp_path), P, groups=("x", "y"), unit=None)
+    expected = counts_by_hand(rows.to_dict("records"), P, groups=("x", "y"), unit=None)  # pyright: ignore[reportArgumentType]
+    assert found == expected
+    assert called == [python]
 
 
 @pytest.mark.parametrize("engine", ["pandas", "duckdb", "polars-lazy", "ibis", "csv"])
