@@ -89,6 +89,12 @@ def test_a_unit_counts_in_so_many_of_both_columns_together():
             assert alone.max() <= 1
 
 
+def test_rows_that_say_the_same_of_a_unit_count_once():
+    data = pd.DataFrame([("p", "a", "x")] * 4, columns=["who", "place", "kind"])
+    source = PairSource(data, "place", ("a",), 9, ("x", "y"), "kind", "who", 3)
+    assert count_pairs(source, source.open(), b"1").tolist() == [1, 0]
+
+
 def test_rows_that_are_counts_are_added_up_and_clamped():
     data = pd.DataFrame({"place": ["a", "a", "b", "?"], "x": [1, 2, "no", 5], "y": [100, -3, None, 5]})
     source = PairSource(data, "place", ("a", "b", "c"), 9, ("x", "y"))
