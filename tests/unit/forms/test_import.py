@@ -311,3 +311,15 @@ def test_the_command_writes_a_spec_that_plans_and_overwrites_nothing(tmp_path: P
     assert told["questions"]["hyp"]["yes"] == ["1"]
     assert run(["order", "plot", str(spec), "--out", str(tmp_path / "p.svg")]).startswith("The diagram of 15")
     assert (tmp_path / "p.svg").exists()
+
+
+def test_any_of_two_questions_implies_what_both_imply(tmp_path: Path) -> None:
+    rows: Rows = [
+        HEAD,
+        ["select_one yn", "root", "Root?"],
+        ["select_one yn", "a", "A?", None, "${root} = 1"],
+        ["select_one yn", "b", "B?", None, "${root} = 1"],
+        ["select_one yn", "c", "C?", None, "${a} = 1 or ${b} = 1"],
+    ]
+    P = imported(tmp_path, {"survey": rows, "choices": YESNO}).order()
+    assert set(P.covers) == {("a", "a_or_b"), ("b", "a_or_b"), ("c", "a_or_b"), ("a_or_b", "root")}
