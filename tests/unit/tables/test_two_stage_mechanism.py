@@ -287,7 +287,8 @@ def test_strata_are_measured_apart_each_with_all_of_epsilon() -> None:
     parts = [np.arange(0, 200), np.arange(200, 300), np.zeros(0, np.int64)]
     full = TwoStageMechanism(20, "0.5").release_in_full(counts, parts)
     assert [len(stratum.members) for stratum in full.strata] == [200, 100, 0]
-    assert {stratum.thresholds.step for stratum in full.strata} == {Fraction(1, 2)}
+    measured: list[Any] = [stratum.thresholds for stratum in full.strata]
+    assert {each.step for each in measured} == {Fraction(1, 2)}
     assert full.strata[0].probabilities @ np.arange(21) < full.strata[1].probabilities @ np.arange(21) - 3
     assert full.values.shape == (300,)
     shuffled = np.random.default_rng(6).permutation(300)
