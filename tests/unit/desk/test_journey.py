@@ -17,6 +17,8 @@ def test_from_the_first_screen_to_a_verified_release(tmp_path):
     here = saved(client)
     page = released(client, here)
     assert "Verified: every check holds" in page.text
+    for link in ("report", "zip", "one"):
+        assert f'href="/releases/{link}?folder=survey-release"' in page.text
     assert iso.verify(tmp_path / "survey-release", ledger=tmp_path / "survey.ledger").holds
     release = iso.load_release(tmp_path / "survey-release")
     assert release.manifest.title == "A survey"
