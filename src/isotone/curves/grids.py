@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
-from isotone.privacy.checks import Number, exact
+from isotone.privacy.checks import Number, exact, shown
 
 __all__ = ["FINE", "LEVELS", "MOST_POINTS", "Grid", "GridSpec", "make_grid", "parse_interval"]
 
@@ -118,7 +118,7 @@ def make_grid(bounds: tuple[Fraction, Fraction], spec: GridSpec | None, default:
         return Grid(low, high, default)
     if isinstance(spec, str):
         return _integers(low, high, spec)
-    if isinstance(spec, (int, np.integer)) and not isinstance(spec, bool):
+    if isinstance(spec, (int, np.integer)) and not isinstance(spec, (bool, np.timedelta64)):
         if not 2 <= spec <= MOST_POINTS:
             raise InputError(f"x_grid must have at least 2 and at most 2**40 points, not {spec}.")
         return Grid(low, high, int(spec))
@@ -144,13 +144,11 @@ def _listed(low: Fraction, high: Fraction, spec: Sequence[Number]) -> Grid:
     marks = [exact(point, "a point of x_grid") for point in spec]
     if len(marks) < 2:
         raise InputError(f"A list of points for x_grid must have at least two, not {spec!r}.")
+    if min(marks) < low or max(marks) > high:  # so that all are floats
+        raise InputError(f"The points of x_grid must lie in bounds=({low}, {high}), not {shown(spec)}.")
     for a, b in pairwise(marks):
         if float(a) >= float(b):
             raise InputError(
                 f"The points of x_grid must rise, but {float(b):g} comes after {float(a):g}: sort them, each once."
             )
-    if marks[0] < low or marks[-1] > high:
-        raise InputError(
-            f"The points of x_grid must lie in bounds=({low}, {high}), not between {marks[0]} and {marks[-1]}."
-        )
     return Grid(low, high, len(marks), tuple(float(mark) for mark in marks))

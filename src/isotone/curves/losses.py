@@ -259,7 +259,7 @@ def parse_loss(spec: Any) -> Loss:
             )
         return Logistic(margin)
     raise InputError(
-        f"There is no loss {spec!r}. Use 'squared', 'absolute', ('huber', delta), ('pinball', q), 'logistic' or "
+        f"There is no loss {shown(spec)}. Use 'squared', 'absolute', ('huber', delta), ('pinball', q), 'logistic' or "
         "('logistic', margin)."
     )
 

@@ -230,7 +230,9 @@ def frozen(value: Any) -> Any:
         return str.__str__(value)
     if value is None or isinstance(value, bool):
         return value
-    return operator.index(value) if hasattr(value, "__index__") else value
+    if not hasattr(value, "__index__") or isinstance(value, np.timedelta64):
+        return value
+    return operator.index(value)
 
 
 def require_list(values: Any, name: str, kind: str = "names") -> None:

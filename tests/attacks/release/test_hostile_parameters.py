@@ -1,5 +1,6 @@
 """Public parameters of odd types: a clear refusal before the charge, or their plain value."""
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.reading.answers import Answers
 from isotone.reading.question import Question
-from isotone.release import Ledger, release_counts
+from isotone.release import Ledger, release_counts, release_curve
 
 P = Poset.chain(["twice", "hyp"])
 DATA = pd.DataFrame({"person": range(6), "hyp": 1, "twice": [0, 1] * 3, "g": ["a", "b"] * 3})
@@ -68,6 +69,37 @@ def test_odd_parameters_of_counts_are_refused_before_the_charge(number: int, tmp
 
 
 @pytest.mark.parametrize(
+    "odd", [b"2", np.array(["a", "b"]), object(), pd.NA], ids=lambda odd: type(odd).__name__
+)
+def test_odd_options_of_a_curve_are_refused_before_the_charge(odd: Any, tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "a.ledger", epsilon=5)
+    for name in (
+        "method",
+        "loss",
+        "shape",
+        "output",
+        "increasing",
+        "levels",
+        "public_n",
+        "x_grid",
+        "max_weight",
+        "band",
+    ):
+        with pytest.raises(InputError):
+            release_curve(
+                DATA,
+                x="hyp",
+                y="twice",
+                bounds=(0, 9),
+                y_range=(0, 1),
+                epsilon=1,
+                ledger=ledger,
+                **{name: odd},
+            )
+    assert not ledger.charges()
+
+
+@pytest.mark.parametrize(
     "words", [3, np.array(3), b"12", "12", [], [b"1"], [None], [object()], {"1"}, [["1"]], np.array([])]
 )
 def test_words_that_mean_yes_are_texts_and_numbers(words: Any) -> None:
@@ -80,6 +112,15 @@ def test_words_that_mean_yes_are_texts_and_numbers(words: Any) -> None:
 def test_words_of_numpy_mean_their_values() -> None:
     assert Answers(yes=np.array([1, 2])) == Answers(yes=("1", "2"))  # pyright: ignore[reportArgumentType]
     assert Question("hyp", yes=np.array(["1", "2"])).yes == ("1", "2")  # pyright: ignore[reportArgumentType]
+
+
+def test_points_beyond_floats_and_spans_of_time_are_no_grid(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "a.ledger", epsilon=5)
+    for odd in ([0, Decimal("1e400")], [Decimal("-1e400"), 1], np.timedelta64(3, "s"), [9, 0]):
+        with pytest.raises(InputError, match="x_grid"):
+            release_curve(
+                DATA, x="hyp", y="twice", bounds=(0, 9), y_range=(0, 1), epsilon=1, ledger=ledger, x_grid=odd
+            )
 
 
 def test_an_agreeable_text_is_read_letter_by_letter() -> None:

@@ -171,6 +171,7 @@ def test_a_forged_breakdown_is_found(ledger, tmp_path):
     narrow = {"sd": tuple(x * 0.9 for x in release.columns["sd"])}
     measured = [[x + 1 for x in part] for part in manifest.measured]
     cheap = {**manifest.mechanism, "shares": ["1", "1", "1", "1"]}
+    unknown = {**manifest.mechanism, "shares": None}
     stronger = {**manifest.mechanism, "base": {**manifest.mechanism["base"], "epsilon": "2"}}
     lies = [
         ({"columns": more}, "error"),
@@ -179,7 +180,9 @@ def test_a_forged_breakdown_is_found(ledger, tmp_path):
         ({"measured": measured}, "error"),
         ({"measured": manifest.measured[:-1]}, "error"),
         ({"mechanism": cheap}, "promise"),
+        ({"mechanism": unknown}, "promise"),
         ({"mechanism": stronger}, "promise"),
+        ({"rules": {**manifest.rules, "missing": "maybe"}}, "promise"),
         ({"rules": {**manifest.rules, "contributions": 3}}, "promise"),
         ({"breakdown": {**manifest.breakdown, "margins": [[], ["moon"]]}}, "promise"),
     ]

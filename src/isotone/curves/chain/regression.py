@@ -24,7 +24,7 @@ from isotone.curves.losses import parse_loss
 from isotone.curves.records import Records
 from isotone.curves.shapes.parse import parse_shape
 from isotone.errors import InputError
-from isotone.privacy.checks import Number, shown, truth
+from isotone.privacy.checks import Number, plain_text, shown, truth
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Neighbours
 
@@ -205,7 +205,7 @@ class PrivateIsotonicRegression(EvaluatedCurve, PrivateEstimator[ChainProblem]):
     def _public(self, *, weighted: bool, grouped: bool) -> Public[ChainProblem]:
         """Check all parameters. The errors may name them, as they are public."""
         bounds = parse_interval(self.bounds, "bounds", WHY_BOUNDS)
-        shape, method = parse_shape(self.shape), self.method
+        shape, method = parse_shape(self.shape), plain_text(self.method, "method")
         y_range, labels = parse_y(self.y_range, self.y_values)
         found = isinstance(self.increasing, str) and self.increasing == "auto"
         self._out_of_bounds()

@@ -10,6 +10,7 @@ from isotone.curves.shapes.linear import LinearPieces
 from isotone.curves.shapes.lipschitz import Lipschitz
 from isotone.curves.shapes.shape import CurveShape
 from isotone.errors import InputError
+from isotone.privacy.checks import shown
 
 __all__ = ["SHAPES", "parse_shape"]
 
@@ -33,4 +34,4 @@ def parse_shape(spec: Any) -> CurveShape | None:
             if found is not None:
                 return found
     usage = ", ".join(kind.usage for kind in SHAPES)
-    raise InputError(f"There is no shape {spec!r}. Use None, {usage}.")
+    raise InputError(f"There is no shape {shown(spec)}. Use None, {usage}.")

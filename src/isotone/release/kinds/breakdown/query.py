@@ -194,6 +194,9 @@ def rebuild_margins(P: Poset, manifest: Manifest) -> MarginsMechanism:
     breakdown = read_breakdown(said["by"], said["groups"], said["margins"], said["unlisted"])
     if breakdown.plain() != said:
         raise InputError("the breakdown is not described as this version does")
+    # without shares the best would be searched for, and taken for those used
+    if not isinstance(recipe["shares"], list):
+        raise InputError("the manifest does not say how the budget was shared")
     base = rebuild_count_mechanism(P, recipe["base"])
     importance = list(zip(said["margins"], recipe["importance"], strict=True))
     return MarginsMechanism(base, breakdown, importance, recipe["shares"], recipe.get("rho"))

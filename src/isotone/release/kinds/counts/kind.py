@@ -195,5 +195,7 @@ def require_repaired(rules: Any, *, exclusive: bool) -> None:
     """Refuse rules after which a record may break the order, or a choice of it."""
     if rules["on_violation"] not in ("close", "drop"):
         raise InputError("the rules do not say how records that break the order were repaired")
+    if rules["form"] not in ("wide", "long") or rules["missing"] not in ("no", "yes") or not rules["yes"]:
+        raise InputError("the rules do not say what was read as a yes")
     if exclusive and (rules.get("on_conflict") not in ("first", "drop") or rules["max_size"] is not None):
         raise InputError("the rules do not give every record one option of each choice")

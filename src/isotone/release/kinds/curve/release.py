@@ -30,6 +30,9 @@ from isotone.release.result import Release
 
 __all__ = ["budget", "curve_query", "kept", "release_curve"]
 
+_NO_OPTIONS = {"unit", "ledger", "rho", "max_weight"}
+"""Parameters of the estimator that a release says otherwise, or has no use for: its records have no weights."""
+
 
 def release_curve(
     data: Any,
@@ -106,7 +109,7 @@ def curve_query(
     confidence: float = 0.95,
 ) -> CurveQuery:
     """The query that :func:`release_curve` runs, with every public parameter checked."""
-    known = set(inspect.signature(curves.PrivateIsotonicRegression).parameters) - {"unit", "ledger", "rho"}
+    known = set(inspect.signature(curves.PrivateIsotonicRegression).parameters) - _NO_OPTIONS
     for name in options:
         if name not in known:
             near = did_you_mean(name, known) or f"; there are: {', '.join(sorted(known))}."
