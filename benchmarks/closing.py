@@ -158,9 +158,10 @@ def _ours(data: Any, clock: Callable[[], float], P: Poset, plain: list[int]) -> 
 
 def _turns(work: Query, clock: Callable[[], float]) -> tuple[float, list[int]]:
     """The better of two turns, and what was counted."""
-    seconds: list[float] = []
-    for _ in range(2):
+
+    def turn() -> tuple[float, list[int]]:
         started = clock()
         counts = work()
-        seconds.append(clock() - started)
-    return min(seconds), counts
+        return clock() - started, counts
+
+    return min(turn(), turn())

@@ -55,15 +55,18 @@ def _joining(stages: Sequence[Mapping[str, Sequence[str]]]) -> Any:
 
     def join(batches: Any) -> Any:
         import pyarrow as pa
-        import pyarrow.compute as pc
+        import pyarrow.compute
 
+        either: Any = pyarrow.compute.__dict__[
+            "or_"
+        ]  # made when Arrow is loaded, so type checkers do not know it
         for batch in batches:
             answers = dict(zip(batch.schema.names, batch.columns, strict=True))
             for stage in plain:
                 before = {name: answers[name] for others in stage.values() for name in others}
                 for name, others in stage.items():
                     for other in others:
-                        answers[name] = pc.or_(answers[name], before[other])
+                        answers[name] = either(answers[name], before[other])
             yield pa.RecordBatch.from_arrays(list(answers.values()), schema=batch.schema)
 
     return join
