@@ -158,7 +158,7 @@ class Place:
         if found is not None and found.manifest.request == self.request:
             raise InputError(
                 f"The release in {str(self.folder)!r} is not the one that the ledger knows from charge {charge.number}: it "
-                "was changed. Restore it from a copy, or pay for a new one with --again."
+                "was changed, or the ledger is an older copy. Restore what is newest, or pay for a new one with --again."
             )
         raise InputError(
             f"This was released before (charge {charge.number} of the ledger; nothing was charged now), but the release "
