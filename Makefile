@@ -9,7 +9,7 @@ export NUMBA_CACHE_DIR ?= $(CURDIR)/.cache/numba
 export MPLBACKEND ?= Agg
 WORKERS ?= 2
 
-.PHONY: run test lint test-services bench audit mutants docs lock clean
+.PHONY: run test units lint test-services bench audit mutants docs lock clean
 
 $(STAMP): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

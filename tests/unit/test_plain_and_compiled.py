@@ -84,7 +84,7 @@ def test_plans_and_draws_of_counts(both_ways: Counter[str], P: Poset, neighbours
     plan(P, epsilon=1, delta=Fraction(1, 10**6), neighbours=neighbours)
     mechanism = OrderGaussianMechanism(P, epsilon=1, delta=Fraction(1, 10**6), neighbours=neighbours)
     mechanism.release([5] * len(P))
-    assert both_ways["nearest"]
+    assert both_ways["nearest"] or both_ways["nearest_integers"]  # of other orders, of forests
 
 
 def test_norms_and_projections(both_ways: Counter[str]) -> None:

@@ -156,6 +156,7 @@ class Relation:
 
         They stay as given, but for lower ones that are pulled forward.
 
+        >>> from isotone.order import Poset
         >>> Poset(["hyp", "twice", "meds"], [("twice", "hyp")]).linear_extension()
         ('twice', 'hyp', 'meds')
         """
@@ -185,6 +186,7 @@ class Relation:
     def is_filter(self, record: records.Record) -> bool:
         """Whether a record (a mapping, a set of names, or one 0/1 per element) is closed upward.
 
+        >>> from isotone.order import Poset
         >>> P = Poset.chain(["twice", "hyp"])
         >>> P.is_filter({"hyp"}), P.is_filter({"twice": 1, "hyp": 0}), P.is_filter([1, 1])
         (True, False, True)

@@ -39,7 +39,7 @@ def test_without_any_hint_the_audit_finds_where_the_published_sampler_fails():
         published_mechanism(V_AND_POINT, rng),
         np.zeros(3),
         record,
-        DRAWS,
+        2 * DRAWS,
         claimed=Guarantee.pure(1),
         batch=True,
     )

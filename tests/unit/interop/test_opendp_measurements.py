@@ -60,7 +60,9 @@ def answers(P: Poset, rows: int = 40) -> pd.DataFrame:
 
 
 def test_every_mechanism_for_counts_is_tried_here():
-    names = {name for name in counts.__all__ if name.endswith("Mechanism")} - {"LpMechanism", "L2Mechanism"}
+    # those kept for comparison, and the one for breakdowns, whose counts are of many cells, are not offered
+    others = {"LpMechanism", "L2Mechanism", "MarginsMechanism"}
+    names = {name for name in counts.__all__ if name.endswith("Mechanism")} - others
     assert {type(row[0]).__name__ for row in COUNTS} == names
 
 

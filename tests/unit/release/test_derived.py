@@ -327,11 +327,12 @@ def test_other_kinds_say_why_there_is_no_answer(tmp_path):
     ledger = iso.Ledger(tmp_path / "ledger", epsilon=99)
     x = np.arange(300) % 10
     data = pd.DataFrame({"x": x, "y": x / 10})
-    curve = iso.release_curve(data, x="x", y="y", bounds=(0, 10), y_range=(0, 1), epsilon=1, ledger=ledger)
+    options = {"x": "x", "y": "y", "bounds": (0, 10), "y_range": (0, 1), "epsilon": 1, "ledger": ledger}
+    curve = iso.release_curve(data, loss="absolute", **options)
     refused("curve has no shares", curve.share, "x", of="y")
     refused("curve has no ranks", curve.rank, "x")
     for ask_for, values in ((curve.at, [3]), (curve.difference, [3, 4]), (curve.sum, [[3]])):
-        refused("law of its error depends on the data", ask_for, *values)
+        refused("law of the error of other curves depends on the data", ask_for, *values)
 
 
 def ask(*words):

@@ -19,7 +19,7 @@ class Refusing:
 
 def test_an_engine_that_refuses_to_show_progress_is_used_without(monkeypatch):
     refusing = Refusing()
-    monkeypatch.setattr(duckdb, "connect", lambda: refusing)
+    monkeypatch.setattr(duckdb, "connect", lambda **options: refusing)
     seen = []
     assert engine.connect().execute("SELECT 7").fetchall() == [(7,)]
     with engine.watching(lambda *step: seen.append(step), 0.2, 0.9, "counting"):

@@ -18,7 +18,7 @@ __all__ = ["gaussian_reach", "log_concave_reach", "rounding_reach"]
 def log_concave_reach(outside: float) -> float:
     """The least multiple of the standard deviation that such a number exceeds with probability ``outside`` at most.
 
-    >>> round(log_concave_reach(0.05), 3)  # a Gaussian: 1.96
+    >>> round(log_concave_reach(0.05), 2)  # a Gaussian: 1.96
     2.17
     """
     cut = np.geomspace(0.1, 700.0, 100_001)  # where the density ends; for shorter ones it is nearly uniform
