@@ -23,7 +23,11 @@ $(STAMP): pyproject.toml requirements.lock
 run: $(STAMP)
 	@$(BIN)/python examples/run.py
 
-test: $(STAMP) lint
+# The type checker uses one core only, so the tests run beside it.
+test: $(STAMP)
+	@$(MAKE) --no-print-directory -j 2 lint units
+
+units: $(STAMP)
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not services"
 
 lint: $(STAMP)
