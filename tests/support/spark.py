@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import os
 import shutil
+import sys
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ def spark_session() -> Any:
     if shutil.which("java") is None:
         pytest.skip("no Java could be installed on this machine, so there is no Spark")
     sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed: run make test-services")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers that run Python need this one's Arrow
     builder = sql.SparkSession.builder.master("local[2]").appName("isotone")
     options = {
         "spark.ui.enabled": "false",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +111,6 @@ def test_batches_of_arrow_are_closed_as_plain_python_closes():
 @pytest.mark.services
 @pytest.mark.parametrize("python", [True, False])
 def test_spark_closes_large_orders_with_and_without_python_workers(python, tmp_path, monkeypatch):
-    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     called: list[bool] = []
     monkeypatch.setattr(native, "_runs_python", lambda session: called.append(python) or python)
     names = [f"e{i}" for i in range(100)]
