@@ -327,7 +327,14 @@ def test_other_kinds_say_why_there_is_no_answer(tmp_path):
     ledger = iso.Ledger(tmp_path / "ledger", epsilon=99)
     x = np.arange(300) % 10
     data = pd.DataFrame({"x": x, "y": x / 10})
-    options = {"x": "x", "y": "y", "bounds": (0, 10), "y_range": (0, 1), "epsilon": 1, "ledger": ledger}
+    options: dict[str, Any] = {
+        "x": "x",
+        "y": "y",
+        "bounds": (0, 10),
+        "y_range": (0, 1),
+        "epsilon": 1,
+        "ledger": ledger,
+    }
     curve = iso.release_curve(data, loss="absolute", **options)
     refused("curve has no shares", curve.share, "x", of="y")
     refused("curve has no ranks", curve.rank, "x")
