@@ -14,7 +14,7 @@ from isotone.counts import (
     OrderGaussianMechanism,
     PosetMechanism,
 )
-from isotone.counts.law import FALSE_CONFIDENCE, Law, rank
+from isotone.counts.law import FALSE_CONFIDENCE, LAW_STREAM, Law, rank
 from isotone.counts.mechanisms.additive import OTHER_DRAWS
 from isotone.errors import InputError
 from isotone.noise.public_stream import public_stream
@@ -102,6 +102,8 @@ def test_laws_repeat_and_are_of_whole_numbers(m):
     assert np.array_equal(law.draws, again.draws)
     assert not np.array_equal(law.draws, other.draws)
     assert not np.array_equal(law.draws[:100], law.other[:100])
+    stream = public_stream(f"{LAW_STREAM} draws ")
+    assert np.array_equal(law.draws, np.asarray(m.simulate_released(500, stream)))
     assert np.array_equal(law.draws, np.rint(law.draws))
     covariance = m.covariance()
     assert np.sqrt(np.diag(covariance)) == pytest.approx(m.error().sd, rel=0.05)
