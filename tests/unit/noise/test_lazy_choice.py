@@ -30,6 +30,12 @@ def test_a_located_number_is_where_the_true_weights_put_it(weights, uniform, bit
         assert uniform + 1 <= sum(scaled[: place + 1])
 
 
+def test_a_number_in_the_bracket_of_a_boundary_stays_open():
+    brackets = [3, 5], [4, 6]  # the first weight ends between 3 and 4, the second between 8 and 10
+    places = [locate(uniform, *brackets) for uniform in range(11)]
+    assert places == [0, 0, 0, OPEN, 1, 1, 1, 1, OPEN, OPEN, REJECTED]
+
+
 def one_to_e(bits: int) -> tuple[list[int], list[int]]:
     """Two weights in the ratio 1 : e."""
     low, high = exp_negative(Fraction(1), bits)
