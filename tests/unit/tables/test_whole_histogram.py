@@ -7,6 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
+from isotone.tables.estimate import whole
 from isotone.tables.estimate.spikes import stand_out
 from isotone.tables.estimate.views import Views, noise_precision
 from isotone.tables.estimate.whole import estimate_histogram
@@ -116,13 +117,24 @@ def test_the_top_of_a_narrow_bell_is_proposed_as_a_spike_and_not_taken_for_one()
     assert "spikes" not in estimate_histogram(cumulative, noisy, noise_precision(0.3), 1.0).model
 
 
-def test_counts_are_not_said_to_be_absent_where_nothing_can_be_resolved() -> None:
-    """With the old rule (categories times ε of 25 or more) intervals built on such a model held for a quarter of a table."""
+def test_counts_are_not_said_to_be_absent_where_nothing_can_be_resolved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Such a model is not even tried.
+
+    With the old rule (categories times ε of 25 or more) intervals built on such a model held for a quarter of a table.
+    """
     table = np.random.default_rng(8).poisson(4, 2000)
     for seed in range(4):
         _, noisy = measured(table, 31, 1.0, 0.1, seed)
         found = estimate_histogram(np.zeros(30, np.int64), noisy, 0.0, 0.1)
         assert "distinct" not in found.model
+    tried: list[bool] = []
+    monkeypatch.setattr(whole, "few_distinct", lambda views: tried.append(True))
+    estimate_histogram(np.zeros(30, np.int64), table, 0.0, 0.1)
+    assert not tried
+    estimate_histogram(np.zeros(30, np.int64), table, 0.0, 1.0)
+    assert tried
 
 
 def test_only_measured_thresholds_speak() -> None:
