@@ -11,6 +11,7 @@ import sys
 import typer
 
 from isotone.cli.console import errors
+from isotone.cli.exports import export
 from isotone.cli.inference import change, combine, share
 from isotone.cli.ledgers import ledger_app
 from isotone.cli.orders import order_app
@@ -33,6 +34,7 @@ for command in (
     release,
     verify,
     report,
+    export,
     share,
     change,
     combine,

@@ -5,6 +5,7 @@ from isotone.ledger import Charge, Cost, Ledger
 from isotone.reading.answers import Answers
 from isotone.reading.sources import SourceError
 from isotone.release.checking.desk import DeskReport, check_spec
+from isotone.release.exporting.export import export
 from isotone.release.kinds.counts.release import release_counts
 from isotone.release.kinds.curve.release import release_curve
 from isotone.release.kinds.surface.release import release_surface
@@ -36,6 +37,7 @@ __all__ = [
     "check_spec",
     "combine",
     "describe_order",
+    "export",
     "load_order",
     "load_release",
     "load_spec",

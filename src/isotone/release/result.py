@@ -28,7 +28,7 @@ from isotone.scratch import alone_in
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Release", "load_release", "seal", "write_file"]
+__all__ = ["Release", "load_release", "seal", "set_time", "write_file"]
 
 _CSV, _MANIFEST, _REPORT = "release.csv", "manifest.json", "report.html"
 
@@ -155,7 +155,7 @@ class Release(Questions):
             digests = {_CSV: digest(text.encode())}
             write_file(folder / _MANIFEST, replace(self.manifest, files=digests).text(), self.manifest.time)
             (folder / _REPORT).unlink(missing_ok=True)  # that of another release
-            _set_time(folder, self.manifest.time)
+            set_time(folder, self.manifest.time)
         except OSError as error:
             raise IsotoneError(
                 f"The release could not be written to {str(folder)!r}: {error.strerror or error}."
@@ -172,7 +172,7 @@ class Release(Questions):
             page = report_html(self)
             with alone_in(Path(folder)):
                 write_file(Path(folder) / _REPORT, page, self.manifest.time)
-                _set_time(folder, self.manifest.time)
+                set_time(folder, self.manifest.time)
         except Exception as error:
             raise IsotoneError(
                 f"The release is saved in {str(folder)!r}, but its report could not be made: {error}"
@@ -210,14 +210,14 @@ def write_file(path: Path, text: str, time: str | None = None) -> None:
             file.write(text)
             file.flush()
             if time is not None:
-                _set_time(file.fileno(), time)
+                set_time(file.fileno(), time)
             os.fsync(file.fileno())
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
 
 
-def _set_time(file: int | str | os.PathLike[str], time: str) -> None:
+def set_time(file: int | str | os.PathLike[str], time: str) -> None:
     """Give a file or folder the time of the charge. A stranger's manifest may hold any text there."""
     with suppress(ValueError, OverflowError, OSError, NotImplementedError):
         moment = datetime.fromisoformat(time).timestamp()

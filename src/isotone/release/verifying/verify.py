@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from isotone.errors import IsotoneError
 from isotone.privacy.guarantee import Guarantee
+from isotone.release.exporting import DESCRIPTIONS
 from isotone.release.folder import has_file, read_file, read_text
 from isotone.release.kinds import kind_named
 from isotone.release.manifest import digest, guarantee_from
@@ -72,6 +73,7 @@ class Verdict:
 _TRUST = {
     "error": "the errors",
     "report": "the report",
+    "metadata": "the descriptions for catalogues",
     "signature": "who made this folder",
     "ledger": "that the ledger was charged",
 }
@@ -103,9 +105,11 @@ def verify(
         ("signature", lambda: _signature(release, folder, keys)),
         ("ledger", lambda: _ledger(release, ledger, keys)),
     ]
+    if any(has_file(folder, name) for name in DESCRIPTIONS):
+        steps.insert(5, ("metadata", lambda: _metadata(release, folder)))
     checks: list[Check] = []
     for name, step in steps:
-        if name == "report" and not all(check.holds for check in checks):
+        if name in ("report", "metadata") and not all(check.holds for check in checks):
             checks.append(
                 Check(name, True, "the rest does not hold, so it was not drawn again", checked=False)
             )
@@ -186,6 +190,14 @@ def _report(release: Release, folder: str | os.PathLike[str]) -> Check:
     if page != report_html(release):
         return Check("report", False, "report.html does not say what the release says")
     return Check("report", True, "report.html is what the release gives")
+
+
+def _metadata(release: Release, folder: str | os.PathLike[str]) -> Check:
+    """Compare the descriptions for catalogues with those of this folder."""
+    from isotone.release.exporting.export import described_wrongly
+
+    wrong, words = described_wrongly(release, folder)
+    return Check("metadata", not wrong, words, checked=wrong is not None)
 
 
 def _signature(

@@ -1,0 +1,237 @@
+"""Descriptions for catalogues: every kind of release has them, and they say nothing that is not on the list."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.support.forgeries import edited, forged
+
+import isotone as iso
+from isotone.errors import InputError
+from isotone.release import export, load_release, verify
+from isotone.release.exporting import DESCRIPTIONS
+from isotone.release.exporting.export import described
+from isotone.release.exporting.facts import Words
+
+OLD = Path(__file__).parent / "folders" / "release1"
+UNIT = "pupil_no"
+RNG = np.random.default_rng(0)
+ROWS = pd.DataFrame(
+    {
+        UNIT: range(40),
+        "a": RNG.integers(0, 2, 40),
+        "b": RNG.integers(0, 2, 40),
+        "place": RNG.choice(["n", "s"], 40),
+        "u": RNG.uniform(0, 4, 40),
+        "v": RNG.uniform(0, 4, 40),
+        "y": RNG.uniform(0, 1, 40),
+    }
+)
+PLACES: dict[str, Any] = {"category": "place", "categories": ["n", "s", "w"], "upper": 30}
+KINDS = ["counts", "hierarchy", "breakdown", "table", "pairs", "curve", "surface", "consistent"]
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory) -> Path:
+    """One release of each kind, from a ledger and columns whose names must not appear."""
+    folder = tmp_path_factory.mktemp("shelf")
+    ledger = iso.Ledger(folder / "vault.ledger", epsilon=100)
+    common: dict[str, Any] = {"epsilon": 1, "ledger": ledger, "unit": UNIT}
+    P = iso.Poset("ab", [("b", "a")])
+    tree = iso.Poset(["all", "a", "b"], [("a", "all"), ("b", "all")], [("partition", ["a", "b"])])
+    two = {"counts": ["n1", "n2"], "contributions": 1, "unit_name": UNIT, **PLACES}
+    sums = pd.DataFrame({"place": ["n", "s"], "n1": [3, 4], "n2": [1, 2]})
+    ends = {"bounds": (0, 4), "y_range": (0, 1)}
+    made = {
+        "counts": iso.release_counts(ROWS, P, **common, title="Two questions"),
+        "hierarchy": iso.release_counts(ROWS.assign(all=1), tree, **common),
+        "breakdown": iso.release_counts(ROWS, P, **common, by=["place"], groups={"place": ["n", "s"]}, margins=["", "*"]),
+        "table": iso.release_table(ROWS, **PLACES, **common),
+        "pairs": iso.release_table(sums, **two, epsilon=1, ledger=ledger),
+        "curve": iso.release_curve(ROWS, x="u", y="y", public_n=40, **ends, **common),
+        "surface": iso.release_surface(
+            ROWS, x=("u", "v"), y="y", bounds=((0, 4), (0, 4)), y_range=(0, 1), bins=2, **common
+        ),
+    }  # fmt: skip
+    made["consistent"] = made["counts"].consistent()
+    for name, release in made.items():
+        release.save(folder / name, report=False)
+    return folder
+
+
+@pytest.fixture
+def copy(shelf, tmp_path):
+    return lambda name: Path(shutil.copytree(shelf / name, tmp_path / name))
+
+
+def texts(folder: Path) -> str:
+    return "\n".join((folder / name).read_text(encoding="utf-8") for name in DESCRIPTIONS)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_is_described_and_still_verifies(copy, name):
+    folder = copy(name)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert [path.name for path in export(folder)] == list(DESCRIPTIONS)
+    first = texts(folder)
+    export(folder)
+    assert texts(folder) == first  # again gives the same
+    assert all((folder / name).read_bytes() == content for name, content in before.items())
+    verdict = verify(folder)
+    assert verdict["metadata"].holds
+    assert verdict["metadata"].checked
+    assert verdict.holds
+    lowered = first.casefold()
+    manifest = load_release(folder).manifest
+    for word in (UNIT, "vault", "ledger", "remaining", "budget", str(folder), "charge", manifest.request):
+        assert not word or word.casefold() not in lowered, word
+    assert manifest.kind in lowered
+
+
+@pytest.mark.parametrize("name", ["counts", "table", "curve"])
+def test_releases_of_the_version_before_are_described(tmp_path, name):
+    folder = Path(shutil.copytree(OLD / name, tmp_path / name))
+    export(folder)
+    record = json.loads((folder / "deployment.json").read_text())
+    assert record["product"]["kind"] == name
+    assert record["identifier"] == load_release(folder).manifest.content_hash
+
+
+def test_what_the_three_say(shelf):
+    said = described(
+        load_release(shelf / "curve"), Words("A bureau", "CC-BY-4.0", "https://example.org/x", "pupil")
+    )
+    record, card, entry = said["deployment.json"], said["croissant.json"], said["dcat.jsonld"]
+    assert record["privacy"] == {
+        "flavour": "pure differential privacy",
+        "epsilon": "1",
+        "neighbours": "add-remove",
+        "unit": "pupil",
+        "contributions": 1,
+        "model": "central",
+        "scope": "this release alone",
+    }
+    assert record["product"]["population"] == 40  # stated by the steward as public
+    assert record["product"]["mechanism"] == "PrivateIsotonicRegression"
+    assert [field["name"] for field in card["recordSet"][0]["field"]] == list(
+        load_release(shelf / "curve").columns
+    )
+    assert card["license"] == entry["dct:license"] == "CC-BY-4.0"
+    assert (
+        entry["dcat:distribution"][0]["spdx:checksum"]["spdx:checksumValue"]
+        == card["distribution"][0]["sha256"]
+    )
+    others = described(load_release(shelf / "counts"))["deployment.json"]
+    assert others["product"]["population"] is None
+    assert others["privacy"]["unit"] is None  # known by the name of its column alone
+    assert others["title"] == "Two questions"
+
+
+HOSTILE = "postgresql://steward:pw@db.internal/ledger?table=/srv/raw/pupils.csv"
+
+
+def test_nothing_of_a_hostile_manifest_gets_through(copy):
+    """Every text of the manifest that may be any text is an address, but for what a release could not be read without."""
+
+    def poison(entries: dict[str, Any], columns: dict[str, Any]) -> None:
+        entries |= {"title": HOSTILE, "time": HOSTILE, "dataset": HOSTILE, "request": HOSTILE}
+        entries["guarantee"]["unit"] = HOSTILE
+        entries["rules"] |= {"unit": HOSTILE, "yes": [HOSTILE], "form": HOSTILE, "missing": HOSTILE}
+        entries["mechanism"] |= {"name": HOSTILE, "public_n": HOSTILE, HOSTILE: HOSTILE}
+        entries["versions"] = {HOSTILE: HOSTILE}
+        entries["questions"] = {"a": {"label": HOSTILE, "column": HOSTILE}}
+        columns[HOSTILE] = columns["sd"]
+        columns[UNIT] = columns["sd"]
+
+    folder = forged(copy("counts"), poison)
+    assert HOSTILE in (folder / "manifest.json").read_text()
+    export(folder)
+    found = texts(folder)
+    for part in ("postgresql", "steward", "internal", "srv", "pupils", "table="):
+        assert part not in found, part
+    assert json.loads((folder / "deployment.json").read_text())["product"]["population"] is None
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "/srv/a",
+        "a/b",
+        "C:\\data",
+        "rows.csv",
+        "who@host",
+        "host:5432",
+        "~ada",
+        "x" * 201,
+        f"By {UNIT}",
+        "<b>",
+        "a_b",
+    ],
+)
+def test_a_title_that_is_not_words_is_replaced(copy, title):
+    folder = forged(copy("counts"), lambda entries, _: entries.update(title=title))
+    assert described(load_release(folder))["deployment.json"]["title"] == "Differentially private counts"
+
+
+@pytest.mark.parametrize("title", ["Größe, in 2024: 3.5 % more?", "Health survey (wave 2)", "Yes & no."])
+def test_a_title_in_words_stays(copy, title):
+    folder = forged(copy("counts"), lambda entries, _: entries.update(title=title))
+    assert described(load_release(folder))["deployment.json"]["title"] == title
+
+
+@pytest.mark.parametrize("public_n", [True, 0, -5, 1.5, "1e9", "40 rows", [40]])
+def test_a_population_is_a_whole_number(copy, public_n):
+    folder = forged(copy("counts"), lambda entries, _: entries["mechanism"].update(public_n=public_n))
+    assert described(load_release(folder))["deployment.json"]["product"]["population"] is None
+
+
+def test_a_changed_release_is_not_described(copy):
+    folder = edited(copy("counts"), "manifest.json", "Two questions", "Ten questions")
+    with pytest.raises(InputError, match="changed after the release"):
+        export(folder)
+    assert not any((folder / name).exists() for name in DESCRIPTIONS)
+
+
+@pytest.mark.parametrize("kind", ["text", "json", "folder", "link"])
+def test_files_of_others_are_not_overwritten(copy, tmp_path, kind):
+    folder, other = copy("counts"), tmp_path / "other"
+    other.write_text("{}")
+    mine = folder / "deployment.json"
+    {
+        "text": lambda: mine.write_text("mine"),
+        "json": lambda: mine.write_text('{"generator": "another"}'),
+        "folder": mine.mkdir,
+        "link": lambda: mine.symlink_to(other),
+    }[kind]()
+    with pytest.raises(InputError, match="not overwritten"):
+        export(folder)
+    assert not (folder / "dcat.jsonld").exists()
+    check = verify(folder)["metadata"]
+    assert check.holds
+    assert not check.checked
+    written = export(folder, tmp_path / "new" / "place")
+    assert written[0].parent == tmp_path / "new" / "place"
+    assert other.read_text() == "{}"
+
+
+@pytest.mark.parametrize("name", DESCRIPTIONS)
+def test_verify_sees_a_description_of_something_else(copy, name):
+    folder = copy("counts")
+    export(folder, publisher="A bureau")
+    assert verify(folder)["metadata"].holds  # the publisher's words are the publisher's
+    edited(folder, name, "epsilon = 1", "epsilon = 0.1")
+    verdict = verify(folder)
+    assert not verdict["metadata"].holds
+    assert not verdict.holds
+
+
+def test_words_are_plain_text():
+    for wrong in ("", " ", "a\nb", "x" * 201, 3):
+        with pytest.raises(InputError, match="publisher"):
+            Words(publisher=wrong)  # pyright: ignore[reportArgumentType]
