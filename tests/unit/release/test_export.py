@@ -20,7 +20,7 @@ from isotone.release.exporting.export import described
 from isotone.release.exporting.facts import Words
 
 OLD = Path(__file__).parent / "folders" / "release1"
-UNIT = "pupil_no"
+UNIT = "schoolchild"
 RNG = np.random.default_rng(0)
 ROWS = pd.DataFrame(
     {
@@ -45,9 +45,9 @@ def shelf(tmp_path_factory) -> Path:
     common: dict[str, Any] = {"epsilon": 1, "ledger": ledger, "unit": UNIT}
     P = iso.Poset("ab", [("b", "a")])
     tree = iso.Poset(["all", "a", "b"], [("a", "all"), ("b", "all")], [("partition", ["a", "b"])])
-    two = {"counts": ["n1", "n2"], "contributions": 1, "unit_name": UNIT, **PLACES}
+    two: dict[str, Any] = {"counts": ["n1", "n2"], "contributions": 1, "unit_name": UNIT, **PLACES}
     sums = pd.DataFrame({"place": ["n", "s"], "n1": [3, 4], "n2": [1, 2]})
-    ends = {"bounds": (0, 4), "y_range": (0, 1)}
+    ends: dict[str, Any] = {"bounds": (0, 4), "y_range": (0, 1)}
     made = {
         "counts": iso.release_counts(ROWS, P, **common, title="Two questions"),
         "hierarchy": iso.release_counts(ROWS.assign(all=1), tree, **common),
