@@ -45,7 +45,7 @@ def shelf(tmp_path_factory) -> Path:
     common: dict[str, Any] = {"epsilon": 1, "ledger": ledger, "unit": UNIT}
     P = iso.Poset("ab", [("b", "a")])
     tree = iso.Poset(["all", "a", "b"], [("a", "all"), ("b", "all")], [("partition", ["a", "b"])])
-    two: dict[str, Any] = {"counts": ["n1", "n2"], "contributions": 1, "unit_name": UNIT, **PLACES}
+    two: dict[str, Any] = {"counts": ["n1", "n2"], "contributions": 1, "unit_name": "adult", **PLACES}
     sums = pd.DataFrame({"place": ["n", "s"], "n1": [3, 4], "n2": [1, 2]})
     ends: dict[str, Any] = {"bounds": (0, 4), "y_range": (0, 1)}
     made = {
