@@ -53,7 +53,7 @@ def shelf(tmp_path_factory) -> Path:
         "hierarchy": iso.release_counts(ROWS.assign(all=1), tree, **common),
         "breakdown": iso.release_counts(ROWS, P, **common, by=["place"], groups={"place": ["n", "s"]}, margins=["", "*"]),
         "table": iso.release_table(ROWS, **PLACES, **common),
-        "pairs": iso.release_table(sums, **two, epsilon=1, ledger=ledger),
+        "pairs": iso.release_table(sums, **two, epsilon=1, ledger=iso.Ledger(folder / "other.ledger", epsilon=1, unit="adult")),
         "curve": iso.release_curve(ROWS, x="u", y="y", public_n=40, **ends, **common),
         "surface": iso.release_surface(
             ROWS, x=("u", "v"), y="y", bounds=((0, 4), (0, 4)), y_range=(0, 1), bins=2, **common
