@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from isotone.desk.places import require_inside, require_no_data, small_text
 from isotone.desk.root import PathError, Root
 from isotone.desk.toml import toml_text
 from isotone.desk.words import FormError
@@ -17,22 +18,8 @@ from isotone.errors import IsotoneError, SpecError
 from isotone.release.result import write_file
 from isotone.release.spec import Spec, parse_spec
 
-__all__ = ["PRIVATE", "PUBLIC", "Draft", "import_draft", "new_draft", "open_draft"]
+__all__ = ["Draft", "import_draft", "new_draft", "open_draft"]
 
-PRIVATE = (("data", "path"),)
-"""Entries of a spec that name data. Planning does not open it."""
-PLACES = (("privacy", "ledger"), ("output", "folder"))
-"""Entries that name what a release writes to."""
-PUBLIC = (
-    ("order", "file"),
-    ("order", "relaxation"),
-    ("breakdown", "file"),
-    ("breakdown", "relaxation"),
-    ("table", "categories_file"),
-)
-"""Entries that name public files, which planning reads."""
-
-_LARGEST_SPEC = 1 << 22
 _NAME = re.compile(r"[\w./-]+")
 
 
@@ -74,7 +61,7 @@ class Draft:
         try:
             found = parse_spec(self.text(), folder, self.name)
         except SpecError as error:
-            raise FormError(str(error)) from None
+            raise FormError("\n".join(["The spec cannot be used:", *str(error).splitlines()[1:]])) from None
         require_inside(found, root)
         try:
             _ = found.hash  # reads the public files that the spec names
@@ -85,7 +72,7 @@ class Draft:
     def save(self, root: Root) -> Spec:
         """Write the spec into its file, which must be new or the one that this draft came from."""
         found, text, path = self.spec(root), self.text(), root.inside(self.name)
-        if path.exists() and _text_of(path) not in (self.saved, text):
+        if path.exists() and small_text(path) not in (self.saved, text):
             raise FormError(
                 "There is another spec of this name. Choose a name of its own on the first screen."
             )
@@ -98,31 +85,11 @@ class Draft:
         return found
 
 
-def require_inside(spec: Spec, root: Root) -> None:
-    """Refuse a spec that names a path outside the folder of the desk, or its data as a public file."""
-    data = root.inside(spec.data.path, spec.folder)
-    for section, entry in (*PLACES, *PUBLIC):
-        said = getattr(getattr(spec, section, None), entry, None)
-        if said is None:
-            continue
-        if (section, entry) in PLACES:
-            root.inside(said, spec.folder)
-        elif root.file(said, spec.folder) == data or _same(root.file(said, spec.folder), data):
-            raise FormError("The data cannot serve as a public file of the spec.")
-
-
-def _same(one: Path, other: Path) -> bool:
-    try:
-        return one.samefile(other)
-    except OSError:
-        return False
-
-
 def spec_name(typed: str, root: Root) -> str:
     """The name of a spec file inside the folder, with its ending."""
     name = typed.strip()
     name = name if name.endswith(".toml") else f"{name}.toml"
-    if Path(name).name.startswith(".") or not _NAME.fullmatch(name):
+    if any(part.startswith(".") for part in Path(name).parts) or not _NAME.fullmatch(name):
         raise PathError("A spec needs a name of letters, digits, '-' and '_'.")
     return root.shown(root.inside(name))
 
@@ -145,13 +112,13 @@ def open_draft(path: str, root: Root) -> Draft:
     file = root.file(path)
     if file.suffix != ".toml":
         raise PathError("A spec is a .toml file.")
-    text = _text_of(file)
+    text = small_text(file)
     try:
         entries = tomllib.loads(text or "")
+        draft = Draft(secrets.token_urlsafe(9), root.shown(file), entries, saved=text)
+        draft.spec(root)
     except (tomllib.TOMLDecodeError, RecursionError):
         raise FormError("This file is no spec: it is not valid TOML.") from None
-    draft = Draft(secrets.token_urlsafe(9), root.shown(file), entries, saved=text)
-    draft.spec(root)
     return draft
 
 
@@ -161,6 +128,7 @@ def import_draft(path: str, name: str, root: Root) -> Draft:
 
     file, shown = root.file(path), spec_name(name, root)
     stem = Path(shown).stem
+    require_no_data(file, root)
     try:
         found = read_form(file)
         entries = tomllib.loads(
@@ -173,12 +141,3 @@ def import_draft(path: str, name: str, root: Root) -> Draft:
         ) from None
     notes = (*(f"Not in the order: {words}" for words in found.problems), *found.notes)
     return Draft(secrets.token_urlsafe(9), shown, entries, notes=notes)
-
-
-def _text_of(file: Path) -> str | None:
-    try:
-        if file.stat().st_size > _LARGEST_SPEC:
-            return None
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return None

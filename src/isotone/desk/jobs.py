@@ -12,6 +12,7 @@ import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from isotone.desk.root import Root
 from isotone.desk.words import FormError, release_lines
 from isotone.errors import IsotoneError
 from isotone.release.pipeline import request_id
@@ -24,6 +25,8 @@ __all__ = ["STAGES", "Job", "Jobs", "request_of"]
 STAGES = ("charged", "reading", "drawn", "sealed")
 _BEGINS = {"charged": 0.2, "reading": 0.2, "drawn": 0.8, "sealed": 0.95}
 _MOST = 100
+_DRAWN = 0.8
+"""From here on the data has been read."""
 
 
 @dataclass
@@ -32,6 +35,8 @@ class Job:
 
     id: str
     draft: str
+    request: str
+    """What was confirmed, as the ledger keeps it."""
     fraction: float = 0.0
     problems: list[str] = field(default_factory=list)
     folder: Path | None = None
@@ -72,12 +77,19 @@ class Jobs:
     def __contains__(self, id: str) -> bool:
         return id in self._jobs
 
-    def start(self, draft: str, spec: Spec, *, again_after: int | None = None) -> Job:
+    def start(
+        self, draft: str, spec: Spec, root: Root, request: str, *, again_after: int | None = None
+    ) -> Job:
         """Begin a release. ``again_after`` is the number of the charge that a second draw follows."""
-        if again_after is not None:
-            self._claim(spec, again_after)
-        job = Job(secrets.token_urlsafe(12), draft)
-        job.thread = threading.Thread(target=_work, args=(job, spec, again_after is not None), daemon=False)
+        claim = None if again_after is None else self._claim(spec, request, again_after)
+        job = Job(secrets.token_urlsafe(12), draft, request)
+
+        def work() -> None:
+            _work(job, spec, root, again_after is not None)
+            if claim is not None and job.problems and _last_charge(spec, claim[0]) == again_after:
+                self._again.discard(claim)  # nothing was charged: the same confirmation may be tried again
+
+        job.thread = threading.Thread(target=work, daemon=False)
         with self._lock:
             for old in list(self._jobs)[: max(0, len(self._jobs) - _MOST)]:
                 del self._jobs[old]
@@ -85,21 +97,38 @@ class Jobs:
         job.thread.start()
         return job
 
-    def _claim(self, spec: Spec, after: int) -> None:
+    def _claim(self, spec: Spec, request: str, after: int) -> tuple[str, int]:
         """Let one confirmation of a second draw be one draw, however often its form is sent."""
-        request = request_of(spec)
-        numbers = [c.number for c in open_ledger(spec).charges() if c.request == request]
+        claim = (request, after)
+        last = _last_charge(spec, claim[0])
         with self._lock:
-            if not numbers or numbers[-1] != after or (request, after) in self._again:
+            if last != after or claim in self._again:
                 raise FormError(
                     "This confirmation was used, or the ledger went on since. Look at the page again."
                 )
-            self._again.add((request, after))
+            self._again.add(claim)
+        return claim
 
 
-def _work(job: Job, spec: Spec, again: bool) -> None:
+def _last_charge(spec: Spec, request: str) -> int | None:
+    """The number of the last charge of a request; None if there is none, or no ledger that can be read."""
     try:
-        _, job.folder, job.fresh = release_spec(spec, again=again, progress=job.note)
+        numbers = [charge.number for charge in open_ledger(spec).charges() if charge.request == request]
+    except IsotoneError:
+        return None
+    return numbers[-1] if numbers else None
+
+
+def _work(job: Job, spec: Spec, root: Root, again: bool) -> None:
+    """Release and verify. At every step the data must still be a file of the folder: a link may be put in its place."""
+
+    def step(fraction: float, what: str) -> None:
+        if fraction <= _DRAWN and threading.current_thread() is job.thread:
+            root.file(spec.data.path, spec.folder)
+        job.note(fraction, what)
+
+    try:
+        _, job.folder, job.fresh = release_spec(spec, again=again, progress=step, confirmed=job.request)
     except BaseException as error:  # whatever it is, its words may quote data: only public ones are kept
         job.problems = release_lines(error)
     else:
@@ -111,5 +140,5 @@ def verified(folder: Path, spec: Spec) -> Verdict | None:
     """What verify finds in the folder and the ledger; None if it cannot read them."""
     try:
         return verify(folder, ledger=spec.resolve(spec.privacy.ledger))
-    except IsotoneError:
+    except Exception:  # it is sealed already, and the page says that it could not be verified here
         return None

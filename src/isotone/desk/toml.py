@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from datetime import date, datetime, time
 from typing import Any
 
 __all__ = ["toml_text"]
@@ -48,6 +49,8 @@ def _value(value: Any) -> str:
         return _text(value)
     if isinstance(value, (int, float)):
         return repr(value)
+    if isinstance(value, (date, datetime, time)):
+        return value.isoformat()
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{_key(key)} = {_value(inner)}" for key, inner in value.items()) + " }"
     return "[" + ", ".join(map(_value, value)) + "]"

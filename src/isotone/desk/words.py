@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from isotone.errors import BudgetError, InputError, IsotoneError, OrderError
+from isotone.errors import BudgetError, InputError, IsotoneError, LedgerError, OrderError
 from isotone.ledger import LostError, SealedError
 
 __all__ = ["FormError", "lines", "release_lines"]
 
 UNREADABLE = (
-    "The release was not completed; the ledger says what was charged. Perhaps a column that the spec names is not in the first line of the data, the data "
-    "cannot be read, the ledger belongs to something else, or the output folder is in use. Names are not shown here: the "
+    "This was not completed; the ledger says what was charged. Perhaps a column that the spec names is not in the first line "
+    "of the data, the data cannot be read, the ledger belongs to something else, or the output folder is in use. Names are not shown here: the "
     "same command in a terminal tells more."
 )
 
@@ -19,7 +19,9 @@ class FormError(InputError):
 
 
 def lines(error: IsotoneError) -> list[str]:
-    """An error of planning, which knows what was typed and public files only."""
+    """An error of planning, which knows what was typed and public files only. One of a ledger may name files."""
+    if isinstance(error, LedgerError):
+        return release_lines(error)
     return str(error).splitlines() or ["This cannot be used."]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from isotone.errors import SpecError
 from isotone.ledger import Ledger, open_or_start
 from isotone.mechanism import Progress, no_progress
 from isotone.privacy.guarantee import Number
@@ -63,16 +64,20 @@ def open_ledger(spec: Spec) -> Ledger:
 
 
 def release_spec(
-    spec: Spec, *, again: bool = False, progress: Progress = no_progress
+    spec: Spec, *, again: bool = False, progress: Progress = no_progress, confirmed: str | None = None
 ) -> tuple[Release, Path, bool]:
     """Release what a spec describes, and save it.
 
     Returns the release, its folder, and whether it is new. A spec that was released before is not charged or
-    drawn again unless ``again``: its release is read from the folder.
+    drawn again unless ``again``: its release is read from the folder. ``confirmed`` is the id of the request that
+    somebody agreed to: if a public file that the spec names was changed since, nothing is charged.
     """
     folder = spec.resolve(spec.output.folder)
     shown = pipeline.Presentation(folder, spec.output.report)
-    query, ledger = spec.kind.query(spec), open_ledger(spec)
+    query = spec.kind.query(spec)
+    if confirmed is not None and pipeline.request_id(query, spec.identity) != confirmed:
+        raise SpecError("What the spec asks for was changed after it was confirmed. Nothing was charged.")
+    ledger = open_ledger(spec)
     done = pipeline.run(
         query, ledger=ledger, identity=spec.identity, again=again, presentation=shown, progress=progress
     )

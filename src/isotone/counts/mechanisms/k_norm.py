@@ -12,17 +12,19 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isotone.counts.law import Law
+from isotone.counts.law import LAW_STREAM, Law
 from isotone.counts.least_error import k_norm_total
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.norm import norms, running_totals
 from isotone.counts.sampling.bipartition_sampler import Sampler, Simulate, mean_of_rows
 from isotone.counts.sampling.choosing import sampler
 from isotone.counts.sampling.method import Method
+from isotone.counts.sampling.rate_one import RateOne
 from isotone.counts.sampling.simulation import noise_rows
 from isotone.counts.statistic import Counts, deviation
 from isotone.errors import InputError
 from isotone.mechanism import Error
+from isotone.noise.public_stream import public_stream
 from isotone.noise.simulated import Simulated
 from isotone.order.coding import codings
 
@@ -76,9 +78,7 @@ class KNormMechanism(AdditiveMechanism):
     def norm(self, y: ArrayLike) -> NDArray[np.float64]:
         """The norm of ``y`` (of each row), in O(n + covers).
 
-        It is 1 at most for the change by one record.
-
-        That of the relaxed order if the method is ``relaxed``.
+        It is 1 at most for the change by one record, and that of the relaxed order if the method is ``relaxed``.
         """
         totals, possible = running_totals(self.P, y)
         forth = self._coded.canonical.forth
@@ -157,10 +157,7 @@ class KNormMechanism(AdditiveMechanism):
         )
 
     def simulate(self, size: int, rng: np.random.Generator) -> Simulated:
-        """Simulate ``size`` float draws of the noise, one per row.
-
-        They are not private and serve planning only.
-        """
+        """Simulate ``size`` float draws of the noise, one per row, for planning only: they are not private."""
         return Simulated.wrap(self._back(self._simulate(size, rng, self.sampler.simulate)) / float(self.rate))
 
     def simulate_independent(self, size: int, rng: np.random.Generator) -> Simulated:
@@ -215,19 +212,42 @@ class KNormMechanism(AdditiveMechanism):
             return self._released.simultaneous_half_width(confidence)
         return super().simultaneous_half_width(confidence)
 
+    def unrounded_half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
+        """For each count alone, the half-width that its noise stays within, before rounding to integers."""
+        if self.P.choices:
+            return super().unrounded_half_widths(confidence)
+        return self._back(self._rate_one.alone(confidence)) / float(self.rate)
+
+    def unrounded_simultaneous_half_width(self, confidence: float = 0.95) -> float:
+        """The half-width that *all* noise stays within, at once, before rounding to integers."""
+        if self.P.choices:
+            return super().unrounded_simultaneous_half_width(confidence)
+        return self._rate_one.together(confidence) / float(self.rate)
+
+    @property
+    def _rate_one(self) -> RateOne:
+        """The law at rate 1, for the elements of the coded order in canonical sequence."""
+        draws, stream, draw = self.law_draws, f"{LAW_STREAM} draws ", self.sampler.simulate_independent
+        key = (type(self), self.sampler, self.max_size, draws)
+        numbers = draws * len(self._coded)
+        return RateOne(key, numbers, lambda: self._simulate(draws, public_stream(stream), draw))
+
+    @cached_property
+    def _unrounded(self) -> NDArray[np.float64]:
+        return self._back(self._rate_one.rows) / float(self.rate)
+
     @cached_property
     def _released(self) -> Law:
-        return self.law()
+        """The law of the released whole numbers, without scales."""
+        rounded = self._back(np.floor(self._rate_one.rows / float(self.rate) + 0.5))
+        return Law(rounded, rounded[:0])
 
     def simulate_released_with_total(self, size: int, rng: np.random.Generator) -> Simulated:
         """Simulate what is added to the counts and, in the last column, to the number of records."""
         return self._simulate_released(size, rng, self.sampler.simulate_independent, total=True)
 
     def simulate_with_total(self, size: int, rng: np.random.Generator) -> Simulated:
-        """Simulate the noise on the counts and, in the last column, on the number of records.
-
-        The rows are independent. The number of records is the count of an element above all others.
-        """
+        """Simulate the noise on the counts and, in the last column, on the number of records; rows are independent."""
         drawn = self._with_total(size, rng, self.sampler.simulate_independent)
         return Simulated.wrap(np.concatenate((self._back(drawn[:, :-1]), drawn[:, -1:]), axis=1))
 

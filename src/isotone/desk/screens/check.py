@@ -7,9 +7,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from isotone.desk.screens.common import desk_of, draft_of, page
-from isotone.desk.words import lines
+from isotone.desk.words import lines, release_lines
 from isotone.errors import IsotoneError
 from isotone.release.checking.desk import check_spec
+from isotone.release.spec import Spec
 
 __all__ = ["check"]
 
@@ -19,12 +20,22 @@ def check(request: Request) -> Response:
     desk = desk_of(request)
     if not desk.checks:
         raise HTTPException(404, "This page is not here. It is switched on with --allow-check.")
-    draft, found, problems = draft_of(request), "", []
+    draft = draft_of(request)
+    found, problems = "", list[str]()
     if request.method == "POST":
         try:
             spec = draft.spec(desk.root)
             desk.root.file(spec.data.path, spec.folder)
-            found = str(check_spec(spec))
         except IsotoneError as error:
             problems = lines(error)
+        else:
+            found, problems = _looked(spec)
     return page(request, "check.html", draft=draft, step="check", found=found, problems=problems)
+
+
+def _looked(spec: Spec) -> tuple[str, list[str]]:
+    """What was found, or that nothing could be. Even here an error names no file and no column."""
+    try:
+        return str(check_spec(spec)), []
+    except (IsotoneError, OSError, ValueError) as error:
+        return "", release_lines(error)

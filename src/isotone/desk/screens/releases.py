@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -47,7 +49,7 @@ def redraw(request: Request) -> Response:
     desk = writable(request)
     folder, release = release_at(fields(request).get("folder", ""), desk.root)
     release.save_report(folder)
-    return go(f"releases/one?folder={desk.root.shown(folder)}&verify=yes")
+    return go(f"releases/one?{urlencode({'folder': desk.root.shown(folder), 'verify': 'yes'})}")
 
 
 def download(request: Request) -> Response:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from isotone.desk.drafts import import_draft, new_draft, open_draft
 from isotone.desk.screens.common import desk_of, fields, go, page
 from isotone.desk.sheets import SHEETS, sheet_named
-from isotone.desk.words import lines
+from isotone.desk.words import FormError, lines
 from isotone.errors import IsotoneError
 
 __all__ = ["begin", "start"]
@@ -29,6 +29,8 @@ def begin(request: Request) -> Response:
             draft = open_draft(form["open"], desk.root)
             return go("draft", desk.keep(draft).id, "accuracy")
         if form.get("form", "").strip():
+            if desk.read_only:
+                raise FormError("A desk that reads only imports nothing: it could open data by a wrong name.")
             draft = import_draft(form["form"].strip(), form.get("name", ""), desk.root)
             return go("draft", desk.keep(draft).id, "what")
         sheet = sheet_named(form.get("kind", ""))

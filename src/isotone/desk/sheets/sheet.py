@@ -41,6 +41,10 @@ class Sheet(ABC):
     def shown(self, draft: Draft, root: Root, typed: Mapping[str, str] | None) -> dict[str, Any]:
         """What the template of the second screen shows; ``typed`` is a form that was refused."""
 
+    def require(self, spec: Spec) -> None:
+        """Refuse what the spec allows and a release of this kind would not."""
+        spec.kind.query(spec)
+
     def look(self, form: Mapping[str, str]) -> str:
         """A piece of a page about what was typed so far."""
         del form

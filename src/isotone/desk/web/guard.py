@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from html import escape
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -89,7 +88,7 @@ class Guard:
         _require_own_site(headers, host, method)
         if scope["path"] == START:
             return self._start(scope, method)
-        if not self._keys.is_session(_cookie(headers, self.cookie)):
+        if not any(map(self._keys.is_session, _cookies(headers, self.cookie))):
             raise RefusalError(
                 401, "This desk is locked. Open the address that isotone serve printed in the terminal."
             )
@@ -147,12 +146,10 @@ def _require_own_site(headers: Headers, host: str, method: str) -> None:
         raise RefusalError(403, "This request comes from another page.")
 
 
-def _cookie(headers: Headers, name: str) -> str:
-    try:
-        found = SimpleCookie(headers.get("cookie", "")).get(name)
-    except CookieError:
-        return ""
-    return "" if found is None else found.value
+def _cookies(headers: Headers, name: str) -> list[str]:
+    """All values under a name: what other ports of this machine set must not hide the one of the session."""
+    pairs = [part.partition("=") for line in headers.getlist("cookie") for part in line.split(";")]
+    return [value.strip() for key, _, value in pairs if key.strip() == name]
 
 
 async def _form(headers: Headers, receive: Receive) -> dict[str, str]:

@@ -31,7 +31,8 @@ def serve(
     """Serve the desk until it is interrupted. The start address is printed, and opened unless told otherwise."""
     desk, keys = Desk(Root(root), read_only=read_only, allow_check=allow_check), Keys()
     with socket.socket() as listening:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if os.name == "posix":  # elsewhere it would let another process listen on the same port
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((_LOOPBACK, port))
         except (OSError, OverflowError):
@@ -49,6 +50,7 @@ def serve(
             log_config=None,
             log_level="critical",
             server_header=False,
+            proxy_headers=False,
             lifespan="off",
             ws="none",
         )
