@@ -43,9 +43,9 @@ class Draft:
 
     def change(self, section: str, **values: Any) -> None:
         """Set entries of a section; None and empty text take an entry away."""
-        kept = {key: value for key, value in self.section(section).items() if key not in values}
-        added = {key: value for key, value in values.items() if value not in (None, "")}
-        self.entries = {**self.entries, section: {**kept, **added}}
+        changed = {**self.section(section), **values}
+        kept = {key: value for key, value in changed.items() if value not in (None, "")}
+        self.entries = {**self.entries, section: kept}
 
     def text(self) -> str:
         """The spec as TOML."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -28,6 +29,33 @@ def test_from_the_first_screen_to_a_verified_release(tmp_path, kind, what):
     assert client.post(f"{here}/review").status == 303
     assert "Verified: every check holds" in released(client, here).text
     assert iso.load_release(tmp_path / "survey-release").kind == kind
+
+
+def test_both_numbers_are_shown_while_one_types_and_nothing_is_kept(tmp_path):
+    write_answers(tmp_path)
+    client = Client(tmp_path).open()
+    here = draft(client)
+    before = client.get(f"{here}/review").text
+
+    def typed(**fields):
+        return json.loads(client.post(f"{here}/accuracy/look", **fields).text)
+
+    found = typed(amount="0.5", ask="error", which="worst")
+    page = client.post(f"{here}/accuracy", amount="0.5", ask="error", which="worst").text
+    assert f'name="error" inputmode="decimal" autocomplete="off" value="{found["error"]}"' in page
+    assert found["answer"].strip() in page
+    assert found["numbers"].strip() in page
+    client.post(f"{here}/accuracy", amount="1", ask="error")
+    back = typed(amount="7", ask="budget", error="20")
+    assert (back["error"], float(back["amount"]) < 7) == ("20", True)
+    for wrong in (
+        {"amount": "x"},
+        {"amount": "1e-30"},
+        {"amount": "1", "confidence": "0"},
+        {"amount": "1", "earlier": "none"},
+    ):
+        assert list(typed(**wrong)) == ["problems"]
+    assert client.get(f"{here}/review").text == before
 
 
 def test_the_budget_for_an_error_is_the_plan_s_own(tmp_path):

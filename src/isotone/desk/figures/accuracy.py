@@ -118,10 +118,10 @@ def count_accuracy(spec: Spec, goal: Goal, guesses: Mapping[str, int]) -> dict[s
     noise = np.asarray(mechanism.simulate_released(_SIMULATED, np.random.default_rng(20)))
     places = [place for place, row in enumerate(rows) if row["guess"] is not None]
     return {
+        "goal": goal,
         "half": half,
         "together": together,
         "rows": rows,
-        "names": names,
         "plan": plan,
         "bars": guessed_bars(guessed) if guessed else "",
         "dots": simulated_dots(guessed, noise[:, places]) if guessed else "",

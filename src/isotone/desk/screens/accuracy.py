@@ -2,73 +2,105 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
+from isotone.desk.desk import Desk
+from isotone.desk.drafts import Draft
 from isotone.desk.figures.accuracy import Goal, budget_for, read_guesses
 from isotone.desk.figures.risk import odds
 from isotone.desk.made import release_at
-from isotone.desk.screens.common import desk_of, draft_of, fields, go, page, submitted
+from isotone.desk.screens.common import desk_of, draft_of, fields, go, page, piece, submitted
 from isotone.desk.sheets import sheet_of
+from isotone.desk.words import FormError, lines
 from isotone.errors import IsotoneError
 
-__all__ = ["accuracy"]
+__all__ = ["accuracy", "look"]
 
 
 def accuracy(request: Request) -> Response:
     """Show errors for a budget, the budget for an error, and keep the budget."""
-    draft, desk, sheet = draft_of(request), desk_of(request), sheet_of(draft_of(request))
+    draft, desk = draft_of(request), desk_of(request)
 
     def work(form: dict[str, str]) -> Response:
-        before = draft.entries
-        try:
-            _keep(form)
-        except IsotoneError:
-            draft.entries = before
-            raise
+        tried = _tried(draft, desk, form)
+        draft.entries, draft.guesses = tried.entries, tried.guesses
         return go("draft", draft.id, "budget") if form.get("ask") == "next" else show(())
 
-    def _keep(form: dict[str, str]) -> None:
-        name = "rho" if "rho" in draft.section("privacy") else "epsilon"
-        draft.guesses = read_guesses(form.get("guesses", ""))
-        if form.get("earlier", "").strip():
-            _, release = release_at(form["earlier"].strip(), desk.root)
-            columns = release.columns
-            names = columns.get("element", columns.get("category", ()))
-            draft.guesses = {str(n): max(int(v), 0) for n, v in zip(names, columns["value"], strict=False)}
-        if form.get("ask") == "budget":
-            draft.change(
-                "privacy", **{name: budget_for(draft.spec(desk.root), Goal.of(form), form.get("error", ""))}
-            )
-        else:
-            draft.change("privacy", **{name: form.get("amount", "").strip()})
-        draft.spec(desk.root)
-
     def show(problems: Sequence[str]) -> Response:
-        form, said = fields(request), list(problems)
-        found: dict[str, Any] | None = None
-        risk: list[tuple[str, str]] = []
+        said, shown = list(problems), _nothing(draft)
         try:
-            spec = draft.spec(desk.root)
-            found = sheet.accuracy(spec, form if not problems else {}, draft.guesses)
-            risk = odds(spec.privacy.guarantee(spec.unit))
+            shown = _shown(draft, desk, fields(request) if not problems else {})
         except IsotoneError as error:
-            said = said or str(error).splitlines()
+            said = said or lines(error)
+        values = {**shown, "form": fields(request), "problems": said}
         return page(
-            request,
-            "accuracy.html",
-            422 if problems else 200,
-            draft=draft,
-            step="accuracy",
-            problems=said,
-            found=found,
-            form=form,
-            risk=risk,
-            privacy=draft.section("privacy"),
-            guesses="\n".join(f"{name} {value}" for name, value in draft.guesses.items()),
+            request, "accuracy.html", 422 if problems else 200, draft=draft, step="accuracy", **values
         )
 
     return submitted(request, work, show)
+
+
+def look(request: Request) -> Response:
+    """Both numbers and the tables for what is typed at the moment. Nothing is kept."""
+    desk, form = desk_of(request), fields(request)
+    try:
+        tried = _tried(draft_of(request), desk, form)
+        shown = _shown(tried, desk, form)
+    except IsotoneError as error:
+        return JSONResponse({"problems": lines(error)})
+    privacy, half = shown["privacy"], shown["found"]["half"]
+    return JSONResponse(
+        {
+            "problems": [],
+            "amount": str(privacy.get("rho") or privacy.get("epsilon", "")),
+            "error": "" if half is None else f"{half:g}",
+            "answer": piece("answer.html", **shown),
+            "numbers": piece("numbers.html", **shown),
+        }
+    )
+
+
+def _tried(draft: Draft, desk: Desk, form: Mapping[str, str]) -> Draft:
+    """The draft with what was typed, if a release could follow it."""
+    tried = replace(draft, guesses=_guesses(form, desk))
+    name = "rho" if "rho" in draft.section("privacy") else "epsilon"
+    if form.get("ask") == "budget":
+        amount = budget_for(tried.spec(desk.root), Goal.of(form), form.get("error", ""))
+    else:
+        amount = form.get("amount", "").strip()
+    tried.change("privacy", **{name: amount})
+    spec = tried.spec(desk.root)
+    spec.kind.query(spec)
+    return tried
+
+
+def _guesses(form: Mapping[str, str], desk: Desk) -> dict[str, int]:
+    """The guesses that were typed, or the values of an earlier release."""
+    earlier = form.get("earlier", "").strip()
+    if not earlier:
+        return read_guesses(form.get("guesses", ""))
+    _, release = release_at(earlier, desk.root)
+    names = release.columns.get("element", release.columns.get("category"))
+    if names is None or len(set(names)) < len(names):
+        raise FormError("This release has no count for each name that could serve as a guess.")
+    return {
+        str(name): max(int(value), 0) for name, value in zip(names, release.columns["value"], strict=True)
+    }
+
+
+def _nothing(draft: Draft) -> dict[str, Any]:
+    guesses = "\n".join(f"{name} {value}" for name, value in draft.guesses.items())
+    return {"found": None, "risk": [], "privacy": draft.section("privacy"), "guesses": guesses}
+
+
+def _shown(draft: Draft, desk: Desk, form: Mapping[str, str]) -> dict[str, Any]:
+    """What the templates show."""
+    spec = draft.spec(desk.root)
+    found = sheet_of(draft).accuracy(spec, form, draft.guesses)
+    risk = odds(spec.privacy.guarantee(spec.unit))
+    return {**_nothing(draft), "found": found, "risk": risk, "form": form}

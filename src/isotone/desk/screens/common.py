@@ -16,7 +16,7 @@ from isotone.desk.drafts import Draft
 from isotone.desk.words import lines
 from isotone.errors import IsotoneError
 
-__all__ = ["STEPS", "View", "desk_of", "draft_of", "fields", "go", "page", "submitted", "writable"]
+__all__ = ["STEPS", "View", "desk_of", "draft_of", "fields", "go", "page", "piece", "submitted", "writable"]
 
 View = Callable[[Request], Response]
 
@@ -80,6 +80,11 @@ def page(request: Request, template: str, status: int = 200, **values: Any) -> H
     }
     text = _pages.get_template(template).render({**known, **values})
     return HTMLResponse(text, status_code=status)
+
+
+def piece(template: str, **values: Any) -> str:
+    """A part of a page, for a script of ours to put into its place."""
+    return _pages.get_template(template).render(values)
 
 
 def go(*parts: str) -> RedirectResponse:

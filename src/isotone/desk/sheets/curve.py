@@ -72,7 +72,7 @@ class CurveSheet(Sheet):
         if typed and (not (typed.isascii() and typed.isdigit()) or not 0 < int(typed[:12]) < 10**10):
             raise FormError("The number of records is a whole number, guessed without the data.")
         text = plan_spec(spec, records=int(typed) if typed else None).plain()["text"]
-        return {"half": None, "rows": [], "bars": "", "plan": None, "text": text}
+        return {"goal": None, "half": None, "rows": [], "bars": "", "plan": None, "text": text, "words": ""}
 
     def preview(self, spec: Spec, guesses: Mapping[str, int]) -> Release:
         """A straight line with noise."""

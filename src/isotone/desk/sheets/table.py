@@ -56,7 +56,14 @@ class TableSheet(Sheet):
 
     def accuracy(self, spec: Spec, asked: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
         """What mechanisms are expected to lose on a table of the guessed shape."""
-        return {"half": None, "rows": [], "bars": "", "plan": plan_spec(spec).view, "text": ""}
+        plan, asked_for = plan_spec(spec).view, spec.kind.query(spec).mechanism
+        ours = [row for row in plan.rows if row.mechanism == asked_for]
+        words = (
+            f"On a table of the guessed shape, 95 % of the counts are within ± {ours[0].within:,}."
+            if ours
+            else ""
+        )
+        return {"goal": None, "half": None, "rows": [], "bars": "", "plan": plan, "text": "", "words": words}
 
     def preview(self, spec: Spec, guesses: Mapping[str, int]) -> Release:
         """The guesses with noise."""

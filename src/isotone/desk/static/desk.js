@@ -18,6 +18,32 @@ if (outline) {
   }, 250));
 }
 
+// The error for a budget and the budget for an error, while one types. Both come from the server.
+const accuracy = document.getElementById("accuracy-form");
+if (accuracy) {
+  let asked = 0, last = "error";
+  const look = later(async () => {
+    const mine = ++asked;
+    const typed = new FormData(accuracy);
+    typed.set("ask", last);
+    const answer = await fetch(accuracy.dataset.look, { method: "POST", body: new URLSearchParams(typed) });
+    if (!answer.ok || mine !== asked) return;
+    const found = await answer.json();
+    const shown = document.getElementById("answer");
+    if (found.problems.length) { shown.textContent = found.problems.join(" "); return; }
+    const other = accuracy.elements[last === "budget" ? "amount" : "error"];
+    if (other && other !== document.activeElement) other.value = last === "budget" ? found.amount : found.error;
+    shown.innerHTML = found.answer;
+    document.getElementById("numbers").innerHTML = found.numbers;
+  }, 250);
+  accuracy.addEventListener("input", (event) => {
+    if (event.target.name === "error") last = "budget";
+    else if (event.target.name === "amount") last = "error";
+    else if (event.target.name === "earlier") return;
+    look();
+  });
+}
+
 // How far a release is.
 const job = document.getElementById("job");
 if (job) {

@@ -36,6 +36,7 @@ def make_app(desk: Desk, keys: Keys, port: int) -> Guard:
         Route(f"{draft}/what/look", what.look, methods=["POST"]),
         Route(f"{draft}/people", people.people, methods=_BOTH),
         Route(f"{draft}/accuracy", accuracy.accuracy, methods=_BOTH),
+        Route(f"{draft}/accuracy/look", accuracy.look, methods=["POST"]),
         Route(f"{draft}/budget", budget.budget, methods=_BOTH),
         Route(f"{draft}/review", review.review, methods=_BOTH),
         Route(f"{draft}/preview", review.preview),
