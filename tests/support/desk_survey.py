@@ -23,6 +23,35 @@ late,yesno,Late?,,"[daily] = '1' and datediff([a], [b], 'd') > 3"
 """
 
 
+SURVEY = {
+    "survey": [
+        ["type", "name", "label", "relevant"],
+        ["select_one yn", "smoke", "Do you smoke?"],
+        ["select_one yn", "daily", "Do you smoke every day?", "${smoke} = '1'"],
+        ["select_one when", "first", "When is the first one after waking up?", "${daily} = '1'"],
+        ["select_one yn", "quit", "Did you try to quit?", "${smoke} = '1'"],
+        ["select_multiple aid", "aids", "What helped?", "${quit} = '1'"],
+    ],
+    "choices": [
+        ["list_name", "name", "label"],
+        *(["yn", code, label] for code, label in ((1, "Yes"), (2, "No"), (7, "Refused"), (9, "Don't know"))),
+        *(["when", code, label] for code, label in ((1, "Within 5 minutes"), (2, "Later"))),
+        *(["aid", code, label] for code, label in (("patch", "A patch"), ("talk", "Talking to somebody"))),
+    ],
+}
+
+
+def write_survey(folder, rows=600):
+    """An XLSForm and a file of its coded answers."""
+    from tests.support.workbooks import write_workbook
+
+    write_workbook(folder / "form.xlsx", SURVEY)
+    lines = ["person,smoke,daily,first,quit,aids"]
+    kinds = ("1,1,1,1,patch talk", "2,,,,", "1,2,,1,talk", "7,,,,", "1,1,2,9,", "1,9,,2,")
+    lines += [f"{i},{kinds[i % len(kinds)]}" for i in range(rows)]
+    (folder / "answers.csv").write_text("\n".join(lines) + "\n")
+
+
 def write_answers(folder, rows=60):
     lines = ["person,hyp,twice,meds,chol"]
     lines += [f"{i},{'yes' if i % 2 else 'no'},no,no,{'yes' if i % 3 else 'no'}" for i in range(rows)]

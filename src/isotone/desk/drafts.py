@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,8 @@ class Draft:
     guesses: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     """What an import of a questionnaire could not say, and how it was read."""
+    aside: dict[str, Any] = field(default_factory=dict)
+    """Definitions of questions that are not in the outline at the moment."""
     saved: str | None = None
     """The text of the file as it was opened or saved here."""
 
@@ -46,6 +48,21 @@ class Draft:
         changed = {**self.section(section), **values}
         kept = {key: value for key, value in changed.items() if value not in (None, "")}
         self.entries = {**self.entries, section: kept}
+
+    def ask(self, names: Iterable[str]) -> None:
+        """Keep the definitions of these questions, and put those of others aside until their names come back."""
+        pool, names = {**self.aside, **self.section("questions")}, set(names)
+        kept = {name: said for name, said in pool.items() if name in names}
+        self.aside = {name: said for name, said in pool.items() if name not in names}
+        self.entries = {key: value for key, value in self.entries.items() if key != "questions"}
+        if kept:
+            self.entries = {**self.entries, "questions": kept}
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The questions in words, by their names."""
+        asked = {name: said for name, said in self.section("questions").items() if isinstance(said, Mapping)}
+        return {name: str(said["label"]) for name, said in asked.items() if said.get("label")}
 
     def text(self) -> str:
         """The spec as TOML."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 import zipfile
+from html import unescape
 
 from tests.support.desk import Client
-from tests.support.desk_survey import DICTIONARY, PAGES, released, saved, write_answers
+from tests.support.desk_survey import DICTIONARY, PAGES, released, saved, write_answers, write_survey
 
 import isotone as iso
 
@@ -80,6 +81,36 @@ def test_from_a_questionnaire_and_coded_answers(tmp_path):
     assert "Verified: every check holds" in released(client, here).text
     release = iso.load_release(tmp_path / "smoking-release")
     assert release.order.leq("late", "daily")
+
+
+def test_from_an_xlsform_its_outline_changed_and_changed_back(tmp_path):
+    """Choices stand in the outline, a line that comes back has its definition again, and labels are shown."""
+    write_survey(tmp_path, 60)
+    client = Client(tmp_path).open()
+    begun = client.post("/begin", kind="order", name="smoking", form="form.xlsx")
+    here = begun.headers["location"].rpartition("/")[0]
+    page = client.get(f"{here}/what").text
+    outline = unescape(
+        page.partition('<textarea id="outline"')[2].partition(">")[2].partition("</textarea>")[0]
+    )
+    assert "    daily\n" not in outline
+    assert "  daily\n    first\n      = first_1\n      = first_2\n" in outline
+    assert "Within 5 minutes" in page
+    before = client.get(f"{here}/review").text
+    fewer = outline.replace("      = first_2\n", "")
+    assert client.post(f"{here}/what", outline=fewer).status == 303
+    assert "first_2" not in client.get(f"{here}/review").text
+    assert client.post(f"{here}/what", outline=outline).status == 303
+    after = client.get(f"{here}/review").text
+    for line in ("first_2&#34;]]]", "Within 5 minutes", "Later", "refused = "):
+        assert (line in after) == (line in before)
+    for name in ("people", "accuracy", "budget"):
+        assert client.post(f"{here}/{name}", **{**PAGES[name], "ledger": "smoking.ledger"}).status == 303
+    assert client.post(f"{here}/review").status == 303
+    assert "Verified: every check holds" in released(client, here).text
+    release = iso.load_release(tmp_path / "smoking-release")
+    options = dict(zip(release.columns["element"], release.columns["value"], strict=True))
+    assert options["first_1"] + options["first_2"] == options["first"]
 
 
 def test_a_form_that_is_none_is_refused_without_its_contents(tmp_path):

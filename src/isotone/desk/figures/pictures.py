@@ -28,11 +28,16 @@ def _plain(svg: str) -> Markup:
     return Markup(re.sub(r' style="[^"]*"', "", svg, count=1))
 
 
-def order_picture(P: Poset) -> Markup:
-    """The diagram of an order."""
+def order_picture(P: Poset, labels: Mapping[str, str]) -> Markup:
+    """The diagram of an order, with its labels where there are any."""
     if len(P) > _LARGEST:
         return Markup("<p>The diagram is left out: there are more than 250 elements.</p>")
-    return _plain(hasse_svg(P, title=f"Diagram of {len(P)} elements; an answer below implies those above it"))
+    shown = {name: label for name, label in labels.items() if name in P}
+    return _plain(
+        hasse_svg(
+            P, labels=shown, title=f"Diagram of {len(P)} elements; an answer below implies those above it"
+        )
+    )
 
 
 def budget_bar(account: Account) -> Markup:

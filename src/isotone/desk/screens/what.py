@@ -45,4 +45,4 @@ def what(request: Request) -> Response:
 
 def look(request: Request) -> Response:
     """What was typed so far: a picture and its problems, for the page to show at once. Nothing is kept."""
-    return HTMLResponse(sheet_of(draft_of(request)).look(fields(request)))
+    return HTMLResponse(sheet_of(draft_of(request)).look(draft_of(request), fields(request)))

@@ -55,7 +55,13 @@ class CountsSheet(Sheet):
         order: dict[str, Any] = {"elements": list(found.elements)}
         if found.relations:
             order["relations"] = [list(pair) for pair in found.relations]
+        if found.children:
+            order["children"] = {
+                name: [[kind, list(options)] for kind, options in groups]
+                for name, groups in found.children.items()
+            }
         draft.entries = {**draft.entries, self.key: {**order, **kept}}
+        draft.ask(found.elements)
 
     def require(self, spec: Spec) -> None:
         """The outline was checked line by line; the mechanism, which may take long to find, waits for its screen."""
@@ -69,14 +75,14 @@ class CountsSheet(Sheet):
         if typed is not None and not fixed:
             outline, yes = typed.get("outline", outline), typed.get("yes", yes)
         drawn = said if fixed else _order(read_outline(outline))
-        picture = "" if drawn is None else order_picture(drawn)
-        return {"outline": outline, "yes": yes, "fixed": fixed, "picture": picture}
+        picture = "" if drawn is None else order_picture(drawn, draft.labels)
+        return {"outline": outline, "yes": yes, "fixed": fixed, "picture": picture, "labels": draft.labels}
 
-    def look(self, form: Mapping[str, str]) -> str:
+    def look(self, draft: Draft, form: Mapping[str, str]) -> str:
         """The diagram of the outline, and its problems."""
         found = read_outline(form.get("outline", ""))
         P = _order(found)
-        return _problems(found.problems) + ("" if P is None else order_picture(P))
+        return _problems(found.problems) + ("" if P is None else order_picture(P, draft.labels))
 
     def accuracy(self, spec: Spec, asked: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
         """The error of every count, in both directions."""

@@ -45,9 +45,9 @@ class Sheet(ABC):
         """Refuse what the spec allows and a release of this kind would not."""
         spec.kind.query(spec)
 
-    def look(self, form: Mapping[str, str]) -> str:
+    def look(self, draft: Draft, form: Mapping[str, str]) -> str:
         """A piece of a page about what was typed so far."""
-        del form
+        del draft, form
         return ""
 
     @abstractmethod
