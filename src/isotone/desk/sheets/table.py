@@ -56,8 +56,10 @@ class TableSheet(Sheet):
 
     def accuracy(self, spec: Spec, asked: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
         """What mechanisms are expected to lose on a table of the guessed shape."""
-        plan, asked_for = plan_spec(spec).view, spec.kind.query(spec).mechanism
-        ours = [row for row in plan.rows if row.mechanism == asked_for]
+        plan, query = plan_spec(spec).view, spec.kind.query(spec)
+        ours = [
+            row for row in plan.rows if isinstance(query, TableQuery) and row.mechanism == query.mechanism
+        ]
         words = (
             f"On a table of the guessed shape, 95 % of the counts are within ± {ours[0].within:,}."
             if ours
