@@ -36,6 +36,7 @@ def example_of(kind: type[Any], epsilon: Number) -> Any:
     asked = inspect.signature(kind).parameters
     given: dict[str, Any] = {"rho": Fraction(1, 2)} if "rho" in asked else {"epsilon": epsilon}
     given |= {"p": 3} if "p" in asked else {}
+    given |= {"groups": 2} if "groups" in asked else {}
     settings: list[tuple[Poset, dict[str, Any]]] = [
         (P, {}),
         (P, {"max_size": 2}),
@@ -89,6 +90,11 @@ def _neighbouring_counts(
     )
     records = [mechanism.contributions * J for J in [longest, *above] if J.sum() <= size]
     nothing = np.zeros(len(P), dtype=np.int64)
+    groups = getattr(mechanism, "groups", 1)
+    if groups > 1:  # a unit may also be in the second group
+        rest = np.zeros((groups - 2) * len(P), dtype=np.int64)
+        records = [np.concatenate((*pair, rest)) for J in records for pair in ((J, nothing), (nothing, J))]
+        nothing = np.zeros(groups * len(P), dtype=np.int64)
     if mechanism.guarantee.neighbours == "add-remove":
         return [(nothing, records)]
     return [(base, [J for J in records if np.any(base != J)]) for base in [nothing, *records[:_FILTERS]]]

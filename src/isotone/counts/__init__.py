@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from isotone.counts.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
     from isotone.counts.mechanisms.discrete_laplace import DiscreteLaplaceMechanism
     from isotone.counts.mechanisms.gaussian import GaussianMechanism
+    from isotone.counts.mechanisms.grouped_difference import GroupedDifferenceMechanism
     from isotone.counts.mechanisms.hierarchical import HierarchicalMechanism
     from isotone.counts.mechanisms.l_infinity import LInfinityMechanism
     from isotone.counts.mechanisms.laplace import LaplaceMechanism
@@ -41,6 +42,7 @@ __all__ = [
     "DiscreteGaussianMechanism",
     "DiscreteLaplaceMechanism",
     "GaussianMechanism",
+    "GroupedDifferenceMechanism",
     "HierarchicalMechanism",
     "L2Mechanism",
     "LInfinityMechanism",
@@ -73,6 +75,7 @@ _HOMES = {
     "DiscreteGaussianMechanism": "isotone.counts.mechanisms.discrete_gaussian",
     "DiscreteLaplaceMechanism": "isotone.counts.mechanisms.discrete_laplace",
     "GaussianMechanism": "isotone.counts.mechanisms.gaussian",
+    "GroupedDifferenceMechanism": "isotone.counts.mechanisms.grouped_difference",
     "HierarchicalMechanism": "isotone.counts.mechanisms.hierarchical",
     "L2Mechanism": "isotone.published.counts.lp_ball",
     "LInfinityMechanism": "isotone.counts.mechanisms.l_infinity",

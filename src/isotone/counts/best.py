@@ -39,6 +39,7 @@ def best_mechanism(
     by: Criterion = "total",
     care: Care | None = None,
     relaxation: Relaxation | None = None,
+    groups: int | None = None,
 ) -> AdditiveMechanism:
     """The mechanism that :func:`plan` puts first, without the errors and widths of all others.
 
@@ -48,7 +49,7 @@ def best_mechanism(
     cared = cared_for(P, by, care)
     order = cared_error(P, cared)
     promise = promise_of(epsilon, delta, rho, neighbours)
-    setting = setting_of(P, neighbours, contributions, max_size, relaxation, cared)
+    setting = setting_of(P, neighbours, contributions, max_size, relaxation, cared, groups)
     size, listed = len(P), candidates(setting, promise)
     bounds = [-math.inf if c.least is None else c.least(promise) for c in listed]  # closed forms come first
     best: tuple[float, int, AdditiveMechanism] | None = None
@@ -87,10 +88,12 @@ def setting_of(
     max_size: int | None,
     relaxation: Relaxation | None,
     care: str | dict[str, str] = "nodes",
+    groups: int | None = None,
 ) -> Setting:
     """What mechanisms must cover, from checked public parameters."""
     largest = None if max_size is None else whole_number(max_size, "max_size")
-    return Setting(P, Unit(contributions, neighbours).contributions, largest, relaxation, care)
+    several = None if groups is None else whole_number(groups, "groups")
+    return Setting(P, Unit(contributions, neighbours).contributions, largest, relaxation, care, several)
 
 
 def promise_of(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from isotone.counts.mechanisms.difference_body import DifferenceBodyMechanism
 from isotone.counts.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
 from isotone.counts.mechanisms.discrete_laplace import DiscreteLaplaceMechanism
 from isotone.counts.mechanisms.gaussian import GaussianMechanism
+from isotone.counts.mechanisms.grouped_difference import GroupedDifferenceMechanism, can_stack
 from isotone.counts.mechanisms.hierarchical import HierarchicalMechanism, chains_of
 from isotone.counts.mechanisms.l_infinity import LInfinityMechanism
 from isotone.counts.mechanisms.laplace import LaplaceMechanism
@@ -44,6 +45,9 @@ BOUNDED_REACH = 200
 
 SMALL_HIERARCHY = 200
 """Hierarchies up to this size are looked at with noise for differences of records."""
+
+LARGEST_STACK = 400
+"""The most counts of all groups together that are looked at with one draw: with many groups it gains little."""
 
 Build = Callable[[Guarantee, Progress], AdditiveMechanism]
 """Makes a mechanism that keeps a given promise, telling how far it is."""
@@ -72,6 +76,7 @@ class Setting:
     max_size: int | None
     relaxation: Relaxation | None
     care: str | dict[str, str] = "nodes"
+    groups: int | None = None
 
     def common(self, promise: Guarantee) -> dict[str, Any]:
         """The arguments that every mechanism takes."""
@@ -109,6 +114,8 @@ class Setting:
 
 def candidates(setting: Setting, promise: Guarantee) -> list[Candidate]:
     """The mechanisms that apply, unsorted, each built from a promise of the same kind as ``promise``."""
+    if setting.groups is not None and adjacency(promise.neighbours).exchanges:
+        return _for_groups(setting, setting.groups, promise)
     P = setting.P
 
     def pure(kind: Callable[..., AdditiveMechanism], **other: Any) -> Candidate:
@@ -147,6 +154,31 @@ def candidates(setting: Setting, promise: Guarantee) -> list[Candidate]:
     if promise.kind != "pure":
         found.append(Candidate(order_gaussian, setting.least_of_gaussians))
         found += [gaussian(GaussianMechanism), gaussian(DiscreteGaussianMechanism)]
+    return found
+
+
+def _for_groups(setting: Setting, groups: int, promise: Guarantee) -> list[Candidate]:
+    """Noise for groups where a unit may be replaced.
+
+    Replacing one may take it out of a group and put another into a second group, which no replace-calibrated noise on
+    one group covers. So each group is promised so much about adding or removing that what is asked for about replacing
+    follows; or all groups have one draw.
+    """
+
+    def adding(one: Candidate) -> Candidate:
+        least = one.least
+        return Candidate(
+            lambda g, progress: one.build(g.for_replacing(), progress),
+            None if least is None else lambda g: least(g.for_replacing()),
+        )
+
+    def together(g: Guarantee, progress: Progress) -> AdditiveMechanism:
+        unit = (g.neighbours, setting.contributions)
+        return GroupedDifferenceMechanism(setting.P, largest_pure(g), *unit, groups=groups, progress=progress)
+
+    found = [adding(one) for one in candidates(replace(setting, groups=None), promise.for_replacing())]
+    if len(setting.P) * groups <= LARGEST_STACK and can_stack(setting.P):
+        found.append(Candidate(together, lambda _: 0.0))
     return found
 
 

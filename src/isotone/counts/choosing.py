@@ -46,34 +46,33 @@ def choose_mechanism(
     max_size: int | None,
     mechanism: str | AdditiveMechanism | None,
     *,
-    grouped: bool,
+    groups: int | None,
     care: Care | None = None,
     relaxation: Relaxation | None = None,
 ) -> Any:
     """The mechanism for the guarantee ``promise``, chosen without data.
 
-    Groups are released in parallel. Adding or removing a unit changes one group. Replacing one may take it out of
-    a group and put another into a second group, which no replace-calibrated noise on one group covers; so each
-    group is then promised so much about adding or removing that what is asked for about replacing follows.
-    ``relaxation`` is what an earlier search found for this order.
+    ``groups`` is the number of groups, or None. They are released in parallel, and adding or removing a unit changes one
+    of them; for replacing, see :func:`isotone.counts.candidates.candidates`. ``relaxation`` is what an earlier search found for this order.
     """
     if isinstance(mechanism, AdditiveMechanism):
-        _require_fitting(mechanism, P, promise, contributions, max_size, grouped)
+        _require_fitting(mechanism, P, promise, contributions, max_size, groups)
         return mechanism
-    part = promise.for_replacing() if grouped and promise.adjacency.exchanges else promise
-    setting: dict[str, Any] = {
-        "neighbours": part.neighbours,
-        "contributions": contributions,
-        "max_size": max_size,
-    }
-    budget: dict[str, Any] = {"rho": part.rho} if part.kind == "zcdp" else {"epsilon": part.epsilon}
-    if part.delta:
-        budget["delta"] = part.delta
+    setting: dict[str, Any] = {"contributions": contributions, "max_size": max_size}
     if mechanism is None or mechanism == "best":
         from isotone.counts.best import best_mechanism
 
-        return best_mechanism(P, **budget, **setting, care=care, relaxation=relaxation)
+        asked = _budget(promise) | setting
+        return best_mechanism(P, **asked, care=care, relaxation=relaxation, groups=groups)
     kind = count_mechanism(mechanism)
+    together = "groups" in inspect.signature(kind).parameters
+    if together:
+        if groups is None:
+            raise InputError(f"{mechanism} is for counts of several groups: say by= and groups=.")
+        setting["groups"] = groups
+    # noise of its own for each group must be for adding or removing: a unit that is replaced may change groups
+    apart = groups is not None and not together and promise.adjacency.exchanges
+    setting |= _budget(promise.for_replacing() if apart else promise)
     if not kind.can_release:
         raise InputError(
             f"{mechanism} exists for comparison and has no exact sampler. Leave the choice to the plan."
@@ -87,12 +86,18 @@ def choose_mechanism(
     if relaxation is not None:
         setting["relaxation"] = relaxation
     try:
-        return kind(P, **budget, **setting)
+        return kind(P, **setting)
     except TypeError:
         without = "" if relaxation is None else " or needs no relaxation"
         raise InputError(
             f"{mechanism} cannot promise {promise}{without}. Leave the choice to the plan."
         ) from None
+
+
+def _budget(promise: Guarantee) -> dict[str, Any]:
+    """A promise as arguments of a mechanism."""
+    budget = {"rho": promise.rho} if promise.kind == "zcdp" else {"epsilon": promise.epsilon}
+    return {**budget, **({"delta": promise.delta} if promise.delta else {}), "neighbours": promise.neighbours}
 
 
 def _require_fitting(
@@ -101,12 +106,15 @@ def _require_fitting(
     promise: Guarantee,
     contributions: int,
     max_size: int | None,
-    grouped: bool,
+    groups: int | None,
 ) -> None:
     """Refuse a mechanism that is for another order, other records or a weaker guarantee."""
     if mechanism.P != P or mechanism.P.elements != P.elements:
         raise InputError("The mechanism given is for another order.")
-    if grouped and promise.adjacency.exchanges:
+    together = getattr(mechanism, "groups", None)
+    if together is not None and together != groups:
+        raise InputError(f"The mechanism given is for {together} groups.")
+    if together is None and groups is not None and promise.adjacency.exchanges:
         raise InputError("For groups and replace neighbours name the mechanism instead of passing one.")
     if (mechanism.contributions, mechanism.max_size) != (contributions, max_size):
         raise InputError("The mechanism given is for other contributions or another max_size.")

@@ -45,6 +45,7 @@ def plan(
     by: Criterion = "total",
     progress: Progress = no_progress,
     care: Care | None = None,
+    groups: int | None = None,
 ) -> CountPlan:
     """Compare every mechanism that keeps a promise for counts over ``P``.
 
@@ -57,6 +58,9 @@ def plan(
     ``"worst"`` node, or weights by element (``relative_to(guesses)`` for relative errors). Weights are public: never
     take them from the data, though an earlier private release may fill them in.
 
+    ``groups`` is the number of public groups that counts are released for. It matters where units are replaced: a unit
+    may then change groups.
+
     An order beyond exact reach is relaxed for ``PosetMechanism``, which can take minutes; its row says so and
     what it costs, and the mechanism keeps the relaxed order. ``relaxation=relax(P, seconds=20)`` bounds the time, and ``plan(…).relaxation`` is what was found.
 
@@ -68,7 +72,7 @@ def plan(
     cared = cared_for(P, by, care)
     order = cared_error(P, cared)
     promise = promise_of(epsilon, delta, rho, neighbours)
-    setting = setting_of(P, neighbours, contributions, max_size, relaxation, cared)
+    setting = setting_of(P, neighbours, contributions, max_size, relaxation, cared, groups)
     rows = [CountRow.of(mechanism, build) for build, mechanism in _built(setting, promise, progress)]
     progress(1.0, "done")
     least = min(row.rmse for row in rows)
@@ -217,7 +221,7 @@ class CountPlan(Plan[CountRow]):
         noise = max(width.unrounded(mechanism), 0.5)
         shrink = (math.floor(error) + _HALF) / noise  # noise up to there is rounded to ``error`` at most
         budget = self._scaled_budget(mechanism.guarantee, shrink)
-        if isinstance(mechanism, HasLogDensity):
+        if isinstance(mechanism, HasLogDensity) and self._scales(mechanism):
             return _round_up(budget)
 
         def is_enough(budget: float) -> bool:
@@ -232,6 +236,11 @@ class CountPlan(Plan[CountRow]):
             middle = math.sqrt(low * high)
             low, high = (low, middle) if is_enough(middle) else (middle, high)
         return _round_up(high)
+
+    def _scales(self, mechanism: AdditiveMechanism) -> bool:
+        """Whether the noise is scaled by the budget of the plan, and not by one that follows from it for groups."""
+        same = mechanism.neighbours == self.guarantee.neighbours
+        return same or self.guarantee.kind != "approximate"
 
     def _scaled_budget(self, promise: Guarantee, shrink: float) -> float:
         """The budget that multiplies the noise of a mechanism with this promise by ``shrink``."""

@@ -21,7 +21,16 @@ from isotone.order.closure import ends_by_start
 if TYPE_CHECKING:
     from isotone.order import Poset
 
-__all__ = ["Cone", "as_rows", "bottom_up", "cone", "difference_norms", "norms", "running_totals"]
+__all__ = [
+    "Cone",
+    "as_rows",
+    "bottom_up",
+    "cone",
+    "difference_norms",
+    "largest_parts",
+    "norms",
+    "running_totals",
+]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -63,7 +72,7 @@ def norms(P: Poset, y: ArrayLike) -> Floats:
     array([ 1.,  1.,  2., 11.])
     """
     totals, possible = running_totals(P, y)
-    return np.where(possible, _maxima_of(P.coding.order if P.choices else P, totals).sum(axis=-1), np.inf)
+    return np.where(possible, largest_parts(P.coding.order if P.choices else P, totals).sum(axis=-1), np.inf)
 
 
 def difference_norms(P: Poset, y: ArrayLike) -> Floats:
@@ -77,7 +86,7 @@ def difference_norms(P: Poset, y: ArrayLike) -> Floats:
     array([1., 1., 1., 7.])
     """
     totals, possible = running_totals(P, y)
-    return np.where(possible, _maxima_of(P.coding.order if P.choices else P, totals).max(axis=-1), np.inf)
+    return np.where(possible, largest_parts(P.coding.order if P.choices else P, totals).max(axis=-1), np.inf)
 
 
 def running_totals(P: Poset, y: ArrayLike) -> tuple[Floats, NDArray[np.bool_]]:
@@ -94,8 +103,8 @@ def running_totals(P: Poset, y: ArrayLike) -> tuple[Floats, NDArray[np.bool_]]:
     return totals, np.all(off <= 1e-9 * scale, axis=-1)
 
 
-def _maxima_of(P: Poset, y: ArrayLike) -> Floats:
-    """``max p`` and ``max q`` of each row."""
+def largest_parts(P: Poset, y: ArrayLike) -> Floats:
+    """``max p`` and ``max q`` of each row, for an order without choices."""
     rows = as_rows(P, y)
     own = np.ascontiguousarray(rows.reshape(-1, len(P)))
     many = len(P) <= ELEMENTS and len(own) >= MANY

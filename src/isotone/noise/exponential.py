@@ -141,37 +141,46 @@ def _rounded_rows(
 
 
 def rounded_exponential_spans(
-    rate: Fraction, upper: NDArray[np.int64], lower: NDArray[np.int64]
+    rate: Fraction,
+    upper: NDArray[np.int64],
+    lower: NDArray[np.int64],
+    starts: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
 ) -> NDArray[np.int64]:
     """``round(S_upper[x] - S_lower[x])`` for every ``x``, exactly and jointly, with ``S_t = E_1 + … + E_t``.
 
-    As :func:`rounded_exponential_sums`, but with one sequence of exponential variables for both terms.
+    As :func:`rounded_exponential_sums`, but with one sequence of exponential variables for both terms. With ``starts``
+    both sums begin later: ``round((S_upper[x] - S_starts[0][x]) - (S_lower[x] - S_starts[1][x]))``.
 
     >>> rounded_exponential_spans(Fraction(1), np.array([3, 0]), np.array([3, 0]))
     array([0, 0])
     """
     upper, lower = _lengths(upper, "upper"), _lengths(lower, "lower")
-    if upper.shape != lower.shape:
+    first, second = (np.zeros_like(upper), np.zeros_like(lower)) if starts is None else starts
+    first, second = _lengths(first, "starts"), _lengths(second, "starts")
+    if not upper.shape == lower.shape == first.shape == second.shape:
         raise InputError(f"upper and lower must have one entry per sum, not {upper.size} and {lower.size}.")
+    if np.any(first > upper) or np.any(second > lower):
+        raise InputError("A span must not end before it starts.")
     longest = int(max(upper.max(initial=0), lower.max(initial=0)))
     places = first_places(rate, longest, upper.size)
     steps = LazyExponentials(rate, longest, places)
     sums = steps.first_partial_sums()
-    value, rise = sums[upper] - sums[lower], upper - lower
+    value = sums[upper] - sums[first] - (sums[lower] - sums[second])
     # the terms that both share cancel: in units of the last place read, only the others are in doubt
+    both = np.maximum(np.minimum(upper, lower) - np.maximum(first, second), 0)
+    rise, fall = upper - first - both, lower - second - both
     half = 1 << (places - 1)
-    rounded = (value + np.minimum(rise, 0) + half) >> places
-    high = (value + np.maximum(rise, 0) + half) >> places
+    rounded, high = (value - fall + half) >> places, (value + rise + half) >> places
     still_open = [int(x) for x in np.flatnonzero(rounded != high)]
     while still_open:
         steps.read_on()
+        half = 1 << (steps.places - 1)
         for x in still_open:
-            digits, half = (
-                steps.partial_sum(int(upper[x])) - steps.partial_sum(int(lower[x])),
-                1 << (steps.places - 1),
-            )
-            rounded[x] = (digits + min(int(rise[x]), 0) + half) >> steps.places
-            high[x] = (digits + max(int(rise[x]), 0) + half) >> steps.places
+            ends = (upper[x], first[x], lower[x], second[x])
+            a, b, c, d = (steps.partial_sum(int(end)) for end in ends)
+            digits = a - b - (c - d)
+            rounded[x] = (digits - int(fall[x]) + half) >> steps.places
+            high[x] = (digits + int(rise[x]) + half) >> steps.places
         still_open = [x for x in still_open if rounded[x] != high[x]]
     return rounded
 

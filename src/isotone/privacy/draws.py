@@ -185,9 +185,11 @@ class ExactDraws:
         """Draw ``exponential_sums`` for each row, with steps of its own."""
         return noise.rounded_exponential_rows(rate, plus, minus)
 
-    def exponential_spans(self, rate: Fraction, upper: Ints, lower: Ints) -> Ints:
+    def exponential_spans(
+        self, rate: Fraction, upper: Ints, lower: Ints, starts: tuple[Ints, Ints] | None = None
+    ) -> Ints:
         """Differences of two sums of the same exponential steps, exactly rounded."""
-        return noise.rounded_exponential_spans(rate, upper, lower)
+        return noise.rounded_exponential_spans(rate, upper, lower, starts)
 
     def words(self, size: int) -> NDArray[np.uint64]:
         """See ``Draws``."""

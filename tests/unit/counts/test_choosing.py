@@ -73,7 +73,7 @@ def test_a_release_computes_no_width_to_choose(monkeypatch: pytest.MonkeyPatch) 
     P = Poset.antichain("abc")
     with pytest.raises(AssertionError, match="a width was computed"):
         plan(P, epsilon=1)
-    found = choose_mechanism(P, Guarantee.pure(1), 1, None, "best", grouped=False)
+    found = choose_mechanism(P, Guarantee.pure(1), 1, None, "best", groups=None)
     assert type(found).__name__ == "PosetMechanism"
 
 

@@ -37,6 +37,7 @@ PROMISES = {
     "HierarchicalMechanism": [PURE],
     "BoundedPosetMechanism": [PURE],
     "DifferenceBodyMechanism": [PURE],
+    "GroupedDifferenceMechanism": [PURE],
     "GaussianMechanism": [APPROXIMATE, CONCENTRATED],
     "DiscreteGaussianMechanism": [APPROXIMATE, CONCENTRATED],
     "OrderGaussianMechanism": [APPROXIMATE, CONCENTRATED],
@@ -57,6 +58,7 @@ NEEDS_BOUND = {"BoundedPosetMechanism"}
 REFUSES_BOUND = {
     "PosetMechanism",
     "DifferenceBodyMechanism",
+    "GroupedDifferenceMechanism",
     "LInfinityMechanism",
     "HierarchicalMechanism",
     "TreeFieldMechanism",
@@ -74,6 +76,7 @@ def settings_of(name: str) -> list[dict[str, Any]]:
         for setting in SETTINGS
         if not ("max_size" in setting and name in REFUSES_BOUND)
         and not ("total" in setting and name not in HAS_TOTAL)
+        and not ("by" not in setting and name == "GroupedDifferenceMechanism")
     ]
 
 

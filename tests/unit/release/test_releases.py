@@ -3,6 +3,7 @@
 import json
 import pickle
 import re
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -18,7 +19,8 @@ from isotone.counts.choosing import choose_mechanism
 from isotone.errors import BudgetError, InputError, IsotoneError
 from isotone.release import SourceError, load_release, verify
 from isotone.release.kinds.counts import query as count_query
-from isotone.release.result import Release
+from isotone.release.recipes import rebuild_count_mechanism
+from isotone.release.result import Release, seal
 
 P = iso.Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])
 TABLE = pd.DataFrame(
@@ -154,12 +156,44 @@ def test_groups_are_released_in_parallel(ledger, silent):
 def test_groups_under_replace_share_the_promise(tmp_path):
     ledger = iso.Ledger(tmp_path / "r.ledger", epsilon=2, neighbours="replace")
     table = TABLE.assign(region="north")
-    release = counts(ledger, table, by="region", groups=["north", "south"], neighbours="replace")
+    grouped = {"by": "region", "groups": ["north", "south"], "neighbours": "replace"}
+    release = counts(ledger, table, mechanism="PosetMechanism", **grouped)
     assert release.manifest["mechanism"]["epsilon"] == "1/2"
     assert release.manifest["mechanism"]["neighbours"] == "add-remove"
     assert release.guarantee == iso.Guarantee.pure(1, neighbours="replace", unit="person")
     release.save(tmp_path / "out")
     assert verify(tmp_path / "out").holds
+
+
+def test_groups_under_replace_have_one_draw_and_their_sums_know_it(tmp_path):
+    ledger = iso.Ledger(tmp_path / "r.ledger", epsilon=2, neighbours="replace")
+    table, lists = TABLE.assign(region=["north", "south"] * 200), ["north", "south"]
+    asked = {"by": "region", "groups": lists, "neighbours": "replace", "epsilon": "1/10", "mechanism": None}
+    release = counts(ledger, table, **asked)
+    assert release.manifest["mechanism"]["name"] == "GroupedDifferenceMechanism"
+    assert release.manifest["mechanism"]["groups"] == 2
+    assert ledger.spent().epsilon == Fraction(1, 10)
+    noise = rebuild_count_mechanism(release.order, release.manifest.mechanism)
+    top = str(P.elements[0])
+    interval = release.sum(top)
+    assert interval.value is not None
+    half = interval.high - interval.value
+    joint = noise.group_law("any", 20_000).draws[:, 0].reshape(-1, 2).sum(axis=1)
+    # what is more in one group is less in another: independent draws would reach a seventh farther
+    assert half == pytest.approx(np.quantile(np.abs(joint), 0.95), rel=0.05)
+    apart = noise.group_law("any", 20_000).draws[::2, 0].reshape(-1, 2).sum(axis=1)
+    assert np.quantile(np.abs(apart), 0.95) > 1.1 * half
+
+
+def test_noise_for_other_groups_is_not_believed(tmp_path):
+    ledger = iso.Ledger(tmp_path / "r.ledger", epsilon=2, neighbours="replace")
+    table = TABLE.assign(region="north")
+    grouped = {"by": "region", "groups": ["north", "south"], "neighbours": "replace"}
+    release = counts(ledger, table, mechanism="GroupedDifferenceMechanism", **grouped)
+    said = {**release.manifest.mechanism, "groups": 3}
+    forged = seal(release.columns, replace(release.manifest, mechanism=said, content_hash=None, files=None))
+    forged.save(tmp_path / "out")
+    assert not verify(tmp_path / "out").holds
 
 
 @pytest.mark.parametrize("mechanism", ["OrderGaussianMechanism", "GaussianMechanism", None])
@@ -174,7 +208,7 @@ def test_a_unit_replaced_inside_its_group_is_covered_by_gaussian_noise_too(mecha
             return float(change @ np.linalg.solve(noise.covariance(), change)) / 2
         return float(change @ (change / noise.error().variance)) / 2
 
-    for_groups = choose_mechanism(wide, promise, 1, None, mechanism, grouped=True)
+    for_groups = choose_mechanism(wide, promise, 1, None, mechanism, groups=2)
     assert rho(for_groups) <= 1
     assert rho(OrderGaussianMechanism(wide, rho="1/2")) > 1
 
@@ -182,7 +216,7 @@ def test_a_unit_replaced_inside_its_group_is_covered_by_gaussian_noise_too(mecha
 def test_groups_under_replace_split_delta_by_the_rule_for_two_units():
     promise = iso.Guarantee.approximate(16, "1e-6", neighbours="replace")
     wide = iso.Poset.antichain([f"q{i}" for i in range(60)])
-    noise = choose_mechanism(wide, promise, 1, None, "OrderGaussianMechanism", grouped=True)
+    noise = choose_mechanism(wide, promise, 1, None, "OrderGaussianMechanism", groups=2)
     assert noise.guarantee.epsilon == 8
     assert noise.guarantee.delta < 1e-6 / np.exp(8)
     change = np.r_[np.ones(30), -np.ones(30)]

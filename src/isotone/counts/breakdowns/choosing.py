@@ -45,8 +45,10 @@ def margins_mechanism(
         )
 
     def made(asked: Guarantee, kind: str | AdditiveMechanism | None) -> MarginsMechanism:
+        # a unit that is replaced may change its cell: each is promised so much about adding that replacing follows
+        each = asked.for_replacing() if asked.adjacency.exchanges else asked
         base = choose_mechanism(
-            P, asked, contributions, max_size, kind, grouped=True, care=care, relaxation=relaxation
+            P, each, contributions, max_size, kind, groups=None, care=care, relaxation=relaxation
         )
         if promise.kind != "zcdp" or base.guarantee.kind != "pure":
             return MarginsMechanism(base, breakdown, importance)

@@ -184,10 +184,9 @@ class KNormMechanism(AdditiveMechanism):
 
     def _simulate(self, size: int, rng: np.random.Generator, draw: Simulate) -> NDArray[np.float64]:
         """Draws at rate 1 from bipartitions of ``draw``, the elements of the coded order in canonical sequence."""
-        n = len(self._coded)
-        result = np.empty((size, n))
-        for start in range(0, size, max(1, _CHUNK // n)):
-            rows = result[start : start + max(1, _CHUNK // n)]
+        result, step = np.empty((size, len(self._coded))), max(1, _CHUNK // len(self.sampler.order))
+        for start in range(0, size, step):
+            rows = result[start : start + step]
             rows[:] = self._simulate_rows(len(rows), rng, draw)
         return result
 

@@ -28,7 +28,7 @@ from isotone.order.bipartitions.small import Part
 from isotone.order.poset import Poset
 from isotone.privacy.draws import ExactDraws
 
-__all__ = ["InterleavedSampler", "interleaved_sampler"]
+__all__ = ["InterleavedSampler", "interleaved_sampler", "spans"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -59,25 +59,38 @@ class InterleavedSampler(Sampler):
 
         The noise on the element is the sum of the steps up to the first end, minus that up to the second.
         """
+        upper, lower = spans(self.order, *self.draw_slots(draws))
+        return upper[0], lower[0]
+
+    def draw_slots(self, draws: ExactDraws) -> tuple[Orders, Ints, Ints]:
+        """One extended bipartition and its size, as a row each, and the places of its elements, side A first."""
         order, a = self.draw(draws)
         on_a = np.array(noise.shuffle([True] * a + [False] * (len(order) - a)), np.bool_)
         slots = np.concatenate((np.flatnonzero(on_a), np.flatnonzero(~on_a))) + 1
-        upper, lower = _spans(self.order, order[None, :], np.array([a]), slots[None, :])
-        return upper[0], lower[0]
+        return order[None, :], np.array([a]), slots[None, :]
 
     def simulate_noise(self, size: int, rng: np.random.Generator, draw: Simulate) -> Floats:
         """``size`` rows of noise at rate 1, for planning only, from the bipartitions that ``draw`` gives."""
+        drawn = self.simulate_slots(size, rng, draw)
+        upper, lower = spans(self.order, *drawn)
+        sums = self.simulate_sums(size, rng)
+        return np.take_along_axis(sums, upper, axis=1) - np.take_along_axis(sums, lower, axis=1)
+
+    def simulate_slots(
+        self, size: int, rng: np.random.Generator, draw: Simulate
+    ) -> tuple[Orders, Ints, Ints]:
+        """Simulate :meth:`draw_slots`, ``size`` rows."""
         orders, sizes = draw(size, rng)
         n = len(self.order)
         slots = np.argsort(rng.random((size, n)), axis=1) + 1
         # the slots of each side in ascending order: those of side A first
         side = np.where(np.arange(n) < sizes[:, None], 0, n + 1)
-        slots = np.sort(slots + side, axis=1) - side
-        sums = np.concatenate(
-            (np.zeros((size, 1)), np.cumsum(rng.standard_exponential((size, n)), axis=1)), 1
-        )
-        upper, lower = _spans(self.order, orders, sizes, slots)
-        return np.take_along_axis(sums, upper, axis=1) - np.take_along_axis(sums, lower, axis=1)
+        return orders, sizes, np.sort(slots + side, axis=1) - side
+
+    def simulate_sums(self, size: int, rng: np.random.Generator) -> Floats:
+        """The sums of the first 0, 1, 2, … of the steps at rate 1, ``size`` rows."""
+        steps = rng.standard_exponential((size, len(self.order)))
+        return np.concatenate((np.zeros((size, 1)), np.cumsum(steps, axis=1)), 1)
 
     @classmethod
     def wander(
@@ -114,7 +127,7 @@ class InterleavedSampler(Sampler):
         raise InputError("This noise does not cover the number of records.")
 
 
-def _spans(P: Poset, orders: Orders, sizes: Ints, slots: Ints) -> tuple[Ints, Ints]:
+def spans(P: Poset, orders: Orders, sizes: Ints, slots: Ints) -> tuple[Ints, Ints]:
     """The two ends of each element's steps.
 
     A row of ``slots`` has those of side A first, ascending.

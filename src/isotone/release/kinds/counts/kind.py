@@ -87,6 +87,7 @@ class CountsKind(Kind):
             relaxation=order.found(spec.resolve),
             progress=progress,
             care=order.care,
+            groups=_groups(spec),
         )
         made = replace(made, guarantee=promise)  # the plan does not know the unit, the spec does
         return SpecPlan(made, {**spec.head(), **made.plain()})
@@ -98,8 +99,8 @@ class CountsKind(Kind):
         order = spec.said(Order)
         options = (spec.data.contributions, order.max_size, order.mechanism)
         promise, P = spec.privacy.guarantee(spec.unit), spec_order(spec)
-        grouped, found = spec.data.by is not None, order.found(spec.resolve)
-        mechanism = choose_mechanism(P, promise, *options, grouped=grouped, care=order.care, relaxation=found)
+        more: dict[str, Any] = {"care": order.care, "relaxation": order.found(spec.resolve)}
+        mechanism = choose_mechanism(P, promise, *options, groups=_groups(spec), **more)
         return audit_count_mechanism(mechanism, trials, progress)
 
     def audit_named(self, name: str, epsilon: Number, trials: int, progress: Progress) -> AuditReport:
@@ -148,7 +149,12 @@ class CountsKind(Kind):
         if mechanism.contributions < rules["contributions"] or not shorter:
             raise InputError("the mechanism is for records of another kind than those that were counted")
         promise = replace(mechanism.guarantee, unit=stated.unit)
-        if manifest["groups"] and stated.adjacency.exchanges:
+        number, together = _number_of_groups(manifest), getattr(mechanism, "groups", None)
+        if together is not None:
+            if together != number:
+                raise InputError(f"the noise is for {together} groups, and {number or 'none'} are released")
+            return promise
+        if number and stated.adjacency.exchanges:
             # one unit may leave a group and another enter a second one, which noise for replacing does not cover
             if promise.adjacency.exchanges:
                 raise InputError("the noise is for replacing within a group, and a unit may change groups")
@@ -183,6 +189,15 @@ class CountsKind(Kind):
         if release.manifest.get("derived"):
             return derived_faults(release)
         return count_faults(release.columns, release.manifest, self.rebuild(release.manifest), count_columns)
+
+
+def _groups(spec: Spec) -> int | None:
+    """The number of public groups of a spec, if it has any."""
+    return None if spec.data.by is None else len(spec.data.groups or ())
+
+
+def _number_of_groups(manifest: Manifest) -> int:
+    return len(manifest["groups"]["values"]) if manifest["groups"] else 0
 
 
 def _begins(release: Release) -> bool:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from isotone.counts.law import Law
 from isotone.counts.mechanisms.additive import AdditiveMechanism
+from isotone.counts.mechanisms.grouped_difference import GroupedDifferenceMechanism
 from isotone.counts.sampling.recent import Recent
 from isotone.errors import InputError
 from isotone.inference.linear import combined, given_records
@@ -62,16 +63,25 @@ def origins(manifest: Manifest) -> list[tuple[CountManifest, list[Any]]]:
 
 
 def measured(
-    manifest: Manifest, values: Sequence[Any], stream: str = "", draws: int | None = None
+    manifest: Manifest,
+    values: Sequence[Any],
+    stream: str = "",
+    draws: int | None = None,
+    *,
+    together: bool = False,
 ) -> list[Measured]:
     """The counts of each group, as they were released, with the law of their noise.
 
     Laws of different ``stream`` are independent. ``draws`` is the number of draws of a law, if not the usual one.
+    ``together`` is for sums over groups: in the law the rows of all groups of one draw then stand side by side.
     """
     derived = manifest.get("derived")
     if not derived:
-        return _as_released(manifest, values, stream, draws)
-    parts = [measured(part, own, f"{stream}.{k}", draws) for k, (part, own) in enumerate(origins(manifest))]
+        return _as_released(manifest, values, stream, draws, together)
+    parts = [
+        measured(part, own, f"{stream}.{k}", draws, together=together)
+        for k, (part, own) in enumerate(origins(manifest))
+    ]
     how = derived["how"]
     if how == "combined":
         union = union_order([found[0].P for found in parts])
@@ -92,19 +102,26 @@ def group_sum(manifest: Manifest, values: Sequence[Any]) -> list[Measured]:
         draw = origins(draw)[0][0]
     width = len(draw["order"]["elements"]) + 1
     rows = min(mechanism_of(draw).law_draws, max(_FEWEST, _NUMBERS // (width * len(groups))))
-    return measured(manifest, values, "sum", rows * len(groups))
+    return measured(manifest, values, "sum", rows * len(groups), together=True)
 
 
-def _as_released(manifest: Manifest, values: Sequence[Any], stream: str, draws: int | None) -> list[Measured]:
+def _as_released(
+    manifest: Manifest, values: Sequence[Any], stream: str, draws: int | None, together: bool
+) -> list[Measured]:
     mechanism: Any = mechanism_of(manifest)
     total = manifest.get("total")
     totals = total if isinstance(total, list) else [total]
     rows = np.array(values, dtype=np.float64).reshape(-1, len(mechanism.P))
     has_total = total is not None
-    law = _laws.get(
-        (_key(manifest), stream, has_total, draws),
-        lambda: mechanism.law(stream, total=has_total, draws=draws),
-    )
+
+    def drawn() -> Law:
+        if (
+            together and draws and isinstance(mechanism, GroupedDifferenceMechanism)
+        ):  # groups depend on each other
+            return mechanism.group_law(stream, draws // mechanism.groups)
+        return mechanism.law(stream, total=has_total, draws=draws)
+
+    law = _laws.get((_key(manifest), stream, has_total, draws, together), drawn)
     variance = mechanism.error().variance
     if has_total:
         rows = np.concatenate((rows, np.array(totals, dtype=np.float64)[:, None]), axis=1)

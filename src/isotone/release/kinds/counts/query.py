@@ -13,6 +13,8 @@ from typing_extensions import TypedDict
 
 from isotone.counts.law import FALSE_CONFIDENCE, LAW_STREAM, rank
 from isotone.counts.mechanisms.additive import AdditiveMechanism
+from isotone.counts.mechanisms.grouped_difference import GroupedDifferenceMechanism
+from isotone.counts.mechanisms.k_norm import KNormMechanism
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.order import Poset
@@ -44,9 +46,7 @@ __all__ = [
 
 WIDEST = 2.0**40
 """The largest standard deviation: far enough below 2**62 that a count and its noise never leave 64 bits."""
-TOO_WIDE = (
-    "The noise would be too wide for 64-bit numbers. Take a larger epsilon or rho, or fewer contributions."
-)
+TOO_WIDE = "The noise would be too wide for 64 bits. Take a larger epsilon or rho, or fewer contributions."
 
 
 class CountRules(TypedDict):
@@ -179,9 +179,12 @@ class CountQuery(Query[CountStatistic, CountStatistic]):
 
     def draw(self, statistic: CountStatistic) -> CountStatistic:
         """Noise on the counts of each group, and on its number of records where it was asked for."""
-        values: list[NDArray[np.int64]] = []
-        totals: list[int] = []
+        values, totals = list[NDArray[np.int64]](), list[int]()
         try:
+            if isinstance(
+                self.mechanism, GroupedDifferenceMechanism
+            ):  # one draw for all groups, and no total
+                return CountStatistic(self.mechanism.release_rows(statistic.counts), np.zeros(0, np.int64))
             for row, size in zip(*statistic, strict=True):
                 if self.total:
                     noisy, noisy_size = self.mechanism.release_with_total(row, int(size))
@@ -273,6 +276,8 @@ def law_entry(mechanism: AdditiveMechanism, confidence: float) -> LawEntry | Non
 def closed_form(mechanism: AdditiveMechanism) -> bool:
     """Whether no half-width of the mechanism comes from draws."""
     own, common = type(mechanism), AdditiveMechanism
+    if issubclass(own, KNormMechanism):  # its widths are those of draws at rate 1
+        return False
     together = own.unrounded_simultaneous_half_width is not common.unrounded_simultaneous_half_width
     return own.unrounded_half_widths is not common.unrounded_half_widths and together
 
@@ -287,12 +292,7 @@ def original_columns(
     if groups is not None:
         columns["group"] = tuple(group for group in groups for _ in P.elements)
     columns["element"] = tuple(str(x) for x in P.elements) * repeat
-    numbers: dict[str, NDArray[Any]] = {
-        "value": value,
-        "sd": np.tile(known["sd"], repeat),
-        "low": np.maximum(value - alone, 0),
-        "high": np.maximum(value + alone, 0),
-        "low_all": np.maximum(value - together, 0),
-        "high_all": np.maximum(value + together, 0),
-    }
+    numbers: dict[str, NDArray[Any]] = {"value": value, "sd": np.tile(known["sd"], repeat)}
+    for half, ends in ((alone, ("low", "high")), (together, ("low_all", "high_all"))):
+        numbers |= {ends[0]: np.maximum(value - half, 0), ends[1]: np.maximum(value + half, 0)}
     return {**columns, **{name: tuple(column.tolist()) for name, column in numbers.items()}}

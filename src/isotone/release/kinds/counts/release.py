@@ -241,12 +241,12 @@ def count_query(
             confidence=confidence_level(confidence),
             title=title,
         )
-    column = None if by is None else column_name(by, "by")
-    public = (
-        None if column is None else Groups(column, public_names(() if groups is None else groups, "groups"))
-    )
+    public = None
+    if by is not None:
+        public = Groups(column_name(by, "by"), public_names(() if groups is None else groups, "groups"))
+    several = None if public is None else len(public.values)
     noise = choose_mechanism(
-        P, promise, units, size, mechanism, grouped=public is not None, care=care, relaxation=relaxation
+        P, promise, units, size, mechanism, groups=several, care=care, relaxation=relaxation
     )
     if noise.neighbours == promise.neighbours:  # the mechanism may promise more: only that is charged
         promise = replace(noise.guarantee, unit=promise.unit)

@@ -1,0 +1,217 @@
+"""Noise for several groups whose units may be replaced, and so may change groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from isotone.counts.law import LAW_STREAM, Law
+from isotone.counts.mechanisms.additive import LAW_DRAWS, LAW_NUMBERS, LEAST_DRAWS, OTHER_DRAWS
+from isotone.counts.mechanisms.difference_body import DifferenceBodyMechanism
+from isotone.counts.norm import largest_parts, running_totals
+from isotone.counts.sampling.bipartition_sampler import Simulate
+from isotone.counts.sampling.interleaved_sampler import InterleavedSampler, interleaved_sampler, spans
+from isotone.counts.statistic import check_counts
+from isotone.errors import InputError
+from isotone.mechanism import Error, Progress, no_progress
+from isotone.noise.public_stream import public_stream
+from isotone.noise.simulated import refuse_simulated
+from isotone.order.bipartitions.tables import within_reach
+from isotone.order.stacking import stacked
+from isotone.privacy.adjacency import Neighbours
+from isotone.privacy.checks import Number, whole_number
+from isotone.privacy.draws import ExactDraws, require_exact
+
+if TYPE_CHECKING:
+    from isotone.counts.sampling.relaxation import Relaxation
+    from isotone.order import Poset
+
+__all__ = ["LARGEST_STACK", "GroupedDifferenceMechanism", "can_stack"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+LARGEST_STACK = 1_000
+"""The most counts of all groups together."""
+
+
+@dataclass(frozen=True, init=False)
+class GroupedDifferenceMechanism(DifferenceBodyMechanism):
+    """Counts of several groups over one order, with one draw of noise for all of them.
+
+    A record is in one group. Replacing one may take it from a group to another, so that a draw of
+    :class:`DifferenceBodyMechanism` for each group would cost twice its epsilon. Here the noise of all groups together
+    has density proportional to ``exp(-rate · norm)``, with the norm of the hull of all differences of two records, each
+    in some group; ``rate`` is epsilon over ``contributions``. It is drawn as for one order in which the groups are
+    stacked. Counts are a table with a row for each group. All groups have one law, which :meth:`error` and
+    intervals are about; but the noise of two groups is not independent.
+
+    Guarantee: epsilon-DP for ``neighbours``, whether a unit is replaced or added or removed
+    (docs/theory/difference.md, section 6).
+    Error: that of one group; exact if the order is series-parallel, as forests are.
+    Cost: that of one order with all counts of all groups.
+
+    >>> from isotone.order import Poset
+    >>> m = GroupedDifferenceMechanism(Poset.chain("ab"), epsilon=1, groups=3)
+    >>> m.release([[5, 9], [0, 0], [2, 4]]).shape
+    (3, 2)
+    >>> float(m.norm([[0, 1], [0, -1], [0, 0]]))
+    1.0
+    """
+
+    groups: int
+
+    def __init__(
+        self,
+        P: Poset,
+        epsilon: Number,
+        neighbours: Neighbours = "replace",
+        contributions: int = 1,
+        max_size: int | None = None,
+        *,
+        groups: int,
+        progress: Progress = no_progress,
+    ) -> None:
+        self._set(groups=whole_number(groups, "groups"))
+        super().__init__(P, epsilon, neighbours, contributions, max_size, progress=progress)
+
+    def _prepare(self, relaxation: Relaxation | None, progress: Progress) -> None:
+        self._refuse_size()
+        one = self._coded.canonical.order
+        if len(one) * self.groups > LARGEST_STACK:
+            raise InputError(
+                f"{self.groups} groups of {len(one)} counts are more than {LARGEST_STACK:,}, the most for one draw. "
+                "Leave the choice to the plan."
+            )
+        if not can_stack(self.P):
+            raise InputError("The order is beyond exact reach, and its groups cannot be stacked.")
+        # in the canonical sequence of a stack the groups stand one after the other
+        self._set(sampler=interleaved_sampler(stacked(one, self.groups).canonical.order, None, progress))
+
+    def _tables(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values whose last axis, or last two, have one for each group and element, with two such axes."""
+        n = len(self.P)
+        if values.ndim >= 2 and values.shape[-2:] == (self.groups, n):
+            return values
+        if values.ndim and values.shape[-1] == self.groups * n:
+            return values.reshape(*values.shape[:-1], self.groups, n)
+        raise InputError(f"Give a row for each of the {self.groups} groups, with {n} numbers each.")
+
+    def norm(self, y: ArrayLike) -> Floats:
+        """The norm of a table (or of each), which is 1 at most for a unit of one record."""
+        totals, possible = running_totals(self.P, self._tables(np.asarray(y, dtype=np.float64)))
+        parts = largest_parts(self._coded, totals).sum(axis=-2)
+        return np.where(possible.all(axis=-1), parts.max(axis=-1), np.inf)
+
+    def possible_outputs(self, outputs: Floats) -> Floats:
+        """Outputs near those given in which partitions add up."""
+        return super().possible_outputs(self._tables(outputs)).reshape(outputs.shape)
+
+    def log_density(self, output: ArrayLike, counts: Any = None) -> Floats:
+        """The log density of real tables given the counts (or of noise), one each."""
+        noise = self._tables(np.asarray(output, dtype=np.float64))
+        if counts is not None:
+            noise = noise - self._counted(counts)
+        constant = len(self.sampler.order) * np.log(float(self.rate)) - self.sampler.log_count
+        return constant - float(self.rate) * self.norm(noise)
+
+    def _counted(self, counts: Any) -> Ints:
+        refuse_simulated(counts)
+        return np.array([check_counts(self.P, row) for row in self._tables(np.asarray(counts))], np.int64)
+
+    def release(self, counts: Any) -> Ints:
+        """Release the noisy counts of all groups as integers, in the shape in which they are given.
+
+        Exactly private, from cryptographic bits.
+        """
+        rows = self._counted(counts)
+        return (rows + self._group_noise(require_exact(ExactDraws()))).reshape(np.shape(counts))
+
+    def release_rows(self, rows: Ints) -> Ints:
+        """Release the counts of all groups, a row each, with one draw of noise."""
+        refuse_simulated(rows)
+        return self._tables(rows) + self._group_noise(require_exact(ExactDraws()))
+
+    def _integer_noise(self, draws: ExactDraws) -> Ints:
+        return self._group_noise(draws)[0]
+
+    def _group_noise(self, draws: ExactDraws) -> Ints:
+        """One exact draw of the noise of all groups, rounded to integers."""
+        drawn = self.sampler.draw_slots(draws)
+        upper, lower = spans(self.sampler.order, *drawn)
+        first, second = self._starts(*drawn)
+        rounded = draws.exponential_spans(self.rate, upper[0], lower[0], (first[0], second[0]))
+        return self._back(rounded.reshape(self.groups, -1))
+
+    def _starts(self, orders: NDArray[np.int32], sizes: Ints, slots: Ints) -> tuple[Ints, Ints]:
+        """Where the steps of each element's group begin: at the last place of the groups below, on either side."""
+        size = len(self.sampler.order) // self.groups
+        on_a = np.empty(orders.shape, np.int64)
+        np.put_along_axis(on_a, orders.astype(np.int64), np.arange(orders.shape[1]) < sizes[:, None], axis=1)
+        of_group = on_a.reshape(len(orders), self.groups, size).sum(axis=2)
+        below_a = np.cumsum(of_group, axis=1) - of_group
+        below_b = np.arange(self.groups) * size - below_a
+        ends = np.concatenate((np.zeros((len(slots), 1), np.int64), slots), axis=1)
+        first = np.take_along_axis(ends, below_a, axis=1)
+        second = np.take_along_axis(ends, np.where(below_b > 0, below_b + sizes[:, None], 0), axis=1)
+        return np.repeat(first, size, axis=1), np.repeat(second, size, axis=1)
+
+    def _squares(self, order: Poset) -> Error:
+        """The expected squares of the lowest group of a stack, which are those of each."""
+        return self._lowest(interleaved_sampler(stacked(order, self.groups).canonical.order), len(order))
+
+    def _lowest(self, sampler: InterleavedSampler, size: int) -> Error:
+        found = sampler.squares
+        spread = found.standard_error
+        return Error(found.variance[:size], found.method, spread[:size] if spread.size else spread)
+
+    def error(self) -> Error:
+        """The variance of the noise on each count of a group, before rounding."""
+        if self.P.choices:
+            return self._counted_errors
+        return self._in_given_sequence(self._lowest(self.sampler, len(self.P)))
+
+    def least_total(self) -> float:
+        """No bound is known for one group."""
+        return 0.0
+
+    def _simulate_rows(self, size: int, rng: np.random.Generator, draw: Simulate) -> Floats:
+        return self._simulate_groups(size, rng, draw)[:, 0]
+
+    def _simulate_groups(self, size: int, rng: np.random.Generator, draw: Simulate) -> Floats:
+        """The noise of all groups at rate 1, a table each."""
+        drawn = self.sampler.simulate_slots(size, rng, draw)
+        upper, lower = spans(self.sampler.order, *drawn)
+        sums = self.sampler.simulate_sums(size, rng)
+        ends = (upper, lower, *self._starts(*drawn))
+        up, down, first, second = (np.take_along_axis(sums, end, axis=1) for end in ends)
+        return (up - first - (down - second)).reshape(size, self.groups, -1)
+
+    def group_law(self, stream: str, draws: int) -> Law:
+        """Draws of the released noise of all groups: the rows of one draw stand together."""
+        rows = [
+            self._released_groups(size, public_stream(f"{LAW_STREAM} {part} {stream}"))
+            for part, size in (("draws", draws), ("scales", OTHER_DRAWS))
+        ]
+        return Law(rows[0], rows[1])
+
+    def _released_groups(self, size: int, rng: np.random.Generator) -> Floats:
+        step, found = max(1, LAW_NUMBERS // len(self.sampler.order)), list[Floats]()
+        for start in range(0, size, step):
+            rows = min(step, size - start)
+            noise = self._simulate_groups(rows, rng, self.sampler.simulate_independent) / float(self.rate)
+            found.append(self._back(np.floor(noise + 0.5)).reshape(rows * self.groups, -1))
+        return np.concatenate(found)
+
+    @property
+    def law_draws(self) -> int:
+        """How many draws the law has: each is one of all groups."""
+        return max(LEAST_DRAWS, min(LAW_DRAWS, LAW_NUMBERS // len(self.sampler.order)))
+
+
+def can_stack(P: Poset) -> bool:
+    """Whether groups over this order can be drawn together: exactly, and not from a relaxed order."""
+    return within_reach((P.coding.order if P.choices else P).canonical.order)
