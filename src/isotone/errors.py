@@ -3,7 +3,15 @@
 Messages may quote public values (names, parameters, paths); they never quote private data.
 """
 
-__all__ = ["BudgetError", "InputError", "IsotoneError", "LedgerError", "OrderError", "SpecError"]
+__all__ = [
+    "BudgetError",
+    "InputError",
+    "IsotoneError",
+    "LedgerError",
+    "MissingExtraError",
+    "OrderError",
+    "SpecError",
+]
 
 
 class IsotoneError(Exception):
@@ -20,6 +28,10 @@ class OrderError(InputError):
 
 class SpecError(InputError):
     """A specification file has a missing, unknown or ill-typed entry."""
+
+
+class MissingExtraError(IsotoneError):
+    """A library is not installed that an extra of isotone brings."""
 
 
 class LedgerError(IsotoneError):

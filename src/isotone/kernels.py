@@ -8,6 +8,9 @@ deep, and the constants that they use. So a change anywhere gives a new director
 ``plain`` is the same code, run by Python. A kernel that says how many steps it takes runs plainly where they
 are few, so that small problems never compile; within :func:`repeated`, where small pieces are many, it does not. The number of steps must follow from public numbers, such as the
 elements of an order or the cells of a table, and never from the rows of private data.
+
+numba is the extra ``fast``. Without it the plain code runs, which has the same law, up to ``MOST_PLAIN_STEPS``. What takes
+more steps, or does not say how many, is refused; but not within :func:`committed`, where a release has been paid for.
 """
 
 from __future__ import annotations
@@ -20,14 +23,19 @@ import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cached_property, update_wrapper
+from functools import cache, cached_property, update_wrapper
+from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
+from isotone.errors import MissingExtraError
+
 __all__ = [
+    "MOST_PLAIN_STEPS",
+    "PLAIN_STEPS",
     "Flag",
     "Floats",
     "Int",
@@ -37,7 +45,10 @@ __all__ = [
     "Word",
     "Words",
     "cache_directory",
+    "committed",
+    "has_compiler",
     "kernel",
+    "most_steps",
     "repeated",
 ]
 
@@ -57,10 +68,30 @@ R = TypeVar("R")
 PLAIN_STEPS = 1 << 14
 """Steps that Python takes within a few hundredths of a second."""
 
+MOST_PLAIN_STEPS = 1 << 18
+"""Steps that Python takes within a second; without numba there are no more."""
+
 log = logging.getLogger(__name__)
 
 _announced = False
 _repeated: ContextVar[bool] = ContextVar("repeated", default=False)
+_committed: ContextVar[bool] = ContextVar("committed", default=False)
+
+
+@cache
+def has_compiler() -> bool:
+    """Whether numba is installed."""
+    return find_spec("numba") is not None
+
+
+@contextmanager
+def committed() -> Generator[None]:
+    """Refuse nothing for its size within, since the charge has been made and a refusal could tell something of the data."""
+    token = _committed.set(True)
+    try:
+        yield
+    finally:
+        _committed.reset(token)
 
 
 @contextmanager
@@ -88,7 +119,7 @@ class Kernel(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the plain code if it takes few steps, and otherwise the compiled code."""
-        few = self.steps is not None and not _repeated.get() and self.steps(*args, **kwargs) <= PLAIN_STEPS
+        few = self.steps is not None and not _repeated.get() and self.steps(*args, **kwargs) <= most_steps()
         if few:
             return self.plain(*args, **kwargs)
         try:
@@ -100,7 +131,7 @@ class Kernel(Generic[P, R]):
 
     def _forget(self) -> None:
         """Throw away the compiled code, in memory and on disk."""
-        self.__dict__.pop("compiled", None)
+        self.__dict__.pop("_machine_code", None)
         directory = cache_directory(self)
         if directory is not None:
             shutil.rmtree(directory, ignore_errors=True)
@@ -114,13 +145,23 @@ class Kernel(Generic[P, R]):
     def _interpreted(self) -> Callable[P, R]:
         return _rebound(self.function, lambda called: called._interpreted)
 
-    @cached_property
+    @property
     def compiled(self) -> Callable[P, R]:
         """The compiled code. Nothing is compiled before it is called with arguments of some type."""
+        if has_compiler():
+            return self._machine_code
+        if _committed.get():
+            return self.plain
+        raise MissingExtraError(
+            "A problem of this size needs compiled code: pip install 'isotone[fast]'. Nothing was charged."
+        )
+
+    @cached_property
+    def _machine_code(self) -> Callable[P, R]:
         directory = cache_directory(self)
         if directory is not None and not directory.exists():
             _announce(self.name)
-        return _compile(_rebound(self.function, lambda called: called.compiled), self.options, directory)
+        return _compile(_rebound(self.function, lambda called: called._machine_code), self.options, directory)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -129,6 +170,11 @@ class Kernel(Generic[P, R]):
         for name, value in sorted(_used(self.function).items()):
             parts.append((name, value.fingerprint if isinstance(value, Kernel) else _constant(value)))
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+
+def most_steps() -> int:
+    """The most steps that plain code takes."""
+    return PLAIN_STEPS if has_compiler() else MOST_PLAIN_STEPS
 
 
 @overload

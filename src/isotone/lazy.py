@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are first asked for.
+"""Names and libraries that are imported when they are first asked for.
 
 A package lists where its public names live; ``import isotone`` then costs no more than reading the lists.
 """
@@ -8,9 +8,35 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["lazy_names"]
+from isotone.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["from_extra", "lazy_names", "new_axes"]
+
+
+def from_extra(module: str, extra: str) -> Any:
+    """A module of a library that is not part of every installation, or an error that says which extra brings it.
+
+    >>> from_extra("no_such_library.inner", "plot")
+    Traceback (most recent call last):
+    isotone.errors.MissingExtraError: This needs the library no_such_library: pip install 'isotone[plot]'.
+    """
+    try:
+        return import_module(module)
+    except ImportError:
+        library = module.split(".")[0]
+        raise MissingExtraError(
+            f"This needs the library {library}: pip install 'isotone[{extra}]'."
+        ) from None
+
+
+def new_axes(**options: Any) -> Axes:
+    """The axes of a new figure of matplotlib, which the extra ``plot`` brings."""
+    return from_extra("matplotlib.pyplot", "plot").subplots(**options)[1]
 
 
 def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:

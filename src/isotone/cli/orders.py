@@ -15,6 +15,7 @@ from isotone.cli.console import (
     show,
 )
 from isotone.errors import InputError
+from isotone.lazy import from_extra
 
 __all__ = ["order_app"]
 
@@ -119,9 +120,7 @@ def order_plot(
     from isotone.release.order_files import order_labels
 
     P = load_order(file, lower, upper, choice)
-    import matplotlib as mpl
-
-    mpl.use("Agg")
+    from_extra("matplotlib", "plot").use("Agg")
     figure = P.plot(labels=order_labels(file)).get_figure(root=True)
     assert figure is not None
     try:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
+from isotone.kernels import PLAIN_STEPS, most_steps
 from isotone.noise.bits import random_bits, random_words
 from isotone.noise.brackets import exp_negative, log_two
 from isotone.noise.compiled.choice_kernel import (
@@ -114,7 +115,8 @@ def _choose(
     words = random_words(4 * segments + 8)
     run = choose_segments
     if size is not None:
-        run = choose_segments.plain if size <= PLAIN_CANDIDATES else choose_segments.compiled
+        few = size * PLAIN_STEPS <= PLAIN_CANDIDATES * most_steps()
+        run = choose_segments.plain if few else choose_segments.compiled
     while True:
         status = run(scores, counts, offsets, mantissas, places, words, sums, chosen, pending, state)
         segment = int(state[SEGMENT])

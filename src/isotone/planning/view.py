@@ -5,6 +5,8 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from isotone.lazy import from_extra
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from rich.table import Table
@@ -64,10 +66,10 @@ def html(plan: Plan[Any]) -> str:
 
 def draw(plan: Plan[Any], ax: Axes | None = None) -> Axes:
     """One line per mechanism, best on top, with a mark for each column that has one."""
-    from matplotlib.figure import Figure
-
     if ax is None:
-        ax = Figure(figsize=(7, 1 + 0.45 * len(plan.rows)), layout="constrained").subplots()
+        figure = from_extra("matplotlib.figure", "plot").Figure
+        new: Axes = figure(figsize=(7, 1 + 0.45 * len(plan.rows)), layout="constrained").subplots()
+        ax = new
     places = range(len(plan.rows))
     drawn = [column for column in plan.rows[0].columns if column.marker]
     values = {column: [float(getattr(row, column.name)) for row in plan.rows] for column in drawn}

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from isotone.errors import InputError, IsotoneError
+from isotone.kernels import committed
 from isotone.ledger import Ledger, SealedError
 from isotone.ledger.ledger import require_ledger
 from isotone.mechanism import Progress, no_progress
@@ -128,12 +129,13 @@ def _drawn(
         mechanism=query.mechanism_name,
         again=again,
     ) as attempt:
-        with watching(progress, 0.2, 0.8, "reading where the data is"):
-            statistic = query.read(frame)
-        progress(0.8, "adding noise")
-        attempt.draw()
-        stamp = Stamp(attempt.charge.number, attempt.charge.time, ledger.dataset, request or "")
-        release = query.publish(query.draw(statistic), stamp)
+        with committed():
+            with watching(progress, 0.2, 0.8, "reading where the data is"):
+                statistic = query.read(frame)
+            progress(0.8, "adding noise")
+            attempt.draw()
+            stamp = Stamp(attempt.charge.number, attempt.charge.time, ledger.dataset, request or "")
+            release = query.publish(query.draw(statistic), stamp)
         seal = release.manifest.content_hash or ""
         if place is None:
             attempt.seal(seal)

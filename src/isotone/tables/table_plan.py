@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
+from isotone.lazy import new_axes
 from isotone.mechanism import Mechanism, Progress, no_progress
 from isotone.planning.plan import Column, Plan, Row
 from isotone.privacy.adjacency import Neighbours
@@ -131,9 +132,7 @@ class TablePlan(Plan[TableRow]):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """The trade-off curve and the planned mechanisms, count error against distribution error."""
-        import matplotlib.pyplot as plt
-
-        ax = ax if ax is not None else plt.subplots(figsize=(7, 4.5))[1]
+        ax = ax if ax is not None else new_axes(figsize=(7, 4.5))
         curve = self.trade_off
         ax.plot(
             curve.wasserstein, curve.count_error, ".-", color="0.5", label="trade-off, distribution known"

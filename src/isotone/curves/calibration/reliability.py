@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from isotone.curves.bands.band import Band
 from isotone.curves.bands.tilts import cumulant, reach
 from isotone.curves.measure import NoisySums
+from isotone.lazy import new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,9 +59,7 @@ class Reliability:
     def plot(self, ax: Axes | None = None) -> Any:
         """Draw the diagram: the curve with its band, a dot for each group, and the diagonal of perfect scores."""
         if ax is None:
-            import matplotlib.pyplot as plt
-
-            _, ax = plt.subplots(layout="constrained")
+            ax = new_axes(layout="constrained")
         ax.fill_between(
             self.x, *self.band, color="#9dbbd6", alpha=0.45, linewidth=0, label=f"{self.kind} band"
         )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from isotone.lazy import from_extra
 from isotone.order.drawing.boxes import LEAST_FONT, LINE, PAGE, USUAL_FONT, Direction, Picture, compose, curve
 from isotone.order.drawing.layout import Floats
 
@@ -38,11 +39,11 @@ def draw(
     picture = compose(poset, values, labels, direction, page, _width)
     font = picture.font(page)
     if ax is None:
-        from matplotlib import pyplot
-
+        pyplot = from_extra("matplotlib.pyplot", "plot")
         font = max(font, USUAL_FONT)
         page = (picture.extent + 1) * font
-        ax = pyplot.figure(figsize=tuple(page / 72)).add_axes((0.0, 0.0, 1.0, 1.0))
+        new: Axes = pyplot.figure(figsize=tuple(page / 72)).add_axes((0.0, 0.0, 1.0, 1.0))
+        ax = new
     _paint(ax, picture, font, page)
     return ax
 
@@ -55,10 +56,9 @@ def _size_in_points(ax: Axes) -> Floats:
 
 
 def _width(line: str) -> float:
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import text_to_path
-
-    return text_to_path.get_text_width_height_descent(line, FontProperties(size=10), ismath=False)[0] / 10
+    text_to_path = from_extra("matplotlib.textpath", "plot").text_to_path
+    properties = from_extra("matplotlib.font_manager", "plot").FontProperties
+    return text_to_path.get_text_width_height_descent(line, properties(size=10), ismath=False)[0] / 10
 
 
 def _paint(ax: Axes, picture: Picture, font: float, page: Floats) -> None:

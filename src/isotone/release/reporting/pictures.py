@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from isotone.lazy import new_axes
 from isotone.release.kinds import kind_named
 
 if TYPE_CHECKING:
@@ -17,9 +18,7 @@ __all__ = ["draw", "svg"]
 def draw(release: Release, ax: Axes | None = None) -> Axes:
     """Draw a release on ``ax`` (a new axis unless given)."""
     if ax is None:
-        import matplotlib.pyplot as plt
-
-        _, ax = plt.subplots(figsize=kind_named(release.kind).page.size(release), layout="constrained")
+        ax = new_axes(figsize=kind_named(release.kind).page.size(release), layout="constrained")
     kind_named(release.kind).page.draw(release, ax)
     return ax
 

@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from isotone.errors import IsotoneError
+from isotone.errors import IsotoneError, MissingExtraError
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.exporting import DESCRIPTIONS
 from isotone.release.folder import has_file, read_file, read_text
@@ -122,6 +122,8 @@ def _guarded(name: str, step: Callable[[], Check]) -> Check:
     """A check that a forged manifest cannot break. It fails where it cannot run."""
     try:
         return step()
+    except MissingExtraError:
+        raise  # that nobody could look is no fault of the release
     except IsotoneError as error:
         return Check(name, False, str(error))
     except _FAULTS as error:

@@ -15,15 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.kernels import Floats, Int, Kernel, kernel
+from isotone.kernels import Floats, Int, Kernel, kernel, most_steps
 
 __all__ = ["Factor", "factor", "multiply"]
 
 Band = NDArray[np.float64]
-
-
-_FEW = 1 << 13
-"""Steps up to which lists in plain Python are used: their numbers are quicker to reach than those of arrays."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +75,8 @@ def factor(band: Band) -> Factor:
 
 
 def _few(width: int, n: int) -> bool:
-    return n * (width + 1) ** 2 <= _FEW
+    """Whether lists in plain Python are used, whose numbers are quicker to reach than those of arrays."""
+    return 2 * n * (width + 1) ** 2 <= most_steps()
 
 
 def multiply(band: Band, x: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,0 +1,92 @@
+"""Without numba small problems are released by the plain code, and larger ones are refused before the charge."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import isotone as iso
+from isotone import kernels
+from isotone.errors import MissingExtraError
+from isotone.kernels import MOST_PLAIN_STEPS, PLAIN_STEPS, committed, kernel
+
+CURVE: dict[str, Any] = {"x": "x", "y": "y", "bounds": (0, 1), "y_range": (0, 1), "epsilon": 1, "x_grid": 64}
+POINTS = pa.table({"x": np.linspace(0, 1, 20), "y": np.linspace(0, 1, 20)})
+
+
+@pytest.fixture
+def without(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "has_compiler", lambda: False)
+
+
+def twice(size: int) -> int:
+    return 2 * size
+
+
+SIZED, UNSIZED = kernel(steps=lambda size: size)(twice), kernel(twice)
+
+
+def test_the_plain_code_runs_up_to_a_stated_number_of_steps(without: None) -> None:
+    assert MOST_PLAIN_STEPS > PLAIN_STEPS
+    assert SIZED(MOST_PLAIN_STEPS) == 2 * MOST_PLAIN_STEPS
+    with pytest.raises(MissingExtraError, match=r"isotone\[fast\]"):
+        SIZED(MOST_PLAIN_STEPS + 1)
+    with pytest.raises(MissingExtraError, match=r"isotone\[fast\]"):
+        UNSIZED(1)
+
+
+def test_after_the_charge_nothing_is_refused(without: None) -> None:
+    with committed():
+        assert SIZED(MOST_PLAIN_STEPS + 1) == UNSIZED(MOST_PLAIN_STEPS + 1)
+    with pytest.raises(MissingExtraError):
+        UNSIZED(1)
+
+
+def test_a_release_that_needs_compiled_code_is_refused_before_the_charge(
+    without: None, tmp_path: Path
+) -> None:
+    ledger = iso.Ledger(tmp_path / "a.ledger", epsilon=1)
+    with pytest.raises(MissingExtraError, match="Nothing was charged"):
+        iso.release_curve(POINTS, ledger=ledger, shape="convex", **CURVE)
+    assert ledger.spent().epsilon == 0
+    assert ledger.charges() == []
+
+
+def test_a_release_is_drawn_where_nothing_is_refused(without: None, tmp_path: Path, monkeypatch: Any) -> None:
+    """The rehearsal refuses; reading and drawing do not, whatever the data asks for."""
+    seen: list[bool] = []
+    from isotone.release.kinds.curve.query import CurveQuery
+
+    draw = CurveQuery.draw
+
+    def watched(self: CurveQuery, statistic: Any) -> Any:
+        try:
+            UNSIZED(1)
+            seen.append(True)
+        except MissingExtraError:
+            seen.append(False)
+        return draw(self, statistic)
+
+    monkeypatch.setattr(CurveQuery, "draw", watched)
+    ledger = iso.Ledger(tmp_path / "a.ledger", epsilon=1)
+    iso.release_curve(POINTS, ledger=ledger, **CURVE)
+    assert seen == [False, True]
+
+
+def test_verify_says_that_it_cannot_look_and_not_that_a_release_is_wrong(
+    without: None, tmp_path: Path, monkeypatch: Any
+) -> None:
+    ledger = iso.Ledger(tmp_path / "a.ledger", epsilon=1)
+    iso.release_curve(POINTS, ledger=ledger, **CURVE).save(tmp_path / "out", report=False)
+    assert iso.verify(tmp_path / "out").holds
+
+    def faults(*_: Any) -> list[str]:
+        return [str(UNSIZED(1))]
+
+    monkeypatch.setattr("isotone.release.kinds.curve.kind.CurveKind.faults", faults)
+    with pytest.raises(MissingExtraError):
+        iso.verify(tmp_path / "out")
