@@ -7,6 +7,8 @@ EXTRAS := fast plot networkx frames sklearn opendp accounting postgres sign desk
 # numba keeps its compiled kernels here, so that they survive between runs
 export NUMBA_CACHE_DIR ?= $(CURDIR)/.cache/numba
 export MPLBACKEND ?= Agg
+# tests start Python often: it keeps its bytecode, whatever the machine's default
+unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= 2
 
 .PHONY: run test units lint test-services bench audit mutants docs lock clean
@@ -26,6 +28,12 @@ run: $(STAMP)
 # The type checker uses one core only, so the tests run beside it.
 test: $(STAMP)
 	@$(MAKE) --no-print-directory -j 2 lint units
+
+# Each worker computes in one thread: more would get into each other's way.
+units mutants: export OMP_NUM_THREADS := 1
+units mutants: export POLARS_MAX_THREADS := 1
+# Every step of a ledger waits for the disk. Where memory serves as one, and has room, tests wait less.
+units: export PYTEST_DEBUG_TEMPROOT := $(shell df -k /dev/shm 2>/dev/null | awk 'NR > 1 && $$4 > 4000000 {print $$6}')
 
 units: $(STAMP)
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not services"

@@ -32,4 +32,15 @@ if have npm && [ ! -d "$packages/node_modules/axe-core" ]; then
   echo "installing axe-core (once)"
   npm install --prefix "$packages" --no-audit --no-fund --silent axe-core@4.14.0 || echo "could not install axe-core: pages are not checked with it"
 fi
-PYTHONPATH="$packages${PYTHONPATH:+:$PYTHONPATH}" "$bin/python" -m pytest -m services
+
+served() { PYTHONPATH="$packages${PYTHONPATH:+:$PYTHONPATH}" "$bin/python" -m pytest -m services "$@"; }
+
+# Journeys wait for a browser and the rest for servers, so both run at once.
+journeys=$(mktemp)
+trap 'rm -f "$journeys"' EXIT
+served tests/journeys >"$journeys" 2>&1 &
+failed=0
+served --ignore tests/journeys || failed=1
+wait $! || failed=1
+cat "$journeys"
+exit $failed

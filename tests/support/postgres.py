@@ -42,7 +42,9 @@ def postgres_url() -> str:
 
     data = str(folder / "data")
     run(str(programs / "initdb"), "-D", data, "-U", "isotone", "--auth=trust")
-    options = f"-p {port} -c listen_addresses=127.0.0.1 -k {folder}"
+    options = (
+        f"-p {port} -c listen_addresses=127.0.0.1 -k {folder} -c fsync=off"  # clients are killed, not it
+    )
     run(str(programs / "pg_ctl"), "-D", data, "-w", "-l", str(folder / "log"), "-o", options, "start")
 
     def stop() -> None:
