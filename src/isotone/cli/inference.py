@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
 from isotone.cli.console import AsJson, Quiet, ReleaseFolder, out, printable, show
+from isotone.errors import InputError
+
+if TYPE_CHECKING:
+    from isotone.release import Release
 
 __all__ = ["change", "combine", "share"]
 
 Confidence = Annotated[
     float | None, typer.Option(help="The confidence of the interval; that of the release if left out.")
 ]
-Group = Annotated[str | None, typer.Option(help="The group, where the release has groups.")]
+Group = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="GROUP|NAME=VALUE",
+        help="The group, where the release has groups; the cell of a breakdown by its values, one --group for each.",
+    ),
+]
 Records = Annotated[int | None, typer.Option(min=0, help="The number of records, if it is public.")]
 AfterRules = Annotated[
     bool, typer.Option("--after-rules", help="State that --records counts records after the rules.")
@@ -54,23 +64,24 @@ def share(
     from isotone.release import load_release
 
     release = load_release(folder)
+    cell, words = _cell(release, group), _words(release)
     if part is None:
-        found = release.shares(together=together, confidence=confidence, group=group)
+        found = release.shares(together=together, confidence=confidence, group=cell)
         rows = [{"part": a, "of": b, **each.plain()} for (a, b), each in found.items()]
-        names = [f"{a} of {b}" for a, b in found]
+        names = [f"{words[a]} of {words[b]}" for a, b in found]
     else:
         one = release.share(
             part,
             of,
             confidence=confidence,
-            group=group,
+            group=cell,
             records=records,
             after_rules=after_rules,
             population=population,
             deff=deff,
         )
         rows = [{"part": part, "of": of, **one.plain()}]
-        names = [f"{part} of {of or 'all records'}"]
+        names = [f"{words[part]} of {'all records' if of is None else words[of]}"]
     _show(names, rows, as_json=as_json, single=part is not None)
 
 
@@ -86,10 +97,10 @@ def change(
     from isotone.release import load_release
 
     first, second = load_release(before), load_release(after)
-    found = first.change(second, element, confidence=confidence, group=group)
-    each = {element: found} if element is not None else found
+    found = first.change(second, element, confidence=confidence, group=_cell(first, group))
+    each, words = {element: found} if element is not None else found, _words(first)
     rows = [{"element": name, **one.plain()} for name, one in each.items()]
-    _show(list(map(str, each)), rows, as_json=as_json, single=element is not None)
+    _show([words[name] for name in each], rows, as_json=as_json, single=element is not None)
 
 
 def combine(
@@ -122,6 +133,28 @@ def combine(
     show(value, as_json=as_json, quiet=quiet, plain=release_table(made))
     if into is not None and not as_json and not quiet:
         out.print(f"The combination is in {into}", markup=False)
+
+
+def _cell(release: Release, said: list[str] | None) -> Any:
+    """What group= is for this release: a name, or a mapping for the cells of a breakdown."""
+    if not said:
+        return None
+    if "breakdown" not in release.manifest:
+        if len(said) > 1:
+            raise InputError("This release has one list of groups: give --group once.")
+        return said[0]
+    pairs = [text.partition("=") for text in said]
+    for text, (name, sign, _) in zip(said, pairs, strict=True):
+        if not sign or [pair[0] for pair in pairs].count(name) > 1:
+            raise InputError(f"A cell is named by --group NAME=VALUE, once for each name, not {text!r}.")
+    return {name: value for name, _, value in pairs}
+
+
+def _words(release: Release) -> dict[str, str]:
+    """What people read in place of an element: its label where it has one."""
+    entries: Any = release.manifest.get("questions") or {}
+    names: list[str] = release.manifest["order"]["elements"] if "order" in release.manifest else []
+    return {name: str(entries.get(name, {}).get("label") or name) for name in names}
 
 
 def _show(names: list[str], rows: list[dict[str, Any]], *, as_json: bool, single: bool) -> None:

@@ -21,7 +21,7 @@ from isotone.privacy.checks import confidence_level, did_you_mean, shown
 if TYPE_CHECKING:
     from isotone.order import Poset
 
-__all__ = ["Measured", "clipped"]
+__all__ = ["Measured", "changes", "clipped"]
 
 Floats = NDArray[np.float64]
 
@@ -164,6 +164,37 @@ class Measured:
             return False
         upper, lower = (places if weights[places[0]] > 0 else places[::-1]).tolist()
         return self.P.leq(self.P.elements[lower], self.P.elements[upper])
+
+
+def changes(
+    before: Measured,
+    after: Measured,
+    what: Any,
+    level: float,
+    noise: Callable[[int, int], Floats] | None = None,
+) -> Any:
+    """Counts after minus counts before, of one element or of each that both have.
+
+    ``noise`` gives draws of the noise on the difference of two counts by their positions; without it the two releases
+    are independent of each other.
+    """
+    rows = min(before.law.size, after.law.size)
+
+    def independent(x: int, z: int) -> Floats:
+        return after.law.draws[:rows, z].astype(np.float64) - before.law.draws[:rows, x]
+
+    def one(name: Any) -> Estimate:
+        x, z = before.place(name), after.place(name)
+        half = float(before.law.upper(np.abs((noise or independent)(x, z)), level))
+        return clipped(float(after.values[z] - before.values[x]), half, level, False)
+
+    if what is not None:
+        return one(what)
+    later = {str(x) for x in after.P.elements}
+    names = [str(x) for x in before.P.elements if str(x) in later]
+    if not names:
+        raise InputError("The two releases have no element in common.")
+    return {name: one(name) for name in names}
 
 
 def clipped(value: float, half: float, level: float, positive: bool) -> Estimate:

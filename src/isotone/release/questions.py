@@ -19,7 +19,8 @@ class Questions:
     """The questions of a reader.
 
     Every answer comes from published numbers and from the law of the noise, which is public. ``confidence`` is that of
-    the release unless it is given; ``group`` names the group where there are groups.
+    the release unless it is given; ``group`` names the group where there are groups, and the cell of a breakdown as a
+    mapping, such as ``{"region": "north"}`` (the total if it is left out).
     """
 
     def _reader(self) -> Reader:
@@ -96,9 +97,14 @@ class Questions:
         """The value of a curve at ``x``, with its interval."""
         return self._reader().at(x, confidence)
 
-    def difference(self, first: Any, second: Any, *, confidence: float | None = None) -> Estimate:
-        """The value at ``second`` minus that at ``first``."""
-        return self._reader().difference(first, second, confidence)
+    def difference(
+        self, first: Any, second: Any, what: Any = None, *, confidence: float | None = None
+    ) -> Any:
+        """The value at ``second`` minus that at ``first``: two points of a curve, two groups, or two cells of a breakdown.
+
+        For groups and cells ``what`` is an element; without it there is an answer for each.
+        """
+        return self._reader().difference(first, second, what, confidence)
 
     def given(self, *, records: Any, after_rules: bool = False) -> Release:
         """The release adjusted by a public number of records, which takes much of the noise off.

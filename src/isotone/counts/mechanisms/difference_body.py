@@ -99,7 +99,10 @@ class DifferenceBodyMechanism(PosetMechanism):
 
     @cached_property
     def _covariances(self) -> tuple[NDArray[np.float64], float]:
-        return simulated_covariance(self)
+        exact = self.sampler.exact_products()
+        if exact is None:
+            return simulated_covariance(self)
+        return self._back(self._back(exact).T) / float(self.rate) ** 2, 0.0
 
     def _integer_noise(self, draws: ExactDraws) -> NDArray[np.int64]:
         upper, lower = self.sampler.draw_spans(draws)

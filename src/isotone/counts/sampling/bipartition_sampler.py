@@ -194,6 +194,10 @@ class Sampler:
     def _exact_squares(self) -> Floats | None:
         return self.source.expected_squares()
 
+    def exact_products(self) -> Floats | None:
+        """The expected products of the noise on two elements at rate 1, or None if they are not known exactly."""
+        return self.source.expected_products()
+
     @cached_property
     def total_square(self) -> float:
         """The expected square of the noise on the number of records at rate 1."""
@@ -218,9 +222,12 @@ class Sampler:
     def products(self) -> tuple[Floats, float]:
         """The expected products of the noise on two elements at rate 1.
 
-        With the largest standard error, relative to the two standard deviations. Given the places of two elements,
-        both share the first steps of each side (docs/theory/inference.md, section 3).
+        With the largest standard error, relative to the two standard deviations, 0 if they are exact. Given the places
+        of two elements, both share the first steps of each side (docs/theory/inference.md, section 3).
         """
+        exact = self.exact_products()
+        if exact is not None:
+            return exact, 0.0
         n, blocks = len(self.order), 20
         rows = max(2_000, min(40_000, 60_000_000 // n**2)) // blocks
         means = np.empty((blocks, n, n))

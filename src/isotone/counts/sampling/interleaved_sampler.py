@@ -121,6 +121,11 @@ class InterleavedSampler(Sampler):
         n, passed = len(self.order), self.source.expected_squares()
         return None if passed is None else (n + 1) * (n + 2) * passed
 
+    def exact_products(self) -> Floats | None:
+        """The expected products of the noise on two elements at rate 1, or None if they are not known exactly."""
+        n, passed = len(self.order), self.source.expected_products()
+        return None if passed is None else (n + 1) * (n + 2) * passed
+
     @cached_property
     def total_square(self) -> float:
         """Raise an error, since this noise does not cover the number of records."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from isotone.order.bipartitions.extended import Tables, draw
 from isotone.order.bipartitions.moments import expected_products_with_total, expected_squares
+from isotone.order.bipartitions.products import expected_products
 from isotone.order.bipartitions.two_levels import TwoLevels
 
 __all__ = ["CoupledSource", "Settle", "Source", "TableSource", "Words", "seeded"]
@@ -50,6 +51,10 @@ class Source(Protocol):
 
     def expected_products_with_total(self) -> Floats | None:
         """The expected products of the noise with that on the number of records, if they are known exactly."""
+        ...
+
+    def expected_products(self) -> Floats | None:
+        """The expected products of the noise on two elements, if they are known exactly."""
         ...
 
     def size_law(self) -> Floats | None:
@@ -91,6 +96,10 @@ class TableSource:
         """By a pass over the tables, if nothing is rejected and no block is prime."""
         return None if len(self.dropped) else expected_products_with_total(self.tables)
 
+    def expected_products(self) -> Floats | None:
+        """By matrix products along the tables, if nothing is rejected and no block is prime."""
+        return None if len(self.dropped) else expected_products(self.tables)
+
     def size_law(self) -> Floats | None:
         """From the last table, if nothing is rejected."""
         return None if len(self.dropped) else self.tables.sizes
@@ -115,6 +124,10 @@ class CoupledSource:
         return None
 
     def expected_products_with_total(self) -> Floats | None:
+        """Not known."""
+        return None
+
+    def expected_products(self) -> Floats | None:
         """Not known."""
         return None
 

@@ -17,6 +17,7 @@ elements, gives all expectations exactly (up to float rounding) in O(n²).
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +27,13 @@ from isotone.order.bipartitions.tables import Tables
 from isotone.order.bipartitions.tree import CHAIN, LOOSEN, POINTS, PRIME, SHUFFLE, STACK
 from isotone.order.bipartitions.upward import Int64, Numbers, exponent, mantissa
 
-__all__ = ["expected_products_with_total", "expected_squares"]
+__all__ = ["SQUARES", "expected_products_with_total", "expected_squares", "passed_down"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+
+SQUARES = np.array([[0, 0, 0, 1, 1, -2.0]])
+"""The polynomial of the expected square of the noise."""
 
 
 def expected_squares(tables: Tables) -> Floats | None:
@@ -37,7 +41,7 @@ def expected_squares(tables: Tables) -> Floats | None:
 
     None if the order has prime blocks.
     """
-    return _expected(tables, np.array([[0, 0, 0, 1, 1, -2.0]]))
+    return _expected(tables, SQUARES)
 
 
 def expected_products_with_total(tables: Tables) -> Floats | None:
@@ -55,22 +59,30 @@ def _expected(tables: Tables, polynomials: Floats) -> Floats | None:
     tree = tables.steps.tree
     if np.any(tree[:, 0] == PRIME):
         return None
-    passed: dict[int, Floats] = {len(tree) - 1: tables.sizes[:, None] * polynomials}
     result = np.empty(tables.steps.total)
-    for v in range(len(tree) - 1, -1, -1):
-        kind, size, left, right, _ = tree[v].tolist()
-        polynomials = passed.pop(v)  # so that only a front of the tree is in memory
+    for v, own in passed_down(tables, polynomials):
+        kind, size, left, _, _ = tree[v].tolist()
         if kind in (POINTS, CHAIN):
             elements = tables.steps.elements[left : left + size]
-            result[elements] = _at_points(polynomials) if kind == POINTS else _at_chain(polynomials)
-        elif kind in (SHUFFLE, LOOSEN):
+            result[elements] = _at_points(own) if kind == POINTS else _at_chain(own)
+    return result
+
+
+def passed_down(tables: Tables, polynomials: Floats) -> Iterator[tuple[int, Floats]]:
+    """The polynomials of each step, the last step first; a row for each size of its side A, times its probability."""
+    tree = tables.steps.tree
+    passed: dict[int, Floats] = {len(tree) - 1: tables.sizes[:, None] * polynomials}
+    for v in range(len(tree) - 1, -1, -1):
+        kind, size, left, right, _ = tree[v].tolist()
+        own = passed.pop(v)  # so that only a front of the tree is in memory
+        yield v, own
+        if kind in (SHUFFLE, LOOSEN):
             factor = _interleaving(size)
-            passed[left] = polynomials * factor if kind == SHUFFLE else polynomials / factor
-        else:
+            passed[left] = own * factor if kind == SHUFFLE else own / factor
+        elif kind not in (POINTS, CHAIN):
             passed[left], passed[right] = np.zeros((tree[left, 1] + 1, 6)), np.zeros((tree[right, 1] + 1, 6))
             shift = kind == STACK
-            _pass_on(tables.numbers, tree[left], tree[right], polynomials, passed[left], passed[right], shift)
-    return result
+            _pass_on(tables.numbers, tree[left], tree[right], own, passed[left], passed[right], shift)
 
 
 def _interleaving(size: int) -> Floats:

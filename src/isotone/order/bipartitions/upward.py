@@ -28,6 +28,7 @@ __all__ = [
     "exponent",
     "factorials",
     "inverse_factorials",
+    "logarithms",
     "mantissa",
     "pack",
     "product_up",
@@ -68,6 +69,12 @@ def exponent(number: Int64) -> Int64:
 def shift(number: Int64) -> Int64:
     """The shift with which it was packed."""
     return (np.int64(number) >> 31) & 31
+
+
+def logarithms(numbers: Numbers) -> NDArray[np.float64]:
+    """The logarithms of several numbers to base 2."""
+    found: NDArray[np.float64] = np.log2((numbers & _MANTISSA).astype(np.float64))
+    return found + (numbers >> 36).astype(np.float64)
 
 
 ONE = (-30 << 36) | _LEAST

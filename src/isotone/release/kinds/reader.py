@@ -73,7 +73,7 @@ class Reader:
         """The value of a curve."""
         self.refuse("value between its numbers")
 
-    def difference(self, first: Any, second: Any, confidence: float | None) -> Estimate:
+    def difference(self, first: Any, second: Any, what: Any, confidence: float | None) -> Any:
         """The second value minus the first."""
         self.refuse("differences with an interval")
 

@@ -16,7 +16,7 @@ from isotone.errors import InputError
 from isotone.release.kinds.breakdown.query import DECIMALS, BreakdownManifest, breakdown_columns, known_errors
 from isotone.release.result import Release, seal
 
-__all__ = ["as_drawn", "consistent_columns", "made_consistent", "measured_tables"]
+__all__ = ["as_drawn", "consistent_columns", "made_consistent", "measured_tables", "require_tables"]
 
 Tables = list[NDArray[np.int64] | None]
 
@@ -27,7 +27,7 @@ def made_consistent(release: Release, mechanism: MarginsMechanism, *, integers: 
     assert isinstance(manifest, BreakdownManifest)
     if manifest.consistent:
         return release
-    columns = consistent_columns(mechanism, _require_tables(manifest, mechanism), release.columns, integers)
+    columns = consistent_columns(mechanism, require_tables(manifest, mechanism), release.columns, integers)
     derived = {"how": "consistent", "integers": integers}
     return seal(columns, replace(manifest, derived=derived, consistent=True, content_hash=None, files=None))
 
@@ -46,13 +46,14 @@ def as_drawn(manifest: BreakdownManifest, mechanism: MarginsMechanism) -> Breakd
     """The manifest of the release before anything was derived from it, with its own hash."""
     if manifest.derived is None:
         return manifest
-    tables = _require_tables(manifest, mechanism)
+    tables = require_tables(manifest, mechanism)
     known = known_errors(mechanism, manifest.confidence)
     columns = breakdown_columns(mechanism, mechanism.estimate(tables), known)
     return replace(manifest, derived=None, consistent=None, content_hash=None, files=None).sealed(columns)
 
 
-def _require_tables(manifest: BreakdownManifest, mechanism: MarginsMechanism) -> Tables:
+def require_tables(manifest: BreakdownManifest, mechanism: MarginsMechanism) -> Tables:
+    """The noisy integers as tables, or an error."""
     tables = measured_tables(manifest, mechanism)
     if tables is None:
         raise InputError("the noisy integers of the manifest are not those of its mechanism")

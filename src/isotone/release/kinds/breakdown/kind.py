@@ -22,6 +22,7 @@ from isotone.release.kinds.counts.release import count_query
 from isotone.release.kinds.counts.section import spec_order
 from isotone.release.kinds.kind import Kind
 from isotone.release.kinds.page import Page
+from isotone.release.kinds.reader import Reader
 from isotone.release.manifest import Manifest, guarantee_from, order_from
 from isotone.release.planning import SpecPlan
 from isotone.release.result import Release
@@ -45,9 +46,6 @@ class BreakdownKind(Kind):
     combines: ClassVar[bool] = True
     classes: ClassVar[tuple[str, ...]] = (MarginsMechanism.__name__,)
     one_record: ClassVar[bool] = True
-    silence: ClassVar[str] = (
-        "Its values are estimated from all margins; each has its own standard deviation and interval."
-    )
 
     def query(self, spec: Spec) -> BreakdownQuery:
         """The query of a spec with ``[breakdown]``."""
@@ -126,6 +124,12 @@ class BreakdownKind(Kind):
         if weights != "variance":
             raise InputError("The values of a breakdown are moved by their variances: leave out weights.")
         return made_consistent(release, self.rebuild(release.manifest), integers=truth(integers, "integers"))
+
+    def reader(self, release: Release) -> Reader:
+        """Answers from the law of the noise of all margins."""
+        from isotone.release.kinds.breakdown.reader import BreakdownReader
+
+        return BreakdownReader(release)
 
     def draws(self, manifest: Manifest) -> list[Manifest]:
         """The release as drawn."""

@@ -31,7 +31,7 @@ def combine_counts(releases: Sequence[Release], follows_order: bool) -> Release:
     stated, first = truth(follows_order, "follows_order"), releases[0].manifest
     for other in releases[1:]:
         _require_same_counts(first, other.manifest)
-    require_different_draws(releases)
+    require_different_draws([draws_of(release.manifest) for release in releases])
     P = _common_order([release.order for release in releases], first, stated)
     promises = _promises([release.manifest for release in releases])
     whole, *_ = promises.values()
@@ -82,11 +82,11 @@ def draws_of(manifest: Manifest) -> list[Manifest]:
     return [draw for origin, _ in origins(manifest) for draw in draws_of(origin)]
 
 
-def require_different_draws(releases: Sequence[Release]) -> None:
-    """Refuse to count one draw twice, whatever it was derived by."""
+def require_different_draws(releases: Sequence[Sequence[Manifest]]) -> None:
+    """Refuse to count one draw twice, given those that are in each release, whatever it was derived by."""
     seen: set[Any] = set()
-    for release in releases:
-        for draw in draws_of(release.manifest):
+    for draws in releases:
+        for draw in draws:
             # a draw under another title is the same draw: its charge says so
             names = {draw.content_hash, (draw.dataset, draw.charge, draw.time)}
             if names & seen:

@@ -74,7 +74,8 @@ def require_all_counted(manifest: Manifest) -> None:
         "records that break the order are dropped": rules["on_violation"] == "drop",
         "records with several options are dropped": rules.get("on_conflict") == "drop",
         "rows without a unit are left out": rules["unit"] is not None,
-        "rows of groups that are not listed are left out": bool(manifest.get("groups")),
+        "rows of groups that are not listed are left out": bool(manifest.get("groups"))
+        or (manifest.get("breakdown") or {}).get("unlisted") == "drop",
         "a unit may give several records": rules["contributions"] > 1,
     }
     for reason, applies in reasons.items():

@@ -6,16 +6,15 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from isotone.errors import InputError
 from isotone.inference.estimate import Estimate
 from isotone.inference.linear import summed
-from isotone.inference.measured import Measured, clipped
+from isotone.inference.measured import Measured, changes, clipped
 from isotone.inference.population import population_proportion, population_share
 from isotone.privacy.checks import confidence_level, did_you_mean, shown, truth, whole_number
 from isotone.release.kinds.counts.combining import (
     combine_counts,
+    draws_of,
     require_different_draws,
     require_same_definition,
 )
@@ -24,7 +23,7 @@ from isotone.release.kinds.counts.measuring import group_sum, groups_of, measure
 from isotone.release.kinds.reader import Reader
 from isotone.release.result import Release
 
-__all__ = ["CountReader"]
+__all__ = ["CountReader", "element_names"]
 
 
 class CountReader(Reader):
@@ -104,18 +103,20 @@ class CountReader(Reader):
 
     def change(self, other: Release, what: Any, confidence: float | None, group: Any) -> Any:
         """Counts of the other release minus those of this one."""
-        if not isinstance(other, Release) or "order" not in other.manifest:  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(other, Release) or other.kind != self.release.kind:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InputError("A change is from one release of counts to another.")
         require_same_definition(self.release.manifest, other.manifest)
-        require_different_draws([self.release, other])
-        before, after, level = self._of(group, "0"), self._of(group, "1", other), self._level(confidence)
-        if what is not None:
-            return _change(before, after, what, level)
-        later = {str(x) for x in after.P.elements}
-        names = [str(x) for x in before.P.elements if str(x) in later]
-        if not names:
-            raise InputError("The two releases have no element in common.")
-        return {name: _change(before, after, name, level) for name in names}
+        require_different_draws([draws_of(one.manifest) for one in (self.release, other)])
+        before, after = self._of(group, "0"), self._of(group, "1", other)
+        return changes(before, after, what, self._level(confidence))
+
+    def difference(self, first: Any, second: Any, what: Any, confidence: float | None) -> Any:
+        """Counts of the second group minus those of the first."""
+        if groups_of(self.release.manifest) is None:
+            raise InputError("This release has no groups to compare. contrast() compares its elements.")
+        if str(first) == str(second):
+            raise InputError("Name two different groups.")
+        return changes(self._of(first, "0"), self._of(second, "1"), what, self._level(confidence))
 
     def rank(self, what: Any, confidence: float | None, group: Any) -> Any:
         """The place of one count among all, or of each."""
@@ -127,7 +128,7 @@ class CountReader(Reader):
     def sum(self, what: Any, confidence: float | None) -> Estimate:
         """One element summed over all groups, or several elements of a release without groups."""
         level, names = self._level(confidence), groups_of(self.release.manifest)
-        elements = _names(what)
+        elements = element_names(what)
         if names is None:
             return self._of(None).contrast(dict.fromkeys(elements, 1), level)
         found = group_sum(self.release.manifest, self.release.columns["value"])
@@ -144,15 +145,8 @@ class CountReader(Reader):
         return combine_counts([self.release, *others], follows_order)
 
 
-def _change(before: Measured, after: Measured, what: Any, level: float) -> Estimate:
-    x, z = before.place(what), after.place(what)
-    rows = min(before.law.size, after.law.size)
-    noise = after.law.draws[:rows, z].astype(float) - before.law.draws[:rows, x]
-    half = float(before.law.upper(np.abs(noise), level))
-    return clipped(float(after.values[z] - before.values[x]), half, level, False)
-
-
-def _names(what: Any) -> list[Hashable]:
+def element_names(what: Any) -> list[Hashable]:
+    """The elements of a sum."""
     if what is None:
         raise InputError("A sum of what? Name an element, or a list of elements.")
     return [what] if isinstance(what, (str, bytes)) or not isinstance(what, Sequence) else list(what)

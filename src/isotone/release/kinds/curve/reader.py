@@ -35,8 +35,10 @@ class CurveReader(Reader):
         value, note = self._value(x), CREDIBLE if kind == "credible" else ""
         return Estimate(value, float(low[0]), float(high[0]), level, note, _about(kind))
 
-    def difference(self, first: Any, second: Any, confidence: float | None) -> Estimate:
+    def difference(self, first: Any, second: Any, what: Any, confidence: float | None) -> Estimate:
         """The value at ``second`` minus that at ``first``: what the band leaves possible for a monotone curve."""
+        if what is not None:
+            raise InputError("A curve has no elements: leave out what.")
         measured, kind, level = self._measured("differences with an interval", confidence)
         if kind == "credible":
             raise InputError(
