@@ -181,7 +181,7 @@ def changes(
     rows = min(before.law.size, after.law.size)
 
     def independent(x: int, z: int) -> Floats:
-        return after.law.draws[:rows, z].astype(np.float64) - before.law.draws[:rows, x]
+        return after.law.draws[:rows, z].astype(np.float64) - before.law.draws[:rows, x].astype(np.float64)
 
     def one(name: Any) -> Estimate:
         x, z = before.place(name), after.place(name)
