@@ -10,7 +10,6 @@ from rich.table import Table
 from rich.text import Text
 
 from isotone.cli.console import AsJson, Quiet, ReleaseFolder, out, printable, show
-from isotone.errors import InputError
 
 if TYPE_CHECKING:
     from isotone.release import Release
@@ -64,7 +63,7 @@ def share(
     from isotone.release import load_release
 
     release = load_release(folder)
-    cell, words = _cell(release, group), _words(release)
+    cell, words = release.group_named(group or ()), _words(release)
     if part is None:
         found = release.shares(together=together, confidence=confidence, group=cell)
         rows = [{"part": a, "of": b, **each.plain()} for (a, b), each in found.items()]
@@ -97,7 +96,7 @@ def change(
     from isotone.release import load_release
 
     first, second = load_release(before), load_release(after)
-    found = first.change(second, element, confidence=confidence, group=_cell(first, group))
+    found = first.change(second, element, confidence=confidence, group=first.group_named(group or ()))
     each, words = {element: found} if element is not None else found, _words(first)
     rows = [{"element": name, **one.plain()} for name, one in each.items()]
     _show([words[name] for name in each], rows, as_json=as_json, single=element is not None)
@@ -133,21 +132,6 @@ def combine(
     show(value, as_json=as_json, quiet=quiet, plain=release_table(made))
     if into is not None and not as_json and not quiet:
         out.print(f"The combination is in {into}", markup=False)
-
-
-def _cell(release: Release, said: list[str] | None) -> Any:
-    """What group= is for this release: a name, or a mapping for the cells of a breakdown."""
-    if not said:
-        return None
-    if "breakdown" not in release.manifest:
-        if len(said) > 1:
-            raise InputError("This release has one list of groups: give --group once.")
-        return said[0]
-    pairs = [text.partition("=") for text in said]
-    for text, (name, sign, _) in zip(said, pairs, strict=True):
-        if not sign or [pair[0] for pair in pairs].count(name) > 1:
-            raise InputError(f"A cell is named by --group NAME=VALUE, once for each name, not {text!r}.")
-    return {name: value for name, _, value in pairs}
 
 
 def _words(release: Release) -> dict[str, str]:

@@ -29,6 +29,10 @@ class Questions:
         release = cast("Release", self)
         return kind_named(release.kind).reader(release)
 
+    def group_named(self, words: Sequence[str]) -> Any:
+        """What ``group`` is, given the words that name it on a command line: ``north``, or ``region=north`` and ``sex=f``."""
+        return self._reader().group_named(list(words))
+
     def contrast(
         self, coefficients: Mapping[Any, float], *, confidence: float | None = None, group: Any = None
     ) -> Estimate:

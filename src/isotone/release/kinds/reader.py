@@ -24,6 +24,12 @@ class Reader:
         """Raise an error that says why there is no answer."""
         raise InputError(f"A release of a {self.release.kind} has no {what}. {self.reason}".rstrip())
 
+    def group_named(self, words: Sequence[str]) -> Any:
+        """The group that words on a command line name, or None."""
+        if len(words) > 1:
+            raise InputError("This release has one list of groups: name one group.")
+        return words[0] if words else None
+
     def contrast(self, coefficients: Mapping[Any, float], confidence: float | None, group: Any) -> Estimate:
         """A linear combination of counts."""
         self.refuse("contrasts of counts")

@@ -39,6 +39,15 @@ _REASON = "its values are estimated from margins, each with a share of the budge
 class BreakdownReader(CountReader):
     """Answers from the law of the noise of all margins; ``group`` names a cell, the total if it is left out."""
 
+    def group_named(self, words: Sequence[str]) -> Any:
+        """The cell that words such as ``region=north`` name."""
+        pairs = [word.partition("=") for word in words]
+        names = [name for name, _, _ in pairs]
+        for word, (name, sign, _) in zip(words, pairs, strict=True):
+            if not sign or names.count(name) > 1:
+                raise InputError(f"A cell is named by NAME=VALUE, once for each name, not by {word!r}.")
+        return {name: value for name, _, value in pairs}
+
     def _of(self, group: Any, stream: str = "", release: Release | None = None) -> Measured:
         """The counts of a cell."""
         return _Table(self.release if release is None else release).measured(group, stream)
