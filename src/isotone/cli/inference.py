@@ -67,7 +67,7 @@ def share(
     if part is None:
         found = release.shares(together=together, confidence=confidence, group=cell)
         rows = [{"part": a, "of": b, **each.plain()} for (a, b), each in found.items()]
-        names = [f"{words[a]} of {words[b]}" for a, b in found]
+        names = [f"{words.get(a, a)} of {words.get(b, b)}" for a, b in found]
     else:
         one = release.share(
             part,
@@ -80,7 +80,8 @@ def share(
             deff=deff,
         )
         rows = [{"part": part, "of": of, **one.plain()}]
-        names = [f"{words[part]} of {'all records' if of is None else words[of]}"]
+        whole = "all records" if of is None else words.get(of, of)
+        names = [f"{words.get(part, part)} of {whole}"]
     _show(names, rows, as_json=as_json, single=part is not None)
 
 
@@ -99,7 +100,7 @@ def change(
     found = first.change(second, element, confidence=confidence, group=first.group_named(group or ()))
     each, words = {element: found} if element is not None else found, _words(first)
     rows = [{"element": name, **one.plain()} for name, one in each.items()]
-    _show([words[name] for name in each], rows, as_json=as_json, single=element is not None)
+    _show([words.get(name, name) for name in each], rows, as_json=as_json, single=element is not None)
 
 
 def combine(
@@ -136,9 +137,9 @@ def combine(
 
 def _words(release: Release) -> dict[str, str]:
     """What people read in place of an element: its label where it has one."""
-    entries: Any = release.manifest.get("questions") or {}
-    names: list[str] = release.manifest["order"]["elements"] if "order" in release.manifest else []
-    return {name: str(entries.get(name, {}).get("label") or name) for name in names}
+    from isotone.release.kinds import kind_named
+
+    return kind_named(release.kind).page.labels(release)
 
 
 def _show(names: list[str], rows: list[dict[str, Any]], *, as_json: bool, single: bool) -> None:
