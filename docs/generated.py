@@ -31,6 +31,7 @@ def write_pages() -> list[Path]:
         "reference/spec.md": spec_page(),
         "reference/command-line.md": command_line_page(),
         "reference/manifest.md": manifest_page(),
+        "reference/spec.schema.json": schema_text(),
     }
     changed: list[Path] = []
     for name, text in pages.items():
@@ -65,6 +66,9 @@ def spec_page() -> str:
         "    Everything in a spec is public. Nothing in it may be chosen by looking at the data: not the bounds, not",
         "    `upper`, not the lists of categories and groups.",
         "",
+        "An editor checks a spec while you write it, with [its JSON Schema](spec.schema.json): save that file, or the output of `isotone schema`,",
+        "beside the spec, and begin the spec with the line `#:schema spec.schema.json` (Taplo, Even Better TOML).",
+        "",
         "Whole examples: [counts](../start.md), [a table](../how-to/tables.md), [a curve](../how-to/curves.md).",
     ]
     for name, note in _SECTION_NOTES.items():
@@ -80,6 +84,15 @@ def spec_page() -> str:
                 *_entries(spec.Budget, "privacy.budget"),
             ]
     return "\n".join(lines) + "\n"
+
+
+def schema_text() -> str:
+    """The JSON Schema of a spec."""
+    import json
+
+    from isotone.release import spec_schema
+
+    return json.dumps(spec_schema(), indent=1, ensure_ascii=False) + "\n"
 
 
 def _entries(section: Any, name: str) -> list[str]:

@@ -73,6 +73,8 @@ def test_the_generated_pages_are_up_to_date(tools):
     }
     for name, text in pages.items():
         assert (DOCS / "reference" / f"{name}.md").read_text(encoding="utf-8") == text, "run 'make docs'"
+    schema = (DOCS / "reference" / "spec.schema.json").read_text(encoding="utf-8")
+    assert schema == generated.schema_text(), "run 'make docs'"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import sys
 import typer
 
 from isotone.cli.console import errors
-from isotone.cli.exports import export
+from isotone.cli.exports import export, schema
 from isotone.cli.inference import change, combine, share
 from isotone.cli.ledgers import ledger_app
 from isotone.cli.orders import order_app
@@ -41,6 +41,7 @@ for command in (
     keygen,
     sign,
     check,
+    schema,
     audit,
     serve,
     reproduce,

@@ -1,4 +1,4 @@
-"""The command export."""
+"""The commands export and schema."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from isotone.cli.console import AsJson, Quiet, ReleaseFolder, json_text, out
 
-__all__ = ["export"]
+__all__ = ["export", "schema"]
 
 _Text = str | None
 
@@ -42,3 +42,10 @@ def export(
     for path in write(folder, to, publisher=publisher, license=license, url=url, unit=unit):
         if not quiet:
             out.print(f"Written: {path}", markup=False)
+
+
+def schema() -> None:
+    """Print the JSON Schema of a spec, for editors that check a file while it is written."""
+    from isotone.release import spec_schema
+
+    typer.echo(json_text(spec_schema()))

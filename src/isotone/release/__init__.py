@@ -15,6 +15,7 @@ from isotone.release.order_files import describe_order, load_order, read_order
 from isotone.release.planning import SpecPlan
 from isotone.release.questions import combine
 from isotone.release.result import Release, load_release
+from isotone.release.schema import spec_schema
 from isotone.release.spec import Spec, load_spec
 from isotone.release.steward import audit_name, audit_spec, plan_spec, release_spec
 from isotone.release.verifying.verify import Verdict, verify
@@ -48,5 +49,6 @@ __all__ = [
     "release_spec",
     "release_surface",
     "release_table",
+    "spec_schema",
     "verify",
 ]

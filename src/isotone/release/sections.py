@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from isotone.privacy.guarantee import exact, positive
 from isotone.reading.question import Question
@@ -25,9 +25,18 @@ def _amount(value: Any) -> str:
     return _number(value)
 
 
+_WRITTEN = r"^\s*[-+]?(\d[\d_]*(\.\d*)?|\.\d+)([eE][-+]?\d+)?(\s*/\s*\d+)?\s*$"
+_A_NUMBER: dict[str, Any] = {"anyOf": [{"type": "number"}, {"type": "string", "pattern": _WRITTEN}]}
+_A_POSITIVE: dict[str, Any] = {
+    "anyOf": [
+        {"type": "number", "exclusiveMinimum": 0},
+        {"type": "string", "pattern": _WRITTEN.replace("[-+]?", "", 1)},
+    ]
+}
+
 Text = Annotated[str, Field(min_length=1)]
-Real = Annotated[str, BeforeValidator(_number)]
-Amount = Annotated[str, BeforeValidator(_amount)]
+Real = Annotated[str, BeforeValidator(_number), WithJsonSchema(_A_NUMBER)]
+Amount = Annotated[str, BeforeValidator(_amount), WithJsonSchema(_A_POSITIVE)]
 Size = Annotated[int, Field(ge=1)]
 
 
