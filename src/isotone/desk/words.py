@@ -5,7 +5,7 @@ from __future__ import annotations
 from isotone.errors import BudgetError, InputError, IsotoneError, LedgerError, OrderError
 from isotone.ledger import LostError, SealedError
 
-__all__ = ["FormError", "lines", "release_lines"]
+__all__ = ["FormError", "lines", "number", "release_lines"]
 
 UNREADABLE = (
     "This was not completed; the ledger says what was charged. Perhaps a column that the spec names is not in the first line "
@@ -23,6 +23,17 @@ def lines(error: IsotoneError) -> list[str]:
     if isinstance(error, LedgerError):
         return release_lines(error)
     return str(error).splitlines() or ["This cannot be used."]
+
+
+def number(text: str, what: str) -> float:
+    """A number above 0 that was typed."""
+    try:
+        value = float(text.strip())
+    except ValueError:
+        value = -1.0
+    if not 0 < value < 1e15:
+        raise FormError(f"{what} is a number above 0.")
+    return value
 
 
 def release_lines(error: BaseException) -> list[str]:

@@ -33,7 +33,7 @@ from isotone.tables.two_stage import TwoStageMechanism
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Planned", "TablePlan", "TableRow", "TradeOff", "plan"]
+__all__ = ["Planned", "TablePlan", "TableRow", "TradeOff", "expected_errors", "plan"]
 
 _PRICES = (0.0, *(float(price) for price in np.geomspace(0.01, 2.0, 24)))
 
@@ -199,6 +199,18 @@ def plan(
     found.sort(key=lambda row: (row.count_error * row.wasserstein, row.count_error))
     curve = _trade_off(z, unit.per_step(pure_epsilon(promise)))
     return TablePlan(tuple(found), curve, number, len(z) - 1, promise, runs, unit.contributions, once)
+
+
+def expected_errors(
+    mechanism: Any, shape: Shape | DistributionLike, *, size: int, upper: int | None = None, draws: int = 8
+) -> TableRow:
+    """The expected errors of one mechanism on a table of a guessed shape, as :func:`plan` finds them."""
+    z = guessed(shape, upper)
+    table = apportioned(z, whole_number(size, "size"))
+    rng = np.random.default_rng(0)
+    return _simulated(
+        type(mechanism).__name__, mechanism, Fraction(0), table, len(z), whole_number(draws, "draws"), rng
+    )
 
 
 def _candidates(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from html import escape
 
 import pytest
 from tests.support.desk import Client
@@ -15,20 +16,55 @@ TABLE = {"category": "region", "categories": "A\nB\nC\nD", "upper": "200"}
 CURVE = {"x": "age", "y": "risk", "low": "0", "high": "90", "least": "0", "most": "1", "direction": "rises"}
 
 
-@pytest.mark.parametrize(("kind", "what"), [("table", TABLE), ("curve", CURVE)])
+SURFACE = {**CURVE, "x2": "dose", "low2": "0", "high2": "9", "direction2": "falls"}
+BREAKDOWN = {
+    "outline": "ill\n  treated\n",
+    "attributes": "state: N, S\nregion: A = N, B = N, C = S\nsex: f, m",
+    "margins": "total\nstate\nstate, sex\nall\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "what"),
+    [("table", TABLE), ("curve", CURVE), ("surface", SURFACE), ("breakdown", BREAKDOWN)],
+)
 def test_from_the_first_screen_to_a_verified_release(tmp_path, kind, what):
-    rows = [f"{i},{'ABC'[i % 3]},{i % 90},{(i % 90) / 90}" for i in range(90)]
-    (tmp_path / "answers.csv").write_text("\n".join(["person,region,age,risk", *rows]) + "\n")
+    rows = [f"{i},{'ABC'[i % 3]},{i % 90},{(i % 90) / 90},{i % 9},{'fm'[i % 2]},1,{i % 2}" for i in range(90)]
+    head = "person,region,age,risk,dose,sex,ill,treated"
+    (tmp_path / "answers.csv").write_text("\n".join([head, *rows]) + "\n")
     client = Client(tmp_path).open()
     here = client.post("/begin", kind=kind, name="survey").headers["location"].rpartition("/")[0]
     for name, fields in {**PAGES, "what": what}.items():
         answer = client.post(f"{here}/{name}", **fields)
         assert answer.status == 303, answer.problems
     assert "SIMULATED" in client.get(f"{here}/preview").text
-    assert client.get(f"{here}/what").problems == ""
+    again = client.get(f"{here}/what")
+    assert again.problems == ""
+    assert all(escape(line) in again.text for said in what.values() for line in said.split("\n"))
+    _require_both_ways(client, here, kind)
     assert client.post(f"{here}/review").status == 303
     assert "Verified: every check holds" in released(client, here).text
     assert iso.load_release(tmp_path / "survey-release").kind == kind
+
+
+def _require_both_ways(client, here, kind):
+    """The budget for an error gives that error or less, and 5 % less of it does not."""
+
+    def typed(**fields):
+        return json.loads(client.post(f"{here}/accuracy/look", **fields).text)
+
+    first = typed(amount="1", ask="error")
+    if kind in ("curve", "surface"):
+        assert (first["error"], first["answer"] != "") == ("", True)
+        assert typed(amount="1", ask="budget", error="3")["problems"]
+        return
+    found = typed(amount="7", ask="budget", error=first["error"])
+    assert float(found["error"]) <= float(first["error"])
+    assert float(typed(amount=f"{0.9 * float(found['amount']):.4g}", ask="error")["error"]) > float(
+        first["error"]
+    )
+    for wrong in ("0", "x", "nan", "1e-9" if kind == "breakdown" else "-1"):
+        assert typed(amount="1", ask="budget", error=wrong)["problems"]
 
 
 def test_both_numbers_are_shown_while_one_types_and_nothing_is_kept(tmp_path):

@@ -10,7 +10,7 @@ import numpy as np
 
 from isotone.counts.count_plan import CountPlan
 from isotone.desk.figures.pictures import guessed_bars, simulated_dots
-from isotone.desk.words import FormError
+from isotone.desk.words import FormError, number
 from isotone.release.kinds.counts.query import CountQuery
 from isotone.release.spec import Spec
 from isotone.release.steward import plan_spec
@@ -44,26 +44,16 @@ class Goal:
         return cls(which, form.get("element", ""), percent / 100)
 
 
-def _number(text: str, what: str) -> float:
-    try:
-        value = float(text.strip())
-    except ValueError:
-        value = -1.0
-    if not 0 < value < 1e15:
-        raise FormError(f"{what} is a number above 0.")
-    return value
-
-
 def read_guesses(text: str) -> dict[str, int]:
     """Guessed counts, a name and a number on each line."""
     found: dict[str, int] = {}
-    for number, line in enumerate(text.splitlines(), 1):
+    for place, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
         name, _, value = line.strip().rpartition(" ")
         digits = value.replace(",", "")
         if not name.strip(" =:") or not (digits.isascii() and digits.isdigit()) or len(digits) > 15:
-            raise FormError(f"Line {number} of the guesses is not a name and a whole number.")
+            raise FormError(f"Line {place} of the guesses is not a name and a whole number.")
         found[name.strip(" =:")] = int(digits)
     return found
 
@@ -71,7 +61,7 @@ def read_guesses(text: str) -> dict[str, int]:
 def budget_for(spec: Spec, goal: Goal, error: str) -> str:
     """The least budget at which the mechanism of the spec keeps within ``error``, as text for the spec."""
     plan = _plan(spec)
-    wanted = _number(error, "The error")
+    wanted = number(error, "The error")
     chosen = replace(plan, rows=plan.rows[:1])
     ask = chosen.rho_for if plan.guarantee.kind == "zcdp" else chosen.epsilon_for
     if goal.which == "element" and goal.element not in map(str, plan.P.elements):

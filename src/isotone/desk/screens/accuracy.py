@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 
 from isotone.desk.desk import Desk
 from isotone.desk.drafts import Draft
-from isotone.desk.figures.accuracy import Goal, budget_for, read_guesses
+from isotone.desk.figures.accuracy import read_guesses
 from isotone.desk.figures.risk import odds
 from isotone.desk.made import release_at
 from isotone.desk.screens.common import desk_of, draft_of, fields, go, page, piece, submitted
@@ -70,7 +70,7 @@ def _tried(draft: Draft, desk: Desk, form: Mapping[str, str]) -> Draft:
     tried = replace(draft, guesses=_guesses(form, desk))
     name = "rho" if "rho" in draft.section("privacy") else "epsilon"
     if form.get("ask") == "budget":
-        amount = budget_for(tried.spec(desk.root), Goal.of(form), form.get("error", ""))
+        amount = sheet_of(draft).budget(tried.spec(desk.root), form)
     else:
         amount = form.get("amount", "").strip()
     tried.change("privacy", **{name: amount})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -10,6 +11,8 @@ from starlette.responses import Response
 from isotone.desk.drafts import import_draft, new_draft, open_draft
 from isotone.desk.screens.common import desk_of, fields, go, page
 from isotone.desk.sheets import SHEETS, sheet_named
+from isotone.desk.sheets.breakdown import BreakdownSheet
+from isotone.desk.sheets.counts import CountsSheet
 from isotone.desk.words import FormError, lines
 from isotone.errors import IsotoneError
 
@@ -32,6 +35,7 @@ def begin(request: Request) -> Response:
             if desk.read_only:
                 raise FormError("A desk that reads only imports nothing: it could open data by a wrong name.")
             draft = import_draft(form["form"].strip(), form.get("name", ""), desk.root)
+            draft.entries = _asked_for(form.get("kind", ""), draft.entries)
             return go("draft", desk.keep(draft).id, "what")
         sheet = sheet_named(form.get("kind", ""))
         draft = new_draft(form.get("name", ""), {sheet.key: sheet.empty()}, desk.root)
@@ -40,6 +44,14 @@ def begin(request: Request) -> Response:
         return go("draft", desk.keep(draft).id, "what")
     except IsotoneError as error:
         return _shown(request, lines(error))
+
+
+def _asked_for(kind: str, entries: dict[str, Any]) -> dict[str, Any]:
+    """The entries of a questionnaire, which gives counts, or counts that are broken down."""
+    if kind != BreakdownSheet.key:
+        return entries
+    order = CountsSheet.key
+    return {kind if name == order else name: section for name, section in entries.items()}
 
 
 def _shown(request: Request, problems: Sequence[str]) -> Response:

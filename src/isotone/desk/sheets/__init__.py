@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from isotone.desk.drafts import Draft
+from isotone.desk.sheets.breakdown import BreakdownSheet
 from isotone.desk.sheets.counts import CountsSheet
 from isotone.desk.sheets.curve import CurveSheet
 from isotone.desk.sheets.sheet import Sheet
+from isotone.desk.sheets.surface import SurfaceSheet
 from isotone.desk.sheets.table import TableSheet
 from isotone.desk.words import FormError
 
 __all__ = ["SHEETS", "Sheet", "sheet_named", "sheet_of"]
 
-SHEETS: tuple[Sheet, ...] = (CountsSheet(), TableSheet(), CurveSheet())
+SHEETS: tuple[Sheet, ...] = (CountsSheet(), BreakdownSheet(), TableSheet(), CurveSheet(), SurfaceSheet())
 
 
 def sheet_named(key: str) -> Sheet:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from isotone.desk.drafts import Draft
-from isotone.desk.figures.accuracy import Goal, count_accuracy
+from isotone.desk.figures.accuracy import Goal, budget_for, count_accuracy
 from isotone.desk.figures.pictures import order_picture
 from isotone.desk.outline import Outline, Problem, can_be_written, read_outline, write_outline
 from isotone.desk.root import Root
@@ -21,10 +22,10 @@ from isotone.release.kinds.counts.section import spec_order
 from isotone.release.result import Release
 from isotone.release.spec import Spec
 
-__all__ = ["CountsSheet"]
+__all__ = ["USUAL", "CountsSheet"]
 
 _SHAPE = ("elements", "relations", "parents", "file", "lower", "upper", "choice", "children", "relaxation")
-_USUAL = 100
+USUAL = 100
 """The guess for a count that nobody guessed."""
 
 
@@ -69,14 +70,21 @@ class CountsSheet(Sheet):
     def shown(self, draft: Draft, root: Root, typed: Mapping[str, str] | None) -> dict[str, Any]:
         """The outline as typed or as it is, with its picture."""
         yes = ", ".join(draft.section("data").get("yes", []))
-        said = _said(draft, root)
+        said = _said(draft, root, self.key)
         fixed = said is not None and not can_be_written(said)
         outline = "" if said is None else write_outline(said)
         if typed is not None and not fixed:
             outline, yes = typed.get("outline", outline), typed.get("yes", yes)
         drawn = said if fixed else _order(read_outline(outline))
         picture = "" if drawn is None else order_picture(drawn, draft.labels)
-        return {"outline": outline, "yes": yes, "fixed": fixed, "picture": picture, "labels": draft.labels}
+        return {
+            "outline": outline,
+            "yes": yes,
+            "fixed": fixed,
+            "picture": picture,
+            "labels": draft.labels,
+            "broken": None,
+        }
 
     def look(self, draft: Draft, form: Mapping[str, str]) -> str:
         """The diagram of the outline, and its problems."""
@@ -88,23 +96,28 @@ class CountsSheet(Sheet):
         """The error of every count, in both directions."""
         return count_accuracy(spec, Goal.of(asked), guesses)
 
+    def budget(self, spec: Spec, asked: Mapping[str, str]) -> str:
+        """The least budget of the mechanism that releases."""
+        return budget_for(spec, Goal.of(asked), asked.get("error", ""))
+
     def preview(self, spec: Spec, guesses: Mapping[str, int]) -> Release:
         """The guesses with noise from a seeded generator."""
         query = spec.kind.query(spec)
         assert isinstance(query, CountQuery)
         groups = 1 if query.groups is None else len(query.groups.values)
-        counts = np.array([guesses.get(str(x), _USUAL) for x in query.P.elements])
+        counts = np.array([guesses.get(str(x), USUAL) for x in query.P.elements])
         noise = np.asarray(query.mechanism.simulate_released(groups, np.random.default_rng(1)))
         totals = np.full(groups if query.total else 0, max(counts, default=0), dtype=np.int64)
         drawn = CountStatistic((counts + noise).astype(np.int64), totals)
         return query.publish(drawn, SIMULATED)
 
 
-def _said(draft: Draft, root: Root) -> Poset | None:
-    """The order of the spec, as far as it is one."""
+def _said(draft: Draft, root: Root, key: str) -> Poset | None:
+    """The order of the draft, whatever else is missing."""
+    shape = {name: said for name, said in draft.section(key).items() if name in _SHAPE}
+    rest = {name: said for name, said in draft.entries.items() if name != key}
     try:
-        spec = draft.spec(root)
-        return spec_order(spec)
+        return spec_order(replace(draft, entries={**rest, CountsSheet.key: shape}).spec(root))
     except IsotoneError:
         return None
 

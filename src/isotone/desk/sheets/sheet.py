@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from isotone.desk.drafts import Draft
 from isotone.desk.root import Root
+from isotone.desk.words import FormError
 from isotone.release.kinds.kind import Stamp
 from isotone.release.result import Release
 from isotone.release.spec import Spec
@@ -53,6 +54,10 @@ class Sheet(ABC):
     @abstractmethod
     def accuracy(self, spec: Spec, asked: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
         """What the accuracy screen shows. Nothing is read and nothing is spent."""
+
+    def budget(self, spec: Spec, asked: Mapping[str, str]) -> str:
+        """The least budget for an error that is asked for, as text for the spec."""
+        raise FormError("For this kind of release a budget gives an error, and not the other way round.")
 
     @abstractmethod
     def preview(self, spec: Spec, guesses: Mapping[str, int]) -> Release:

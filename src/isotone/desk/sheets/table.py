@@ -9,12 +9,15 @@ import numpy as np
 
 from isotone.desk.drafts import Draft
 from isotone.desk.root import Root
+from isotone.desk.sheets.searching import least_budget
 from isotone.desk.sheets.sheet import SIMULATED, Sheet
-from isotone.desk.words import FormError
+from isotone.desk.words import FormError, number
 from isotone.release.kinds.table.query import TableQuery
+from isotone.release.kinds.table.section import Table
 from isotone.release.result import Release
 from isotone.release.spec import Spec
 from isotone.release.steward import plan_spec
+from isotone.tables.table_plan import expected_errors
 
 __all__ = ["TableSheet"]
 
@@ -56,16 +59,25 @@ class TableSheet(Sheet):
 
     def accuracy(self, spec: Spec, asked: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
         """What mechanisms are expected to lose on a table of the guessed shape."""
-        plan, query = plan_spec(spec).view, spec.kind.query(spec)
-        ours = [
-            row for row in plan.rows if isinstance(query, TableQuery) and row.mechanism == query.mechanism
-        ]
-        words = (
-            f"On a table of the guessed shape, 95 % of the counts are within ± {ours[0].within:,}."
-            if ours
-            else ""
-        )
-        return {"goal": None, "half": None, "rows": [], "bars": "", "plan": plan, "text": "", "words": words}
+        within = _within(spec)
+        shape = spec.said(Table).shape
+        words = f"95 % of the counts are expected within ± {within} of the truth, if the table is {shape}."
+        return {
+            "goal": None,
+            "half": within,
+            "rows": [],
+            "bars": "",
+            "plan": plan_spec(spec).view,
+            "text": "",
+            "words": "" if within is None else words,
+        }
+
+    def budget(self, spec: Spec, asked: Mapping[str, str]) -> str:
+        """The least budget at which 95 % of the counts are expected within the error, to three digits."""
+        wanted = number(asked.get("error", ""), "The error")
+        if _within(spec) is None:
+            return super().budget(spec, asked)
+        return least_budget(spec, lambda tried: (_within(tried) or 0) <= wanted)
 
     def preview(self, spec: Spec, guesses: Mapping[str, int]) -> Release:
         """The guesses with noise."""
@@ -74,3 +86,12 @@ class TableSheet(Sheet):
         usual = min(100, query.source.upper)
         counts = [min(guesses.get(name, usual), query.source.upper) for name in query.source.categories]
         return query.publish(query.draw(np.array(counts, dtype=np.int64)), SIMULATED)
+
+
+def _within(spec: Spec) -> int | None:
+    """How far 95 % of the counts are off, on a table of the guessed shape; None for pairs of counts."""
+    query, table = spec.kind.query(spec), spec.said(Table)
+    if not isinstance(query, TableQuery):
+        return None
+    size = len(query.source.categories)
+    return expected_errors(query.mechanism, table.shape, size=size, upper=table.upper).within

@@ -1,0 +1,88 @@
+"""A surface that is monotone in two columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from typing import Any, ClassVar
+
+import numpy as np
+
+from isotone.desk.drafts import Draft
+from isotone.desk.root import Root
+from isotone.desk.sheets.sheet import SIMULATED, Sheet
+from isotone.desk.words import FormError
+from isotone.reading.cells import Cells
+from isotone.release.kinds.surface.query import Y_STEPS, SurfaceQuery
+from isotone.release.result import Release
+from isotone.release.spec import Spec
+from isotone.release.steward import plan_spec
+
+__all__ = ["SurfaceSheet"]
+
+_FIELDS = ("x", "low", "high", "x2", "low2", "high2", "y", "least", "most")
+_USUAL = 1000
+"""How many records a preview has."""
+
+
+class SurfaceSheet(Sheet):
+    """Three columns and their public limits."""
+
+    key: ClassVar[str] = "surface"
+    name: ClassVar[str] = "A surface"
+    about: ClassVar[str] = "How one number rises or falls with two others, such as risk with age and weight."
+    template: ClassVar[str] = "surface.html"
+
+    def empty(self) -> dict[str, Any]:
+        """Nothing typed yet."""
+        return {}
+
+    def change(self, draft: Draft, form: Mapping[str, str]) -> None:
+        """The columns, their limits, and both directions."""
+        said = {name: form.get(name, "").strip() for name in _FIELDS}
+        if not all(said.values()):
+            raise FormError("All three columns and their limits are needed.")
+        draft.change(
+            self.key,
+            x=[said["x"], said["x2"]],
+            y=said["y"],
+            bounds=[[said["low"], said["high"]], [said["low2"], said["high2"]]],
+            y_range=[said["least"], said["most"]],
+            increasing=[form.get("direction") != "falls", form.get("direction2") != "falls"],
+        )
+
+    def shown(self, draft: Draft, root: Root, typed: Mapping[str, str] | None) -> dict[str, Any]:
+        """The fields as typed or as they are."""
+        del root
+        section = draft.section(self.key)
+        (low, high), (low2, high2) = section.get("bounds", (("", ""), ("", "")))
+        x, x2 = section.get("x", ("", ""))
+        least, most = section.get("y_range", ("", ""))
+        rising = section.get("increasing", True)
+        first, second = rising if isinstance(rising, list) else (rising, rising)
+        values = (x, low, high, x2, low2, high2, section.get("y", ""), least, most)
+        said = dict(zip(_FIELDS, values, strict=True))
+        said |= {
+            "direction": "rises" if first else "falls",
+            "direction2": "rises" if second else "falls",
+        }
+        return {"said": {**said, **(typed or {})}}
+
+    def accuracy(self, spec: Spec, asked: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
+        """What would be released. Its error depends on the data."""
+        del asked, guesses
+        text = plan_spec(spec).plain()["text"]
+        return {"goal": None, "half": None, "rows": [], "bars": "", "plan": None, "text": text, "words": ""}
+
+    def preview(self, spec: Spec, guesses: Mapping[str, int]) -> Release:
+        """A plane with noise."""
+        query = spec.kind.query(spec)
+        assert isinstance(query, SurfaceQuery)
+        bins = np.array(list(product(*map(range, query.source.bins))), dtype=np.int64)
+        share = bins / np.maximum(np.array(query.source.bins) - 1, 1)
+        rising = query.recipe.get("increasing", True)
+        both = rising if isinstance(rising, (list, tuple)) else (rising, rising)
+        height = np.where(both, share, 1 - share).mean(axis=1)
+        y = np.round(height * Y_STEPS).astype(np.int64)
+        count = np.full(len(bins), max(1, _USUAL // len(bins)), dtype=np.int64)
+        return query.publish(query.draw(Cells(bins, y, count)), SIMULATED)
