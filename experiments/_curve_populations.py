@@ -54,6 +54,10 @@ CURVES: dict[str, Callable[[Floats, float], Floats]] = {
 DESIGNS: dict[str, Callable[[Floats], Floats]] = {
     "uniform": lambda u: u,
     "crowded": lambda u: np.interp(u, [0, 0.05, 0.95, 1], [0, 0.6, 0.63, 1]),
+    "exponential": lambda u: np.expm1(6 * u) / np.expm1(6.0),
+    "ages": lambda u: np.round(70 * u**1.5) / 70,
+    "middle": lambda u: 0.5 + 0.5 * (2 * u - 1) ** 7,
+    "heaps": lambda u: np.interp(u, [0, 0.1, 0.35, 0.45, 0.75, 0.85, 1], [0, 0.2, 0.2, 0.5, 0.5, 0.9, 1]),
     # from here on held out
     "crowded above": lambda u: 1 - (1 - u) ** 4,
     "two crowds": lambda u: np.where(u < 0.5, 0.1 + 0.2 * u, 0.6 + 0.6 * (u - 0.5)),
@@ -98,10 +102,14 @@ class Population:
         """The three words of the population."""
         return f"{self.curve}, {self.design}, {self.y}"
 
+    @property
+    def number(self) -> int:
+        """The number in its seeds."""
+        return (FIRST_TUNED + HELD_OUT + LATER_TUNED).index(self)
+
     def sample(self, n: int, repetition: int) -> Sample:
         """``n`` records, by a seed of their own."""
-        number = (TUNED + HELD_OUT).index(self)
-        rng = np.random.default_rng([SEED, number, n, repetition])
+        rng = np.random.default_rng([SEED, self.number, n, repetition])
         u = rng.random(n)
         truth = np.asarray(CURVES[self.curve](u, float(rng.uniform(0.3, 0.7))), np.float64)
         x = Grid(*UNIT, POINTS).snap(np.asarray(DESIGNS[self.design](u), np.float64))
@@ -122,7 +130,7 @@ class Population:
         return rng.beta(np.maximum(spread * truth, 1e-3), np.maximum(spread * (1 - truth), 1e-3))
 
 
-TUNED = (
+FIRST_TUNED = (
     Population("logistic", "uniform"),
     Population("linear", "uniform"),
     Population("step", "uniform"),
@@ -133,7 +141,15 @@ TUNED = (
     Population("logistic", "uniform", "normal"),
     Population("step", "uniform", "normal"),
 )
-"""Populations that constants may be chosen with."""
+LATER_TUNED = (
+    Population("logistic", "exponential"),
+    Population("linear", "ages"),
+    Population("stairs", "middle"),
+    Population("step", "heaps"),
+    Population("logistic", "middle", "beta"),
+)
+TUNED = FIRST_TUNED + LATER_TUNED
+"""Populations that constants may be chosen with. The later ones have more kinds of crowded ``x``."""
 
 HELD_OUT = (
     Population("square", "uniform"),

@@ -77,7 +77,7 @@ def mean_of_y(population: Population, truth: Floats) -> Floats:
 
 def curve_on_grid(population: Population, n: int, repetition: int) -> Floats:
     """The mean of ``y`` at every point of the grid; nan where the population has nobody."""
-    rng = np.random.default_rng([SEED, (TUNED + HELD_OUT).index(population), n, repetition])
+    rng = np.random.default_rng([SEED, population.number, n, repetition])
     rng.random(n)  # as a sample does before it draws the place
     place = float(rng.uniform(0.3, 0.7))
     u = (np.arange(PARTS) + 0.5) / PARTS

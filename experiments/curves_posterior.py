@@ -98,7 +98,7 @@ def cell(task: tuple[Population, int, str, int, bool]) -> list[Row]:
     for repetition in range(repetitions):
         sample = population.sample(n, repetition)
         fitted = isotonic(sample.records)
-        seed = [SEED, (TUNED + HELD_OUT).index(population), n, repetition, EPSILONS.index(budget)]
+        seed = [SEED, population.number, n, repetition, EPSILONS.index(budget)]
         for name, values in fits(
             sample.records, n, Fraction(budget), population.labels, seed, rivals
         ).items():
