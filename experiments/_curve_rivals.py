@@ -1,4 +1,4 @@
-"""What curves fitted by means are compared with: the mechanism they replaced, and one noisy histogram with pooling."""
+"""What curves fitted by means are compared with: the mechanism they replaced, noisy histograms with pooling, and a logistic curve."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from isotone.curves.measure import equal_bins, noisy_means, noisy_sums, pooled
 from isotone.curves.records import Records
 from isotone.curves.setting import CurveSetting
 
-__all__ = ["EQUAL_COUNTS", "HISTOGRAMS", "RIVALS", "before", "equal_counts", "histogram"]
+__all__ = ["EQUAL_COUNTS", "HISTOGRAMS", "RIVALS", "before", "equal_counts", "histogram", "logistic"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -76,6 +76,32 @@ def equal_counts(bins: int) -> Rival:
     return fit
 
 
+def logistic(
+    records: Records, points: int, n: int, epsilon: Fraction, labels: bool, rng: np.random.Generator
+) -> Floats:
+    """Platt's calibration: logistic regression on ``x`` by objective perturbation (Chaudhuri, Monteleoni and Sarwate 2011).
+
+    Features ``(x, 1)/√2`` have length 1 at most, so a gradient has, and the curvature of a loss is at most 1/4. Half of
+    epsilon is for the noise, half for the curvature, which gives the least regularisation that this allows. It protects a
+    record that is replaced, in a data set whose size is known.
+    """
+    x = records.cells / (points - 1.0)
+    features = np.stack([x, np.ones_like(x)], axis=1) / math.sqrt(2)
+    y = records.levels / FINE
+    ridge = 0.25 / math.expm1(float(epsilon) / 4)
+    length = rng.gamma(2, 4 / float(epsilon))
+    angle = rng.uniform(0, 2 * math.pi)
+    noise = length * np.array([math.cos(angle), math.sin(angle)])
+    w = np.zeros(2)
+    for _ in range(40):  # Newton's method, in steps of bounded length
+        p = 1 / (1 + np.exp(-features @ w))
+        gradient = features.T @ (p - y) + ridge * w + noise
+        step = np.linalg.solve((features.T * (p * (1 - p))) @ features + ridge * np.eye(2), gradient)
+        w -= step * min(1.0, 5.0 / max(float(np.linalg.norm(step)), 1e-9))
+    every = np.stack([np.arange(points) / (points - 1.0), np.ones(points)], axis=1) / math.sqrt(2)
+    return 1 / (1 + np.exp(-every @ w))
+
+
 def _pooled(
     records: Records, starts: Ints, points: int, epsilon: Fraction, labels: bool, rng: np.random.Generator
 ) -> Floats:
@@ -100,4 +126,5 @@ def _steps(starts: Ints, values: Any, points: int) -> Floats:
 RIVALS: dict[str, Rival] = {
     **{f"{bins} bins": histogram(bins) for bins in HISTOGRAMS},
     **{f"{bins} equal counts": equal_counts(bins) for bins in EQUAL_COUNTS},
+    "logistic curve": logistic,
 }

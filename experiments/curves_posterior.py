@@ -2,8 +2,8 @@
 
 Every population, number of records and epsilon is a cell. In each cell all methods see the same data sets. Measured are the
 root mean squared distances to the isotonic fit of the records and to the true curve, at the records, and the excess squared
-and logistic loss on the records. Writes ``cells.csv``, ``summary.csv`` and ``calibration.csv`` and a picture. Draws are simulated; released
-ones have the same distribution.
+and logistic loss on the records. Writes ``cells.csv`` (after every cell, so that what is done is kept), ``summary.csv``, ``plan.csv``
+with what plans say about the same cells, ``calibration.csv`` and a picture. Draws are simulated; released ones have the same distribution.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable
-from concurrent.futures import ProcessPoolExecutor
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 from _curve_populations import HELD_OUT, POINTS, SEED, TUNED, UNIT, Population
 from _curve_rivals import RIVALS, before
 from common import DATA, read_table, save_figure, write_table
+from isotone.curves import plan
 from isotone.curves.chain.case import ChainCase
 from isotone.curves.chain.posterior_fit import PosteriorFit
 from isotone.curves.circuits.selection import SeededCurveDraws
@@ -36,8 +36,8 @@ from isotone.order.projection.chain import pool_adjacent_violators
 Floats = NDArray[np.floating[Any]]
 Row = dict[str, Any]
 EPSILONS = ("1/10", "3/10", "1", "3")
-REPETITIONS = {1_000: 20}
-"""Data sets for every cell, by the number of records; larger numbers take hours."""
+REPETITIONS = {1_000: 20, 300: 20, 5_000: 20}
+"""Data sets for every cell, by the number of records."""
 MEASURES = ("fit", "truth", "squared", "logistic")
 MARGIN = 0.01
 """Predictions are moved so far from 0 and 1 before their logistic loss is taken."""
@@ -213,22 +213,51 @@ def tasks(quick: bool) -> list[tuple[Population, int, str, int, bool]]:
     """All cells; the largest of them only for some."""
     if quick:
         return [(population, 300, "1", 2, True) for population in (TUNED + HELD_OUT)[::5]]
-    found: list[tuple[Population, int, str, int, bool]] = []
-    for n, population, budget in itertools.product(REPETITIONS, TUNED + HELD_OUT, EPSILONS):
-        found.append((population, n, budget, REPETITIONS[n], True))
-    return found
+    held_out = itertools.product(REPETITIONS, HELD_OUT, EPSILONS)
+    tuned = itertools.product([next(iter(REPETITIONS))], TUNED, EPSILONS)
+    return [
+        (population, n, budget, REPETITIONS[n], True)
+        for n, population, budget in itertools.chain(held_out, tuned)
+    ]
+
+
+def plans(rows: list[Row]) -> list[Row]:
+    """What a plan says about the held-out cells of a number of records, an epsilon and a kind of ``y``, and how it turned out."""
+    groups: dict[tuple[int, float, bool], list[float]] = {}
+    for row in rows:
+        if row["held_out"] and row["method"] == "records":
+            key = row["n"], row["epsilon"], row["population"].endswith("labels")
+            groups.setdefault(key, []).append(row["squared"])
+    table: list[Row] = []
+    for (n, epsilon, labels), found in groups.items():
+        planned = plan(epsilon, n, labels=labels, methods="auto", output="records").rows[0]
+        inside = [planned.low <= each <= planned.high for each in found]
+        table.append(
+            {
+                "n": n,
+                "epsilon": epsilon,
+                "labels": labels,
+                "cells": len(found),
+                "inside": sum(inside),
+                "low": planned.low,
+                "typical": planned.excess,
+                "high": planned.high,
+                "found": float(np.exp(np.mean(np.log(np.maximum(found, 1e-12))))),
+            }
+        )
+    return table
 
 
 def run(out: Path, quick: bool, progress: Progress) -> None:
     wanted = tasks(quick)
     rows: list[Row] = []
-    with ProcessPoolExecutor() as pool:
-        answers = map(cell, wanted) if quick else pool.map(cell, wanted)
-        for done, (task, found) in enumerate(zip(wanted, answers, strict=True), 1):
-            rows += found
-            progress(0.9 * done / len(wanted), f"n = {task[1]}, {task[0].name}, ε = {task[2]}")
-    write_table(out, "cells", columns_of(rows))
+    for done, task in enumerate(wanted, 1):
+        rows += cell(task)
+        write_table(out, "cells", columns_of(rows))
+        progress(0.9 * done / len(wanted), f"n = {task[1]}, {task[0].name}, ε = {task[2]}")
     write_table(out, "summary", columns_of(summary(rows)))
+    if not quick:
+        write_table(out, "plan", columns_of(plans(rows)))
     progress(0.95, "calibration of a classifier")
     calibrated = calibration(3 if quick else 40)
     write_table(out, "calibration", columns_of(calibrated))
@@ -240,7 +269,7 @@ def _picture(out: Path, rows: list[Row]) -> None:
     """The distance to the fit of the records by epsilon, for the classifier's scores."""
     figure = Figure(figsize=(5, 3.4))
     axis = figure.subplots()
-    for name in ("records", "before", "64 bins", "128 bins", "32 equal counts"):
+    for name in ("records", "before", "64 bins", "128 bins", "32 equal counts", "logistic curve"):
         found = [row for row in rows if row["method"] == name]
         axis.loglog(
             [row["epsilon"] for row in found], [row["rmse_to_fit"] for row in found], "o-", label=name

@@ -71,12 +71,14 @@ def test_the_levels_of_a_tree_share_epsilon() -> None:
 
 
 @pytest.mark.parametrize(("labels", "top"), [(True, 1), (False, FINE)])
-def test_the_two_rounds_share_epsilon(labels: bool, top: int) -> None:
+@pytest.mark.parametrize(("n", "coarse"), [(49, [Fraction(1)]), (50, [Fraction(1, 2)] * 2)])
+def test_the_rounds_share_epsilon(labels: bool, top: int, n: int, coarse: list[Fraction]) -> None:
     recorder = Recorder()
-    mechanism = blueprint("auto", labels=labels).mechanism(100, CurveSetting(Fraction(10)))
+    mechanism = blueprint("auto", labels=labels).mechanism(n, CurveSetting(Fraction(10)))
     assert isinstance(mechanism, PosteriorFit)
     mechanism.draw(records_of([(2, 0)]), recorder)
-    assert recorder.rates == [Fraction(1, top), Fraction(9, top)]
+    assert recorder.rates == [*(rate / top for rate in coarse), Fraction(9, top)]
+    assert sum(recorder.rates) * top == 10
 
 
 def test_shares_of_rounds_that_are_not_one_together_are_refused() -> None:

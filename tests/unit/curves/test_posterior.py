@@ -23,7 +23,7 @@ from isotone.curves.posterior.likelihood import noisy_count, noisy_total
 from isotone.curves.posterior.noises import GaussianNoise, GeometricNoise
 from isotone.curves.posterior.posterior import curve_posterior
 from isotone.curves.posterior.rates import Rates, rates_of
-from isotone.curves.posterior.values import bin_values
+from isotone.curves.posterior.values import CountTable, bin_values
 from isotone.curves.records import Records
 from isotone.curves.setting import CurveSetting
 from isotone.errors import InputError
@@ -128,7 +128,7 @@ def test_the_chain_adds_up_all_paths(member: int) -> None:
 def test_there_are_nine_priors_and_the_weight_of_their_paths_is_known() -> None:
     groups = priors(3, 4)
     assert sum(len(group.jump) for group in groups) == 9
-    assert [len(group.slopes) for group in groups] == [7, 7, 7, 1]
+    assert [len(group.slopes) for group in groups] == [7, 1]
     flat = np.ones((3, 4))
     for group, known in zip(groups, evidence_of_nothing(3, 4), strict=True):
         for member, value in enumerate(known):
@@ -171,9 +171,29 @@ def test_values_are_weighed_with_every_rate() -> None:
             c, mean_c = noisy_count(zeros[b : b + 1], np.array([lam * (1 - values[v])]), rate)
             p = weight * math.exp(a[0] + c[0])
             total, up, down = total + p, up + p * mean_a[0], down + p * mean_c[0]
-        assert found.log_likelihood[b, v] == pytest.approx(math.log(total))
-        assert found.ones[b, v] == pytest.approx(up / total)
-        assert found.zeros[b, v] == pytest.approx(down / total)
+        assert found.log_likelihood[b, v] == pytest.approx(math.log(total), abs=1e-3)
+        assert found.ones[b, v] == pytest.approx(up / total, abs=3e-3)
+        assert found.zeros[b, v] == pytest.approx(down / total, abs=3e-3)
+
+
+@pytest.mark.parametrize(
+    ("noise", "off"),
+    [(GeometricNoise(rate), 1e-3) for rate in (0.1, 0.9, 6.0)]
+    + [(GaussianNoise(v), 7e-3) for v in (0.5, 40.0)],
+)
+def test_between_the_means_where_it_is_computed_the_law_of_a_count_is_as_good_as_exact(
+    noise: Any, off: float
+) -> None:
+    for top in (10.0, 300.0, 1e6):
+        means = np.r_[0.0, np.random.default_rng(0).random(300) ** 2 * top][None]
+        seen = np.rint([-5.0, 0.0, 1.0, 10.0, 0.3 * top, top])
+        table = CountTable(seen, means, noise)
+        for place, count in enumerate(seen):
+            log_p, expected = table.at(place, np.array([0]))
+            wanted, mean = noise.count(np.full(means.shape, count), means)
+            likely = wanted > wanted.max() - 40
+            assert np.abs(log_p - wanted)[likely].max() < off
+            assert (np.abs(expected - mean) / (1 + np.sqrt(mean)))[likely].max() < 20 * off
 
 
 def test_the_posterior_rises_and_is_finite_whatever_was_drawn() -> None:
@@ -193,7 +213,7 @@ def test_with_little_noise_records_are_the_pooled_bins() -> None:
     ones, zeros = np.array([10.0, 30.0, 20.0, 55.0]), np.array([30.0, 10.0, 30.0, 5.0])
     wanted = pooled(ones / (ones + zeros), ones + zeros)
     found = curve_posterior(ones, zeros, GeometricNoise(25.0), 401)
-    np.testing.assert_allclose(found.records, wanted, atol=1e-6)
+    np.testing.assert_allclose(found.records, wanted, atol=1e-5)
     np.testing.assert_allclose(found.population, wanted, atol=0.08)
 
 
@@ -218,18 +238,50 @@ def test_bins_of_the_second_round_are_finer_in_crowds_and_where_the_curve_rises(
     assert np.sum((steep >= 60) & (steep < 100)) > 1.5 * np.sum((even >= 60) & (even < 100))
 
 
-def test_bins_depend_on_the_first_round_only() -> None:
+def test_crowds_that_are_clear_add_bins_and_noise_does_not() -> None:
+    def bins(ones: list[int], zeros: list[int], most: int | None) -> int:
+        sums = sums_of(ones, zeros, 4096)
+        found = curve_posterior(*sums.in_records, sums.noise, 51)
+        return placed_starts(sums, found, sum(ones) + sum(zeros), 40, most).size
+
+    even, crowded = [50] * 16, [0] * 15 + [800]
+    assert bins(even, even, 1024) == bins(crowded, crowded, None) == 40
+    assert 75 <= bins(crowded, crowded, 1024) <= 80
+    assert bins(crowded, crowded, 50) == 50
+
+
+def test_a_second_look_sees_inside_a_crowd() -> None:
+    """The bins of the last round are single points where nearly all records are, as they are not after one look."""
+
+    class Silent:
+        def perturb(self, values: Any, rate: Fraction) -> Any:
+            return values
+
+    records = records_of([(2000 + n % 8, FINE * (n % 2)) for n in range(3_000)])
+    found = []
+    for looks in (1, 2):
+        draws: Any = Silent()
+        mechanism = PosteriorFit(CurveSetting(Fraction(1)), 4096, 3_000, 32, 16, 11, True, looks=looks)
+        starts = mechanism.measure(records, draws).starts
+        found.append(np.sum((starts >= 2000) & (starts < 2008)))
+    assert found[0] < 6
+    assert found[1] == 8
+
+
+@pytest.mark.parametrize("looks", [1, 2])
+def test_bins_depend_on_earlier_rounds_only(looks: int) -> None:
     class Scripted:
-        """Answers the first round from a script, whatever the records are."""
+        """Answers the coarse looks from a script, whatever the records are."""
 
         def __init__(self) -> None:
             self.asked: list[Any] = []
 
         def perturb(self, values: Any, rate: Fraction) -> Any:
             self.asked.append(values)
-            return np.arange(values.size).reshape(values.shape) * 7 if len(self.asked) == 1 else values
+            script = np.arange(values.size).reshape(values.shape) * 7
+            return script if len(self.asked) <= looks else values
 
-    mechanism = PosteriorFit(CurveSetting(Fraction(1)), 64, 100, 4, 9, 11, True)
+    mechanism = PosteriorFit(CurveSetting(Fraction(1)), 64, 100, 4, 9, 11, True, looks=looks)
     found = []
     for rows in ([(0, 0)], [(63, FINE)] * 50, [(n, FINE) for n in range(64)]):
         draws: Any = Scripted()

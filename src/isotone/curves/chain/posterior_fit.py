@@ -1,4 +1,4 @@
-"""Means and probabilities: two rounds of noisy sums, and the posterior of a rising curve."""
+"""Means and probabilities: rounds of noisy sums, and the posterior of a rising curve."""
 
 from __future__ import annotations
 
@@ -27,6 +27,10 @@ SPREAD = 0.1
 """The variance of ``y`` about its mean ``v`` is taken as this times ``v·(1 − v)`` where ``y`` is no label."""
 COARSE_LEVELS = 51
 """Values of the posterior of the first round."""
+MOST_BINS = 1024
+"""Of the last round."""
+TWO_LOOKS = 500
+"""From this product of epsilon and records on there are two coarse looks: the second one sees inside the crowds of the first."""
 LEVELS = ((5_000, 101), (40_000, 201), (float("inf"), 401))
 """Values of the posterior, by epsilon times the number of records."""
 
@@ -43,22 +47,23 @@ def spread_of(labels: bool) -> float:
 
 @dataclass(frozen=True)
 class RoundShares:
-    """What the two rounds spend of epsilon: together exactly 1."""
+    """What the coarse looks together and the fine one spend of epsilon, in all exactly 1."""
 
     coarse: Fraction = Fraction(1, 10)
     fine: Fraction = Fraction(9, 10)
 
     def __post_init__(self) -> None:
         if self.coarse + self.fine != 1 or min(self.coarse, self.fine) <= 0:
-            raise ValueError("The shares of the two rounds must be above 0, and 1 together.")
+            raise ValueError("The shares of the rounds must be above 0, and 1 together.")
 
 
 @dataclass(frozen=True)
 class PosteriorFit(CurveMechanism):
-    """Two rounds of noisy sums of ``y`` and ``1 − y``, and the posterior of a rising hidden chain.
+    """Coarse and fine noisy sums of ``y`` and ``1 − y``, and the posterior of a rising hidden chain.
 
-    1. With a tenth of epsilon: both sums in ``coarse_bins`` even bins. They place the bins of the second round.
-    2. With the rest: both sums in at most ``fine_bins`` bins.
+    1. With a tenth of epsilon: both sums in ``coarse_bins`` even bins, which place the bins of the next round. With two
+       ``looks`` each has half of it: the second is in as many bins, placed by the first.
+    2. With the rest: both sums in about ``fine_bins`` bins, up to twice as many where ``x`` is crowded.
     3. The posterior of a rising curve given these sums. ``output`` is its mean (``population``), or the pooled expected
        sums (``records``), which is near the fit to the records themselves. Lines join the middles of bins.
 
@@ -78,12 +83,13 @@ class PosteriorFit(CurveMechanism):
     output: str = "population"
     ends: tuple[Fraction, Fraction] = (Fraction(0), Fraction(1))
     even: bool = True
+    looks: int = 1
     shares: RoundShares = RoundShares()
 
     @classmethod
     def of(cls, case: ChainCase) -> PosteriorFit:
         """The mechanism with sizes for a case."""
-        bins = case.bins(min(1024, max(8, 0.25 * case.strength**0.75)))
+        bins = case.bins(min(MOST_BINS, max(8, 0.25 * case.strength**0.75)))
         return cls(
             case.setting,
             case.points,
@@ -95,6 +101,7 @@ class PosteriorFit(CurveMechanism):
             case.output,
             case.ends,
             case.grid.even,
+            2 if case.strength >= TWO_LOOKS else 1,
         )
 
     @property
@@ -103,17 +110,23 @@ class PosteriorFit(CurveMechanism):
         return spread_of(self.labels)
 
     def draw(self, records: Records, draws: CurveDraws) -> Curve:
-        """The curve, with the noisy sums of the second round."""
+        """The curve, with the noisy sums of the last round."""
         sums = self.measure(records, draws)
         found = self.posterior(sums, self.levels)
         values = found.records if self.output == "records" else found.population
         return self.lines(sums, rescaled(values, self.ends))
 
     def measure(self, records: Records, draws: CurveDraws) -> NoisySums:
-        """The two rounds: all that looks at records."""
-        first = self.sums(records, even_starts(self.points, self.coarse_bins), self.shares.coarse, draws)
-        found = self.posterior(first, COARSE_LEVELS, keep=1e-2)
-        starts = placed_starts(first, found, self.n, self.fine_bins)
+        """Coarse looks and the fine one: all that looks at records."""
+        starts, most = even_starts(self.points, self.coarse_bins), min(MOST_BINS, self.points)
+        for last in [False] * (self.looks - 1) + [True]:
+            seen = self.sums(records, starts, self.shares.coarse / self.looks, draws)
+            found = self.posterior(seen, COARSE_LEVELS, keep=1e-2)
+            starts = (
+                placed_starts(seen, found, self.n, self.fine_bins, most)
+                if last
+                else placed_starts(seen, found, self.n, self.coarse_bins)
+            )
         return self.sums(records, starts, self.shares.fine, draws)
 
     def sums(self, records: Records, starts: Ints, share: Fraction, draws: CurveDraws) -> NoisySums:

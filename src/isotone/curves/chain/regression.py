@@ -76,7 +76,7 @@ class PrivateIsotonicRegression(EvaluatedCurve, PrivateEstimator[ChainProblem]):
     loss : "squared", "absolute", ("huber", delta), ("pinball", q), "logistic" or ("logistic", margin)
         Logistic predictions lie in ``[margin, 1 − margin]``, with a margin from 1/1024 to 503/1024 (default 1/64).
     method : "auto", "additive", "threshold", "baseline" or "bins"
-        "auto": for squared and logistic loss two rounds of noisy sums and the posterior of a rising curve
+        "auto": for squared and logistic loss rounds of noisy sums and the posterior of a rising curve
         (docs/theory/curves.md, section 8). For other losses, by how much epsilon and records allow (section 10): a draw on
         a few bins; one draw of all values, with lines through them or with all boundaries drawn again; a tree of cuts; or
         noisy histograms and private boundaries.

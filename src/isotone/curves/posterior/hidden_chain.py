@@ -39,9 +39,9 @@ def priors(bins: int, values: int) -> tuple[Prior, ...]:
     """The nine priors for so many bins and values, in groups."""
     scale = values / bins
     slopes = tuple(slope * scale for slope in SLOPES)
-    redraw = tuple(min(0.9, often / bins) for often in REDRAWS)
-    smooth = tuple(Prior(slopes, (min(0.5, often / bins),) * len(redraw), redraw) for often in JUMPS)
-    return (*smooth, Prior((0.0,), tuple(min(0.5, often / bins) for often in STEPS), (0.0,) * len(STEPS)))
+    pairs = [(min(0.5, often / bins), min(0.9, anew / bins)) for often in JUMPS for anew in REDRAWS]
+    smooth = Prior(slopes, tuple(jump for jump, _ in pairs), tuple(redraw for _, redraw in pairs))
+    return smooth, Prior((0.0,), tuple(min(0.5, often / bins) for often in STEPS), (0.0,) * len(STEPS))
 
 
 def posterior_of(likelihood: Floats, prior: Prior) -> tuple[Floats, Floats]:
@@ -76,10 +76,12 @@ class _Moves:
 
     def __init__(self, prior: Prior, values: int) -> None:
         self.values, self.size = values, len(prior.slopes)
-        self.floor = [int(slope) for slope in prior.slopes]
-        self.over = [slope - int(slope) for slope in prior.slopes]
+        self.floor = [min(int(slope), values) for slope in prior.slopes]
         self.jump = np.array(prior.jump)[:, None, None]
         self.redraw = np.array(prior.redraw)[:, None, None]
+        over = np.array([slope - int(slope) for slope in prior.slopes])[:, None]
+        self.rounded_down, self.rounded_up = (1 - self.jump) * (1 - over), (1 - self.jump) * over
+        self.spread_jump = self.jump / values
 
     def start(self) -> Floats:
         """The law of the first value and slope."""
@@ -90,26 +92,22 @@ class _Moves:
 
     def ahead(self, state: Floats) -> Floats:
         """Where a law of states goes."""
-        risen = np.zeros_like(state)
-        for s, (low, over) in enumerate(zip(self.floor, self.over, strict=True)):
-            if low < self.values:
-                risen[:, s, low:] += (1 - over) * state[:, s, : self.values - low]
-            if over and low + 1 < self.values:
-                risen[:, s, low + 1 :] += over * state[:, s, : self.values - low - 1]
-        jumped = np.cumsum(state, axis=2) - state
-        return self._slopes((1 - self.jump) * risen + (self.jump / self.values) * jumped)
+        moved = self.spread_jump * (np.cumsum(state, axis=2) - state)
+        down, up = self.rounded_down * state, self.rounded_up * state
+        for s, low in enumerate(self.floor):
+            moved[:, s, low:] += down[:, s, : self.values - low]
+            moved[:, s, low + 1 :] += up[:, s, : max(0, self.values - low - 1)]
+        return self._slopes(moved)
 
     def back(self, message: Floats) -> Floats:
         """What a message about the next bin tells about this one."""
         message = self._slopes(message)
-        risen = np.zeros_like(message)
-        for s, (low, over) in enumerate(zip(self.floor, self.over, strict=True)):
-            if low < self.values:
-                risen[:, s, : self.values - low] += (1 - over) * message[:, s, low:]
-            if over and low + 1 < self.values:
-                risen[:, s, : self.values - low - 1] += over * message[:, s, low + 1 :]
-        jumped = np.cumsum(message[:, :, ::-1], axis=2)[:, :, ::-1] - message
-        return (1 - self.jump) * risen + (self.jump / self.values) * jumped
+        moved = self.spread_jump * (np.cumsum(message[:, :, ::-1], axis=2)[:, :, ::-1] - message)
+        down, up = self.rounded_down * message, self.rounded_up * message
+        for s, low in enumerate(self.floor):
+            moved[:, s, : self.values - low] += down[:, s, low:]
+            moved[:, s, : max(0, self.values - low - 1)] += up[:, s, low + 1 :]
+        return moved
 
     def _slopes(self, state: Floats) -> Floats:
         """The same with slopes drawn again, now and then."""

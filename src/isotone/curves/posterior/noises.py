@@ -29,6 +29,11 @@ class CountNoise(Protocol):
         """Of one noise."""
         ...
 
+    @property
+    def blur(self) -> float:
+        """Means far below this, 1 at most, can hardly be told apart through the noise."""
+        ...
+
     def over(self, unit: float) -> CountNoise:
         """The same noise, counted in so many records."""
         ...
@@ -52,6 +57,11 @@ class GeometricNoise:
     def variance(self) -> float:
         """Of one noise."""
         return 0.5 / math.sinh(self._rate / 2) ** 2
+
+    @property
+    def blur(self) -> float:
+        """See :class:`CountNoise`."""
+        return min(1.0, self.variance)
 
     @property
     def _rate(self) -> float:
@@ -79,6 +89,11 @@ class GaussianNoise:
     """
 
     variance: float
+
+    @property
+    def blur(self) -> float:
+        """See :class:`CountNoise`."""
+        return math.exp(-4 / self._within(self.variance))
 
     def over(self, unit: float) -> GaussianNoise:
         """See :class:`CountNoise`."""
