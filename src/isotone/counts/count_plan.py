@@ -152,8 +152,8 @@ class CountPlan(Plan[CountRow]):
 
     @property
     def remark(self) -> str:
-        """The advice, where the number of records is public already."""
-        return self.advice if self.guarantee.adjacency.exchanges else ""
+        """The advice to a steward whose number of records is public, or may be."""
+        return self.advice
 
     @property
     def best(self) -> AdditiveMechanism:

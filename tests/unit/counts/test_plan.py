@@ -211,7 +211,11 @@ def test_a_plan_says_what_a_public_number_of_records_changes(survey: Poset) -> N
         in plan(survey, 1).advice
     )
     assert plan(survey, rho=1).advice == ""
-    assert "presence" not in str(plan(survey, 1))
+    assert "hides presence at ε = 2 only" in str(plan(survey, 1))
+    tree = plan(
+        Poset.from_mapping({"a": "all", "b": "all"}, children="partition"), 1, care={"all": 5, "a": 1, "b": 1}
+    )
+    assert "If the number of records is public: replace at ε = 2" in str(tree)
 
 
 def test_bounded_records_are_looked_at_where_draws_are_kept() -> None:

@@ -9,6 +9,7 @@ from tests.support.posets import all_posets
 
 from isotone.errors import InputError, OrderError
 from isotone.order import Poset
+from isotone.order.drawing.hasse_svg import JOINED, hasse_svg
 from isotone.order.drawing.layout import arrange, place
 
 mpl.use("Agg")
@@ -189,3 +190,21 @@ def test_an_antichain_is_a_grid_and_not_a_line():
 def test_what_does_not_fit_the_order_is_refused(options, error):
     with pytest.raises(error, match=r"'up', 'left'|one entry per element|Did you mean 'hyp'"):
         Poset(["hyp", "meds"]).plot(**options)
+
+
+def test_options_of_a_choice_are_joined_by_a_line():
+    """Dashed where there may be none, solid where there is exactly one; a lone option needs no line."""
+    parents = {"a": "q", "b": "q", "c": "q", "x": "r", "y": "r", "alone": "s"}
+    P = Poset.from_mapping(parents, children={"q": "partition", "r": "exclusive", "s": "exclusive"})
+    svg = hasse_svg(P)
+    solid, dashed = (svg.count(words) for words in JOINED.values())
+    assert (solid, dashed) == (1, 1)
+    assert svg.count("stroke-dasharray") == 1
+    for direction in ("up", "left"):
+        lines = P.plot(direction=direction).lines
+        assert sorted((line.get_linestyle(), len(np.asarray(line.get_xdata()))) for line in lines) == [
+            ("-", 3),
+            ("--", 2),
+        ]
+    assert not P.forget_choices().plot().lines
+    assert "at most one" not in hasse_svg(P.forget_choices())

@@ -279,7 +279,12 @@ def test_a_spec_asks_for_a_breakdown(tmp_path):
     assert fresh
     assert verify(folder).holds
     assert not release_spec(spec)[2]  # the same request is not charged again
-    assert spec.kind.check(spec, spec.source)[-1].startswith("sex: 1 rows")
+    assert spec.kind.check(spec, spec.source)[-1].startswith(
+        "sex: 1 rows have a value that is not in the list (left out of all margins)"
+    )
+    (tmp_path / "other.toml").write_text(SPEC.replace("[breakdown]\n", '[breakdown]\nunlisted = "other"\n'))
+    other = load_spec(tmp_path / "other.toml")
+    assert "not in the list (counted as other)" in other.kind.check(other, other.source)[-1]
     assert not spec.kind.audit(spec, 2_000, lambda *_: None).broken
     for line, wrong in [
         ('"*"]', '"moon"]'),

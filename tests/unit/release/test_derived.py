@@ -189,6 +189,19 @@ def test_a_number_of_records_must_count_as_the_rules_do(shelf, tmp_path):
         found["one"].given()
 
 
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+def test_the_root_of_a_hierarchy_is_never_fixed(tmp_path, neighbours):
+    """Leaves that add up to a public number would show a record that is dropped."""
+    T = iso.Poset.from_mapping({"a": "all", "b": "all"}, children="partition")
+    ledger = iso.Ledger(tmp_path / "codes", epsilon=1, neighbours=neighbours, unit="person")
+    codes = pd.DataFrame({"person": range(4), "code": ["a", "b", "moon", None]})
+    options = {"element": "code", "unit": "person", "total": False, "mechanism": "TreeFieldMechanism"}
+    release = made(ledger, codes, order=T, neighbours=neighbours, **options)
+    assert min(release.columns["sd"]) > 0.5
+    with pytest.raises(InputError, match="The root of a hierarchy is not fixed"):
+        release.given(records=4)
+
+
 def test_shares_need_a_number_of_records_or_a_whole(shelf):
     _, found = shelf
     refused("has no number of records", found["laplace"].share, "hyp")

@@ -62,3 +62,15 @@ def test_everything_in_a_report_is_escaped(ledger, tmp_path):
     page = report_html(made)
     assert "<script" not in page
     assert "&lt;script&gt;" in page
+
+
+@pytest.mark.parametrize(("rule", "words"), [("first", "keeps the first of them"), ("drop", "is left out")])
+def test_the_report_says_what_happens_to_records_with_several_options(tmp_path, rule, words):
+    T = iso.Poset.from_mapping({"a": "all", "b": "all"}, children="partition")
+    ledger = iso.Ledger(tmp_path / "codes.ledger", epsilon=1, unit="person")
+    data = pa.table({"person": [1, 2], "code": ["a", "b"]})
+    asked: dict[str, Any] = {"epsilon": 1, "unit": "person", "element": "code", "on_conflict": rule}
+    page = report_html(iso.release_counts(data, T, ledger=ledger, **asked))
+    assert words in page
+    assert "a record with the one above has exactly one of these" in page
+    assert "so that they add up" in page

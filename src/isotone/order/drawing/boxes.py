@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -37,6 +37,7 @@ LINE = 1.25
 _PADDING, _GAP, _LEVEL_GAP = 0.5, {"up": 1.0, "left": 0.5}, {"up": 2.6, "left": 4.0}
 _WRAPS = (16, 24, 34, 48)
 _SHELVES = 12
+_JOIN = 0.35
 _LARGEST_FONT, _GOOD_FONT, USUAL_FONT, LEAST_FONT = 11.0, 9.0, 8.0, 2.5
 PAGE = np.array([760.0, 500.0])  # what a picture without a given axis should not exceed where it can
 
@@ -63,6 +64,8 @@ class Picture:
     ends: Sequence[tuple[int, int]]
     extent: Floats
     direction: Direction
+    joins: Sequence[tuple[str, Floats]] = ()
+    """The kind of each choice, and a line that joins its options on their upper side."""
 
     def font(self, page: Floats) -> float:
         """The largest font at which the picture fits on the page."""
@@ -87,7 +90,21 @@ def compose(
             f"direction must be 'up', 'left' or None (whichever reads better), not {direction!r}."
         )
     names, notes = _names(poset, labels), _notes(poset, values)
-    return _best(arrange(poset), names, notes, page, direction, measure, beside_lines)
+    found = _best(arrange(poset), names, notes, page, direction, measure, beside_lines)
+    return replace(found, joins=_joins(poset, found)) if poset.choices else found
+
+
+def _joins(poset: Poset, found: Picture) -> list[tuple[str, Floats]]:
+    """A line for each choice with several options, just before the lines to what is above them meet their boxes."""
+    up = found.direction == "up"
+    joins: list[tuple[str, Floats]] = []
+    for choice in poset.choices:
+        places = [poset.index(option) for option in choice.options]
+        sides = np.array([found.boxes[x].size for x in places]) / 2 + _JOIN
+        points = found.centres[places] + (sides * (0, 1) if up else sides * (-1, 0))
+        if len(places) > 1:
+            joins.append((choice.kind, points[np.argsort(points[:, 0 if up else 1])]))
+    return joins
 
 
 def _names(poset: Poset, labels: Mapping[Any, str] | None) -> list[str]:

@@ -74,6 +74,11 @@ def _paint(ax: Axes, picture: Picture, font: float, page: Floats) -> None:
         PathCollection(paths, facecolors="none", edgecolors=_LINES, linewidths=max(font / 9, 0.3), zorder=1),
         autolim=False,
     )
+    for kind, points in picture.joins:  # across the options of a choice: dashed if there may be none
+        style = {"color": _ACCENT, "linewidth": max(font / 7, 0.3), "zorder": 1.5}
+        ax.plot(
+            *points.T, linestyle="--" if kind == "exclusive" else "-", scalex=False, scaley=False, **style
+        )
     for box, (x, y) in zip(picture.boxes, picture.centres, strict=True):
         width, height = box.size
         ax.add_patch(

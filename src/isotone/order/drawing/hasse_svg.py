@@ -12,7 +12,13 @@ from isotone.svg.elements import MARK, element, number, picture, text, text_widt
 if TYPE_CHECKING:
     from isotone.order.poset import Poset
 
-__all__ = ["hasse_svg"]
+__all__ = ["JOINED", "hasse_svg"]
+
+JOINED = {
+    "exclusive": "a record has at most one of these",
+    "partition": "a record with the one above has exactly one of these",
+}
+"""What a line across the options of a choice means."""
 
 _MARGIN = 0.5  # ems around the picture
 _SMALL = 0.82  # the font of texts at lines
@@ -56,6 +62,11 @@ def _parts(found: Picture, font: float, notes: Mapping[tuple[int, int], str]) ->
         yield element(
             "path", d=path, fill="none", stroke="currentColor", stroke_opacity=0.5, stroke_width=font / 9
         )
+    for kind, points in found.joins:
+        line = "M" + " L".join(f"{number(x)} {number(y)}" for x, y in on_page(points))
+        title = element("title", JOINED[kind])
+        dashes: dict[str, str] = {"stroke_dasharray": number(font / 3)} if kind == "exclusive" else {}
+        yield element("path", title, d=line, fill="none", stroke=MARK, stroke_width=font / 7, **dashes)
     met: dict[int, int] = {}
     for route, ends in zip(found.routes, found.ends, strict=True):
         if ends in notes:

@@ -19,13 +19,13 @@ __all__ = ["SHOWN", "commonest", "numbers", "one", "unlisted"]
 SHOWN = 5
 
 
-def unlisted(source: Any, column: str, listed: Sequence[Any], what: str) -> list[str]:
+def unlisted(source: Any, column: str, listed: Sequence[Any], what: str, fate: str = "ignored") -> list[str]:
     """Rows whose text is none of the public list, with the commonest of them."""
     frame = open_source(source, [column])
     text = frame.select(as_text(column, frame.collect_schema()[column]).alias("value"))
     known = nw.col("value").is_in([name_text(name) for name in listed]).fill_null(False)
     odd, shown = commonest(text.filter(~known))
-    return [f"{column}: {odd:,} rows have {what} that is not in the list (ignored){shown}"]
+    return [f"{column}: {odd:,} rows have {what} that is not in the list ({fate}){shown}"]
 
 
 def numbers(source: Any, column: str, low: float, high: float, *, whole: bool) -> list[str]:

@@ -20,6 +20,7 @@ def check_breakdown(spec: Spec, source: Any) -> list[str]:
     asked = spec.said(Breakdown)
     found = public_breakdown(asked.by, asked.groups, asked.margins)
     lines = check_counts(spec, source)
+    fate = "counted as other" if asked.unlisted == "other" else "left out of all margins"
     for attribute in found.attributes:
-        lines += unlisted(source, attribute.column, attribute.finest, "a value")
+        lines += unlisted(source, attribute.column, attribute.finest, "a value", fate)
     return lines

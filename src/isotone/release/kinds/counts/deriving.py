@@ -16,6 +16,7 @@ from isotone.counts import consistent
 from isotone.errors import InputError
 from isotone.inference.measured import Measured
 from isotone.order import project_covariance
+from isotone.order.hierarchy import is_hierarchy
 from isotone.privacy.checks import shown, truth, whole_number
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.kinds.counts.measuring import groups_of, measured, mechanism_of, origins
@@ -41,6 +42,12 @@ def given(release: Release, records: Any, after_rules: bool) -> Release:
     manifest = release.manifest
     if manifest.get("derived"):
         raise InputError("State the number of records for the release itself: call given() first.")
+    if manifest.get("total") is None and is_hierarchy(release.order):
+        raise InputError(
+            "The root of a hierarchy is not fixed to a public number of records. All its counts add up exactly, so the "
+            "number of records that the rules count would be published without noise, and a record that is dropped, "
+            "not listed or without a leaf would show in it. State the number beside the release."
+        )
     if manifest.get("total") is None:
         raise InputError("This release has no number of records to compare with: release with total=True.")
     stated = truth(after_rules, "after_rules")

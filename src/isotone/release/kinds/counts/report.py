@@ -30,6 +30,13 @@ _LONGEST = 80  # letters of a label in a picture
 _READABLE = 60  # more elements than this are drawn as bars: no diagram of them can be read
 
 
+_CONFLICT = {
+    "first": "A record with several options of which it may have one keeps the first of them in the published sequence; "
+    "a yes that needs an option and has none is taken back.",
+    "drop": "A record with several options of which it may have one, or without one that it needs, is left out.",
+}
+
+
 class CountsPage(Page):
     """Values on a Hasse diagram with their intervals."""
 
@@ -49,7 +56,7 @@ class CountsPage(Page):
         return (
             f"Released values, in brackets the {level} intervals. An answer below implies the ones above it; at the lines "
             "stands the share of those above, with its own interval, from noise alone."
-        )
+        ) + _joined(release)
 
     def accuracy(self, release: Release, level: str) -> list[str]:
         """Intervals, negative values, and Laplace noise to compare with."""
@@ -76,6 +83,8 @@ class CountsPage(Page):
             f"Yes is: {', '.join(rules['yes'])}. An answer that is missing or cannot be read counts as {rules['missing']}.",
             f"A record that breaks the order {broken[rules['on_violation']]}.",
         ]
+        if "on_conflict" in rules:
+            words.append(_CONFLICT[rules["on_conflict"]])
         if rules.get("max_size"):
             words.append(
                 f"A record keeps at most {rules['max_size']} yeses, those nearest to the top of the order."
@@ -117,6 +126,16 @@ class CountsPage(Page):
         labels = {x: _short(label) for x, label in labels_of(release.manifest).items()}
         title = "Hasse diagram of the released counts"
         return hasse_svg(P, values=values, labels=labels, edges=_edges(release), title=title)
+
+
+def _joined(release: Release) -> str:
+    """What the lines across options mean, if there are any."""
+    kinds = {choice.kind for choice in release.order.choices}
+    said = {
+        "exclusive": "A dashed line joins answers of which a record has at most one.",
+        "partition": "A line joins answers of which a record has exactly one, so that they add up.",
+    }
+    return "".join(f" {words}" for kind, words in said.items() if kind in kinds)
 
 
 def _short(label: str) -> str:
