@@ -39,7 +39,9 @@ def plan(
     error: Annotated[
         float | None, typer.Option(help="Counts: the error that you can accept; says what ε it takes.")
     ] = None,
-    confidence: Annotated[float, typer.Option(help="The confidence of --error and --compare.")] = 0.95,
+    confidence: Annotated[
+        float, typer.Option(help="The confidence of --error, --compare and --waves.")
+    ] = 0.95,
     each: Annotated[
         bool, typer.Option("--each", help="With --error: each count for itself, not all at once.")
     ] = False,
@@ -65,6 +67,13 @@ def plan(
     element: Annotated[
         str | None, typer.Option(help="With --compare: the element, by default the one with the most noise.")
     ] = None,
+    waves: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Counts: so many releases at this price, such as one a year; says what all cost and how sure changes are.",
+        ),
+    ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -73,13 +82,16 @@ def plan(
     With --error from an error to ε; with --epsilon, --max-size, --add or --drop several plans side by side.
     """
     from isotone.release import load_spec, plan_spec
-    from isotone.release.whatif import epsilon_for, percent, side_by_side, variants, visible
+    from isotone.release.whatif import epsilon_for, percent, side_by_side, variants, visible, waves_of
 
     asked = load_spec(spec)
     with progress_bar("planning", quiet=quiet or as_json) as progress:
         if error is not None:
             answer = epsilon_for(asked, error, confidence, each=each, progress=progress)
             show(answer, as_json=as_json, quiet=quiet, plain=_sentence(answer))
+        elif waves is not None:
+            planned = waves_of(asked, waves, confidence, progress=progress)
+            show(planned.plain(), as_json=as_json, quiet=quiet, plain=planned)
         elif compare is not None:
             if records is None:
                 raise InputError("--compare needs --records, the number of people whose shares are compared.")

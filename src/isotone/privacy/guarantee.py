@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from isotone.errors import InputError
 from isotone.privacy.adjacency import Adjacency, Neighbours, adjacency, checked_neighbours
-from isotone.privacy.checks import Kind, Number, exact, one_of, plain_text, positive
+from isotone.privacy.checks import Kind, Number, exact, one_of, plain_text, positive, whole_number
 
 __all__ = ["Guarantee", "Kind", "Neighbours", "Number", "exact", "positive"]
 
@@ -122,6 +122,19 @@ class Guarantee:
         delta = _sum_of_deltas(self, other)
         kind: Kind = "pure" if delta == 0 else "approximate"
         return replace(self, kind=kind, epsilon=self.epsilon + other.epsilon, delta=delta)
+
+    def times(self, releases: int) -> Guarantee:
+        """The guarantee of so many releases with this one each.
+
+        >>> Guarantee.pure("1/2").times(4)
+        Guarantee(ε = 2, add-remove one record)
+        """
+        number = whole_number(releases, "releases")
+        kind: Kind = "pure" if self.kind == "bounded-range" and number > 1 else self.kind
+        if self.delta * number >= 1:
+            raise InputError("The deltas add up to 1 or more, so together these releases guarantee nothing.")
+        many = {name: getattr(self, name) * number for name in ("epsilon", "delta", "rho")}
+        return replace(self, kind=kind, **many)
 
     def parallel(self, other: Guarantee) -> Guarantee:
         """The guarantee of two releases from disjoint sets of units.

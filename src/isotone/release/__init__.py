@@ -19,6 +19,7 @@ from isotone.release.schema import spec_schema
 from isotone.release.spec import Spec, load_spec
 from isotone.release.steward import audit_name, audit_spec, plan_spec, release_spec
 from isotone.release.verifying.verify import Verdict, verify
+from isotone.release.waves import WavePlan, plan_waves
 
 __all__ = [
     "Answers",
@@ -33,6 +34,7 @@ __all__ = [
     "Spec",
     "SpecPlan",
     "Verdict",
+    "WavePlan",
     "audit_name",
     "audit_spec",
     "check_spec",
@@ -43,6 +45,7 @@ __all__ = [
     "load_release",
     "load_spec",
     "plan_spec",
+    "plan_waves",
     "read_order",
     "release_counts",
     "release_curve",

@@ -25,6 +25,7 @@ from isotone.release.kinds.parameters import request_name
 from isotone.release.manifest import content_hash
 from isotone.release.result import Release, load_release
 from isotone.release.store import Place
+from isotone.release.waves import require_affordable
 from isotone.scratch import scratch
 
 __all__ = ["Outcome", "Presentation", "released", "request_id", "run"]
@@ -68,6 +69,7 @@ def run(
     require_ledger(ledger)
     if not callable(progress):
         raise InputError(f"progress must be a function of a fraction and a phrase, not {shown(progress)}.")
+    require_affordable(query.guarantee, query.waves, ledger)
     request = request_id(query, identity)
     place = None if presentation.folder is None else Place.of(presentation.folder, request or "")
     try:

@@ -112,6 +112,8 @@ class Privacy(Section):
     """What is protected, in words: person, household, … By default the name of the unit's column, or "record"."""
     neighbours: Neighbours = "add-remove"
     """What one change of the data is: a unit more or less, or a unit with other answers."""
+    waves: Size | None = None
+    """Counts: how many releases at this price are planned, such as one a year. Their total stands in the manifest, and the ledger must be able to pay it."""
     budget: Budget | None = None
     """The ledger's total, to start it on first use in a folder without another ledger; afterwards it must be the same, or left out."""
 
@@ -158,6 +160,8 @@ class _Spec(Section):
         if sum(getattr(self, kind.key) is not None for kind in KINDS) != 1:
             *others, last = (f"[{kind.key}]" for kind in KINDS)
             raise ValueError(f"a spec has exactly one of {', '.join(others)} and {last}")
+        if (self.privacy.waves or 1) > 1 and not self.kind.has_waves:
+            raise ValueError("privacy.waves is for counts: readers get changes between their releases")
         getattr(self, self.kind.key).complete(bool(self.asked))
         return self
 

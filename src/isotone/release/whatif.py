@@ -12,12 +12,13 @@ from isotone.errors import InputError, SpecError
 from isotone.mechanism import Progress, no_progress
 from isotone.privacy.checks import confidence_level, did_you_mean, exact, share, whole_number
 from isotone.release.steward import plan_spec
+from isotone.release.waves import WavePlan, spec_waves
 
 if TYPE_CHECKING:
     from isotone.counts.count_plan import CountPlan
     from isotone.release.spec import Spec
 
-__all__ = ["Visible", "epsilon_for", "side_by_side", "variants", "visible"]
+__all__ = ["Visible", "epsilon_for", "side_by_side", "variants", "visible", "waves_of"]
 
 _DRAWS, _SEED = 40_000, 20
 _MOST = 50
@@ -131,6 +132,13 @@ def epsilon_for(
         "confidence": confidence_level(confidence),
         "of": "each count" if each else "all counts at once",
     }
+
+
+def waves_of(
+    spec: Spec, waves: int, confidence: float = 0.95, *, progress: Progress = no_progress
+) -> WavePlan:
+    """So many releases of what a spec asks for, each at its price."""
+    return spec_waves(spec, waves, _counts(spec, progress).best, confidence)
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,8 @@ class Query(ABC, Generic[Statistic, Drawn]):
 
     guarantee: Guarantee
     title: str
+    waves: int = 1
+    """How many releases like this one are planned, this one among them."""
 
     @property
     @abstractmethod
@@ -103,6 +105,9 @@ class Kind(ABC):
     """The mechanisms that can be audited by their name."""
     one_record: ClassVar[bool] = False
     """Whether all rows of a unit make one record where contributions are 1."""
+
+    has_waves: ClassVar[bool] = False
+    """Whether a release may be one of several that are planned together."""
 
     silence: ClassVar[str] = ""
     """Why readers get no intervals for derived figures, where they do not."""

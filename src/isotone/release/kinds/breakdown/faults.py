@@ -10,6 +10,7 @@ from isotone.release.kinds.breakdown.query import DECIMALS, BreakdownManifest, b
 from isotone.release.kinds.counts.asked import question_faults
 from isotone.release.kinds.recomputed import Columns
 from isotone.release.result import Release
+from isotone.release.waves import wave_faults
 
 __all__ = ["breakdown_faults"]
 
@@ -41,7 +42,8 @@ def breakdown_faults(release: Release, mechanism: MarginsMechanism) -> list[str]
         ):
             return ["the manifest does not say how the values were derived"]
         wanted = consistent_columns(mechanism, tables, wanted, manifest.derived["integers"] is True)
-    return question_faults(manifest) + _differences(release.columns, wanted, list(manifest.breakdown["by"]))
+    said = question_faults(manifest) + wave_faults(manifest)
+    return said + _differences(release.columns, wanted, list(manifest.breakdown["by"]))
 
 
 def _differences(columns: Columns, wanted: Columns, by: list[str]) -> list[str]:

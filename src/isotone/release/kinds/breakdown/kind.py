@@ -46,6 +46,7 @@ class BreakdownKind(Kind):
     combines: ClassVar[bool] = True
     classes: ClassVar[tuple[str, ...]] = (MarginsMechanism.__name__,)
     one_record: ClassVar[bool] = True
+    has_waves: ClassVar[bool] = True
 
     def query(self, spec: Spec) -> BreakdownQuery:
         """The query of a spec with ``[breakdown]``."""
@@ -76,6 +77,7 @@ class BreakdownKind(Kind):
             confidence=spec.output.confidence,
             title=spec.output.title,
             questions=spec.asked.values(),
+            waves=spec.privacy.waves or 1,
         )
         assert isinstance(query, BreakdownQuery)
         return query

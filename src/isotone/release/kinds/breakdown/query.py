@@ -23,6 +23,7 @@ from isotone.release.kinds.kind import Query, Stamp
 from isotone.release.manifest import Manifest, OrderEntry, guarantee_to, order_to
 from isotone.release.recipes import rebuild_count_mechanism, recipe_of
 from isotone.release.result import Release, seal
+from isotone.release.waves import WavesEntry, waves_entry
 
 if TYPE_CHECKING:
     from isotone.reading.sources import Frame
@@ -53,7 +54,7 @@ class BreakdownManifest(Manifest):
     """The manifest of a breakdown. The noisy integers stand in it; all values follow from them."""
 
     name: ClassVar[str] = "breakdown"
-    optional: ClassVar[frozenset[str]] = Manifest.optional | {"questions", "derived"}
+    optional: ClassVar[frozenset[str]] = Manifest.optional | {"questions", "waves", "derived"}
 
     meanings: ClassVar[dict[str, str]] = Manifest.meanings | {
         "order": "The elements in the sequence of the release, and the covering pairs [lower, upper].",
@@ -62,6 +63,7 @@ class BreakdownManifest(Manifest):
         "confidence": "The confidence of the intervals.",
         "measured": "For each margin the noisy integers that were drawn, cell after cell; empty if it was not measured.",
         "questions": "By element: its label, its column and what counts as a yes; what is not said is as rules say. Absent without any.",
+        "waves": "How many releases like this one are planned, and what all of them promise together; absent for one alone.",
         "derived": "How the values were changed after the release; absent for values as drawn.",
     }
 
@@ -71,6 +73,7 @@ class BreakdownManifest(Manifest):
     confidence: float
     measured: list[list[int]]
     questions: dict[str, QuestionEntry] | None = None
+    waves: WavesEntry | None = None
     derived: dict[str, Any] | None = None
 
     @property
@@ -101,6 +104,7 @@ class BreakdownQuery(Query[Ints, Margins]):
     title: str
     known: Known
     relaxation: Relaxation | None = None
+    waves: int = 1
 
     @property
     def breakdown(self) -> Breakdown:
@@ -129,6 +133,8 @@ class BreakdownQuery(Query[Ints, Margins]):
         questions = definitions(self.source.questions)
         if questions:
             given["questions"] = questions
+        if self.waves > 1:
+            given["waves"] = self.waves
         return {
             "kind": BreakdownManifest.name,
             "order": order_to(self.P),
@@ -170,6 +176,7 @@ class BreakdownQuery(Query[Ints, Margins]):
             breakdown=self.breakdown.plain(),
             confidence=self.confidence,
             questions=entries_of(self.source.questions),
+            waves=waves_entry(self.guarantee, self.waves),
             measured=[[] if table is None else table.ravel().tolist() for table in drawn.measured],
             **stamp.entries(),
         )

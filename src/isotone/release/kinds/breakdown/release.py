@@ -71,6 +71,7 @@ def breakdown_query(
     total: Any = False,
     confidence: float = 0.95,
     title: str | None = None,
+    waves: int = 1,
 ) -> BreakdownQuery:
     """The query of a breakdown, with every public parameter checked."""
     if truth(total, "total"):
@@ -106,4 +107,5 @@ def breakdown_query(
         title_text(title, "Counts"),
         known_errors(noise, confidence),
         relaxation,
+        waves,
     )

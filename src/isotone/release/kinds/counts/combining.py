@@ -56,7 +56,10 @@ def combine_counts(releases: Sequence[Release], follows_order: bool) -> Release:
         "of": [packed(release) for release in releases],
     }
     return derived_release(
-        Release({}, Manifest.from_plain(without(plain, "total", "total_sd", "law", "consistent", "derived"))),
+        Release(
+            {},
+            Manifest.from_plain(without(plain, "total", "total_sd", "law", "consistent", "derived", "waves")),
+        ),
         derived,
     )
 

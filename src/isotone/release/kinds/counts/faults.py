@@ -25,6 +25,7 @@ from isotone.release.kinds.counts.rederiving import rederived, restored
 from isotone.release.kinds.recomputed import ROUNDING, Columns, Floats
 from isotone.release.manifest import FORMAT, Manifest
 from isotone.release.result import Release
+from isotone.release.waves import wave_faults
 
 __all__ = ["count_faults", "derived_faults"]
 
@@ -57,7 +58,7 @@ def count_faults(
         return ["the confidence of the intervals is not between 0 and 1"]
     if manifest.get("consistent"):
         return ["the manifest does not say what was made consistent"]
-    faults = _value_faults(columns) + question_faults(manifest)
+    faults = _value_faults(columns) + question_faults(manifest) + wave_faults(manifest)
     error = mechanism.error()
     sd = np.tile(error.sd, repeat)
     if not _near(columns["sd"], sd, np.tile(_spread(error.sd, error.standard_error), repeat)):

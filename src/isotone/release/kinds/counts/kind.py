@@ -43,6 +43,7 @@ class CountsKind(Kind):
     combines: ClassVar[bool] = True
     classes: ClassVar[tuple[str, ...]] = tuple(count_mechanisms())
     one_record: ClassVar[bool] = True
+    has_waves: ClassVar[bool] = True
 
     def query(self, spec: Spec) -> CountQuery:
         """The query of a spec with ``[order]``."""
@@ -68,6 +69,7 @@ class CountsKind(Kind):
             confidence=spec.output.confidence,
             title=spec.output.title,
             questions=spec.asked.values(),
+            waves=spec.privacy.waves or 1,
         )
         assert isinstance(query, CountQuery)
         return query

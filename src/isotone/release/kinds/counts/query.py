@@ -25,6 +25,7 @@ from isotone.release.kinds.kind import Query, Stamp
 from isotone.release.manifest import Manifest, OrderEntry, guarantee_to, order_to
 from isotone.release.recipes import recipe_of
 from isotone.release.result import Release, seal
+from isotone.release.waves import WavesEntry, waves_entry
 
 if TYPE_CHECKING:
     from isotone.reading.sources import Frame
@@ -90,6 +91,7 @@ class CountManifest(Manifest):
         "law",
         "derived",
         "questions",
+        "waves",
     }
 
     meanings: ClassVar[dict[str, str]] = Manifest.meanings | {
@@ -101,6 +103,7 @@ class CountManifest(Manifest):
         "total_sd": "The standard deviation of total.",
         "law": "How half-widths were found where they have no closed form: public draws of the noise, and the rank taken.",
         "questions": "By element: its label, its column and what counts as a yes; what is not said is as rules say. Absent without any.",
+        "waves": "How many releases like this one are planned, and what all of them promise together; absent for one alone.",
         "derived": "How the values were derived from other releases, and those releases; absent for values as drawn.",
     }
 
@@ -112,6 +115,7 @@ class CountManifest(Manifest):
     total_sd: float | None = None
     law: LawEntry | None = None
     questions: dict[str, QuestionEntry] | None = None
+    waves: WavesEntry | None = None
     derived: dict[str, Any] | None = None
 
 
@@ -138,6 +142,7 @@ class CountQuery(Query[CountStatistic, CountStatistic]):
     title: str
     known: dict[str, NDArray[Any]]
     relaxation: Relaxation | None = None
+    waves: int = 1
 
     @property
     def description(self) -> str:
@@ -167,6 +172,7 @@ class CountQuery(Query[CountStatistic, CountStatistic]):
             "total": self.total,
             "confidence": self.confidence,
             **({"questions": asked} if asked else {}),
+            **({"waves": self.waves} if self.waves > 1 else {}),
         }
 
     def open(self) -> Frame:
@@ -212,6 +218,7 @@ class CountQuery(Query[CountStatistic, CountStatistic]):
             total_sd=total_deviation(self.mechanism) if self.total else None,
             law=law_entry(self.mechanism, self.confidence),
             questions=entries_of(self.source.questions),
+            waves=waves_entry(self.guarantee, self.waves),
             **stamp.entries(),
         )
         names = None if self.groups is None else self.groups.values

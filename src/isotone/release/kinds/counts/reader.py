@@ -6,6 +6,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from isotone.errors import InputError
 from isotone.inference.estimate import Estimate
 from isotone.inference.linear import summed
@@ -39,9 +41,7 @@ class CountReader(Reader):
             return found[0]
         if group is None:
             raise InputError(f"Which group? There are: {', '.join(names)}. Say group=, or sum() over all.")
-        if str(group) not in names:
-            raise InputError(f"There is no group {shown(group)}{did_you_mean(str(group), names) or '.'}")
-        return found[names.index(str(group))]
+        return found[group_place(group, names)]
 
     def _level(self, confidence: float | None) -> float:
         return confidence_level(self.release.manifest["confidence"] if confidence is None else confidence)
@@ -112,11 +112,18 @@ class CountReader(Reader):
 
     def difference(self, first: Any, second: Any, what: Any, confidence: float | None) -> Any:
         """Counts of the second group minus those of the first."""
-        if groups_of(self.release.manifest) is None:
+        names = groups_of(self.release.manifest)
+        if names is None:
             raise InputError("This release has no groups to compare. contrast() compares its elements.")
-        if str(first) == str(second):
+        i, j = (group_place(group, names) for group in (first, second))
+        if i == j:
             raise InputError("Name two different groups.")
-        return changes(self._of(first, "0"), self._of(second, "1"), what, self._level(confidence))
+        found = group_sum(self.release.manifest, self.release.columns["value"])
+        # rows of all groups of one draw stand side by side: groups may depend on each other
+        draws, width = found[0].law.draws.astype(np.float64), found[0].law.draws.shape[1]
+        dealt = draws[: len(draws) // len(names) * len(names)].reshape(-1, len(names), width)
+        level = self._level(confidence)
+        return changes(found[i], found[j], what, level, lambda x, z: dealt[:, j, z] - dealt[:, i, x])
 
     def rank(self, what: Any, confidence: float | None, group: Any) -> Any:
         """The place of one count among all, or of each."""
@@ -143,6 +150,13 @@ class CountReader(Reader):
     def combine(self, others: Sequence[Release], follows_order: bool) -> Release:
         """One best estimate from all."""
         return combine_counts([self.release, *others], follows_order)
+
+
+def group_place(group: Any, names: Sequence[str]) -> int:
+    """The place of a group in the public list."""
+    if str(group) not in names:
+        raise InputError(f"There is no group {shown(group)}{did_you_mean(str(group), names) or '.'}")
+    return names.index(str(group))
 
 
 def element_names(what: Any) -> list[Hashable]:

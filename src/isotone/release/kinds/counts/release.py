@@ -35,6 +35,7 @@ from isotone.release.kinds.parameters import (
     unit_in_words,
 )
 from isotone.release.result import Release
+from isotone.release.waves import planned_waves
 
 __all__ = ["count_query", "release_counts"]
 
@@ -74,6 +75,7 @@ def release_counts(
     folder: str | os.PathLike[str] | None = None,
     progress: Progress = no_progress,
     questions: Iterable[Question] | None = None,
+    waves: int = 1,
 ) -> Release:
     """Release how many units say yes to each element of ``P``.
 
@@ -139,6 +141,9 @@ def release_counts(
     folder
         Where the release is written before this returns; the same as what ``isotone release`` does with a spec. A
         request that was released there before is read back, and nothing is charged.
+    waves
+        How many releases like this one are planned, such as one a year. What all cost together stands in the manifest, and
+        nothing is released if the ledger's total cannot pay it (:func:`isotone.plan_waves`).
     questions
         What counts as a yes to an element, and its label, where it is not as ``answers`` says for all. The order of
         questions, with what follows from their definitions, is :func:`isotone.order_of`.
@@ -174,6 +179,7 @@ def release_counts(
         confidence=confidence,
         title=title,
         questions=questions,
+        waves=waves,
     )
     return pipeline.released(query, ledger, request, again, folder, progress)
 
@@ -203,6 +209,7 @@ def count_query(
     confidence: float = 0.95,
     title: str | None = None,
     questions: Iterable[Question] | None = None,
+    waves: int = 1,
 ) -> CountQuery | BreakdownQuery:
     """The query that :func:`release_counts` runs, with every public parameter checked."""
     if not isinstance(P, Poset):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
@@ -223,6 +230,7 @@ def count_query(
     )
     units = contribution_bound(contributions, unit)
     size = None if max_size is None else whole_number(max_size, "max_size")
+    planned = planned_waves(waves)
     rules = RecordRules(unit, units, on_violation, size, answers or Answers(), on_conflict)
     given = {x: column_name(c, "columns") for x, c in (columns or {}).items()}
     source = RecordSource(data, element, given, questions_for(P, questions, given, element))
@@ -240,6 +248,7 @@ def count_query(
             total=total,
             confidence=confidence_level(confidence),
             title=title,
+            waves=planned,
         )
     public = None
     if by is not None:
@@ -269,6 +278,7 @@ def count_query(
         title_text(title, "Counts"),
         count_columns(noise, level),
         relaxation,
+        planned,
     )
 
 

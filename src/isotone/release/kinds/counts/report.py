@@ -85,6 +85,12 @@ class CountsPage(Page):
         ]
         if "on_conflict" in rules:
             words.append(_CONFLICT[rules["on_conflict"]])
+        waves = release.manifest.get("waves")
+        if waves:
+            words.append(
+                f"This is one of {waves['planned']} releases that are planned. What all of them promise together: "
+                f"{guarantee_from(waves['together'])}."
+            )
         if rules.get("max_size"):
             words.append(
                 f"A record keeps at most {rules['max_size']} yeses, those nearest to the top of the order."

@@ -1,0 +1,240 @@
+"""Releases that are planned as several waves of one data set, such as one a year.
+
+What all waves cost together is public before the first, and stands in the manifest of each. Readers get changes between
+waves, whose noise is that of both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import TypedDict
+
+from isotone.counts.best import promise_of
+from isotone.counts.caring import Care
+from isotone.counts.choosing import choose_mechanism
+from isotone.counts.mechanisms.additive import AdditiveMechanism
+from isotone.counts.sampling.relaxation import Relaxation
+from isotone.errors import InputError
+from isotone.privacy.adjacency import Neighbours
+from isotone.privacy.checks import Number, confidence_level, truth, whole_number
+from isotone.privacy.guarantee import Guarantee
+from isotone.release.manifest import Manifest, Promise, guarantee_from, guarantee_to
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from isotone.ledger import Ledger
+    from isotone.order import Poset
+    from isotone.release.spec import Spec
+
+__all__ = [
+    "WavePlan",
+    "WavesEntry",
+    "plan_waves",
+    "planned_waves",
+    "require_affordable",
+    "spec_waves",
+    "wave_faults",
+    "waves_entry",
+]
+
+MOST_WAVES = 1_000
+
+
+class WavesEntry(TypedDict):
+    """How many releases are planned, and what all of them promise together."""
+
+    planned: int
+    together: Promise
+
+
+@dataclass(frozen=True)
+class WavePlan:
+    """What each wave costs, and how far its counts and the changes between two waves stay from the truth."""
+
+    waves: int
+    together: Guarantee
+    each: Guarantee
+    mechanism: AdditiveMechanism = field(repr=False)
+    confidence: float
+    sd: NDArray[np.float64] = field(repr=False)
+    count: NDArray[np.float64] = field(repr=False)
+    change: NDArray[np.float64] = field(repr=False)
+    all_changes: float
+    """How far all changes from one wave to another stay from the truth at once."""
+
+    @property
+    def title(self) -> str:
+        """What the waves cost."""
+        return f"{self.waves} waves with {self.each} each; all together: {self.together}"
+
+    def plain(self) -> dict[str, Any]:
+        """The plan as plain values."""
+        numbers = zip(*(part.tolist() for part in (self.sd, self.count, self.change)), strict=True)
+        return {
+            "waves": self.waves,
+            "together": guarantee_to(self.together),
+            "each": guarantee_to(self.each),
+            "mechanism": type(self.mechanism).__name__,
+            "confidence": self.confidence,
+            "all_changes": self.all_changes,
+            "elements": [
+                {"element": str(x), "sd": round(sd, 4), "count": count, "change": change}
+                for x, (sd, count, change) in zip(self.mechanism.P.elements, numbers, strict=True)
+            ],
+        }
+
+    def __rich__(self) -> Table:
+        from rich.table import Table
+        from rich.text import Text
+
+        level = f"{100 * self.confidence:g} %"
+        found = Table(title=self.title, title_justify="left")
+        for heading in ("element", "sd of a count", f"{level} of a count", f"{level} of a change"):
+            found.add_column(heading, justify="left" if heading == "element" else "right")
+        for row in self.plain()["elements"]:
+            numbers = f"{row['sd']:,.4g}", f"± {row['count']:,.0f}", f"± {row['change']:,.0f}"
+            found.add_row(Text(row["element"]), *numbers)
+        found.caption = (
+            f"{type(self.mechanism).__name__}. All changes from one wave to another stay within ± {self.all_changes:,.0f} at "
+            f"once with a probability of {level}."
+        )
+        found.caption_justify = "left"
+        return found
+
+    def __str__(self) -> str:
+        from io import StringIO
+
+        from rich.console import Console
+
+        text = StringIO()
+        table = self.__rich__()
+        table.title, table.caption, table.box = None, None, None
+        Console(file=text, width=120, highlight=False).print(table)
+        level = f"{100 * self.confidence:g} %"
+        last = (
+            f"All changes at once: ± {self.all_changes:,.0f} ({level}), by {type(self.mechanism).__name__}."
+        )
+        lines = [line.rstrip() for line in text.getvalue().rstrip().splitlines()]
+        return "\n".join([self.title, *lines, last])
+
+
+def planned_waves(waves: Any) -> int:
+    """A number of waves, checked."""
+    number = whole_number(waves, "waves")
+    if number > MOST_WAVES:
+        raise InputError(f"At most {MOST_WAVES:,} waves are planned, not {number:,}.")
+    return number
+
+
+def plan_waves(
+    P: Poset,
+    waves: int,
+    *,
+    epsilon: Number | None = None,
+    delta: Number = 0,
+    rho: Number | None = None,
+    same_units: bool = True,
+    neighbours: Neighbours = "add-remove",
+    contributions: int = 1,
+    max_size: int | None = None,
+    mechanism: str | None = None,
+    care: Care | None = None,
+    relaxation: Relaxation | None = None,
+    confidence: float = 0.95,
+) -> WavePlan:
+    """Plan several releases of counts over ``P`` from one budget, such as one a year. Nothing is read and nothing is spent.
+
+    ``epsilon`` (with ``delta``) or ``rho`` is what all waves cost together: each gets an equal part, unless
+    ``same_units`` is False, which states that no unit is in two waves; each wave then has the whole. The plan says how far
+    counts and the changes between two waves stay from the truth.
+
+    >>> from isotone.order import Poset
+    >>> plan = plan_waves(Poset.chain("ab"), 5, epsilon=5)
+    >>> plan.each, plan.together
+    (Guarantee(ε = 1, add-remove one record), Guarantee(ε = 5, add-remove one record))
+    """
+    number = planned_waves(waves)
+    together = promise_of(epsilon, delta, rho, neighbours)
+    each = _part(together, number) if truth(same_units, "same_units") else together
+    noise = choose_mechanism(
+        P,
+        each,
+        whole_number(contributions, "contributions"),
+        max_size,
+        mechanism,
+        groups=None,
+        care=care,
+        relaxation=relaxation,
+    )
+    return _planned(noise, number, each, together, confidence_level(confidence))
+
+
+def spec_waves(spec: Spec, waves: int, mechanism: AdditiveMechanism, confidence: float) -> WavePlan:
+    """The plan of so many releases like the one that a spec asks for, each at the price that the spec states."""
+    each, number = spec.privacy.guarantee(spec.unit), planned_waves(waves)
+    return _planned(mechanism, number, each, each.times(number), confidence_level(confidence))
+
+
+def _planned(
+    noise: AdditiveMechanism, waves: int, each: Guarantee, together: Guarantee, level: float
+) -> WavePlan:
+    first, second = noise.law("0"), noise.law("1")
+    off = np.abs(second.draws.astype(np.float64) - first.draws.astype(np.float64))
+    return WavePlan(
+        waves,
+        together,
+        each,
+        noise,
+        level,
+        noise.error().sd,
+        noise.half_widths(level),
+        first.upper(off, level),
+        float(first.upper(np.max(off, axis=1), level)),
+    )
+
+
+def _part(promise: Guarantee, waves: int) -> Guarantee:
+    """An equal part for each wave, so that all together keep the promise."""
+    share = Fraction(1, waves)
+    parts = {name: getattr(promise, name) * share for name in ("epsilon", "delta", "rho")}
+    return replace(promise, **parts)
+
+
+def waves_entry(promise: Guarantee, waves: int) -> WavesEntry | None:
+    """What a manifest says about a release that is one of several; None if it stands alone."""
+    return None if waves == 1 else {"planned": waves, "together": guarantee_to(promise.times(waves))}
+
+
+def wave_faults(manifest: Manifest) -> list[str]:
+    """What is wrong with what a manifest says about its waves, a phrase each."""
+    entry = manifest.get("waves")
+    if entry is None:
+        return []
+    planned, promise = entry["planned"], guarantee_from(manifest.guarantee)
+    if not 2 <= planned <= MOST_WAVES:
+        return ["the number of planned waves is out of range"]
+    if guarantee_from(entry["together"]) != promise.times(planned):
+        return ["what all waves cost together is not that many times what this one cost"]
+    return []
+
+
+def require_affordable(promise: Guarantee, waves: int, ledger: Ledger) -> None:
+    """Refuse a plan that the ledger's total cannot pay; what is left of it is looked at by the charge."""
+    if waves == 1 or ledger.composition != "addition":
+        return
+    budget, together = ledger.budget, promise.times(waves)
+    if budget.kind == "zcdp":  # charges of ε count as ε²/2 each
+        paid = promise.kind != "approximate" and promise.concentrated * waves <= budget.rho
+    else:
+        paid = together.within(budget)
+    if not paid:
+        raise InputError(
+            f"{waves} waves at this price cost {together}, and the ledger has {budget}. Plan fewer waves, or spend less "
+            "on each. Nothing was charged."
+        )
