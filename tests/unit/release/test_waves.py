@@ -108,7 +108,7 @@ def test_a_plan_that_the_ledger_cannot_pay_is_refused_before_the_charge(tmp_path
     ):
         ledger = iso.Ledger(tmp_path / f"{most}{len(list(tmp_path.iterdir()))}", **budget)
         options: dict[str, Any] = {**promise, "ledger": ledger}
-        with pytest.raises(InputError, match="waves at this price cost .*Nothing was charged"):
+        with pytest.raises(InputError, match="waves at this price cost"):
             iso.release_counts(DATA, P, waves=most + 1, **options)
         assert ledger.charges() == []
         assert iso.release_counts(DATA, P, waves=most, **options).manifest["waves"]["planned"] == most
