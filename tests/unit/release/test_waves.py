@@ -57,10 +57,12 @@ def test_waves_of_other_people_have_the_whole_budget_each():
     assert plan.each == plan.together == Guarantee.zcdp("1/2")
     assert iso.plan_waves(P, 4, rho="1/2").each == Guarantee.zcdp("1/8")
     assert iso.plan_waves(P, 2, epsilon=1, delta="1e-6").each == Guarantee.approximate("1/2", "5e-7")
-    for bad in (0, -1, 1.5, "2", True, None, 10**6):
+    odd: list[Any] = [0, -1, 1.5, "2", True, None, 10**6]
+    for bad in odd:
         with pytest.raises(InputError, match="waves"):
-            iso.plan_waves(P, bad, epsilon=1)  # type: ignore[arg-type]
-    for parameters in ({}, {"epsilon": 1, "rho": 1}, {"epsilon": -1}):
+            iso.plan_waves(P, bad, epsilon=1)
+    wrong: list[dict[str, Any]] = [{}, {"epsilon": 1, "rho": 1}, {"epsilon": -1}]
+    for parameters in wrong:
         with pytest.raises(InputError):
             iso.plan_waves(P, 2, **parameters)
 
@@ -101,11 +103,12 @@ def test_the_total_stands_in_every_manifest_and_is_checked(tmp_path, by: dict[st
 
 
 def test_a_plan_that_the_ledger_cannot_pay_is_refused_before_the_charge(tmp_path):
-    for budget, promise, most in (
+    cases: list[tuple[dict[str, Any], dict[str, Any], int]] = [
         ({"epsilon": 3}, {"epsilon": 1}, 3),
         ({"rho": 2}, {"rho": "1/2"}, 4),
         ({"rho": 2}, {"epsilon": 1}, 4),  # ε counts as ε²/2 each
-    ):
+    ]
+    for budget, promise, most in cases:
         ledger = iso.Ledger(tmp_path / f"{most}{len(list(tmp_path.iterdir()))}", **budget)
         options: dict[str, Any] = {**promise, "ledger": ledger}
         with pytest.raises(InputError, match="waves at this price cost"):
