@@ -8,6 +8,7 @@ from typing import Any
 
 from isotone.errors import InputError
 from isotone.privacy.checks import plain_text, require_list, shown
+from isotone.privacy.guarantee import Guarantee, Neighbours, Number
 from isotone.reading.contributions import check_contributions
 from isotone.reading.texts import label
 
@@ -18,6 +19,7 @@ __all__ = [
     "request_name",
     "require_type",
     "require_writable",
+    "stated_promise",
     "title_text",
     "unit_in_words",
 ]
@@ -91,3 +93,16 @@ def require_writable(text: str, name: str) -> None:
         text.encode()
     except UnicodeEncodeError:
         raise InputError(f"{name} holds {text!r}, which cannot be written as UTF-8.") from None
+
+
+def stated_promise(
+    epsilon: Number | None, delta: Number | None, rho: Number | None, neighbours: Neighbours, unit: str
+) -> Guarantee:
+    """The promise that the numbers of a call make."""
+    if rho is not None:
+        if epsilon is not None or delta is not None:
+            raise InputError("Give rho, or epsilon (with delta if you like): not both.")
+        return Guarantee.zcdp(rho, neighbours=neighbours, unit=unit)
+    if epsilon is None:
+        raise InputError("A release needs epsilon (with delta if you like) or rho.")
+    return Guarantee.approximate(epsilon, 0 if delta is None else delta, neighbours=neighbours, unit=unit)

@@ -19,8 +19,9 @@ from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
 from isotone.counts.sampling.bipartition_sampler import mean_of_rows
 from isotone.noise.public_stream import public_stream
 from isotone.release.kinds.counts.asked import question_faults
+from isotone.release.kinds.counts.law import closed_form, law_entry
 from isotone.release.kinds.counts.measuring import mechanism_of, origins
-from isotone.release.kinds.counts.query import CountManifest, closed_form, count_columns, law_entry
+from isotone.release.kinds.counts.query import CountManifest, count_columns
 from isotone.release.kinds.counts.rederiving import rederived, restored
 from isotone.release.kinds.recomputed import ROUNDING, Columns, Floats
 from isotone.release.manifest import FORMAT, Manifest

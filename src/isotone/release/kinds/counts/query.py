@@ -11,16 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import TypedDict
 
-from isotone.counts.law import FALSE_CONFIDENCE, LAW_STREAM, rank
-from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.mechanisms.grouped_difference import GroupedDifferenceMechanism
-from isotone.counts.mechanisms.k_norm import KNormMechanism
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.records import Groups, RecordRules, RecordSource, count_records
 from isotone.release.kinds.counts.asked import QuestionEntry, definitions, entries_of
+from isotone.release.kinds.counts.law import LawEntry, law_entry
 from isotone.release.kinds.kind import Query, Stamp
 from isotone.release.manifest import Manifest, OrderEntry, guarantee_to, order_to
 from isotone.release.recipes import recipe_of
@@ -37,9 +35,7 @@ __all__ = [
     "CountQuery",
     "CountRules",
     "CountStatistic",
-    "closed_form",
     "count_columns",
-    "law_entry",
     "original_columns",
     "rules_entry",
     "total_deviation",
@@ -68,15 +64,6 @@ class GroupEntry(TypedDict):
 
     by: str
     values: list[str]
-
-
-class LawEntry(TypedDict):
-    """How the half-widths of intervals were found where they have no closed form."""
-
-    stream: str
-    draws: int
-    rank: int
-    false_confidence: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,28 +252,6 @@ def count_columns(mechanism: Any, confidence: float) -> dict[str, NDArray[Any]]:
 def total_deviation(mechanism: Any) -> float:
     """The standard deviation of the released number of records."""
     return round(math.sqrt(mechanism.total_variance()), 4)
-
-
-def law_entry(mechanism: AdditiveMechanism, confidence: float) -> LawEntry | None:
-    """How the half-widths were found; None if all are in closed form."""
-    if closed_form(mechanism):
-        return None
-    draws = mechanism.law_draws
-    return {
-        "stream": LAW_STREAM,
-        "draws": draws,
-        "rank": rank(draws, confidence),
-        "false_confidence": FALSE_CONFIDENCE,
-    }
-
-
-def closed_form(mechanism: AdditiveMechanism) -> bool:
-    """Whether no half-width of the mechanism comes from draws."""
-    own, common = type(mechanism), AdditiveMechanism
-    if issubclass(own, KNormMechanism):  # its widths are those of draws at rate 1
-        return False
-    together = own.unrounded_simultaneous_half_width is not common.unrounded_simultaneous_half_width
-    return own.unrounded_half_widths is not common.unrounded_half_widths and together
 
 
 def original_columns(

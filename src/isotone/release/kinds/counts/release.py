@@ -31,6 +31,7 @@ from isotone.release.kinds.parameters import (
     public_names,
     require_type,
     require_writable,
+    stated_promise,
     title_text,
     unit_in_words,
 )
@@ -158,7 +159,7 @@ def release_counts(
     query = count_query(
         data,
         P,
-        _promise(epsilon, delta, rho, neighbours, unit_in_words(unit, unit_name)),
+        stated_promise(epsilon, delta, rho, neighbours, unit_in_words(unit, unit_name)),
         unit=unit,
         element=element,
         columns=columns,
@@ -294,15 +295,3 @@ def _asked(P: Poset, mechanism: str | None, care: Care | None) -> str | dict[str
     """The mechanism as asked for: its name, and what is cared for if that was said."""
     name = mechanism or "best"
     return name if care is None else {"name": name, "care": care_of(P, care)}
-
-
-def _promise(
-    epsilon: Number | None, delta: Number | None, rho: Number | None, neighbours: Neighbours, unit: str
-) -> Guarantee:
-    if rho is not None:
-        if epsilon is not None or delta is not None:
-            raise InputError("Give rho, or epsilon (with delta if you like): not both.")
-        return Guarantee.zcdp(rho, neighbours=neighbours, unit=unit)
-    if epsilon is None:
-        raise InputError("A release needs epsilon (with delta if you like) or rho.")
-    return Guarantee.approximate(epsilon, 0 if delta is None else delta, neighbours=neighbours, unit=unit)
