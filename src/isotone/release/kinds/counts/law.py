@@ -6,6 +6,7 @@ from typing_extensions import TypedDict
 
 from isotone.counts.law import FALSE_CONFIDENCE, LAW_STREAM, rank
 from isotone.counts.mechanisms.additive import AdditiveMechanism
+from isotone.counts.mechanisms.k_norm import KNormMechanism
 
 __all__ = ["LawEntry", "closed_form", "law_entry"]
 
