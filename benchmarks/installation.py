@@ -6,11 +6,13 @@ import tomllib
 from collections.abc import Iterable
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from isotone.mechanism import Progress
+if TYPE_CHECKING:
+    from isotone.mechanism import Progress
 
 PROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
 MOST_BASE = 500e6

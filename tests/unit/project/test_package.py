@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from benchmarks.installation import MOST_BASE, PURPOSES, closure, requirements, size
 
+import isotone
+
 ROOT = Path(__file__).resolve().parents[3]
+BUILDER = ("package", "benchmarks/__init__.py", "benchmarks/installation.py", "pyproject.toml", ".gitignore")
 NEEDED = (
     "src",
     "examples/health-survey",
@@ -25,8 +34,8 @@ NEEDED = (
 
 
 def built(folder: Path, epoch: str) -> dict[str, Path]:
-    """Wheel and sdist of a copy of the sources, whose files have times of their own."""
-    for name in (*NEEDED, "pyproject.toml", ".gitignore"):
+    """What the workflow builds, from a copy of the sources whose files have times of their own."""
+    for name in (*NEEDED, *BUILDER):
         source, target = ROOT / name, folder / "copy" / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
@@ -35,7 +44,7 @@ def built(folder: Path, epoch: str) -> dict[str, Path]:
             )
         else:
             shutil.copyfile(source, target)
-    command = [sys.executable, "-m", "hatchling", "build", "-d", str(folder / "dist")]
+    command = [sys.executable, "package/build.py", str(folder / "dist")]
     environment = {**os.environ, "SOURCE_DATE_EPOCH": epoch}
     subprocess.run(command, cwd=folder / "copy", check=True, capture_output=True, env=environment)
     return {path.name: path for path in (folder / "dist").iterdir()}
@@ -45,7 +54,7 @@ def built(folder: Path, epoch: str) -> dict[str, Path]:
 def wheel(tmp_path_factory) -> Path:
     one, two = (built(tmp_path_factory.mktemp("build"), "1700000000") for _ in range(2))
     assert sorted(one) == sorted(two)
-    assert [path.suffix for path in sorted(one.values())] == [".whl", ".gz"]
+    assert sorted(path.suffix for path in one.values()) == ["", ".gz", ".json", ".whl"]
     for name, path in one.items():
         assert path.read_bytes() == two[name].read_bytes(), f"{name} differs from build to build"
     return next(path for path in one.values() if path.suffix == ".whl")
@@ -57,6 +66,60 @@ def test_two_builds_are_the_same_and_hold_the_package_alone(wheel):
     expected = {name for name in sources if "__pycache__" not in name}
     assert {name for name in names if ".dist-info/" not in name} == expected
     assert {"isotone/py.typed", "isotone/desk/templates/base.html"} <= expected
+
+
+def test_the_bill_of_materials_and_the_checksums_are_those_of_the_wheel(wheel):
+    bill = json.loads((wheel.parent / "isotone.cdx.json").read_text())
+    (own,) = bill["metadata"]["component"]["hashes"]
+    assert own["content"] == hashlib.sha256(wheel.read_bytes()).hexdigest()
+    needed = closure(requirements()[0])
+    assert {part["name"]: part["version"] for part in bill["components"]} == {
+        name: package.version for name, package in needed.items()
+    }
+    assert {"numba", "matplotlib", "pandas"}.isdisjoint(needed)
+    sums = dict(reversed(line.split("  ")) for line in (wheel.parent / "SHA256SUMS").read_text().splitlines())
+    assert sums == {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in wheel.parent.iterdir()
+        if path.name != "SHA256SUMS"
+    }
+
+
+def test_nothing_old_is_published(tmp_path):
+    (tmp_path / "isotone-0.0.whl").touch()
+    done = subprocess.run(
+        [sys.executable, ROOT / "package" / "build.py", tmp_path], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "holds files" in done.stderr
+
+
+def workflow(name: str) -> Any:
+    return yaml.safe_load((ROOT / ".github" / "workflows" / name).read_text(encoding="utf-8"))
+
+
+def test_the_workflow_builds_what_is_tested_here_and_is_switched_off():
+    jobs = workflow("publish.yml")["jobs"]
+    commands = [step.get("run", "") for step in jobs["build"]["steps"]]
+    assert "python package/build.py dist" in commands
+    assert "vars.PUBLISH == 'true'" in jobs["publish"]["if"]
+    assert jobs["publish"]["permissions"] == {"id-token": "write"}  # trusted publishing, and nothing else
+    text = (ROOT / ".github" / "workflows" / "publish.yml").read_text(encoding="utf-8")
+    assert "secrets." not in text
+    assert "password:" not in text
+
+
+def test_the_matrix_and_the_recipe_follow_the_project():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    kept = re.findall(r"Python :: (3\.\d+)", " ".join(project["classifiers"]))
+    assert workflow("test.yml")["jobs"]["pythons"]["strategy"]["matrix"]["python"] == kept
+    recipe = yaml.safe_load((ROOT / "package" / "conda" / "recipe.yaml").read_text(encoding="utf-8"))
+    assert recipe["context"]["version"] == isotone.__version__
+    other = {"python-duckdb": "duckdb"}  # what conda calls it
+    needs = {tuple(text.split(" ")) for text in recipe["requirements"]["run"]}
+    needs = {(other.get(name, name), bound) for name, bound in needs}
+    wanted = {(name, f">={bound}") for name, bound in (text.split(">=") for text in project["dependencies"])}
+    assert needs == wanted | {("python", project["requires-python"])}
 
 
 READER = """
