@@ -77,8 +77,8 @@ def test_the_bill_of_materials_and_the_checksums_are_those_of_the_wheel(wheel):
         name: package.version for name, package in needed.items()
     }
     assert {"numba", "matplotlib", "pandas"}.isdisjoint(needed)
-    sums = dict(reversed(line.split("  ")) for line in (wheel.parent / "SHA256SUMS").read_text().splitlines())
-    assert sums == {
+    lines = [line.split("  ") for line in (wheel.parent / "SHA256SUMS").read_text().splitlines()]
+    assert {name: found for found, name in lines} == {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest()
         for path in wheel.parent.iterdir()
         if path.name != "SHA256SUMS"
