@@ -24,7 +24,13 @@ from isotone.counts import (
 )
 from isotone.counts.breakdowns.cells import read_breakdown
 from isotone.counts.breakdowns.choosing import margins_mechanism
-from isotone.counts.breakdowns.least_squares import Components, MarginLeastSquares
+from isotone.counts.breakdowns.least_squares import (
+    Components,
+    MarginLeastSquares,
+    components_of,
+    estimator_of,
+)
+from isotone.counts.breakdowns.nested import NestedMeans
 from isotone.counts.breakdowns.shares import best_shares
 from isotone.counts.breakdowns.tails import log_concave_reach
 from isotone.errors import InputError
@@ -101,6 +107,64 @@ def test_least_squares_and_its_variances_are_those_of_dense_algebra(breakdown, t
         step = 1e-6 * np.arange(1, tau.size + 1)
         after = fit.components.mean_variances(np.asarray(tau + step, np.float64))[0]
         np.testing.assert_allclose(after - means, slopes @ step, rtol=1e-3)
+
+
+PLACES = {"A": "xyz", "B": "u", "C": "vw"}
+ALIKE = {"A": "xyz", "B": "uvw"}
+
+
+def two_trees(places):
+    """Places and occupations, each with two levels, and a flat attribute between them."""
+    lists = {
+        "state": list(places),
+        "county": {county: state for state, all_ in places.items() for county in all_},
+        "sex": ["f", "m"],
+        "major": ["1", "2"],
+        "minor": {"1a": "1", "1b": "1", "2a": "2"} if places is PLACES else {"1a": "1", "2a": "2"},
+    }
+    margins = ["", "state", ("state", "major"), ("county", "major"), "minor", ("minor", "sex"), "*"]
+    return read_breakdown(list(lists), lists, margins)
+
+
+@pytest.mark.parametrize("places", [PLACES, ALIKE], ids=["uneven", "alike"])
+@pytest.mark.parametrize("tau", [(0.1, 0.2, 0.3, 0.1, 0.2, 0.3, 0.4), (0, 0.5, 0, 0.4, 0, 0, 0.2)])
+def test_several_attributes_may_have_levels(places, tau):
+    """Unbiased, margins that add up, exact variances; least squares itself where all nodes of a level are alike."""
+    breakdown, tau = two_trees(places), np.array(tau, dtype=np.float64)
+    fit = estimator_of(components_of(breakdown), tau)
+    assert isinstance(fit, NestedMeans)
+    truth = [t.astype(float) for t in breakdown.tables(np.arange(breakdown.cells)[:, None] ** 2)]
+    for estimate, table in zip(fit.estimate(truth), truth, strict=True):
+        np.testing.assert_allclose(estimate, table, atol=1e-9)
+    sizes = [math.prod(breakdown.sizes(m)) for m in breakdown.margins]
+    noise = np.random.default_rng(1).uniform(0.5, 2, (len(sizes), 1))
+    variances, ends = [np.zeros(size) for size in sizes], np.cumsum([0, *sizes])
+    for cell in range(ends[-1]):  # the whole estimator as a matrix, column by column
+        m = int(np.searchsorted(ends, cell, side="right")) - 1
+        if tau[m]:
+            each = [np.zeros((*breakdown.sizes(margin), 1)) for margin in breakdown.margins]
+            each[m].reshape(-1)[cell - ends[m]] = 1
+            for total, column in zip(variances, fit.estimate(each), strict=True):
+                total += column.ravel() ** 2 * noise[m]
+    for margin, variance in zip(breakdown.margins, variances, strict=True):
+        np.testing.assert_allclose(fit.spread(margin, noise).ravel(), variance, atol=1e-12)
+    sums = [matrix(breakdown, margin) for margin in breakdown.margins]
+    inverse = np.linalg.inv(sum(t * q.T @ q for t, q in zip(tau, sums, strict=True)))
+    for margin, q in zip(breakdown.margins, sums, strict=True):
+        own = fit.spread(margin, 1 / np.maximum(tau, 1e-9)[:, None]).mean()
+        assert 1 - 1e-9 <= own / np.diag(q @ inverse @ q.T).mean() <= (1.1 if places is PLACES else 1 + 1e-9)
+
+
+def test_a_breakdown_with_two_trees_is_planned_and_released():
+    breakdown = two_trees(PLACES)
+    for promise in (Guarantee.pure(1), Guarantee.zcdp("1/2")):
+        m = margins_mechanism(Poset.chain("ab"), breakdown, promise)
+        released = m.release(np.zeros((breakdown.cells, 2), np.int64))
+        total, *_, cells = released.values
+        np.testing.assert_allclose(cells.sum(axis=(0, 1, 2)), total.ravel(), atol=1e-9)
+        assert [t.shape for t in m.half_widths()] == [t.shape for t in released.values]
+        equal = MarginsMechanism(m.base, breakdown, shares=[Fraction(1, 7)] * 7)
+        assert m.mean_variances().mean() < 1.001 * equal.mean_variances().mean()
 
 
 def test_estimates_of_tables_that_add_up_are_those_tables():

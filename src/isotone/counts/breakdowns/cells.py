@@ -169,8 +169,6 @@ def read_breakdown(
     attributes = _attributes(by, groups)
     if unlisted == OTHER:
         attributes = [a.with_other() for a in attributes]
-    if sum(len(a.names) > 1 for a in attributes) > 1:
-        raise InputError("At most one attribute of a breakdown may have levels.")
     found = Breakdown(tuple(attributes), (), unlisted)
     asked = _default(attributes) if margins is None else [margin_of(found, said) for said in _listed(margins)]
     if not asked or len(asked) > MOST_MARGINS:

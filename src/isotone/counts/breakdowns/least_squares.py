@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from isotone.counts.breakdowns.cells import Breakdown, Margin
 from isotone.counts.breakdowns.levels import LevelFit, Levels
+from isotone.counts.breakdowns.nested import NestedComponents, NestedMeans
 
-__all__ = ["Components", "MarginLeastSquares"]
+__all__ = ["Components", "MarginLeastSquares", "components_of", "estimator_of"]
 
 Floats = NDArray[np.float64]
 Axes = frozenset[int]
@@ -155,6 +156,12 @@ class MarginLeastSquares:
                     result[:, s] += from_level[:, level] * weight
         return result
 
+    def spread(self, margin: Margin, noise: Floats) -> Floats:
+        """The variance of every value of a margin, given that of the cells of each margin, a row each, by element."""
+        by_node, sizes = self.gains(margin) @ noise, self.components.breakdown.sizes(margin)
+        shape = [size if i == self.components.tree_axis else 1 for i, size in enumerate(sizes)]
+        return np.broadcast_to(by_node.reshape(*shape, -1), (*sizes, noise.shape[1]))
+
     def estimate(self, measured: Sequence[NDArray[np.number] | None]) -> list[Floats]:
         """The tables of all margins, which add up, from the noisy tables of those that are measured.
 
@@ -212,3 +219,16 @@ class MarginLeastSquares:
         table = total[0] if axis is None else np.moveaxis(total, 0, axis)
         sizes = parts.breakdown.sizes(margin)
         return np.broadcast_to(table, (*sizes, table.shape[-1])).copy()
+
+
+def components_of(breakdown: Breakdown) -> Components | NestedComponents:
+    """The components of the margins: those of one tree at most, or of several."""
+    several = sum(len(attribute.names) > 1 for attribute in breakdown.attributes) > 1
+    return NestedComponents(breakdown) if several else Components(breakdown)
+
+
+def estimator_of(components: Components | NestedComponents, tau: Floats) -> MarginLeastSquares | NestedMeans:
+    """The estimate of all margins from noisy tables whose cells have precisions in the ratio of ``tau``."""
+    if isinstance(components, NestedComponents):
+        return NestedMeans(components, tau)
+    return MarginLeastSquares(components, tau)

@@ -13,7 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.counts.breakdowns.cells import Breakdown, Margin
-from isotone.counts.breakdowns.least_squares import Components, MarginLeastSquares
+from isotone.counts.breakdowns.least_squares import (
+    Components,
+    MarginLeastSquares,
+    components_of,
+    estimator_of,
+)
+from isotone.counts.breakdowns.nested import NestedComponents, NestedMeans
 from isotone.counts.breakdowns.shares import best_shares, importance_of, precisions, require_shares
 from isotone.counts.breakdowns.tails import gaussian_reach, log_concave_reach, rounding_reach
 from isotone.counts.mechanisms.additive import AdditiveMechanism
@@ -48,7 +54,8 @@ class MarginsMechanism:
 
     A record is in one cell of each margin. Each cell of a margin with a share s has a draw of its own of ``base`` with a
     part of the budget: epsilon times s, or, where squares add up (zCDP, Gaussian noise), a variance over s. The shares add
-    up to 1. All margins are then estimated from all noisy integers by least squares, which is post-processing.
+    up to 1. All margins are then estimated from all noisy integers by least squares (nearly, where several attributes have
+    levels and their nodes are not alike), which is post-processing.
 
     ``base`` must be for adding or removing a record: a record that is replaced may change its cell, which costs both.
     ``importance`` says which margins matter: all "margins" alike, all "cells" alike, or weights by margin; the shares
@@ -112,9 +119,9 @@ class MarginsMechanism:
         assert sum(self.shares, Fraction(0)) == 1
 
     @cached_property
-    def components(self) -> Components:
+    def components(self) -> Components | NestedComponents:
         """What the margins have in common."""
-        return Components(self.breakdown)
+        return components_of(self.breakdown)
 
     @property
     def squares_add(self) -> bool:
@@ -133,9 +140,9 @@ class MarginsMechanism:
         return self.base.part(share)
 
     @cached_property
-    def fit(self) -> MarginLeastSquares:
-        """The least squares of the noisy tables."""
-        return MarginLeastSquares(self.components, precisions(self.shares, squares_add=self.squares_add))
+    def fit(self) -> MarginLeastSquares | NestedMeans:
+        """The estimates from the noisy tables."""
+        return estimator_of(self.components, precisions(self.shares, squares_add=self.squares_add))
 
     def release(self, counts: Ints) -> Margins:
         """Release all margins, given the counts of all cells, a row each and a column for each element.
@@ -218,10 +225,7 @@ class MarginsMechanism:
     def _spread(self, margin: Margin, noise: Sequence[Any]) -> Floats:
         """The variance of every value of a margin, given that of the measured cells of each margin by element."""
         each = np.array([np.broadcast_to(one, len(self.base.P)) for one in noise], dtype=np.float64)
-        by_node = self.fit.gains(margin) @ each
-        sizes, axis = self.breakdown.sizes(margin), self.components.tree_axis
-        shape = [size if i == axis else 1 for i, size in enumerate(sizes)]
-        return np.broadcast_to(by_node.reshape(*shape, -1), (*sizes, len(self.base.P)))
+        return self.fit.spread(margin, each)
 
     def __str__(self) -> str:
         margins = ", ".join(self.breakdown.label(margin) for margin in self.breakdown.margins)

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.counts.breakdowns.cells import Breakdown, Margin, margin_of
-from isotone.counts.breakdowns.least_squares import Components
+from isotone.counts.breakdowns.least_squares import Components, components_of
+from isotone.counts.breakdowns.nested import NestedComponents
 from isotone.errors import InputError
 from isotone.privacy.checks import exact, one_of, shown
 
@@ -48,7 +49,7 @@ def best_shares(breakdown: Breakdown, importance: tuple[float, ...], *, squares_
     """The shares with the nearly least mean variance over margins, weighted."""
     if len(breakdown.margins) == 1:
         return MarginShares((Fraction(1),), 0.0)
-    components, weights = Components(breakdown), np.array(importance)
+    components, weights = components_of(breakdown), np.array(importance)
     found, gap = _convex(components, weights, _CLOSE if squares_add else _ROUGH)
     if not squares_add:
         found, gap = _pure(components, weights, found), float("nan")
@@ -61,7 +62,7 @@ def precisions(shares: Sequence[Fraction], *, squares_add: bool) -> Floats:
     return s if squares_add else s**2
 
 
-def _convex(components: Components, weights: Floats, close: float) -> tuple[Floats, float]:
+def _convex(components: Components | NestedComponents, weights: Floats, close: float) -> tuple[Floats, float]:
     """Shares where squares add up, by multiplicative steps, and how far above the best they are at most.
 
     One over the error is concave and homogeneous in the shares, so the best linear gain bounds it.
@@ -79,7 +80,7 @@ def _convex(components: Components, weights: Floats, close: float) -> tuple[Floa
     return s / s.sum(), gap
 
 
-def _pure(components: Components, weights: Floats, guess: Floats) -> Floats:
+def _pure(components: Components | NestedComponents, weights: Floats, guess: Floats) -> Floats:
     """Shares where epsilons add up, the best of many descents by multiplicative steps."""
     k, rng = weights.size, np.random.default_rng(0)
     starts = [np.full(k, 1 / k), guess]
@@ -102,7 +103,9 @@ def _pure(components: Components, weights: Floats, guess: Floats) -> Floats:
     return best / best.sum()
 
 
-def _pure_errors(components: Components, weights: Floats, s: Floats) -> tuple[Floats, Floats]:
+def _pure_errors(
+    components: Components | NestedComponents, weights: Floats, s: Floats
+) -> tuple[Floats, Floats]:
     """The weighted error for each row of shares, and how fast it falls with each precision."""
     if components.tree_axis is None:
         spreads, shares = components.closed_form
