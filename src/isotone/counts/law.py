@@ -41,7 +41,10 @@ def rank(draws: int, level: float) -> int:
 
     low, high = math.ceil(draws * level), draws
     if level**draws > FALSE_CONFIDENCE:
-        raise InputError(f"A confidence of {level:g} cannot be known from {draws:,} draws of the noise.")
+        most = math.floor(1e3 * FALSE_CONFIDENCE ** (1 / draws)) / 1e3
+        raise InputError(
+            f"A confidence of {level:g} cannot be known from {draws:,} draws of the noise. Ask for {most:g} at most."
+        )
     while low < high:
         middle = (low + high) // 2
         if betainc(middle, draws - middle + 1, level) <= FALSE_CONFIDENCE:  # that many or more fall below

@@ -117,5 +117,5 @@ def test_the_partly_relaxed_method_is_uniform_for_the_order_between(monkeypatch)
 def test_wandering_keeps_the_uniform_law():
     rng = np.random.default_rng(11)
     start, sizes = Sampler(FENCE, TableSource(bipartitions.tables(FENCE)), Method("exact")).simulate(1, rng)
-    rows = wander(FENCE, start[0], int(sizes[0]), 60 * 196, 12, rng)
+    rows = wander(FENCE.leq_matrix(), start[0], int(sizes[0]), 60 * 196, 12, rng)
     assert uniform_p(FENCE, *rows) > FALSE_ALARM

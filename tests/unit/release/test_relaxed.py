@@ -134,6 +134,25 @@ def slow(monkeypatch):
     monkeypatch.setattr(choosing, "_recent", Recent[Sampler](4))
 
 
+def test_a_confidence_that_few_draws_cannot_tell_is_refused_before_any_is_drawn(desk, slow, monkeypatch):
+    def nothing_is_drawn(*_args, **_kwargs):
+        raise AssertionError("drawn")
+
+    monkeypatch.setattr(kept_draws, "draw_at", nothing_is_drawn)
+    monkeypatch.setattr(Sampler, "squares", property(nothing_is_drawn))
+    (desk / "sure.toml").write_text(SPEC.replace("[output]", "[output]\nconfidence = 0.99"))
+    with pytest.raises(
+        InputError, match=r"0.99 cannot be known from 500 draws of the noise. Ask for 0.972 at most"
+    ):
+        release_spec(load_spec(desk / "sure.toml"))
+    assert iso.Ledger(desk / "answers.ledger").charges() == []
+    made = PosetMechanism(P, 1, relaxation=FOUND)
+    with pytest.raises(InputError, match="cannot be known"):
+        made.half_widths(0.99)
+    with pytest.raises(InputError, match="cannot be known"):
+        made.simultaneous_half_width(0.99)
+
+
 def test_verification_searches_for_slow_draws_only_when_asked(desk, slow, monkeypatch):
     release_spec(load_spec(desk / "spec.toml"))
     sizes: list[int] = []

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.counts.consistency import consistent
-from isotone.counts.law import LAW_STREAM, Law, upper_draw
+from isotone.counts.law import LAW_STREAM, Law, rank, upper_draw
 from isotone.counts.sensitivity import Sensitivity
 from isotone.counts.statistic import Counts, check_counts
 from isotone.errors import InputError
@@ -25,7 +25,7 @@ from isotone.mechanism import Error
 from isotone.noise.public_stream import public_stream
 from isotone.noise.simulated import Simulated
 from isotone.privacy.adjacency import Neighbours
-from isotone.privacy.checks import Number, whole_number
+from isotone.privacy.checks import Number, confidence_level, whole_number
 from isotone.privacy.draws import ExactDraws, require_exact
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
@@ -226,11 +226,16 @@ class AdditiveMechanism(ABC):
 
     def unrounded_half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
         """For each count alone, the half-width that its noise stays within, before rounding to integers."""
-        return upper_draw(np.abs(self._unrounded), confidence)
+        return upper_draw(np.abs(self._known_at(confidence)), confidence)
 
     def unrounded_simultaneous_half_width(self, confidence: float = 0.95) -> float:
         """The half-width that *all* noise stays within, at once, before rounding to integers."""
-        return float(upper_draw(np.max(np.abs(self._unrounded), axis=1), confidence))
+        return float(upper_draw(np.max(np.abs(self._known_at(confidence)), axis=1), confidence))
+
+    def _known_at(self, confidence: float) -> NDArray[np.float64]:
+        """The draws of the law. A confidence that they cannot tell is refused before they are drawn."""
+        rank(self.law_draws, confidence_level(confidence))
+        return self._unrounded
 
     def consistent(
         self, values: ArrayLike, upper: float | None = None, integers: bool = False

@@ -35,6 +35,7 @@ __all__ = ["Sampler", "Simulate", "mean_of_rows"]
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Orders = NDArray[np.int32]
+Matrix = NDArray[np.bool_]
 
 Simulate = Callable[[int, np.random.Generator], tuple[Orders, Ints]]
 """Simulates so many extended bipartitions: positions, side A first, and the sizes of side A."""
@@ -82,7 +83,7 @@ class Sampler:
         if self.rows_are_independent or size <= 1:
             return self.simulate_independent(size, rng)
         orders, sizes = self.source.draw(1, *seeded(rng))
-        return self.wander(self.order, orders[0], int(sizes[0]), size, SWEEPS, rng)
+        return self.wander(self.order.leq_matrix(), orders[0], int(sizes[0]), size, SWEEPS, rng)
 
     @property
     def rows_are_independent(self) -> bool:
@@ -122,13 +123,13 @@ class Sampler:
 
     @classmethod
     def wander(
-        cls, P: Poset, order: Orders, a: int, rows: int, sweeps: int, rng: np.random.Generator
+        cls, leq: Matrix, order: Orders, a: int, rows: int, sweeps: int, rng: np.random.Generator
     ) -> tuple[Orders, Ints]:
-        """A random walk that keeps the law of the draws for ``P``.
+        """A random walk that keeps the law of the draws for the order with these relations.
 
         See :func:`wander`.
         """
-        return wander(P, order, a, rows, sweeps, rng)
+        return wander(leq, order, a, rows, sweeps, rng)
 
     @classmethod
     def given(cls, P: Poset, orders: Orders, sizes: Ints) -> Floats:

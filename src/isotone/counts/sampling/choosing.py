@@ -157,8 +157,9 @@ def _kept(made: Tables, dropped: Ints) -> tuple[int, int]:
 def _cost(P: Poset, relaxed: Sampler) -> tuple[float, float]:
     """How many times larger the squared error of the relaxed order is, and the standard error of that."""
     rng = np.random.default_rng(0)
-    burnt, sizes = wander(P, P.linear_order.astype(np.int32), len(P), 1, 500, rng)
-    own = _total(relaxed, P, relaxed.wander(P, burnt[0], int(sizes[0]), COST_ROWS, 2, rng))
+    leq = P.leq_matrix()
+    burnt, sizes = wander(leq, P.linear_order.astype(np.int32), len(P), 1, 500, rng)
+    own = _total(relaxed, P, relaxed.wander(leq, burnt[0], int(sizes[0]), COST_ROWS, 2, rng))
     larger = _total(relaxed, relaxed.order, relaxed.simulate(COST_ROWS, rng))
     ratio = larger.total / own.total
     return ratio, ratio * math.hypot(*(float(e.standard_error[0]) / e.total for e in (own, larger)))

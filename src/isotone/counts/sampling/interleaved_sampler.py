@@ -33,6 +33,7 @@ __all__ = ["InterleavedSampler", "interleaved_sampler", "spans"]
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Orders = NDArray[np.int32]
+Matrix = NDArray[np.bool_]
 
 
 class InterleavedSampler(Sampler):
@@ -94,10 +95,10 @@ class InterleavedSampler(Sampler):
 
     @classmethod
     def wander(
-        cls, P: Poset, order: Orders, a: int, rows: int, sweeps: int, rng: np.random.Generator
+        cls, leq: Matrix, order: Orders, a: int, rows: int, sweeps: int, rng: np.random.Generator
     ) -> tuple[Orders, Ints]:
         """A random walk that keeps the weights of the interleavings."""
-        return wander(P, order, a, rows, sweeps, rng, balanced=True)
+        return wander(leq, order, a, rows, sweeps, rng, balanced=True)
 
     @classmethod
     def given(cls, P: Poset, orders: Orders, sizes: Ints) -> Floats:

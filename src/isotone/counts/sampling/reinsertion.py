@@ -10,24 +10,23 @@ independent draws would be too slow, and for nothing else: releases never use it
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
 from isotone.kernels import kernel
 
-if TYPE_CHECKING:
-    from isotone.order import Poset
-
 __all__ = ["wander"]
+
+CHUNK = 1 << 18
+"""Moves that are drawn at a time."""
 
 Ints = NDArray[np.int64]
 Orders = NDArray[np.int32]
+Matrix = NDArray[np.bool_]
 
 
 def wander(
-    P: Poset,
+    leq: Matrix,
     order: Orders,
     a: int,
     rows: int,
@@ -39,26 +38,47 @@ def wander(
 
     Each is ``sweeps`` · n moves after the one before, and the first that many after ``order``.
 
-    An extended bipartition is a row of positions, side A first and ascending, and the size ``a`` of side A. If
+    ``leq[x, y]`` says whether x lies below y. An extended bipartition is a row of positions, side A first and ascending, and the size ``a`` of side A. If
     ``balanced``, each has the weight ``1 / (|A|! |B|!)``, and all have the same otherwise.
     """
-    n = len(P)
+    n = len(leq)
     orders, sizes = np.empty((rows, n), np.int32), np.empty(rows, np.int64)
-    related = P.leq_matrix() & ~np.eye(n, dtype=np.bool_)
+    related = leq & ~np.eye(n, dtype=np.bool_)
     below, above = _lists(related.T), _lists(related)
-    side = np.array([a], np.int64)
-    row = order.astype(np.int32)
-    for r in range(rows):
-        picks = rng.integers(n, size=sweeps * n, dtype=np.int64)
-        _move(*below, *above, row, side, picks, rng.random(picks.size), balanced)
-        orders[r], sizes[r] = row, side[0]
+    row, side = order.astype(np.int32), np.array([a], np.int64)
+    moves = sweeps * n
+    chunk = max(1, CHUNK // max(moves, 1))
+    for start in range(0, rows, chunk):
+        here = slice(start, start + chunk)
+        picks = rng.integers(n, size=(len(sizes[here]), moves), dtype=np.int64)
+        _rows(*below, *above, row, side, picks, rng.random(picks.shape), balanced, orders[here], sizes[here])
     return orders, sizes
 
 
-def _lists(related: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+def _lists(related: Matrix) -> tuple[Ints, Ints]:
     """The related elements of each one, from ``starts[x]`` on."""
     starts = np.concatenate(([0], np.cumsum(related.sum(axis=1)))).astype(np.int64)
     return starts, np.nonzero(related)[1].astype(np.int64)
+
+
+@kernel
+def _rows(
+    below_starts: Ints,
+    below: Ints,
+    above_starts: Ints,
+    above: Ints,
+    row: Orders,
+    side: Ints,
+    picks: Ints,
+    uniforms: NDArray[np.float64],
+    balanced: bool,
+    orders: Orders,
+    sizes: Ints,
+) -> None:
+    """Keep what each row of ``picks`` and ``uniforms`` makes of the one before."""
+    for r in range(sizes.size):
+        _move(below_starts, below, above_starts, above, row, side, picks[r], uniforms[r], balanced)
+        orders[r], sizes[r] = row, side[0]
 
 
 @kernel

@@ -24,15 +24,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.counts.sampling.kept_draws import Starts
+from isotone.counts.sampling.relaxation_count import LogCount
 from isotone.counts.sampling.relaxation_search import put_back, try_pairs
 from isotone.errors import InputError, OrderError
-from isotone.kernels import repeated
 from isotone.mechanism import Progress, no_progress
-from isotone.order.bipartitions.extended import tables, within_reach
+from isotone.order.bipartitions.extended import within_reach
 from isotone.order.poset import Poset
 
 if TYPE_CHECKING:
-    from isotone.counts.sampling.relaxation_search import Matrix
+    from isotone.counts.sampling.relaxation_modules import Matrix
 
 __all__ = ["Relaxation", "relax"]
 
@@ -42,14 +42,11 @@ REACH = 1 << 20
 STARTS = 0.02
 """The share of the steps that goes to new starts, before ruin and recreate."""
 
-STAGES = ((0.4, 10.0), (0.75, 14.0), (0.9, 17.0))
+STAGES = ((0.1, 10.0), (0.25, 14.0), (0.65, 17.0))
 """Until these shares of the steps smaller blocks are allowed (binary logarithms): such steps are quicker."""
 
-SMALL = 14.0
-"""Blocks up to so many states (binary logarithm) are counted faster than relations are tried."""
-
-TRIES = 100
-"""Relations tried once more at the end of each step, as long as blocks are small: later it is all of them."""
+HOPE = 0.7
+"""All relations are tried once more in a relaxation whose log count is not more than so much worse."""
 
 
 @dataclass(frozen=True)
@@ -204,6 +201,7 @@ class _Search:
         strict = P.leq_matrix() & ~np.eye(len(P), dtype=np.bool_)
         self.goal: Matrix = strict.astype(np.int8) + 2 * strict.T.astype(np.int8)
         self.limit = math.inf
+        self.log_count = LogCount()
         self.best = self.current = np.zeros_like(self.goal)
         self.best_log = self.current_log = float("inf")
 
@@ -242,11 +240,11 @@ class _Search:
         """
         limit = min(self.limit, float(np.log2(self.reach)))
         put_back(self.goal, found, placed, order, limit, int(self.rng.integers(3)))
-        missing = np.argwhere((self.goal == 1) & (found == 0))
-        tried = TRIES if self.limit <= SMALL else len(missing)
-        try_pairs(self.goal, found, self.rng.permutation(missing)[:tried], limit)
-        with repeated():
-            log = tables(_poset(self.P, found), self.reach).log_count
+        log = self.log_count(found)
+        if log < self.current_log + HOPE:
+            missing = self.rng.permutation(np.argwhere((self.goal == 1) & (found == 0)))
+            try_pairs(self.goal, found, missing, limit)
+            log = self.log_count(found)
         if log < self.current_log + keep:
             self.current, self.current_log = found, log
         if log < self.best_log:

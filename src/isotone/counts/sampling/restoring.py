@@ -46,10 +46,10 @@ def restore(wander: Wander, P: Poset, Q: Poset, log_share: float) -> tuple[Poset
     rng, n, total = np.random.default_rng(0), len(P), 0.0
     goal, found = (order.leq_matrix() & ~np.eye(n, dtype=np.bool_) for order in (P, Q))
     # an extended bipartition of P, and so of all orders between
-    burnt, sizes = wander(Q, P.linear_order.astype(np.int32), n, 1, 200, rng)
+    burnt, sizes = wander(Q.leq_matrix(), P.linear_order.astype(np.int32), n, 1, 200, rng)
     row, a = burnt[0], int(sizes[0])
     while np.any(goal & ~found):
-        orders, sizes = wander(_poset(P, found), row, a, ROWS, 1, rng)
+        orders, sizes = wander(found, row, a, ROWS, 1, rng)
         larger, fits = _most(goal, found, orders, sizes, math.exp(min(0.0, log_share - total)))
         if np.array_equal(larger, found):
             break

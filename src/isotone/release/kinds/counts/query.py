@@ -234,6 +234,7 @@ def rules_entry(rules: RecordRules, source: RecordSource, P: Poset) -> CountRule
 
 def count_columns(mechanism: Any, confidence: float) -> dict[str, NDArray[Any]]:
     """Standard deviation and half-widths of each value, known before any data is read."""
+    law_entry(mechanism, confidence)  # what cannot be known is refused before anything is drawn
     try:
         sd = mechanism.error().sd
     except ArithmeticError:  # beyond the range of floats

@@ -1,0 +1,68 @@
+"""The compiled parts of the search for a relaxed order, against plain enumeration."""
+
+import math
+
+import numpy as np
+import pytest
+from tests.support.posets import all_posets
+
+from isotone.counts.sampling.relaxation_count import LogCount
+from isotone.counts.sampling.relaxation_search import fits, put_back, try_pairs
+from isotone.order import Poset
+from isotone.order.bipartitions import extended as bipartitions
+from isotone.order.bipartitions.tree import steps
+
+
+def matrix(P: Poset) -> np.ndarray:
+    strict = P.leq_matrix() & ~np.eye(len(P), dtype=bool)
+    return strict.astype(np.int8) + 2 * strict.T.astype(np.int8)
+
+
+def poset(M: np.ndarray) -> Poset:
+    return Poset(range(len(M)), np.argwhere(M == 1).tolist())
+
+
+def random_order(n: int, seed: int) -> Poset:
+    rng = np.random.default_rng(seed)
+    return Poset(range(n), np.argwhere(np.triu(rng.random((n, n)) < 2.5 / n, k=1)).tolist())
+
+
+def test_the_logarithm_of_the_count_is_that_of_the_exact_number():
+    log_count = LogCount()  # one for all, so that tables of equal modules are taken again
+    for P in [P for n in (1, 2, 3, 4, 5) for P in all_posets(n)] + [random_order(14, s) for s in range(12)]:
+        exact = math.log(bipartitions.count(P))
+        assert log_count(matrix(P)) == pytest.approx(exact, abs=1e-9)
+        assert log_count(matrix(P)) == LogCount()(matrix(P))
+
+
+def test_large_orders_stay_within_the_range_of_floats():
+    chain, points = Poset.chain(range(300)), Poset.antichain(range(300))
+    assert LogCount()(matrix(chain)) == pytest.approx(300 * math.log(2))
+    assert LogCount()(matrix(points)) == pytest.approx(math.lgamma(302))
+
+
+@pytest.mark.parametrize("reach", [512, 4096])
+def test_a_block_fits_exactly_if_its_states_are_within_reach(reach):
+    seen = set()
+    for seed in range(40):
+        P = random_order(13, seed)
+        M, whole = matrix(P), steps(P).within(reach)
+        placed = np.ones(13, bool)
+        assert all(fits.plain(M, w, placed, math.log2(reach)) for w in range(13)) == whole
+        seen.add(whole)
+    assert seen == {True, False}
+
+
+def test_relations_are_put_back_until_none_fits_and_stay_transitive():
+    for seed in range(6):
+        goal = matrix(random_order(14, 100 + seed))
+        found, placed, order = np.zeros_like(goal), np.zeros(14, bool), np.random.default_rng(seed)
+        put_back(goal, found, placed, order.permutation(14).astype(np.int64), 5.0, seed % 3)
+        pairs = np.argwhere((goal == 1) & (found == 0))
+        try_pairs(goal, found, pairs, 5.0)
+        assert np.array_equal(found, matrix(poset(found)))
+        assert np.all((found == 0) | (found == goal))
+        assert steps(poset(found)).within(32)
+        for x, y in np.argwhere((goal == 1) & (found == 0)).tolist():
+            larger = Poset(range(14), [*np.argwhere(found == 1).tolist(), (x, y)])
+            assert not steps(larger).within(32)
