@@ -7,6 +7,7 @@ import pytest
 from tests.support.posets import all_posets
 
 from isotone.counts.sampling.relaxation_count import LogCount
+from isotone.counts.sampling.relaxation_modules import split_module
 from isotone.counts.sampling.relaxation_search import fits, put_back, try_pairs
 from isotone.order import Poset
 from isotone.order.bipartitions import extended as bipartitions
@@ -66,3 +67,22 @@ def test_relations_are_put_back_until_none_fits_and_stay_transitive():
         for x, y in np.argwhere((goal == 1) & (found == 0)).tolist():
             larger = Poset(range(14), [*np.argwhere(found == 1).tolist(), (x, y)])
             assert not steps(larger).within(32)
+
+
+def test_the_children_of_a_module_are_its_largest_parts_however_it_is_listed():
+    """Every module of a prime order lies within one child; elsewhere both parts are modules."""
+    n, primes = 6, 0
+    subsets = [np.array([k >> x & 1 for x in range(n)], bool) for k in range(1, 2**n - 1)]
+    for seed in range(250):
+        M, label = matrix(random_order(n, seed)), np.zeros(n, np.int64)
+        part = np.random.default_rng(seed).permutation(n).astype(np.int64)
+        count, prime = split_module.plain(M, part, label)
+        children = {tuple(label == c) for c in range(count)}
+        modules = {
+            tuple(s) for s in subsets if all(len(set(M[x][s].tolist())) == 1 for x in np.flatnonzero(~s))
+        }
+        assert children <= modules
+        if prime:
+            primes += 1
+            assert all(any(np.all(np.array(m) <= c) for c in children) for m in modules)
+    assert primes > 20
