@@ -226,16 +226,17 @@ class AdditiveMechanism(ABC):
 
     def unrounded_half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
         """For each count alone, the half-width that its noise stays within, before rounding to integers."""
-        return upper_draw(np.abs(self._known_at(confidence)), confidence)
+        self._require_known(confidence)
+        return upper_draw(np.abs(self._unrounded), confidence)
 
     def unrounded_simultaneous_half_width(self, confidence: float = 0.95) -> float:
         """The half-width that *all* noise stays within, at once, before rounding to integers."""
-        return float(upper_draw(np.max(np.abs(self._known_at(confidence)), axis=1), confidence))
+        self._require_known(confidence)
+        return float(upper_draw(np.max(np.abs(self._unrounded), axis=1), confidence))
 
-    def _known_at(self, confidence: float) -> NDArray[np.float64]:
-        """The draws of the law. A confidence that they cannot tell is refused before they are drawn."""
+    def _require_known(self, confidence: float) -> None:
+        """Refuse a confidence that the draws of the law cannot tell, before they are drawn."""
         rank(self.law_draws, confidence_level(confidence))
-        return self._unrounded
 
     def consistent(
         self, values: ArrayLike, upper: float | None = None, integers: bool = False

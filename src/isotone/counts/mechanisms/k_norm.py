@@ -215,12 +215,14 @@ class KNormMechanism(AdditiveMechanism):
         """For each count alone, the half-width that its noise stays within, before rounding to integers."""
         if self.P.choices:
             return super().unrounded_half_widths(confidence)
+        self._require_known(confidence)
         return self._back(self._rate_one.alone(confidence)) / float(self.rate)
 
     def unrounded_simultaneous_half_width(self, confidence: float = 0.95) -> float:
         """The half-width that *all* noise stays within, at once, before rounding to integers."""
         if self.P.choices:
             return super().unrounded_simultaneous_half_width(confidence)
+        self._require_known(confidence)
         return self._rate_one.together(confidence) / float(self.rate)
 
     @property
