@@ -1,19 +1,22 @@
 """Tables on which no constant of the table release was chosen.
 
 Their rule is another than that of the tables in ``data/``: mixtures, hurdles, heaps and power laws, each with a seed of
-its own, sizes from 200 to 20,000 categories and counts up to 15 to 250.
+its own, sizes from 200 to 20,000 categories and counts up to 15 to 250. Three tables are real: how many courses a course needs,
+how many need it, and on how many of 200 packages a package depends.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from _tables import Table
+from common import DATA, read_table
 
-__all__ = ["SHAPES", "held_out"]
+__all__ = ["SHAPES", "held_out", "packages", "real"]
 
 Make = Callable[[np.random.Generator, int], NDArray[np.floating] | NDArray[np.integer]]
 
@@ -76,3 +79,28 @@ def held_out(name: str, size: int | None = None) -> Table:
     make, seed, usual, upper = SHAPES[name]
     drawn = np.floor(make(np.random.default_rng(seed), size or usual))
     return Table(name, np.clip(drawn, 0, upper).astype(np.int64), upper)
+
+
+def real() -> list[Table]:
+    """Real tables that nothing was tuned on."""
+    rows = read_table(DATA / "orders" / "course_prerequisites.csv")
+    needs, needed = (Counter(row[column] for row in rows) for column in ("course", "prereq"))
+    courses = sorted({*needs, *needed})
+    return [
+        _topped("needs of courses", np.array([needs[each] for each in courses]), 20),
+        _topped("courses needed", np.array([needed[each] for each in courses]), 40),
+        _topped("needs of packages", packages().sum(axis=1), 150),
+    ]
+
+
+def packages() -> NDArray[np.int64]:
+    """For 5,000 packages, whether they depend on each of 200, from the most needed one on."""
+    from pyarrow import parquet
+
+    table = parquet.read_table(DATA / "orders" / "debian_records_sample.parquet").drop_columns(["package"])
+    answers = np.column_stack([table.column(name).to_numpy() for name in table.column_names]).astype(np.int64)
+    return answers[:, np.argsort(-answers.sum(axis=0), kind="stable")]
+
+
+def _topped(name: str, counts: NDArray[np.int64], upper: int) -> Table:
+    return Table(name, np.minimum(counts, upper).astype(np.int64), upper)

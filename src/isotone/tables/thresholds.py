@@ -25,7 +25,7 @@ from isotone.tables.estimate.views import noise_precision
 from isotone.tables.estimate.whole import estimate_histogram
 from isotone.tables.matrices.geometric import geometric_matrix
 
-__all__ = ["SMALL", "Preset", "Thresholds", "default_preset", "share_of", "thresholds_for"]
+__all__ = ["DENSE", "SMALL", "Preset", "Thresholds", "default_preset", "share_of", "thresholds_for"]
 
 Ints = NDArray[np.int64]
 
@@ -35,11 +35,17 @@ SMALL = 50
 """Categories below which nothing is spent on the distribution, and nothing is made of it."""
 
 _SHARES: dict[Preset, tuple[Fraction, Fraction]] = {
-    "counts": (Fraction(2, 100), Fraction(30, 100)),
-    "both": (Fraction(5, 100), Fraction(40, 100)),
-    "distribution": (Fraction(10, 100), Fraction(80, 100)),
+    "counts": (Fraction(3, 100), Fraction(30, 100)),
+    "both": (Fraction(6, 100), Fraction(50, 100)),
+    "distribution": (Fraction(12, 100), Fraction(80, 100)),
 }
 """The share of ε that each threshold would have if all were measured, and the most that one may have."""
+
+_SCATTER = 2
+"""How the scatter of real tables between thresholds compares with the noise of a threshold: see :func:`_apart`."""
+
+DENSE = 50
+"""Categories for each count from which on the preset ``counts`` measures thresholds at an ε of 1 or more."""
 
 
 @dataclass(frozen=True)
@@ -144,15 +150,31 @@ def thresholds_for(preset: Preset, upper: int, step: Fraction, size: int) -> Thr
     """The thresholds of a preset for ``size`` categories with counts up to ``upper``.
 
     >>> thresholds_for("counts", 50, Fraction(1, 10), 3000)
-    Thresholds(upper=50, step=Fraction(1, 10), places=(0, 1, 2, 4, 8, 16, 26, 36, 46), share=Fraction(1, 5))
+    Thresholds(upper=50, step=Fraction(1, 10), places=(0, 1, 2, 4, 8, 16, 26, 36, 46), share=Fraction(3, 10))
     """
     each, most = _SHARES[preset]
-    apart = max(1, round(1 / step))
-    share = min(most, each * apart / max(Fraction(1), step))
-    share = Fraction(round(100 * share), 100)
-    if size < SMALL or share == 0 or (preset == "counts" and step >= 1):
+    each /= max(Fraction(1), step)
+    if size < SMALL or (preset == "counts" and step >= 1 and size < DENSE * (upper + 1)):
         return Thresholds(upper, step, (), Fraction(0))
-    return Thresholds(upper, step, _places(upper, apart), share)
+    apart = _apart(upper + 1, size, each * step, int(most / each))
+    share = Fraction(round(100 * each * apart), 100)
+    return Thresholds(upper, step, _places(upper, apart) if share else (), share)
+
+
+def _apart(counts: int, size: int, rate: Fraction, most: int) -> int:
+    """How far apart thresholds are best, at most ``most``.
+
+    Thresholds ``g`` apart, for what all of them would cost with ``rate`` each, have noise of the variance ``2/(g·rate)²``. What lies
+    between two of them is interpolated, and there real tables scatter with a variance in proportion to ``g·size/counts``. Both are
+    alike where ``g³ = _SCATTER·counts/(size·rate²)``.
+
+    >>> _apart(51, 3000, Fraction(1, 100), 10), _apart(51, 100_000, Fraction(1, 100), 10)
+    (7, 2)
+    """
+    apart = 1
+    while apart < most and (apart + Fraction(1, 2)) ** 3 * size * rate**2 <= _SCATTER * counts:
+        apart += 1
+    return apart
 
 
 def _places(upper: int, apart: int) -> tuple[int, ...]:

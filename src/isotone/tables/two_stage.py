@@ -24,7 +24,7 @@ from isotone.privacy.unit import Unit
 from isotone.tables.distribution.percentile import choose_upper
 from isotone.tables.published_table import PublishedTable, Stratum
 from isotone.tables.stratum import checked_strata, published_stratum
-from isotone.tables.thresholds import Preset, Thresholds, default_preset, thresholds_for
+from isotone.tables.thresholds import DENSE, SMALL, Preset, Thresholds, default_preset, thresholds_for
 from isotone.tables.top_coding import Counts, top_coded
 
 __all__ = ["LARGEST", "Stages", "TwoStageMechanism"]
@@ -131,10 +131,11 @@ class TwoStageMechanism:
     def error(self) -> Error:
         """The largest mean squared error of the unbiased noisy counts.
 
-        Estimates are nearer to the truth on average, by how much depends on the table: see ``tables.plan``. The stages
-        are those of a large table.
+        Estimates are nearer to the truth on average, by how much depends on the table: see ``tables.plan``. The fewer
+        the categories, the more a threshold has of ε: the error is that of the smallest tables with thresholds.
         """
-        most = self.stages(10**9).thresholds.deviation ** 2
+        sizes = (SMALL, max(SMALL, DENSE * (self.upper + 1)))
+        most = max(self.stages(size).thresholds.deviation for size in sizes) ** 2
         return Error(np.full(self.upper + 1, most), method="upper bound, of the unbiased noisy counts")
 
     def release(self, counts: Counts) -> Ints:

@@ -5,6 +5,8 @@ Each test accepts the true law with a false-alarm rate of 1e-8, and rejects one 
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from tests.support.chisquare import FALSE_ALARM, chi_square_p
@@ -12,6 +14,7 @@ from tests.support.chisquare import FALSE_ALARM, chi_square_p
 from isotone.privacy.draws import ExactDraws
 from isotone.tables import TwoStageMechanism
 from isotone.tables.matrices.geometric import geometric_matrix
+from isotone.tables.thresholds import Thresholds
 
 
 def two_sided_geometric(epsilon: float, reach: int) -> np.ndarray:
@@ -32,9 +35,9 @@ def test_noisy_counts_carry_geometric_noise_that_is_stronger_across_a_threshold(
         contributions=contributions,
         neighbours=neighbours,  # pyright: ignore[reportArgumentType]
     )
-    spent = mechanism.stages(40_000).thresholds
+    spent = mechanism.stages(400).thresholds
     assert 0 < len(spent.places) < 8
-    noisy = mechanism.release_in_full(np.full(40_000, 3)).noisy_counts
+    noisy = spent.measure(np.full(40_000, 3), ExactDraws())[1]
     seen = np.bincount(np.clip(noisy, 0, 8), minlength=9)
     rates = np.array([0.5 / steps * (1 - float(spent.share) * (f in spent.places)) for f in range(8)])
     assert chi_square_p(seen, geometric_matrix(9, rates)[3]) > FALSE_ALARM
@@ -44,10 +47,8 @@ def test_noisy_counts_carry_geometric_noise_that_is_stronger_across_a_threshold(
 
 
 def test_noisy_cumulative_numbers_carry_geometric_noise_of_their_share() -> None:
-    mechanism = TwoStageMechanism(upper=200, epsilon=2, preset="distribution")
     counts = np.arange(0, 200, 4)
-    spent = mechanism.stages(len(counts)).thresholds
-    assert spent.places == tuple(range(200))
+    spent = Thresholds(200, Fraction(2), tuple(range(200)), Fraction(5, 100))
     rate = float(spent.rate)
     truth = np.cumsum(np.bincount(counts, minlength=201))[:-1]
     noise = np.concatenate([spent.measure(counts, ExactDraws())[0] - truth for _ in range(200)])

@@ -96,26 +96,31 @@ def test_every_step_costs_exactly_epsilon(
 def test_the_thresholds_are_those_of_the_theory() -> None:
     found = thresholds_for("counts", 50, Fraction(1, 10), 3000)
     assert found.places == (0, 1, 2, 4, 8, 16, 26, 36, 46)
-    assert found.share == Fraction(1, 5)
     shares = {
-        (preset, epsilon): thresholds_for(preset, 50, Fraction(epsilon), 3000).share
+        preset: [
+            thresholds_for(preset, 50, Fraction(epsilon), 3000).share for epsilon in ("0.1", "0.3", "1", "2")
+        ]
         for preset in PRESETS
-        for epsilon in ("0.1", "0.3", "1", "2")
     }
-    assert shares == {
-        ("counts", "0.1"): Fraction(20, 100),
-        ("counts", "0.3"): Fraction(6, 100),
-        ("counts", "1"): 0,
-        ("counts", "2"): 0,
-        ("both", "0.1"): Fraction(40, 100),
-        ("both", "0.3"): Fraction(15, 100),
-        ("both", "1"): Fraction(5, 100),
-        ("both", "2"): Fraction(2, 100),
-        ("distribution", "0.1"): Fraction(80, 100),
-        ("distribution", "0.3"): Fraction(30, 100),
-        ("distribution", "1"): Fraction(10, 100),
-        ("distribution", "2"): Fraction(5, 100),
-    }
+    hundredths = {"counts": [30, 21, 9, 4], "both": [48, 30, 12, 6], "distribution": [72, 36, 12, 6]}
+    assert shares == {preset: [Fraction(each, 100) for each in row] for preset, row in hundredths.items()}
+    few = [
+        thresholds_for("counts", 50, Fraction(step), size).places for step in (1, 2) for size in (50, 2549)
+    ]
+    assert few == [()] * 4
+    assert thresholds_for("counts", 50, Fraction(1), 2550).places
+    assert thresholds_for("counts", 50, Fraction(99, 100), 50).places
+
+
+@pytest.mark.parametrize("size", [60, 1000, 10**6])
+def test_thresholds_are_closest_where_their_noise_is_that_of_the_scatter_between_them(size: int) -> None:
+    """The distance nearest to the cube root of 2·counts/(size·rate²), unless a threshold would have too much."""
+    for tenths in range(1, 10):
+        found = thresholds_for("distribution", 300, Fraction(tenths, 10), size)
+        wanted = (2 * 301 / (size * (0.12 * tenths / 10) ** 2)) ** (1 / 3)
+        apart = found.places[-1] - found.places[-2]
+        assert apart == min(6, max(1, round(wanted)))
+        assert found.share == Fraction(12 * apart, 100)
 
 
 def test_the_default_is_a_function_of_epsilon_per_step() -> None:
@@ -229,11 +234,16 @@ def test_a_seed_gives_the_same_simulation_again_and_its_result_is_not_releasable
         m.release(one)
 
 
-def test_the_error_without_data_is_that_of_the_noisy_counts() -> None:
-    error = TwoStageMechanism(40, 1).error()
-    a = np.exp(-1)
-    assert error.variance[20] == pytest.approx(2 * a / (1 - a) ** 2)
+@pytest.mark.parametrize("epsilon", ["0.2", "1"])
+def test_the_error_without_data_is_the_largest_of_the_noisy_counts_over_all_sizes(epsilon: str) -> None:
+    mechanism = TwoStageMechanism(40, epsilon)
+    error = mechanism.error()
     assert "unbiased noisy counts" in error.method
+    sizes = (10, 50, 51, 300, 2049, 2050, 2051, 10**4, 10**6, 10**9)
+    each = [mechanism.stages(size).thresholds.deviation ** 2 for size in sizes]
+    assert error.variance[20] == max(each)
+    a = np.exp(-float(epsilon))
+    assert min(each) == pytest.approx(2 * a / (1 - a) ** 2)  # of small tables, which are plain noise
 
 
 @pytest.mark.parametrize(

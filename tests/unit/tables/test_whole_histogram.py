@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
 from isotone.tables.estimate import whole
+from isotone.tables.estimate.smooth import Fit
 from isotone.tables.estimate.spikes import stand_out
 from isotone.tables.estimate.views import Views, noise_precision
 from isotone.tables.estimate.whole import estimate_histogram
@@ -148,3 +152,23 @@ def test_only_measured_thresholds_speak() -> None:
     one, two = (estimate_histogram(view, noisy, precision, 0.4).histogram for view in (direct, wild))
     np.testing.assert_allclose(one, two, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(np.cumsum(one)[[3, 12]], direct[[3, 12]], atol=5)
+
+
+def test_models_that_cannot_be_told_apart_are_averaged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With no evidence for or against any model the histogram is the plain mean of all that were tried."""
+    tried: list[NDArray[np.float64]] = []
+    plain = whole.fit
+
+    def indifferent(views: Any, penalty: Any, dispersion: Any, start: Any) -> Fit:
+        found = plain(views, penalty, dispersion, start)
+        tried.append(found.histogram)
+        # the first search sees dispersion 1 alone, so that all of its shapes are as likely
+        return replace(found, evidence=float(np.log(dispersion[0])))
+
+    monkeypatch.setattr(whole, "fit", indifferent)
+    search = whole._Search(
+        Views.of(*measured(SHAPES["decay"][:60], 31, 0.2, 0.5, 1), 0.02, 0.5), whole._shapes(31)
+    )  # pyright: ignore[reportPrivateUsage]
+    found = search.blended(search.best(Fit.start(np.full(31, 60 / 31))))
+    np.testing.assert_allclose(found.fit.histogram, np.mean(tried, axis=0))
+    assert np.ptp([histogram[0] for histogram in tried]) > 0.1

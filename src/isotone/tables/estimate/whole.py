@@ -1,6 +1,6 @@
 """The histogram of a table from both its private views.
 
-Fit several models and use the one with the largest evidence.
+Fit several models and weigh them by their evidence.
 
 Empirical Bayes (docs/theory/tables-whole.md, sections 3 and 4): smooth intensities of either order and many
 scales, with histograms that scatter about them a little or a lot, with or without spikes; and tables with few
@@ -10,7 +10,7 @@ done twice. Only private outputs and public numbers enter: all of this is post-p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import lgamma, log
 
 import numpy as np
@@ -99,6 +99,17 @@ class _Search:
         """From the model that was best under a first idea of the errors."""
         return self._climb(self.at(previous.shape, previous.dispersion, previous.fit))
 
+    def blended(self, top: _Candidate) -> _Candidate:
+        """The best model, with the mean of the histograms of all that were tried, each as likely as its evidence says.
+
+        Every shape is tried once more. Large tables leave one model; small ones leave several, and none of them is certain.
+        """
+        top = max(top, self._along_shapes(top.dispersion, top.fit), key=_evidence)
+        tried = list(self.seen.values())
+        weights = np.exp(np.nan_to_num([each.evidence - top.evidence for each in tried], nan=-np.inf))
+        histogram = weights @ np.array([each.fit.histogram for each in tried]) / np.sum(weights)
+        return replace(top, fit=replace(top.fit, histogram=histogram))
+
     def _along_shapes(self, dispersion: int, start: Fit) -> _Candidate:
         found: list[_Candidate] = []
         for shape in range(len(self.penalties)):
@@ -163,7 +174,7 @@ def estimate_histogram(
     distinct = few_distinct(views) if telling else None
     chosen = distinct if distinct and distinct.evidence > smooth.evidence else smooth.fit
     views = views.given(np.maximum(chosen.histogram, _FAINT))
-    smooth = _Search(views, shapes).from_previous(smooth)
+    smooth = _blended(views, shapes, smooth)
     distinct = few_distinct(views) if telling else None
     spikes, spiked = _with_spikes(views, shapes, smooth.fit)
     if distinct and distinct.evidence > smooth.evidence and _bare(spikes, spiked):
@@ -185,7 +196,7 @@ def smooth_histogram(views: GaussianViews | DirectViews, start: NDArray[np.float
     shapes = _shapes(len(start))
     smooth = _Search(views, shapes).best(Fit.start(start))
     views = views.given(np.maximum(smooth.fit.histogram, _FAINT))
-    smooth = _Search(views, shapes).from_previous(smooth)
+    smooth = _blended(views, shapes, smooth)
     return _told(smooth.fit, views.size, _in_words(shapes, smooth))
 
 
@@ -201,7 +212,16 @@ def _with_spikes(
         return spikes, None
     logs = np.log(np.maximum(ground, _FAINT))
     start = Fit(logs, smooth.histogram, smooth.evidence, smooth.variance)
-    return spikes, _Search(views, shapes, spikes).best(start)
+    search = _Search(views, shapes, spikes)
+    return spikes, search.blended(search.best(start))
+
+
+def _blended(
+    views: Views | GaussianViews, shapes: tuple[tuple[int, float], ...], previous: _Candidate
+) -> _Candidate:
+    """The smooth models under better errors, from the one that was best under the first idea of them."""
+    search = _Search(views, shapes)
+    return search.blended(search.from_previous(previous))
 
 
 def _bare(spikes: NDArray[np.bool_], spiked: _Candidate | None) -> bool:
