@@ -25,7 +25,7 @@ from isotone.tables.choosing import noises, pure_epsilon
 from isotone.tables.distribution.distribution import DistributionLike
 from isotone.tables.gaussian_table import GaussianTableMechanism
 from isotone.tables.matrices.fixed_point import fixed_point, truncated_geometric
-from isotone.tables.shapes import Shape, apportioned, guessed
+from isotone.tables.shapes import Shape, apportioned, families, guessed
 from isotone.tables.thresholds import SMALL, Preset, share_of
 from isotone.tables.top_coding import Counts
 from isotone.tables.two_stage import TwoStageMechanism
@@ -82,6 +82,19 @@ class TradeOff:
     wasserstein: NDArray[np.float64]
 
 
+@dataclass(frozen=True)
+class Range:
+    """The smallest and the largest error of the first mechanism over other shapes than the guessed one."""
+
+    shapes: int
+    count_error: tuple[float, float]
+    wasserstein: tuple[float, float]
+
+    def __str__(self) -> str:
+        count, distance = (f"{low:.3g} to {high:.3g}" for low, high in (self.count_error, self.wasserstein))
+        return f"error of a count {count}, distance (W1) {distance}"
+
+
 @dataclass(frozen=True, eq=False)
 class TablePlan(Plan[TableRow]):
     """Mechanisms for a table, best first.
@@ -98,6 +111,8 @@ class TablePlan(Plan[TableRow]):
     draws: int
     contributions: int = 1
     once: bool = True
+    others: Range | None = None
+    """What the first mechanism does on other shapes. None for a public prior, which is no guess."""
 
     @property
     def epsilon(self) -> Fraction:
@@ -114,12 +129,16 @@ class TablePlan(Plan[TableRow]):
 
     @property
     def remark(self) -> str:
-        """What Gaussian noise would gain on a count, where the promise allows it."""
+        """What a wrong guess may mean, and what Gaussian noise would gain on a count where the promise allows it."""
+        said = ""
+        if self.others:
+            said = f"The shape is a guess. Over {self.others.shapes} others {self.rows[0].name!r} has: {self.others}."
         if self.guarantee.kind == "pure":
-            return ""
+            return said
         geometric, gaussian = noises(self.guarantee, self.contributions, self.once)
         times = "once" if self.contributions == 1 else f"up to {self.contributions} times"
-        said = f"A person counts {times}: noise on a count has a standard deviation of {gaussian:.3g} if it is Gaussian, and "
+        said += "\n" * bool(said)
+        said += f"A person counts {times}: noise on a count has a standard deviation of {gaussian:.3g} if it is Gaussian, and "
         said += f"of {geometric:.3g} if it is geometric."
         if self.guarantee.kind == "approximate" and geometric <= gaussian:
             said += " δ buys nothing here."
@@ -174,7 +193,7 @@ def plan(
     ``shape`` is a guess (``"uniform"``, ``"binomial"``, ``"skewed"``, ``"zero-inflated"``, ``"constant"``, with
     ``upper``), or a public prior: a list of probabilities of the counts ``0..upper``. It must not come from
     the data to be released, unless it is a private distribution. Errors are means over ``draws`` seeded runs
-    on a table of that shape. With ``delta`` or ``rho`` Gaussian noise is compared with geometric noise; ``once`` says that a
+    on a table of that shape; for a guess there is the range over other shapes, too. With ``delta`` or ``rho`` Gaussian noise is compared with geometric noise; ``once`` says that a
     person counts at most once in a category, as rows with a unit do.
 
     >>> p = plan("skewed", upper=20, size=2000, epsilon=1, draws=2)
@@ -198,7 +217,20 @@ def plan(
     progress(1.0, "done")
     found.sort(key=lambda row: (row.count_error * row.wasserstein, row.count_error))
     curve = _trade_off(z, unit.per_step(pure_epsilon(promise)))
-    return TablePlan(tuple(found), curve, number, len(z) - 1, promise, runs, unit.contributions, once)
+    wide = _range(found[0], len(z), number) if isinstance(shape, str) else None
+    return TablePlan(tuple(found), curve, number, len(z) - 1, promise, runs, unit.contributions, once, wide)
+
+
+def _range(row: TableRow, n: int, size: int) -> Range:
+    """The errors of a mechanism on a table of each other shape, one seeded run each."""
+    found: list[tuple[float, float]] = []
+    for seed, shape in enumerate(families(n).values()):
+        rng = np.random.default_rng(seed)
+        table = rng.choice(n, size, p=shape)
+        one = _simulated(row.name, row.mechanism, row.share, table, n, 1, rng)
+        found.append((one.count_error, one.wasserstein))
+    counts, distances = zip(*found, strict=True)
+    return Range(len(found), (min(counts), max(counts)), (min(distances), max(distances)))
 
 
 def expected_errors(

@@ -35,7 +35,7 @@ SMALL = 50
 """Categories below which nothing is spent on the distribution, and nothing is made of it."""
 
 _SHARES: dict[Preset, tuple[Fraction, Fraction]] = {
-    "counts": (Fraction(3, 100), Fraction(30, 100)),
+    "counts": (Fraction(3, 100), Fraction(20, 100)),
     "both": (Fraction(6, 100), Fraction(50, 100)),
     "distribution": (Fraction(12, 100), Fraction(80, 100)),
 }
@@ -150,7 +150,7 @@ def thresholds_for(preset: Preset, upper: int, step: Fraction, size: int) -> Thr
     """The thresholds of a preset for ``size`` categories with counts up to ``upper``.
 
     >>> thresholds_for("counts", 50, Fraction(1, 10), 3000)
-    Thresholds(upper=50, step=Fraction(1, 10), places=(0, 1, 2, 4, 8, 16, 26, 36, 46), share=Fraction(3, 10))
+    Thresholds(upper=50, step=Fraction(1, 10), places=(0, 1, 2, 4, 8, 14, 20, 26, 32, 38, 44), share=Fraction(9, 50))
     """
     each, most = _SHARES[preset]
     each /= max(Fraction(1), step)

@@ -13,7 +13,7 @@ from rich.console import Console
 from isotone.errors import InputError
 from isotone.tables import TwoStageMechanism, plan
 from isotone.tables.matrices.fixed_point import fixed_point
-from isotone.tables.shapes import apportioned, guessed
+from isotone.tables.shapes import apportioned, families, guessed
 from isotone.tables.table_plan import TablePlan
 
 SHAPES = ("uniform", "binomial", "skewed", "zero-inflated", "constant")
@@ -58,6 +58,30 @@ def test_a_plan_prints_as_a_table_in_a_terminal_and_in_a_notebook(skewed: TableP
     console = Console(record=True, width=140, file=io.StringIO())
     console.print(skewed)
     assert "geometric noise only" in console.export_text()
+
+
+def test_a_guess_comes_with_the_range_over_other_shapes(skewed: TablePlan) -> None:
+    assert skewed.others is not None
+    assert skewed.others.shapes == len(families(21)) == 8
+    for low, high in (skewed.others.count_error, skewed.others.wasserstein):
+        assert 0 < low < high
+    assert f"Over 8 others '{skewed.rows[0].name}' has: {skewed.others}" in str(skewed)
+    assert plan([0.7, 0.2, 0.1], size=60, epsilon=1, draws=1).others is None
+
+
+@pytest.mark.parametrize("n", [2, 3, 7, 200])
+def test_the_other_shapes_are_distributions(n: int) -> None:
+    for name, p in families(n).items():
+        assert p.shape == (n,), name
+        assert np.all(p >= 0), name
+        assert p.sum() == pytest.approx(1), name
+
+
+def test_a_plan_with_the_true_shape_predicts_what_a_release_does() -> None:
+    """The table that a plan makes of the true shape is the true table, so both are means over draws of one law."""
+    counts = np.random.default_rng(3).binomial(12, 0.3, 300)
+    truth = np.bincount(counts, minlength=13) / 300
+    np.testing.assert_array_equal(apportioned(truth, 300), np.sort(counts))
 
 
 def test_a_plan_draws_its_curve_and_its_mechanisms(skewed: TablePlan) -> None:

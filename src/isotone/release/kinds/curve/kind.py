@@ -10,7 +10,7 @@ from isotone.errors import InputError
 from isotone.mechanism import Progress
 from isotone.privacy.guarantee import Guarantee, Number
 from isotone.release.kinds.curve.query import ESTIMATOR, CurveManifest, CurveQuery
-from isotone.release.kinds.curve.release import budget, curve_query, kept
+from isotone.release.kinds.curve.release import budget, compared, curve_query, kept
 from isotone.release.kinds.curve.report import CurvePage
 from isotone.release.kinds.curve.section import Curve
 from isotone.release.kinds.kind import Kind
@@ -74,8 +74,7 @@ class CurveKind(Kind):
             f"A monotone curve of {curve.y} over {curve.x}: {curve.described()}, {promise}. No data was read "
             "and no budget was spent."
         )
-        if spec.privacy.delta is not None:
-            text += " δ buys nothing for a curve: it is made with ε alone."
+        text += compared(spec.privacy.guarantee(spec.unit))
         size = records or curve.public_n
         if size is None:
             text += " About how many records are there? With --records the plan tells the expected error."

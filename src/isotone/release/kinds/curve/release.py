@@ -13,6 +13,7 @@ import isotone.curves as curves
 from isotone.errors import InputError
 from isotone.ledger.ledger import Ledger, require_ledger
 from isotone.mechanism import Progress, no_progress
+from isotone.privacy.calibration import largest_rho
 from isotone.privacy.checks import confidence_level, did_you_mean, frozen
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number
 from isotone.privacy.unit import Unit
@@ -28,7 +29,7 @@ from isotone.release.kinds.parameters import (
 )
 from isotone.release.result import Release
 
-__all__ = ["budget", "curve_query", "kept", "release_curve"]
+__all__ = ["budget", "compared", "curve_query", "kept", "release_curve"]
 
 _NO_OPTIONS = {"unit", "ledger", "rho", "max_weight"}
 """Parameters of the estimator that a release says otherwise, or has no use for: its records have no weights."""
@@ -140,6 +141,23 @@ def kept(promise: Guarantee) -> Guarantee:
     if promise.kind != "approximate":
         return promise
     return replace(promise, kind="pure", delta=Fraction(0))
+
+
+def compared(promise: Guarantee) -> str:
+    """What another kind of promise would mean for a curve, in words. Choices have bounded range (docs/theory/composition.md)."""
+    if promise.kind == "approximate":
+        choices = (8 * float(largest_rho(promise.epsilon, promise.delta))) ** 0.5
+        return (
+            " δ buys nothing for a curve: it is made with ε alone. As the zCDP that implies (ε, δ) its choices would have "
+            f"ε = {choices:.3g} in place of {float(promise.epsilon):.3g}."
+        )
+    if promise.kind == "zcdp":
+        pure = (2 * float(promise.rho)) ** 0.5
+        return (
+            f" The pure promise that implies this one has ε = {pure:.3g}; with zCDP choices have twice that, {2 * pure:.3g}, "
+            "and sums have Gaussian noise."
+        )
+    return ""
 
 
 def budget(promise: Guarantee) -> dict[str, Fraction]:
