@@ -1,9 +1,9 @@
-"""Other libraries' ways for the comparison: OpenDP, diffprivlib and PipelineDP, each used as its own pages show.
+"""Other libraries' ways for the comparison: OpenDP, diffprivlib, PipelineDP and InterpretML, each used as its own pages show.
 
 This file runs in an environment of its own, where isotone is not installed: diffprivlib needs an older scikit-learn.
 """
 
-# OpenDP re-exports its names from the prelude without declaring them; the other two are not in this environment.
+# OpenDP re-exports its names from the prelude without declaring them; the others are not in this environment.
 # pyright: reportPrivateImportUsage=false, reportMissingImports=false
 
 from __future__ import annotations
@@ -180,6 +180,24 @@ def diffprivlib_curve(data: Data) -> Release:
     return release
 
 
+def interpret_curve(data: Data) -> Release:
+    """InterpretML's private boosting of one feature: with the given learning rate, else its own."""
+    from interpret.privacy import DPExplainableBoostingClassifier
+
+    x, y = data["x"][:, None], data["y"].astype(np.int64)
+    promise: dict[str, Any] = {"epsilon": float(data["epsilon"]), "delta": float(data["delta"])}
+    if "learning_rate" in data:
+        promise["learning_rate"] = float(data["learning_rate"])
+
+    def release() -> dict[str, Any]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of its guesses about types
+            model = DPExplainableBoostingClassifier(privacy_bounds={0: (0.0, 1.0)}, n_jobs=1, **promise)
+            return {"raw": model.fit(x, y).predict_proba(x)[:, 1]}
+
+    return release
+
+
 WAYS: dict[str, Way] = {
     "opendp_laplace": opendp_laplace,
     "opendp_gaussian": opendp_gaussian,
@@ -192,6 +210,7 @@ WAYS: dict[str, Way] = {
     "pipeline_table": pipeline_table,
     "opendp_curve": opendp_curve,
     "diffprivlib_curve": diffprivlib_curve,
+    "interpret_curve": interpret_curve,
     "pipeline_curve": pipeline_curve,
 }
 

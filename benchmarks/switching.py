@@ -33,7 +33,7 @@ class Row:
 
 
 def run(quick: bool, progress: Progress) -> str:
-    python, note = _rivals()
+    python, note = rivals()
     todo, parts, measured = cases(quick), [_introduction(note)], []
     for done, case in enumerate(todo):
         progress(done / len(todo), case.title)
@@ -51,7 +51,7 @@ def run(quick: bool, progress: Progress) -> str:
     return "\n\n".join(parts)
 
 
-def _rivals() -> tuple[str, str]:
+def rivals() -> tuple[str, str]:
     """The interpreter of an environment with the other libraries, and what is in it.
 
     diffprivlib 0.6.6 cannot be imported beside scikit-learn 1.8 or newer, so they have an environment of their own: the
@@ -74,10 +74,10 @@ def _rivals() -> tuple[str, str]:
             ]
             subprocess.run(pip, check=True, cwd=ROOT)
             (RIVALS / "ready").touch()
-        ask = "import importlib.metadata as m; print(*(f'{p} {m.version(p)}' for p in ('opendp', 'diffprivlib', 'pipeline-dp')), sep=', ')"
+        ask = "import importlib.metadata as m; print(*(f'{p} {m.version(p)}' for p in ('opendp', 'diffprivlib', 'pipeline-dp', 'interpret-core')), sep=', ')"
         return str(python), subprocess.check_output([str(python), "-c", ask], text=True).strip()
     except (subprocess.CalledProcessError, OSError):
-        return sys.executable, "OpenDP of this environment; diffprivlib and PipelineDP could not be installed"
+        return sys.executable, "OpenDP of this environment; the others could not be installed"
 
 
 def _measure(case: Case, python: str) -> list[Row]:

@@ -1,4 +1,4 @@
-"""Excess risk of the two methods for shape constraints: one draw from the whole class, and the published tree.
+"""Excess risk with shape constraints: nearest to the posterior, one draw from the whole class, and the published tree.
 
 Writes ``shapes.csv`` and a picture. Excess is over the true curve, which has the shape. Simulated draws; the released ones
 have the same distribution.
@@ -36,7 +36,7 @@ SHAPES: list[tuple[Any, str, Any]] = [
 
 
 def shapes(quick: bool, progress: Progress) -> dict[str, list[Any]]:
-    """One draw from the whole class, the published tree, and the method without a shape."""
+    """The curve of the shape next to the posterior, one draw from the whole class, the published tree, and no shape."""
     names = ["shape", "curve", "n", "epsilon", "method", "excess", "standard_error"]
     columns: dict[str, list[Any]] = {name: [] for name in names}
     loss = parse_loss("squared")
@@ -46,7 +46,7 @@ def shapes(quick: bool, progress: Progress) -> dict[str, list[Any]]:
         shape = parse_shape(spec)
         assert shape is not None
         for n, (method, name) in itertools.product(
-            sizes, [("auto", "draw"), ("threshold", "tree"), ("auto", "no shape")]
+            sizes, [("auto", "nearest"), ("baseline", "draw"), ("threshold", "tree"), ("auto", "no shape")]
         ):
             kept = None if name == "no shape" else shape
             points = TREE_POINTS if kept is None else shape.points
@@ -76,7 +76,7 @@ def _picture_of_shapes(out: Path, columns: dict[str, list[Any]]) -> None:
     figure = Figure(figsize=(12, 2.8))
     axes = figure.subplots(1, len(kinds), sharey=True)
     for axis, kind in zip(axes, kinds, strict=True):
-        for method, colour in (("draw", "C0"), ("tree", "C3"), ("no shape", "C7")):
+        for method, colour in (("nearest", "C2"), ("draw", "C0"), ("tree", "C3"), ("no shape", "C7")):
             chosen = [row for row in table if row["shape"] == kind and row["method"] == method]
             values = [float(row["excess"]) for row in chosen]
             axis.plot([int(row["n"]) for row in chosen], values, marker="o", ms=4, color=colour, label=method)

@@ -13,12 +13,14 @@ import pytest
 from tests.support.isotonic_brute import monotone
 
 from isotone.curves.chain.choose import ChainProblem
+from isotone.curves.circuits.circuit import cheapest
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses import Absolute, Pinball, Squared
 from isotone.curves.records import Records
 from isotone.curves.setting import CurveSetting
 from isotone.curves.shapes.curve_draws import PieceDraw
 from isotone.curves.shapes.linear import LinearPieces, spread_knots
+from isotone.curves.shapes.nearest import NearestOfShape
 from isotone.curves.shapes.parse import parse_shape
 from isotone.errors import InputError
 from isotone.published.curves.constant_splits import ConstantSplitter
@@ -200,6 +202,70 @@ def test_everything_released_has_the_shape(shape: Any, points: int, method: str,
                 limit = getattr(parsed, "pieces", 0) or float(getattr(parsed, "slope", 0))
                 turned = values if increasing else values[::-1]
                 check_shape(parsed.name, limit, turned)
+
+
+def has_shape(kind: str, size: Any, values: np.ndarray) -> bool:
+    try:
+        check_shape(kind, size, values)
+    except AssertionError:
+        return False
+    return True
+
+
+SHAPED = [("constant", 2), ("lipschitz", "1/4"), "convex", ("linear", 2, 3)]
+
+
+@pytest.mark.parametrize("shape", SHAPED)
+def test_the_curve_of_a_shape_that_is_chosen_is_the_nearest_of_all(shape: Any) -> None:
+    """Against all increasing curves on five points and five values, of which those with the shape are kept."""
+    parsed, points, values = parse_shape(shape), 5, 4
+    assert parsed is not None
+    grid = Grid(Fraction(0), Fraction(points - 1), points)
+    problem = ChainProblem(Squared(), ONE, grid, "auto", parsed, value_levels=values)
+    built = problem.mechanism(60, CurveSetting(Fraction(1)))
+    assert isinstance(built, NearestOfShape)
+    rng = np.random.default_rng(5)
+    for _ in range(4):
+        columns = built.shape.table.shape[1]
+        wanted, weight = np.sort(rng.random(points)), rng.random(points)
+        apart = weight[:, None] * (np.linspace(0, 1, columns) - wanted[:, None]) ** 2
+        curve = built.shape.chosen(np.rint(2.0**40 * apart).astype(np.int64), cheapest)
+        found = curve.at(np.arange(points))
+        limit = getattr(parsed, "pieces", 0) or float(getattr(parsed, "slope", 0))
+        least = np.inf
+        for levels in monotone(points, 0, values):
+            others = [np.array(levels) / values]
+            if parsed.name == "linear":  # pieces have their ends at knots, with values of the grid
+                others = [np.interp(np.arange(points), at, others[0][at]) for at in ([0, 2, 4], [0, 4])]
+            for other in others:
+                if has_shape(parsed.name, limit, other):
+                    least = min(least, float((weight * (other - wanted) ** 2).sum()))
+        # costs of linear pieces are rounded to 1,024 values
+        off = 1e-3 if parsed.name == "linear" else 1e-9
+        assert float((weight * (found - wanted) ** 2).sum()) == pytest.approx(least, abs=off)
+
+
+@pytest.mark.parametrize("shape", SHAPED)
+def test_a_curve_with_a_shape_depends_on_noisy_sums_alone(shape: Any) -> None:
+    class Scripted:
+        """Answers every round from a script, whatever the records are."""
+
+        def __init__(self) -> None:
+            self.rates: list[Fraction] = []
+
+        def perturb(self, values: Any, rate: Fraction) -> Any:
+            self.rates.append(rate)
+            return np.arange(values.size).reshape(values.shape) * FINE
+
+    grid = Grid(Fraction(0), Fraction(8), 9)
+    problem = ChainProblem(Squared(), ONE, grid, "auto", parse_shape(shape), value_levels=8)
+    built = problem.mechanism(60, CurveSetting(Fraction(10)))
+    rng, found = np.random.default_rng(3), []
+    for size in (0, 1, 60):
+        draws: Any = Scripted()
+        found.append(built.draw(random_records(rng, 9, size), draws).at(np.arange(9)).tolist())
+        assert sum(draws.rates) * FINE == 10
+    assert found[0] == found[1] == found[2]
 
 
 @pytest.mark.parametrize(

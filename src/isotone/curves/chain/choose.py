@@ -26,6 +26,7 @@ from isotone.curves.setting import CurveSetting
 from isotone.curves.shapes.curve_draws import BinnedDraw, CurveDraw, PieceDraw
 from isotone.curves.shapes.linear import LinearPieces
 from isotone.curves.shapes.monotone import Monotone
+from isotone.curves.shapes.nearest import NearestOfShape
 from isotone.curves.shapes.shape import CurveShape
 from isotone.errors import InputError
 from isotone.privacy.checks import one_of
@@ -92,6 +93,7 @@ TABLE = (
     Row("bins", "bins", lambda case: case.loss.by_means, MeanBins.of),
     Row("bins", "bins", lambda case: True, QuantileBins.of),
     Row("additive", "additive", lambda case: True, _additive_tree),
+    Row("nearest of the shape", "auto", lambda case: case.shape is not None, NearestOfShape.of),
     Row("additive", "auto", lambda case: case.levels is not None, _additive_tree),
     Row("posterior", "auto", lambda case: case.loss.by_means, PosteriorFit.of),
     Row("few bins", "auto", lambda case: case.strength < FEW and case.evenness < 1, BinnedDraw.of),
@@ -156,7 +158,7 @@ class ChainProblem:
 
     def _row(self, case: ChainCase) -> Row:
         method = self.method
-        if self.shape is not None and method != "threshold":
+        if self.shape is not None and (method == "additive" or (method == "auto" and not case.loss.by_means)):
             method = "baseline"
         return next(row for row in TABLE if row.method == method and row.when(case))
 

@@ -113,8 +113,7 @@ class PosteriorFit(CurveMechanism):
         """The curve, with the noisy sums of the last round."""
         sums = self.measure(records, draws)
         found = self.posterior(sums, self.levels)
-        values = found.records if self.output == "records" else found.population
-        return self.lines(sums, rescaled(values, self.ends))
+        return self.lines(sums, rescaled(found.of(self.output), self.ends))
 
     def measure(self, records: Records, draws: CurveDraws) -> NoisySums:
         """Coarse looks and the fine one: all that looks at records."""

@@ -87,9 +87,9 @@ class PrivateIsotonicRegression(EvaluatedCurve, PrivateEstimator[ChainProblem]):
         What "auto" estimates for squared and logistic loss: the curve that the records were drawn from (the posterior
         mean), or the fit to these records without privacy.
     shape : None, ("constant", pieces), ("linear", pieces[, knots]), ("lipschitz", slope), "convex" or "concave"
-        With a shape, "threshold" is the published tree for it, and every other method (but "bins") is one exact draw
-        from all curves of that shape. The released curve has the shape exactly. Linear pieces end on ``knots``
-        (17) evenly spread points of ``x`` (on all, if it has fewer). Shapes need an even grid of ``x``; one that is too
+        With a shape, "auto" for squared and logistic loss is the curve of the shape that is nearest to the posterior;
+        "threshold" is the published tree for it, and every other method (but "bins") is one exact draw from all curves
+        of that shape, as is "auto" for other losses. The released curve has the shape exactly. Linear pieces end on ``knots`` (17) evenly spread points of ``x`` (on all, if it has fewer). Shapes need an even grid of ``x``; one that is too
         large for the shape is refused before the ledger is charged.
     levels : int, optional
         How often the range of values is halved by a tree of cuts ("additive" and "threshold").

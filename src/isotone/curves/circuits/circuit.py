@@ -23,7 +23,7 @@ from isotone.curves.circuits.wide_totals import WideTotals
 from isotone.errors import InputError
 from isotone.kernels import kernel
 
-__all__ = ["MOST_EDGES", "Circuit", "CircuitTables", "descend"]
+__all__ = ["MOST_EDGES", "Circuit", "CircuitTables", "cheapest", "descend"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -81,6 +81,12 @@ def descend(circuit: Circuit, choose: Callable[[int], int]) -> Ints:
         else:
             waiting.extend(children.tolist())
     return np.array(selected, dtype=np.int64)
+
+
+def cheapest(circuit: Circuit, costs: Ints) -> Ints:
+    """The nodes of a selection of least cost, root first. Of several, that with the first children."""
+    chosen = _cheapest(circuit.summed, circuit.first, circuit.child, costs)
+    return descend(circuit, lambda node: int(chosen[node]))
 
 
 class CircuitTables:
@@ -205,3 +211,25 @@ def _add(
     if worst > 0.25:
         return total, power, worst
     return total, power, min(worst, spread / total * (1.0 + 2.0 * worst + 4.0 * (stop - start) * UNIT))
+
+
+@kernel(steps=lambda summed, first, child, costs: summed.size + child.size)
+def _cheapest(summed: Bools, first: Ints, child: Ints, costs: Ints) -> Ints:
+    """For every sum the place of the child with the least total cost."""
+    nodes = summed.size
+    total = np.empty(nodes)
+    chosen = np.zeros(nodes, np.int64)
+    for node in range(nodes):
+        start, stop = int(first[node]), int(first[node + 1])
+        if summed[node]:
+            least = np.inf
+            for edge in range(start, stop):
+                if total[child[edge]] < least:
+                    least = float(total[child[edge]])
+                    chosen[node] = edge - start
+        else:
+            least = 0.0
+            for edge in range(start, stop):
+                least += float(total[child[edge]])
+        total[node] = least + costs[node]
+    return chosen

@@ -62,7 +62,7 @@ def posterior_of(likelihood: Floats, prior: Prior) -> tuple[Floats, Floats]:
     return evidence, found
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=4096)
 def evidence_of_nothing(bins: int, values: int) -> tuple[tuple[float, ...], ...]:
     """The log weight of all paths that stay inside the range, for each group of priors."""
     flat = np.ones((bins, values))

@@ -38,6 +38,10 @@ class CurvePosterior:
     weights: Floats
     """The posterior weights of the nine priors."""
 
+    def of(self, output: str) -> Floats:
+        """One of the two curves below, by its name."""
+        return self.records if output == "records" else self.population
+
     @property
     def population(self) -> Floats:
         """The posterior mean of the curve that the records were drawn from."""

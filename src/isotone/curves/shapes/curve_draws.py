@@ -8,6 +8,7 @@ score of a curve is its loss, one record moves it by the range of its own loss, 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -32,6 +33,8 @@ from isotone.curves.shapes.shape import CurveShape
 __all__ = ["BinnedDraw", "CurveDraw", "PieceDraw", "draw_bound", "point_costs"]
 
 Ints = NDArray[np.int64]
+Choice = Callable[[Circuit, Ints], Ints]
+"""The nodes of a path of a graph, from the costs of its nodes."""
 
 FEW_VALUES = 4
 """Steps of the values of a draw on a few bins."""
@@ -101,9 +104,14 @@ class CurveDraw(CurveMechanism):
 
     def draw(self, records: Records, draws: CurveDraws) -> Curve:
         """A curve of the class."""
-        costs = self.curves.costs(point_costs(records, self.points, self.table))
         rate = self.setting.rate(Fraction(1), self._range)
-        values = self.curves.curve(draws.select(self.curves.graph, costs, rate)) / (self.table.shape[1] - 1)
+        losses = point_costs(records, self.points, self.table)
+        return self.chosen(losses, lambda circuit, costs: draws.select(circuit, costs, rate))
+
+    def chosen(self, losses: Ints, choose: Choice) -> Curve:
+        """The curve that is chosen by the losses of every value at every point."""
+        path = choose(self.curves.graph, self.curves.costs(losses))
+        values = self.curves.curve(path) / (self.table.shape[1] - 1)
         if self.interpolated:
             return Curve(np.arange(self.points), values, self.points, interpolated=True)
         starts = np.flatnonzero(np.r_[True, values[1:] != values[:-1]])
@@ -111,8 +119,12 @@ class CurveDraw(CurveMechanism):
 
     def error(self) -> RiskBound:
         """Section 7, for all curves of the graph."""
-        step = self.steepest / (self.table.shape[1] - 1)
-        return draw_bound(self, self.curves.graph, self.unit * self._range, step)
+        return draw_bound(self, self.curves.graph, self.unit * self._range, self.step)
+
+    @property
+    def step(self) -> float:
+        """What a step of the values costs a record at most."""
+        return self.steepest / (self.table.shape[1] - 1)
 
 
 @dataclass(frozen=True)
@@ -175,13 +187,21 @@ class PieceDraw(CurveMechanism):
 
     def draw(self, records: Records, draws: CurveDraws) -> Curve:
         """A continuous curve with at most the given number of linear pieces."""
-        losses = point_costs(records, self.points, self.table)
-        costs = self.pieces.costs(piece_costs(losses, self.knots, self.pieces.ends, self.values))
         rate = self.setting.rate(Fraction(1), largest_range(self.table))
-        knots, values = self.pieces.curve(draws.select(self.pieces.graph, costs, rate))
+        losses = point_costs(records, self.points, self.table)
+        return self.chosen(losses, lambda circuit, costs: draws.select(circuit, costs, rate))
+
+    def chosen(self, losses: Ints, choose: Choice) -> Curve:
+        """The curve that is chosen by the losses of every value at every point."""
+        costs = self.pieces.costs(piece_costs(losses, self.knots, self.pieces.ends, self.values))
+        knots, values = self.pieces.curve(choose(self.pieces.graph, costs))
         return Curve(self.knots[knots], values / (self.values - 1), self.points, interpolated=True)
 
     def error(self) -> RiskBound:
         """The bound of all draws (section 7), with half a step of the values at the knots."""
-        step = self.steepest / (self.values - 1)
-        return draw_bound(self, self.pieces.graph, self.unit * largest_range(self.table), step)
+        return draw_bound(self, self.pieces.graph, self.unit * largest_range(self.table), self.step)
+
+    @property
+    def step(self) -> float:
+        """What a step of the values costs a record at most."""
+        return self.steepest / (self.values - 1)
