@@ -88,7 +88,8 @@ def elsewhere(x: Floats, y: Floats, python: str, quick: bool) -> dict[str, list[
         for epsilon in EPSILONS:
             with tempfile.TemporaryDirectory() as folder:
                 source, target = Path(folder) / "in.npz", Path(folder) / "out.npz"
-                np.savez(source, x=x, y=y, epsilon=float(epsilon), delta=DELTA, **given)
+                data: dict[str, Any] = {"x": x, "y": y, "epsilon": float(epsilon), "delta": DELTA, **given}
+                np.savez(source, **data)
                 draw = "1" if quick else str(draws)
                 command = [python, "-m", "benchmarks._switching_rivals", way, draw, str(source), str(target)]
                 done = subprocess.run(command, cwd=ROOT, check=False, stderr=subprocess.PIPE)
