@@ -194,7 +194,15 @@ def test_auto_is_decided_by_public_numbers() -> None:
     assert skewed.method_used(20, once) == "few bins"
     assert skewed.method_used(200, CurveSetting(Fraction(1), Unit(10))) == "few bins"
     assert blueprint("auto", Absolute()).method_used(20, once) == "lines"
-    assert blueprint("auto", shape=parse_shape("convex")).method_used(1000, once) == "baseline"
+    for loss, method, used in (
+        (Squared(), "auto", "nearest of the shape"),
+        (Logistic(), "auto", "nearest of the shape"),
+        (Absolute(), "auto", "baseline"),
+        (Squared(), "baseline", "baseline"),
+        (Squared(), "additive", "baseline"),
+        (Squared(), "threshold", "threshold"),
+    ):
+        assert blueprint(method, loss, shape=parse_shape("convex")).method_used(1000, once) == used
     assert blueprint("threshold", shape=parse_shape("convex")).method_used(1000, once) == "threshold"
 
 
