@@ -26,6 +26,7 @@ from isotone.curves.posterior.posterior import CurvePosterior
 from isotone.curves.setting import CurveSetting
 from isotone.curves.shapes.curve_draws import BinnedDraw, CurveDraw, PieceDraw
 from isotone.curves.shapes.linear import linear_graph, spread_knots
+from isotone.curves.shapes.nearest import NearestOfShape
 from isotone.curves.shapes.parse import parse_shape
 from isotone.published.curves.additive_tree import TreeMechanism
 from isotone.published.curves.linear_splits import LinearSplitter
@@ -125,6 +126,16 @@ def two_rounds(coarse: Fraction, *, labels: bool, points: int = 3, output: str =
     return lambda setting: Remembering(setting, points, 10, 1, 2, 3, labels, output, shares=shares)
 
 
+def nearest(setting: CurveSetting) -> CurveMechanism:
+    """At most two constant pieces of three values, next to the posterior of two points."""
+    grid = Grid(Fraction(0), Fraction(1), 2)
+    problem = ChainProblem(Squared(), ONE, grid, "baseline", parse_shape(("constant", 2)), value_levels=2)
+    drawn = problem.mechanism(10, setting)
+    assert isinstance(drawn, CurveDraw)
+    inner = Remembering(setting, 2, 10, 1, 2, 3, True)
+    return NearestOfShape(setting, 2, inner, drawn)
+
+
 def lines(loss: Any, shares: DrawShares, *, levels: int = 0, points: int = 3) -> Factory:
     """Two bins and three values; cuts are by value, as far as there are any."""
     cuts, score = AdditiveScore(slopes(loss)), Imbalance(slopes(loss), 2)
@@ -169,6 +180,7 @@ MECHANISMS: dict[str, Factory] = {
     "posterior of labels": two_rounds(Fraction(1, 10), labels=True),
     "posterior of values": two_rounds(Fraction(1, 2), labels=False, points=2),
     "posterior, mostly the first round": two_rounds(Fraction(9, 10), labels=True, points=2, output="records"),
+    "posterior, then a shape": nearest,
     "threshold absolute": tree(LinearScore(1, 1)),
     "threshold pinball": tree(LinearScore(1, 3)),
     "threshold pinball, growing": tree(LinearScore(1, 3), 2, 3, growth=19),
