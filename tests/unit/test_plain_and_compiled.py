@@ -228,9 +228,8 @@ WITHOUT_COMPILING = """
 import sys
 import isotone as iso
 from isotone.order import Poset
-for P in (Poset("abcdefghijk", [("b", "a"), ("c", "b"), ("d", "a"), ("f", "e"), ("g", "e"), ("i", "h")]),
-          Poset("abcdefghijk", [("a", "c"), ("b", "c"), ("b", "d"), ("e", "d")]),
-          Poset(range(100), [(k, (k - 1) // 3) for k in range(1, 100)])):
+for P in (Poset("abcdefghijk", [("a", "c"), ("b", "c"), ("b", "d"), ("e", "d")]),
+          Poset(range(100), [(k, k // 3) for k in range(3, 100)])):
     for promise in ({"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}, {"rho": 0.5, "neighbours": "replace"}):
         chosen = iso.counts.plan(P, **promise)
         for row in chosen:

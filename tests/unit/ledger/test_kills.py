@@ -1,12 +1,12 @@
 """Kills, crowds and sleepers: whatever happens, one draw costs one charge and what is sealed is kept."""
 
-import os
 import signal
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from tests.support.effort import effort
 from tests.support.ledger_worker import (
     BUSY,
     LOST,
@@ -55,10 +55,7 @@ def test_a_kill_at_any_step_of_an_attempt_costs_one_charge_for_one_draw(place, t
     marker.touch()
     make(place, epsilon=1000)
     seen = Counter()
-    step = (
-        1 if os.environ.get("ISOTONE_EVERY_KILL") else 5
-    )  # a fifth of the moments, unless all are asked for
-    for moment in range(1, 400, step):
+    for moment in range(1, 400, effort(5, 1)):
         request = f"r{moment}"
         code = run(start_attempt(place, request, marker, moment))
         if code == 0:
@@ -72,7 +69,7 @@ def test_a_kill_at_any_step_of_an_attempt_costs_one_charge_for_one_draw(place, t
 
 def test_a_kill_at_any_step_of_a_creation_leaves_a_ledger_or_none(tmp_path):
     seen = set()
-    for moment in range(1, 400, 4):
+    for moment in range(1, 400, effort(4, 1)):
         where = str(tmp_path / f"{moment}.ledger")
         code = run(start_creation(where, "survey", moment))
         seen.add(Path(where).exists())

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.support.backends import BACKENDS, every_backend
+from tests.support.effort import effort
 from tests.support.posets import all_labelled_orders
 from tests.support.record_rules import SALT, counts_by_hand
 
@@ -71,7 +72,9 @@ def test_records_are_those_that_plain_python_makes(backend, tmp_path, request):
     name = request.node.callspec.id
 
     @settings(
-        max_examples=4 if name == "spark" else 12, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+        max_examples=4 if name == "spark" else effort(8, 60),
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
     )
     @given(cases())
     def agree(case: tuple[Poset, list[dict[str, Any]], dict[str, Any]]) -> None:
@@ -88,7 +91,7 @@ def test_records_are_those_that_plain_python_makes(backend, tmp_path, request):
 def test_a_chain_of_300_elements_is_no_obstacle(engine, rule, tmp_path):
     P = Poset.chain([f"e{i}" for i in range(300)])
     rows = pd.DataFrame(np.eye(300, dtype=bool)[[0, 299, 150]], columns=[f"e{i}" for i in range(300)])
-    options = {"on_violation": rule, "max_size": 200, "unit": None}
+    options = {"on_violation": rule, "max_size": 200 if rule == "close" else None, "unit": None}
     expected = counts_by_hand(rows.to_dict("records"), P, **options)  # pyright: ignore[reportArgumentType]
     assert counted(BACKENDS[engine](rows, tmp_path), P, **options) == expected
 
