@@ -10,7 +10,7 @@ from tests.support.effort import CLOSELY
 from tests.support.posets import all_posets
 
 from isotone.counts import plan
-from isotone.counts.best import best_mechanism, build_or_none
+from isotone.counts.best import Criterion, best_mechanism, build_or_none
 from isotone.counts.candidates import Setting, candidates
 from isotone.counts.choosing import choose_mechanism
 from isotone.counts.mechanisms.additive import AdditiveMechanism
@@ -56,7 +56,8 @@ def test_the_choice_of_a_release_is_the_best_of_the_plan(P: Poset, monkeypatch: 
     monkeypatch.setattr(AdditiveMechanism, "simultaneous_half_width", lambda *_: 1.0)  # decides nothing
     for number, budget in enumerate(BUDGETS):
         asked = budget | (SETTINGS[(number + len(P)) % len(SETTINGS)] if len(P) < 20 else {})
-        for by in ("total", "worst") if CLOSELY else (("total", "worst")[number % 2],):
+        criteria: list[Criterion] = ["total", "worst"]
+        for by in criteria if CLOSELY else [criteria[number % 2]]:
             planned, chosen = plan(P, **asked, by=by).best, best_mechanism(P, **asked, by=by)
             assert type(chosen) is type(planned)
             assert (chosen.guarantee, chosen.max_size) == (planned.guarantee, planned.max_size)
