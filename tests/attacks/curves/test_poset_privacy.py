@@ -22,10 +22,11 @@ from tests.support.poset_outcomes import law
 
 from isotone.curves.grids import FINE
 from isotone.curves.losses import parse_loss
-from isotone.curves.poset.arrangement import Arrangement
+from isotone.curves.poset.arrangement import Arrangement, arrange
 from isotone.curves.poset.choose import METHODS, OrderProblem
 from isotone.curves.poset.composition import Composition, Part
 from isotone.curves.poset.grid import GridRegion
+from isotone.curves.poset.measured_elements import MeasuredElements
 from isotone.curves.poset.product import ProductOrder
 from isotone.curves.poset.tree import OrderMechanism
 from isotone.curves.setting import CurveSetting
@@ -97,6 +98,7 @@ MECHANISMS: dict[str, Factory] = {
     "measured, squared": made(CHAIN, "squared"),
     "measured, logistic": made(CHAIN, "logistic"),
     "measured, unrelated elements": made(WEDGE, "squared"),
+    "measured, all elements": lambda setting: MeasuredElements(setting, arrange(CHAIN)),
     "threshold, absolute": made(WEDGE, "absolute", "threshold"),
     "threshold, squared": made(N_SHAPE, "squared", "threshold"),
     "threshold, two levels": made(WEDGE, "absolute", "threshold", levels=2),

@@ -14,6 +14,7 @@ from isotone.curves.grids import FINE
 from isotone.curves.losses import parse_loss
 from isotone.curves.measure import noisy_means
 from isotone.curves.poset.choose import OrderProblem
+from isotone.curves.poset.measured_elements import MeasuredElements
 from isotone.curves.poset.product import ProductOrder
 from isotone.curves.poset.tree import OrderMechanism, PosetTree
 from isotone.curves.setting import CurveSetting
@@ -50,6 +51,45 @@ def test_every_mechanism_has_the_one_shape(method: str, loss: str) -> None:
     assert not isinstance(released, Simulated)
     for values in (released, np.asarray(simulated)):
         assert (values[FOREST.cover_pairs[:, 0]] <= values[FOREST.cover_pairs[:, 1]]).all()
+
+
+def problem(method: str = "auto", loss: Any = "squared", levels: int | None = None) -> OrderProblem:
+    return OrderProblem(FOREST, parse_loss(loss), (Fraction(0), Fraction(1)), method, levels)
+
+
+def test_all_elements_are_measured_where_there_are_many_records() -> None:
+    once = CurveSetting(Fraction(1))
+    assert problem().method_used(48, once) == "all elements"
+    assert isinstance(problem(loss="logistic").mechanism(48, once), MeasuredElements)
+    for few in (
+        problem().method_used(47, once),
+        problem().method_used(48, CurveSetting(Fraction(24, 100))),
+        problem(loss="absolute").method_used(48, once),
+        problem(levels=3).method_used(48, once),
+        problem("additive").method_used(48, once),
+    ):
+        assert few == "additive"
+
+
+def test_all_elements_share_nothing_and_are_projected() -> None:
+    """Sums below 0 count as 0; the nearest monotone values by a plain search on a grid would be these."""
+
+    class Scripted:
+        def __init__(self) -> None:
+            self.rates: list[Fraction] = []
+
+        def perturb(self, values: Any, rate: Fraction) -> Any:
+            self.rates.append(rate)
+            return values + np.array([[0, 0, -9 * FINE, 0], [0, 0, 0, 0]])
+
+    draws: Any = Scripted()
+    built = problem().mechanism(48, CurveSetting(Fraction(1)))
+    rows = [(0, FINE)] * 6 + [(1, 0)] * 5 + [(2, FINE)] * 4 + [(3, FINE)] * 7
+    found = built.draw(records_of(rows), draws)
+    assert draws.rates == [Fraction(1, FINE)]
+    # a and b are below c, and c below d: a (6 of 6 records high) and c (nothing seen) are pooled
+    pooled = (6 * 6.5 / 7 + 0.5 * 0.5) / 6.5
+    np.testing.assert_allclose(found, [pooled, 0.5 / 6, pooled, max(pooled, 7.5 / 8)], atol=1e-9)
 
 
 @pytest.mark.parametrize(("method", "loss"), EVERY)

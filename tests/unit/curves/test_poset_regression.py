@@ -212,7 +212,7 @@ class Receipts:
 def test_the_ledger_is_charged_and_stays_behind_in_pickles() -> None:
     ledger = Receipts()
     fitted = model(ledger=ledger).fit(["any"], [1.0])
-    assert ledger.charged == [(1, "poset regression, additive")]
+    assert ledger.charged == [(1, "poset regression, auto")]
     copy = pickle.loads(pickle.dumps(fitted))
     assert copy.predict(["any"]) == fitted.predict(["any"])
     with pytest.raises(LedgerError):

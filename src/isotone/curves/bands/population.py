@@ -47,14 +47,12 @@ def _highs(sums: NoisySums, log_limit: float) -> Floats:
     ones, zeros = sums.in_records
     thetas, etas = tilts(sums)
     noises = cumulant(sums, thetas) + cumulant(sums, etas)
-    kept = np.ones((len(thetas), sums.starts.size), dtype=np.bool_)
-    for theta, eta, noise in zip(thetas.T, etas.T, noises.T, strict=True):
-        gains = -np.outer(theta, ones) + np.outer(eta, zeros) - noise[:, None]
-        gained = np.cumsum(gains[:, ::-1], axis=1)[:, ::-1]  # from the bin to the last one
-        later = np.c_[gained[:, 1:], np.zeros(len(gained))]
-        # the best run from a bin: all up to the last, less what is cheapest to leave out
-        best = gained - np.minimum.accumulate(later[:, ::-1], axis=1)[:, ::-1]
-        kept &= best < log_limit
-    # the largest value that is kept; 0 always is. One between two tested values is kept if the lower of them is
-    place = np.where(kept.any(axis=0), len(kept) - kept[::-1].argmax(axis=0), 0)
+    best = np.zeros_like(thetas)
+    place = np.zeros(ones.size, dtype=np.int64)
+    for b in range(ones.size - 1, -1, -1):
+        # the best run from a bin goes on to the best run from the next one, if that gains anything
+        best = np.maximum(best, 0.0) - thetas * ones[b] + etas * zeros[b] - noises
+        kept = np.flatnonzero((best < log_limit).all(axis=1))
+        # the largest value that is kept; 0 always is. One between two tested values is kept if the lower of them is
+        place[b] = kept[-1] + 1 if kept.size else 0
     return VALUES[place + 1]

@@ -12,6 +12,7 @@ from isotone.curves.losses import Loss
 from isotone.curves.poset.arrangement import Arrangement, Order, arrange, few_ideals, listed, whole
 from isotone.curves.poset.baseline import PosetBaseline, branches
 from isotone.curves.poset.ideals import MOST_IDEALS, MOST_WORDS
+from isotone.curves.poset.measured_elements import MeasuredElements, many_records
 from isotone.curves.poset.tree import MeasuredPosetTree, OrderMechanism, PosetTree
 from isotone.curves.setting import CurveSetting
 from isotone.errors import InputError
@@ -31,18 +32,26 @@ def _threshold_tree(case: Case, arrangement: Arrangement) -> OrderMechanism:
 
 @dataclass(frozen=True)
 class Row:
-    """A mechanism, the methods it stands for, and when. The first row that applies is taken."""
+    """A mechanism with its name, the methods it stands for, and when. The first row that applies is taken."""
 
+    name: str
     methods: tuple[str, ...]
-    when: Callable[[Case], bool]
+    when: Callable[[Case, Arrangement], bool]
     build: Callable[[Case, Arrangement], OrderMechanism]
 
 
+def _all_elements(case: Case, order: Arrangement) -> bool:
+    return case.loss.by_means and case.levels is None and many_records(case, order)
+
+
 TABLE = (
-    Row(("threshold",), lambda case: True, _threshold_tree),
-    Row(("baseline",), lambda case: True, PosetBaseline.of),
-    Row(("additive", "auto", "coupling"), lambda case: case.loss.by_means, MeasuredPosetTree.of),
-    Row(("additive", "auto", "coupling"), lambda case: True, PosetTree.of),
+    Row("threshold", ("threshold",), lambda *_: True, _threshold_tree),
+    Row("baseline", ("baseline",), lambda *_: True, PosetBaseline.of),
+    Row("all elements", ("auto",), _all_elements, MeasuredElements.of),
+    Row("coupling", ("coupling",), lambda case, _: case.loss.by_means, MeasuredPosetTree.of),
+    Row("coupling", ("coupling",), lambda *_: True, PosetTree.of),
+    Row("additive", ("additive", "auto"), lambda case, _: case.loss.by_means, MeasuredPosetTree.of),
+    Row("additive", ("additive", "auto"), lambda *_: True, PosetTree.of),
 )
 
 
@@ -70,9 +79,9 @@ class OrderProblem:
             cut = self.arrangement()
             branches(cut.size, cut.covers, cut.bottom_up)
 
-    def method_used(self) -> str:
-        """The method that ``auto`` stands for."""
-        return "additive" if self.method == "auto" else self.method
+    def method_used(self, n: int, setting: CurveSetting) -> str:
+        """The name of the mechanism that the method stands for with about ``n`` records."""
+        return self._row(self._case(n, setting), self.arrangement()).name
 
     def arrangement(self) -> Arrangement:
         """How the order is cut.
@@ -90,6 +99,11 @@ class OrderProblem:
 
     def mechanism(self, n: int, setting: CurveSetting) -> OrderMechanism:
         """The mechanism for about ``n`` records."""
-        case = Case(self.loss, self.y_range, setting, n, self.levels, self.value_levels)
-        row = next(row for row in TABLE if self.method in row.methods and row.when(case))
-        return row.build(case, self.arrangement())
+        case, arrangement = self._case(n, setting), self.arrangement()
+        return self._row(case, arrangement).build(case, arrangement)
+
+    def _case(self, n: int, setting: CurveSetting) -> Case:
+        return Case(self.loss, self.y_range, setting, n, self.levels, self.value_levels)
+
+    def _row(self, case: Case, arrangement: Arrangement) -> Row:
+        return next(row for row in TABLE if self.method in row.methods and row.when(case, arrangement))

@@ -55,8 +55,10 @@ class PrivatePosetRegression(PrivateEstimator[OrderProblem]):
     increasing : bool
         Whether predictions rise or fall along the order.
     loss : "squared", "absolute", ("huber", delta), ("pinball", q), "logistic" or ("logistic", margin)
-    method : "additive", "threshold", "baseline", "coupling" or "auto"
-        "additive" (and "auto"): cuts by the additive score, and for squared and logistic loss noisy means between them.
+    method : "auto", "additive", "threshold", "baseline" or "coupling"
+        "auto": for squared and logistic loss a noisy histogram of all elements and the nearest monotone values, where there
+        are twelve records an element or more, and epsilon times their number is at least three; otherwise "additive".
+        "additive": cuts by the additive score, and for squared and logistic loss noisy means between them.
         "threshold": the algorithm of Ghazi, Kamath, Kumar and Manurangsi 2022, for orders with at most a million
         ideals. "baseline": the exponential mechanism over all monotone functions on a grid, for chains and forests. "coupling": the
         additive score on any order without relaxing it, by coupling from the past; its **running time depends on the
@@ -114,7 +116,7 @@ class PrivatePosetRegression(PrivateEstimator[OrderProblem]):
         *,
         increasing: Any = True,
         loss: Any = "squared",
-        method: str = "additive",
+        method: str = "auto",
         levels: int | None = None,
         value_levels: int | None = None,
         neighbours: Neighbours = "add-remove",
@@ -238,7 +240,7 @@ class PrivatePosetRegression(PrivateEstimator[OrderProblem]):
         low, high = (float(end) for end in problem.loss.values(problem.y_range))
         self.values_ = low + (high - low) * values
         self.arrangement_ = problem.arrangement().way
-        self.method_ = problem.method_used()
+        self.method_ = problem.method_used(n, public.setting)
 
 
 def _places(order: Order, x: Any) -> NDArray[np.int64]:
