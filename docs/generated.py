@@ -266,6 +266,8 @@ def benchmarks_page() -> str:
         "Ours and what one would pick instead, side by side: `make bench` runs them all and writes these pages. Every page is one",
         "run on one machine, which it names; read the ratios, not the seconds.",
         "",
+        "![Errors of survey counts, the distribution of a table and a calibration curve, released by isotone and by OpenDP's Laplace mechanism at ε = 1](switching-at-a-glance.png)",
+        "",
     ]
     for path in sorted(
         (DOCS / "benchmarks").glob("*.md"), key=lambda path: (path.stem != "switching", path.stem)

@@ -130,6 +130,20 @@ def test_every_picture_of_the_pages_is_drawn_by_code_in_the_repository():
     assert [name for name in kept if f"pictures/{name.replace('_', '-')}.png" not in shown] == []
 
 
+def test_the_gallery_shows_what_its_command_releases(tools):
+    gallery = importlib.import_module("gallery")
+    page = (DOCS / "gallery.md").read_text(encoding="utf-8")
+    assert len(gallery.ENTRIES) == 10
+    assert re.findall(r"^## (.+)$", page, flags=re.MULTILINE) == [title for title, *_ in gallery.ENTRIES]
+    names = {make.__name__ for *_, make in gallery.ENTRIES}
+    assert {path.stem for path in (DOCS / "gallery").glob("*.svg")} == names
+    report = "<style></style><div><svg a='1'><g/></svg><svg b='2'><path/></svg></div>"
+    assert (
+        gallery.picture(report)
+        == '<svg b=\'2\'><rect width="100%" height="100%" fill="#fff"/><path/></svg>\n'
+    )
+
+
 def test_a_site_with_a_dead_link_or_a_foreign_asset_is_caught(tools, tmp_path):
     _, links = tools
     (tmp_path / "index.html").write_text(

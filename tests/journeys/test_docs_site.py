@@ -80,18 +80,34 @@ def test_the_site_has_every_page(site):
     assert missing == []
 
 
-def test_pages_fit_a_phone_and_a_desk_and_load_nothing_from_elsewhere(site, tmp_path):
+def opened(address, profile):
+    """A page as a browser shows it, without a server and without a network."""
     browser = shutil.which("chromium")
     if browser is None:
         pytest.skip("no Chromium could be installed on this machine")
+    command = [browser, *FLAGS, f"--user-data-dir={profile}", "--dump-dom", address]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=180).stdout
+
+
+def test_the_search_works_from_the_disk_and_the_navigation_folds(site, tmp_path):
+    page = opened(f"file://{site}/index.html?q=ledger", tmp_path / "profile")
+    assert re.search(r"[1-9]\d* matching documents", page)
+    assert f'href="file://{site}/how-to/ledgers.html?h=ledger"' in page
+    sections = ("Tutorials", "How to", "Reference", "Theory", "Reproduction", "Benchmarks", "Design records")
+    switches = re.findall(r'<input class="md-nav__toggle[^>]*>', page)
+    assert len(switches) >= len(sections)
+    assert not any("checked" in switch for switch in switches)  # nothing is open but the page that is read
+    assert all(section in page for section in sections)
+
+
+def test_pages_fit_a_phone_and_a_desk_and_load_nothing_from_elsewhere(site, tmp_path):
     wrapper = tmp_path / "wrapper.html"
     wrapper.write_text(
         MEASURE % json.dumps([f"file://{site}/{page}.html" for page in PAGES]), encoding="utf-8"
     )
-    command = [browser, *FLAGS, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", f"file://{wrapper}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=180)
-    found = re.search(r"found (.*) end", done.stdout)
-    assert found, done.stdout[-500:]
+    shown = opened(f"file://{wrapper}", tmp_path / "profile")
+    found = re.search(r"found (.*) end", shown)
+    assert found, shown[-500:]
     measured = json.loads(found[1])
     assert len(measured) == 2 * len(PAGES)
     for page, width, content, foreign in measured:
@@ -99,10 +115,10 @@ def test_pages_fit_a_phone_and_a_desk_and_load_nothing_from_elsewhere(site, tmp_
         assert foreign == []
 
 
-@pytest.mark.parametrize("name", ["counts", "curve"])
-def test_a_notebook_runs_in_a_real_kernel(name):
+def test_a_notebook_runs_in_a_real_kernel():
+    """One is enough: what all of them print is tested in tests/journeys/test_notebooks.py."""
     nbformat, nbclient = importlib.import_module("nbformat"), importlib.import_module("nbclient")
-    notebook = nbformat.read(DOCS / "notebooks" / f"{name}.ipynb", as_version=4)
+    notebook = nbformat.read(DOCS / "notebooks" / "counts.ipynb", as_version=4)
     place = {"metadata": {"path": str(DOCS / "notebooks")}}
     nbclient.NotebookClient(notebook, timeout=300, resources=place).execute()
 
