@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlogy
-from scipy.stats import chi2
+from scipy.stats import chi2, kstest, kstwobign
 
-__all__ = ["FALSE_ALARM", "chi_square_p", "observe"]
+__all__ = ["FALSE_ALARM", "assert_tells", "assert_tells_continuous", "chi_square_p", "margin", "observe"]
 
 FALSE_ALARM = 1e-8
 """A statistical test fails a correct sampler with at most about this probability.
 
-The wrong laws that a test must notice are so far off that they are missed with a probability below 1e-7. A chi-square
-statistic with a mean above 250 does that for up to 30 cells, a Kolmogorov distance six half standard deviations
-``1/(2·√n)`` above its limit ``3.1/√n`` as well."""
+The wrong laws that a test must notice are so far off that they are missed with a probability below 1e-7:
+:func:`assert_tells` and :func:`assert_tells_continuous` compute it."""
+
+MARGIN = 6.0
+"""Standard deviations that a statistic must lie beyond its limit for a wrong law: the normal law has 1e-9 below that."""
 
 SMALLEST_EXPECTATION = 25.0
 """Cells that expect fewer are pooled: the chi-square law is then close even far out in its tail."""
@@ -86,3 +89,49 @@ def observe(
     outside = sum(count for outcome, count in table.items() if outcome not in cells)
     observed, expected = [table[outcome] for outcome in cells], list(cells.values())
     return ([*observed, outside], [*expected, 0.0]) if outside else (observed, expected)
+
+
+def assert_tells(observed: ArrayLike, right: ArrayLike, *wrong: ArrayLike) -> None:
+    """The observations agree with the right law and not with the wrong ones, which so many draws tell apart."""
+    size = int(np.sum(observed))
+    assert chi_square_p(observed, right) > FALSE_ALARM
+    for law in wrong:
+        assert margin(right, law, size) > MARGIN, "too few draws to tell these laws apart"
+        assert chi_square_p(observed, law) < FALSE_ALARM
+
+
+def margin(right: ArrayLike, wrong: ArrayLike, size: int) -> float:
+    """How many standard deviations the statistic of draws from one law lies beyond its limit under another.
+
+    It is the smaller one of Pearson's and the likelihood ratio's, as the test takes the smaller statistic.
+    """
+    ours: NDArray[np.float64] = np.asarray(right, dtype=float).ravel()
+    theirs: NDArray[np.float64] = np.asarray(wrong, dtype=float).ravel()
+    if np.any(ours[theirs == 0] * size > MARGIN**2):
+        return np.inf
+    p, q = _pool(ours / ours.sum() * size, theirs / theirs.sum() * size)
+    p, q = p / size, q / size
+    degrees = max(p.size - 1, 1)
+    limit = float(chi2.isf(FALSE_ALARM, degrees))
+    far, ratio = (p - q) / q, np.log(np.maximum(p, 1e-300) / q)
+    means = size * float(np.sum((p - q) ** 2 / q)), 2 * size * float(np.sum(p * ratio))
+    spreads = [4 * size * float(np.sum(p * each**2) - np.sum(p * each) ** 2) for each in (far, ratio)]
+    return min(
+        (mean + degrees - limit) / np.sqrt(spread + 2 * degrees)
+        for mean, spread in zip(means, spreads, strict=True)
+    )
+
+
+def assert_tells_continuous(values: ArrayLike, right: Any, *wrong: Any) -> None:
+    """The same for distributions of SciPy, by the largest distance of distribution functions.
+
+    Where the two functions are furthest apart, that of the sample is within ``1/(2·√n)``, a standard deviation, of its own.
+    """
+    sample: NDArray[np.float64] = np.asarray(values, dtype=float)
+    assert kstest(sample, right.cdf).pvalue > FALSE_ALARM
+    root, limit = np.sqrt(sample.size), float(kstwobign.isf(FALSE_ALARM))
+    places = right.ppf(np.linspace(0.001, 0.999, 999))
+    for law in wrong:
+        apart = float(np.max(np.abs(right.cdf(places) - law.cdf(places))))
+        assert (apart * root - limit) / 0.5 > MARGIN, "too few draws to tell these laws apart"
+        assert kstest(sample, law.cdf).pvalue < FALSE_ALARM

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammainc, ndtr
 
-from tests.support.chisquare import chi_square_p
+from tests.support.chisquare import FALSE_ALARM, MARGIN, chi_square_p, margin
 
 __all__ = [
+    "assert_tells_integers",
     "discrete_gaussian_cdf",
     "fits",
     "geometric_cdf",
@@ -27,11 +28,27 @@ Cdf = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 def fits(draws: ArrayLike, cdf: Cdf, cells: int = 50) -> float:
     """The chi-square p-value of integer draws, in cells that are about equally likely under the law."""
-    values = np.asarray(draws, dtype=np.float64)
-    edges = np.unique(_quantiles(cdf, np.linspace(0, 1, cells + 1)[1:-1]))
-    law = np.diff(np.concatenate([[0.0], cdf(edges), [1.0]]))
-    seen = np.bincount(np.searchsorted(edges, values, side="left"), minlength=law.size)
-    return chi_square_p(seen, law)
+    edges = _edges(cdf, cells)
+    seen = np.searchsorted(edges, np.asarray(draws, dtype=np.float64), side="left")
+    return chi_square_p(np.bincount(seen, minlength=edges.size + 1), _masses(cdf, edges))
+
+
+def assert_tells_integers(draws: ArrayLike, right: Cdf, *wrong: Cdf, cells: int = 50) -> None:
+    """The draws fit the right law and none of the wrong ones, which so many draws tell apart."""
+    assert fits(draws, right, cells) > FALSE_ALARM
+    for law in wrong:
+        edges = _edges(law, cells)
+        far = margin(_masses(right, edges), _masses(law, edges), np.size(draws))
+        assert far > MARGIN, "too few draws to tell these laws apart"
+        assert fits(draws, law, cells) < FALSE_ALARM
+
+
+def _edges(cdf: Cdf, cells: int) -> NDArray[np.float64]:
+    return np.unique(_quantiles(cdf, np.linspace(0, 1, cells + 1)[1:-1]))
+
+
+def _masses(cdf: Cdf, edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.diff(np.concatenate([[0.0], cdf(edges), [1.0]]))
 
 
 def _quantiles(cdf: Cdf, levels: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -7,9 +7,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.stats import gamma, kstest, norm
+from scipy.stats import gamma, norm
 from tests.support.bipartitions import coarse_tables, extended_bipartitions
-from tests.support.chisquare import FALSE_ALARM, chi_square_p
+from tests.support.chisquare import FALSE_ALARM, assert_tells_continuous, chi_square_p
+from tests.support.effort import draws, off
 from tests.support.posets import all_posets
 from tests.support.tape import follow_all_paths
 
@@ -24,6 +25,7 @@ from isotone.order.bipartitions.extended import loosened
 from isotone.privacy.draws import ExactDraws
 
 RATE, SCALE = "1/4096", 4096
+DRAWS = draws(1_500, 0.4)
 V_AND_POINT = Poset("xvy", [("x", "v")])
 N_ORDER = Poset("abcd", [("a", "c"), ("b", "c"), ("b", "d")])
 TWO_CHAINS = Poset("abcd", [("a", "b"), ("c", "d")])
@@ -46,8 +48,7 @@ def cones(P: Poset, rows: NDArray[np.float64]) -> Counter[tuple[tuple[int, ...],
 def assert_law(P: Poset, rows: NDArray[np.float64]) -> None:
     """Norm and cones are those of the difference body; with two fifths more scale, or cones alike, they are not."""
     lengths = difference_norms(P, rows)
-    assert kstest(lengths, gamma(len(P), scale=SCALE).cdf).pvalue > FALSE_ALARM
-    assert kstest(lengths, gamma(len(P), scale=SCALE * 1.4).cdf).pvalue < FALSE_ALARM
+    assert_tells_continuous(lengths, gamma(len(P), scale=SCALE), gamma(len(P), scale=SCALE * (1 + off(0.4))))
     seen, law = cones(P, rows), weights(P)
     total = sum(law.values())
     assert chi_square_p([seen[e] for e in law], [w / total for w in law.values()]) > FALSE_ALARM
@@ -84,7 +85,7 @@ def test_every_pair_is_drawn_equally_often_by_all_paths(P, monkeypatch):
 @pytest.mark.parametrize("P", [Poset.antichain("abc"), V_AND_POINT, TWO_CHAINS, N_ORDER], ids=str)
 def test_released_noise_has_the_law_of_the_difference_body(P):
     m = DifferenceBodyMechanism(P, RATE)
-    assert_law(P, np.array([m.release([0] * len(P)) for _ in range(1_500)]).astype(float))
+    assert_law(P, np.array([m.release([0] * len(P)) for _ in range(DRAWS)]).astype(float))
 
 
 def test_the_compiled_walk_and_rejection_release_the_law_of_the_difference_body(monkeypatch):
@@ -96,7 +97,7 @@ def test_the_compiled_walk_and_rejection_release_the_law_of_the_difference_body(
     for relaxation, name in ((None, "exact"), (kept, "rejection")):
         m = DifferenceBodyMechanism(P, RATE, relaxation=relaxation)
         assert m.method.name == name
-        assert_law(P, np.array([m.release([0] * 4) for _ in range(1_500)]).astype(float))
+        assert_law(P, np.array([m.release([0] * 4) for _ in range(DRAWS)]).astype(float))
 
 
 def test_cones_that_were_equally_likely_would_be_seen():
@@ -125,8 +126,7 @@ def test_tables_that_are_rounded_coarsely_carry_the_weight_exactly(P, monkeypatc
 def test_simulated_noise_has_the_norm_and_the_error_of_the_mechanism(P):
     m = DifferenceBodyMechanism(P, "1/2")
     rows = np.asarray(m.simulate(40_000, np.random.default_rng(1)))
-    assert kstest(m.norm(rows), gamma(len(P), scale=2).cdf).pvalue > FALSE_ALARM
-    assert kstest(m.norm(rows), gamma(len(P), scale=2.2).cdf).pvalue < FALSE_ALARM
+    assert_tells_continuous(m.norm(rows), gamma(len(P), scale=2), gamma(len(P), scale=2.2))
     squares, error = rows**2, m.error()
     own = error.standard_error if error.standard_error.size else np.zeros(len(P))
     doubt = np.hypot(squares.std(axis=0) / 200, own)
@@ -138,9 +138,9 @@ def test_simulated_noise_has_the_norm_and_the_error_of_the_mechanism(P):
 def test_spans_of_one_sequence_are_rounded_jointly():
     """S_3 - S_1 and S_1 - S_3 are one number with two signs; their roundings agree but at exact halves."""
     upper, lower = np.array([3, 1, 3, 2, 1]), np.array([1, 3, 2, 1, 0])
-    draws = np.array([noise.rounded_exponential_spans(Fraction(1, 512), upper, lower) for _ in range(2_000)])
-    assert np.array_equal(draws[:, 0], -draws[:, 1])
-    assert np.abs(draws[:, 2] + draws[:, 3] - draws[:, 0]).max() <= 1
-    assert kstest(draws[:, 0], gamma(2, scale=512).cdf).pvalue > FALSE_ALARM
-    assert kstest(draws[:, 0], gamma(2, scale=768).cdf).pvalue < FALSE_ALARM
-    assert np.all(draws[:, 4] >= 0)
+    size = draws(2_000, 0.5)
+    spans = np.array([noise.rounded_exponential_spans(Fraction(1, 4096), upper, lower) for _ in range(size)])
+    assert np.array_equal(spans[:, 0], -spans[:, 1])
+    assert np.abs(spans[:, 2] + spans[:, 3] - spans[:, 0]).max() <= 1
+    assert_tells_continuous(spans[:, 0], gamma(2, scale=4096), gamma(2, scale=4096 * (1 + off(0.5))))
+    assert np.all(spans[:, 4] >= 0)

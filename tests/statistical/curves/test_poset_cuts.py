@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
-from tests.support.chisquare import FALSE_ALARM, chi_square_p, observe
+from tests.support.chisquare import FALSE_ALARM, assert_tells, chi_square_p, observe
 from tests.support.curve_outcomes import records_of
+from tests.support.effort import draws, off
 from tests.support.poset_outcomes import brute_law, composed, cut_key, law, listed_whole
 
 from isotone import noise
@@ -26,8 +28,8 @@ from isotone.curves.setting import CurveSetting
 from isotone.order import Poset
 from isotone.published.curves.poset_coupling import CoupledRegion
 
-DRAWS = 6_000
-FEWER_DRAWS = 2500
+DRAWS, WRONG = draws(6_000, 1 / 3), 1 + Fraction(off(1 / 3)).limit_denominator(30)
+FEWER_DRAWS, MORE_WRONG = draws(2_500, 0.5), 1 + Fraction(off(0.5)).limit_denominator(30)
 """Of whole mechanisms, which are slower: they notice a half."""
 
 FOREST = Poset("abcdef", [("a", "c"), ("b", "c"), ("c", "f"), ("d", "f")])
@@ -67,41 +69,44 @@ class OneTable(ExactCurveDraws):
         return descend(circuit, lambda node: noise.choose_lazily(lambda bits: tables.brackets(node, bits)))
 
 
+def check(seen: list[Any], law_at: Callable[[Fraction], Any], wrong: Fraction) -> None:
+    """The draws have the law at the stated rate, and not at one times ``wrong``."""
+    right, other = law_at(Fraction(1)), law_at(wrong)
+    counts, expected = observe(seen, right)
+    assert len(counts) == len(right)  # nothing else was drawn
+    assert_tells(counts, expected, [other[key] for key in right])
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_cuts_have_the_law_of_the_exponential_mechanism(case: str) -> None:
     poset, build, weights, rate = CASES[case]
     region, choices = build(poset), OneTable()
-    draws = [cut_key(region.cut(weights, rate, choices)) for _ in range(DRAWS)]
-    right = brute_law(poset, region.members, weights, rate)
-    wrong = brute_law(poset, region.members, weights, rate * Fraction(4, 3))
-    assert chi_square_p(*observe(draws, right)) > FALSE_ALARM
-    assert chi_square_p(*observe(draws, wrong)) < FALSE_ALARM
+    seen = [cut_key(region.cut(weights, rate, choices)) for _ in range(DRAWS)]
+    check(seen, lambda factor: brute_law(poset, region.members, weights, rate * factor), WRONG)
 
 
 def test_weights_that_cancel_beyond_floats_are_decided_by_integers() -> None:
     """The empty ideal and the full one weigh the same; the one between nothing. False-alarm rate below 1e-8."""
     chain, weights = Poset.chain("ab"), np.array([10**17, -(10**17)])
     choices = ExactCurveDraws()
-    draws = [len(cut_key(composed(chain).cut(weights, Fraction(1), choices))) for _ in range(1000)]
-    assert chi_square_p(*observe(draws, {0: 0.5, 2: 0.5})) > FALSE_ALARM
-    assert chi_square_p(*observe(draws, {0: 0.25, 2: 0.75})) < FALSE_ALARM
+    seen = [len(cut_key(composed(chain).cut(weights, Fraction(1), choices))) for _ in range(1000)]
+    assert chi_square_p(*observe(seen, {0: 0.5, 2: 0.5})) > FALSE_ALARM
+    assert chi_square_p(*observe(seen, {0: 0.25, 2: 0.75})) < FALSE_ALARM
 
 
 def test_coupling_from_the_past_has_the_law_of_the_exponential_mechanism() -> None:
     rate = Fraction(7, 30)
     region = CoupledRegion(PRIME.linear_order, PRIME.cover_pairs)
     choices = ExactCurveDraws()
-    draws = [cut_key(region.cut(MIXED[:5], rate, choices)) for _ in range(FEWER_DRAWS)]
-    assert chi_square_p(*observe(draws, brute_law(PRIME, range(5), MIXED, rate))) > FALSE_ALARM
-    wrong = brute_law(PRIME, range(5), MIXED, rate * Fraction(3, 2))
-    assert chi_square_p(*observe(draws, wrong)) < FALSE_ALARM
+    seen = [cut_key(region.cut(MIXED[:5], rate, choices)) for _ in range(FEWER_DRAWS)]
+    check(seen, lambda factor: brute_law(PRIME, range(5), MIXED, rate * factor), MORE_WRONG)
 
 
 def test_simulated_cuts_have_the_same_law() -> None:
     weights = np.array([9, -7, 8, -9, 7, -8])
     choices = SeededCurveDraws(np.random.default_rng(0))
-    draws = [cut_key(composed(FOREST).cut(weights, Fraction(9, 30), choices)) for _ in range(1000)]
-    assert chi_square_p(*observe(draws, brute_law(FOREST, range(6), weights, Fraction(9, 30)))) > FALSE_ALARM
+    seen = [cut_key(composed(FOREST).cut(weights, Fraction(9, 30), choices)) for _ in range(1000)]
+    assert chi_square_p(*observe(seen, brute_law(FOREST, range(6), weights, Fraction(9, 30)))) > FALSE_ALARM
 
 
 def test_whole_trees_have_their_enumerated_law() -> None:
@@ -119,9 +124,8 @@ def test_whole_trees_have_their_enumerated_law() -> None:
         return {k: p for (k, _), p in law(lambda o: run.draw(records_of(rows), o), key).items()}
 
     release = mechanism(Fraction(4))
-    draws = [key(release.release(records_of(rows))) for _ in range(FEWER_DRAWS)]
-    assert chi_square_p(*observe(draws, enumerated(Fraction(4)))) > FALSE_ALARM
-    assert chi_square_p(*observe(draws, enumerated(Fraction(6)))) < FALSE_ALARM
+    seen = [key(release.release(records_of(rows))) for _ in range(FEWER_DRAWS)]
+    check(seen, lambda factor: enumerated(4 * factor), MORE_WRONG)
 
 
 def test_the_baseline_has_its_enumerated_law() -> None:
@@ -142,6 +146,5 @@ def test_the_baseline_has_its_enumerated_law() -> None:
         return {k: p for (k, _), p in law(lambda o: run.draw(records_of(rows), o), key).items()}
 
     release = mechanism(Fraction(2))
-    draws = [key(release.release(records_of(rows))) for _ in range(FEWER_DRAWS)]
-    assert chi_square_p(*observe(draws, enumerated(Fraction(2)))) > FALSE_ALARM
-    assert chi_square_p(*observe(draws, enumerated(Fraction(3)))) < FALSE_ALARM
+    seen = [key(release.release(records_of(rows))) for _ in range(FEWER_DRAWS)]
+    check(seen, lambda factor: enumerated(2 * factor), MORE_WRONG)

@@ -5,7 +5,8 @@ from math import factorial
 
 import numpy as np
 import pytest
-from tests.support.chisquare import FALSE_ALARM, chi_square_p, observe
+from tests.support.chisquare import FALSE_ALARM, assert_tells, chi_square_p, observe
+from tests.support.effort import draws, off
 
 from isotone import noise
 from isotone.noise import simulate
@@ -26,9 +27,7 @@ def test_segments_have_the_weights_of_the_exponential_mechanism():
     offsets = np.arange(size + 1) * SCORES.size
     picks = noise.choose_exponential_segments(np.tile(SCORES, size), offsets, RATE, np.tile(COUNTS, size))
     seen = np.bincount(picks, minlength=SCORES.size)
-    assert chi_square_p(seen, weights(0.5)) > FALSE_ALARM
-    assert chi_square_p(seen, weights(0.55)) < FALSE_ALARM
-    assert chi_square_p(seen, weights(0.45)) < FALSE_ALARM
+    assert_tells(seen, weights(0.5), weights(0.55), weights(0.45))
 
 
 def test_segments_without_multiplicities_and_with_their_own_rates():
@@ -38,16 +37,14 @@ def test_segments_without_multiplicities_and_with_their_own_rates():
     for start, rate in ((0, 1.0), (1, 0.4)):
         seen = np.bincount(picks[start::2], minlength=3)
         law = [weights(rate * factor, np.array([0, 2, 5]), np.ones(3)) for factor in (1, 0.9, 1.1)]
-        assert chi_square_p(seen, law[0]) > FALSE_ALARM
-        assert max(chi_square_p(seen, law[1]), chi_square_p(seen, law[2])) < FALSE_ALARM
+        assert_tells(seen, *law)
 
 
 @pytest.mark.parametrize("shift", [0, 2**80])
 def test_single_choices_near_zero_and_beyond_64_bits(shift):
     scores = [int(score) + shift for score in SCORES]
-    seen = np.bincount([noise.choose_exponential(scores, RATE, COUNTS) for _ in range(10_000)], minlength=6)
-    assert chi_square_p(seen, weights(0.5)) > FALSE_ALARM
-    assert chi_square_p(seen, weights(0.75)) < FALSE_ALARM
+    picks = [noise.choose_exponential(scores, RATE, COUNTS) for _ in range(draws(10_000, 0.5))]
+    assert_tells(np.bincount(picks, minlength=6), weights(0.5), weights(0.5 * (1 + off(0.5))))
 
 
 def test_a_large_choice_is_right_in_bulk():
@@ -67,9 +64,8 @@ def coarse(bits: int) -> tuple[list[int], list[int]]:
 
 
 def test_a_choice_with_coarse_brackets_is_still_exact():
-    seen = np.bincount([noise.choose_lazily(coarse) for _ in range(20_000)], minlength=3)
-    assert chi_square_p(seen, weights(1.0, np.arange(3), np.ones(3))) > FALSE_ALARM
-    assert chi_square_p(seen, weights(1.2, np.arange(3), np.ones(3))) < FALSE_ALARM
+    seen = np.bincount([noise.choose_lazily(coarse) for _ in range(draws(20_000, 0.2))], minlength=3)
+    assert_tells(seen, *(weights(rate, np.arange(3), np.ones(3)) for rate in (1.0, 1 + off(0.2))))
 
 
 def coarse_logs(bits: int) -> tuple[list[int], list[int]]:
@@ -97,17 +93,18 @@ def test_integer_weights_and_shuffles():
 
 
 def test_coins():
-    fair = sum(noise.bernoulli(Fraction(1, 3)) for _ in range(30_000))
-    assert chi_square_p([fair, 30_000 - fair], [1 / 3, 2 / 3]) > FALSE_ALARM
-    assert chi_square_p([fair, 30_000 - fair], [1 / 3 * 1.2, 1 - 1 / 3 * 1.2]) < FALSE_ALARM
-    heads = sum(noise.bernoulli_exp(Fraction(3, 2)) for _ in range(30_000))
+    many, fewer = draws(30_000, 0.2), draws(20_000, 0.2)
+    fair = sum(noise.bernoulli(Fraction(1, 3)) for _ in range(many))
+    much = 1 + off(0.2)
+    assert_tells([fair, many - fair], [1 / 3, 2 / 3], [1 / 3 * much, 1 - 1 / 3 * much])
+    heads = sum(noise.bernoulli_exp(Fraction(3, 2)) for _ in range(many))
     lazy = sum(
         noise.bernoulli_exp_lazily((Fraction(3, 2) - Fraction(1, 2**i), Fraction(3, 2)) for i in range(2, 99))
-        for _ in range(20_000)
+        for _ in range(fewer)
     )
-    for count, size in ((heads, 30_000), (lazy, 20_000)):
-        assert chi_square_p([count, size - count], [np.exp(-1.5), 1 - np.exp(-1.5)]) > FALSE_ALARM
-        assert chi_square_p([count, size - count], [np.exp(-1.8), 1 - np.exp(-1.8)]) < FALSE_ALARM
+    right, wrong = np.exp(-1.5), np.exp(-1.5 * much)
+    for count, size in ((heads, many), (lazy, fewer)):
+        assert_tells([count, size - count], [right, 1 - right], [wrong, 1 - wrong])
 
 
 def test_simulated_choices_have_the_same_law():

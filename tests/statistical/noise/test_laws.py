@@ -8,62 +8,60 @@ import numpy as np
 import pytest
 from tests.support import laws
 from tests.support.chisquare import FALSE_ALARM
+from tests.support.effort import draws, off
 
 from isotone import noise
 from isotone.noise import gaussian, simulate
 from isotone.noise.compiled import gaussian_kernel
 
-MANY, FEW = 100_000, 25_000
+MANY, FEW = draws(100_000, 0.2), draws(25_000, 0.2)
 RATES = [Fraction(1), Fraction(1, 10), Fraction(5, 2), Fraction(1, 1000), Fraction(22, 7 * 10**8)]
 VARIANCES = [Fraction(1, 2), Fraction(1), Fraction(10), Fraction(1000, 3), Fraction(10**12)]
 
 
-def agrees(draws: Any, law: Callable[[float], laws.Cdf], parameter: Fraction) -> bool:
-    """Whether the draws fit the law, and do not fit it when its scale is a fifth off on either side.
-
-    Sizes and cells are such that a wrong scale goes unnoticed with probability below 1e-7, too.
-    """
-    cells = 50 if len(draws) >= MANY else 16
+def check(sample: Any, law: Callable[[float], laws.Cdf], parameter: Fraction, cells: int = 50) -> None:
+    """The draws fit the law, and do not fit it when its scale is a fifth off on either side."""
     power = 2 if "gaussian" in law.__name__ else 1  # a Gaussian's parameter is the square of its scale
-    right = laws.fits(draws, law(float(parameter)), cells)
-    wrong = [laws.fits(draws, law(float(parameter) * factor**power), cells) for factor in (0.8, 1.2)]
-    return right > FALSE_ALARM and max(wrong) < FALSE_ALARM
+    wrong = [law(float(parameter) * factor**power) for factor in (1 - off(0.2), 1 + off(0.2))]
+    laws.assert_tells_integers(
+        sample, law(float(parameter)), *wrong, cells=cells if len(sample) >= MANY else 16
+    )
 
 
 @pytest.mark.parametrize("rate", RATES)
 def test_arrays_of_geometrics(rate):
-    assert agrees(noise.geometrics(rate, MANY), laws.geometric_cdf, rate)
+    check(noise.geometrics(rate, MANY), laws.geometric_cdf, rate)
 
 
 @pytest.mark.parametrize("rate", RATES)
 def test_arrays_of_two_sided_geometrics(rate):
-    assert agrees(noise.two_sided_geometrics(rate, MANY), laws.two_sided_geometric_cdf, rate)
+    check(noise.two_sided_geometrics(rate, MANY), laws.two_sided_geometric_cdf, rate)
 
 
 @pytest.mark.parametrize("rate", [Fraction(1), Fraction(5, 7), Fraction(1, 1000)])
 def test_single_geometrics(rate):
-    assert agrees([noise.geometric(rate) for _ in range(FEW)], laws.geometric_cdf, rate)
+    check([noise.geometric(rate) for _ in range(FEW)], laws.geometric_cdf, rate)
 
 
 @pytest.mark.parametrize("rate", [Fraction(1), Fraction(1, 1000)])
 def test_single_two_sided_geometrics(rate):
-    draws = [noise.two_sided_geometric(rate) for _ in range(FEW)]
-    assert agrees(draws, laws.two_sided_geometric_cdf, rate)
+    sample = [noise.two_sided_geometric(rate) for _ in range(FEW)]
+    check(sample, laws.two_sided_geometric_cdf, rate)
 
 
 @pytest.mark.parametrize("variance", VARIANCES)
 def test_arrays_of_discrete_gaussians(variance):
-    assert agrees(noise.discrete_gaussians(variance, MANY), laws.discrete_gaussian_cdf, variance)
+    check(noise.discrete_gaussians(variance, MANY), laws.discrete_gaussian_cdf, variance)
 
 
 def test_single_discrete_gaussians():
-    draws = [noise.discrete_gaussian(Fraction(10)) for _ in range(FEW)]
-    assert agrees(draws, laws.discrete_gaussian_cdf, Fraction(10))
+    sample = [noise.discrete_gaussian(Fraction(10)) for _ in range(FEW)]
+    check(sample, laws.discrete_gaussian_cdf, Fraction(10))
 
 
 @pytest.mark.parametrize("variance", [Fraction(1, 4), *VARIANCES])
 def test_arrays_of_rounded_gaussians(variance):
-    assert agrees(noise.rounded_gaussians(variance, MANY), laws.rounded_gaussian_cdf, variance)
+    check(noise.rounded_gaussians(variance, MANY), laws.rounded_gaussian_cdf, variance)
 
 
 def test_rounded_and_discrete_gaussians_differ_as_they_should():
@@ -93,7 +91,7 @@ def test_gaussians_that_the_kernel_never_decides(draw, law, monkeypatch):
         return gaussian_kernel.DONE if done else gaussian_kernel.UNDECIDED
 
     monkeypatch.setattr(gaussian, "accept", never_sure)
-    assert agrees(draw(Fraction(30), 12_000), law, Fraction(30))
+    check(draw(Fraction(30), draws(12_000, 0.2)), law, Fraction(30))
 
 
 @pytest.mark.parametrize(
@@ -106,4 +104,4 @@ def test_gaussians_that_the_kernel_never_decides(draw, law, monkeypatch):
     ],
 )
 def test_simulations_have_the_laws_of_their_twins(draw, law, parameter):
-    assert agrees(draw(np.random.default_rng(11), parameter, MANY), law, parameter)
+    check(draw(np.random.default_rng(11), parameter, MANY), law, parameter)

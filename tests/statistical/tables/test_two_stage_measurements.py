@@ -9,7 +9,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.support.chisquare import FALSE_ALARM, chi_square_p
+from tests.support.chisquare import FALSE_ALARM, assert_tells, chi_square_p
+from tests.support.effort import draws, off
 
 from isotone.privacy.draws import ExactDraws
 from isotone.tables import TwoStageMechanism
@@ -37,13 +38,11 @@ def test_noisy_counts_carry_geometric_noise_that_is_stronger_across_a_threshold(
     )
     spent = mechanism.stages(400).thresholds
     assert 0 < len(spent.places) < 8
-    noisy = spent.measure(np.full(40_000, 3), ExactDraws())[1]
+    noisy = spent.measure(np.full(draws(40_000, 0.25), 3), ExactDraws())[1]
     seen = np.bincount(np.clip(noisy, 0, 8), minlength=9)
     rates = np.array([0.5 / steps * (1 - float(spent.share) * (f in spent.places)) for f in range(8)])
-    assert chi_square_p(seen, geometric_matrix(9, rates)[3]) > FALSE_ALARM
-    assert chi_square_p(seen, geometric_matrix(9, 0.5 / steps)[3]) < FALSE_ALARM
-    assert chi_square_p(seen, geometric_matrix(9, 1.25 * rates)[3]) < FALSE_ALARM
-    assert chi_square_p(seen, geometric_matrix(9, 0.75 * rates)[3]) < FALSE_ALARM
+    wrong = np.full(8, 0.5 / steps), (1 + off(0.25)) * rates, (1 - off(0.25)) * rates
+    assert_tells(seen, *(geometric_matrix(9, each)[3] for each in (rates, *wrong)))
 
 
 def test_noisy_cumulative_numbers_carry_geometric_noise_of_their_share() -> None:
@@ -51,18 +50,16 @@ def test_noisy_cumulative_numbers_carry_geometric_noise_of_their_share() -> None
     spent = Thresholds(200, Fraction(2), tuple(range(200)), Fraction(5, 100))
     rate = float(spent.rate)
     truth = np.cumsum(np.bincount(counts, minlength=201))[:-1]
-    noise = np.concatenate([spent.measure(counts, ExactDraws())[0] - truth for _ in range(200)])
+    noise = np.concatenate([spent.measure(counts, ExactDraws())[0] - truth for _ in range(draws(200, 0.25))])
     reach = 60
     seen = np.bincount(np.clip(noise, -reach, reach) + reach, minlength=2 * reach + 1)
 
-    def p_value(epsilon: float) -> float:
-        law = two_sided_geometric(epsilon, reach)
-        law[[0, -1]] += (1 - law.sum()) / 2
-        return chi_square_p(seen, law)
+    def law(factor: float) -> np.ndarray:
+        found = two_sided_geometric(factor * rate, reach)
+        found[[0, -1]] += (1 - found.sum()) / 2
+        return found
 
-    assert p_value(rate) > FALSE_ALARM
-    assert p_value(1.25 * rate) < FALSE_ALARM
-    assert p_value(0.75 * rate) < FALSE_ALARM
+    assert_tells(seen, law(1), law(1 + off(0.25)), law(1 - off(0.25)))
 
 
 def test_the_two_measurements_are_independent() -> None:
