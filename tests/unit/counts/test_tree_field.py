@@ -225,6 +225,13 @@ def test_counts_add_up_and_remainders_have_noise_of_their_own() -> None:
     assert len(set(rest)) > 3
 
 
+def test_rows_of_a_breakdown_are_added_up_from_their_leaves() -> None:
+    """A unit that was counted at an inner node alone would show: the noise of the node is that of its leaves."""
+    T = Poset.from_mapping({"a": "all", "b": "all"}, children="partition")
+    out = TreeFieldMechanism(T, 1).release_rows(np.array([[1, 2, 3], [1, 2, 9]]))
+    assert np.array_equal(out[:, 0] + out[:, 1], out[:, 2])
+
+
 def test_counts_that_do_not_add_up_are_refused() -> None:
     with pytest.raises(OrderError, match="exclude each other"):
         TreeFieldMechanism(TREE, 1).release({"a": 5, "b": 3, "a1": 3, "a2": 2, "all": 9})
