@@ -28,7 +28,7 @@ def published(folder: Path, data: pd.DataFrame, **options: Any) -> str:
     """All that is published, but for the time and the number of the charge."""
     ledger = iso.Ledger(folder / "people.ledger", epsilon=9, neighbours="replace", unit="person")
     release = iso.release_counts(data, P, ledger=ledger, again=True, **(REPLACE | options))
-    same = {"time": "", "charge": 0, "request": "", "content_hash": None}
+    same: dict[str, Any] = {"time": "", "charge": 0, "request": "", "content_hash": None}
     manifest = replace(release.manifest, **same)
     return f"{release.columns}{manifest.plain()}" + re.sub(
         r"[0-9a-f]{16,}|\d{4}-\d\d-\d\d[^<]*|charge \d+", "", report_html(release)
@@ -58,7 +58,7 @@ def test_no_total_comes_with_noise_for_differences(tmp_path, name):
 def test_a_draw_for_each_group_that_was_forged_is_not_believed(tmp_path):
     """Noise for replacing within a group costs twice where a unit may change groups."""
     ledger = iso.Ledger(tmp_path / "people.ledger", epsilon=9, neighbours="replace", unit="person")
-    asked = {"by": "g", "groups": ["a", "b"], "mechanism": "DifferenceBodyMechanism"}
+    asked: dict[str, Any] = {"by": "g", "groups": ["a", "b"], "mechanism": "DifferenceBodyMechanism"}
     release = iso.release_counts(PEOPLE, P, ledger=ledger, **REPLACE, **asked)
     assert release.manifest.mechanism["epsilon"] == "1/2"
     lie = {**release.manifest.mechanism, "epsilon": "1", "neighbours": "replace"}

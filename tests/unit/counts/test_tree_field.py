@@ -289,6 +289,7 @@ def test_orders_that_are_no_hierarchy_are_refused(P: Poset) -> None:
 
 def test_too_many_draws_are_refused_before_anything_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree_field, "MOST_DRAWS", 3.5)
+    monkeypatch.setattr(tree_field, "CHOSEN_DRAWS", 3.5)
     with pytest.raises(InputError, match="draws a release"):
         TreeFieldMechanism(TREE, epsilon=1, shares=SHARES)
     # left to itself it finds shares within the limit: nothing but leaves

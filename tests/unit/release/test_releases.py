@@ -193,7 +193,7 @@ def test_noise_for_other_groups_is_not_believed(tmp_path):
     said = {**release.manifest.mechanism, "groups": 3}
     forged = seal(release.columns, replace(release.manifest, mechanism=said, content_hash=None, files=None))
     forged.save(tmp_path / "out")
-    assert not verify(tmp_path / "out").holds
+    assert not verify(tmp_path / "out")["promise"].holds
 
 
 @pytest.mark.parametrize("mechanism", ["OrderGaussianMechanism", "GaussianMechanism", None])

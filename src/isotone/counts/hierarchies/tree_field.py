@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = ["TreeFieldMechanism"]
 
-MOST_DRAWS = 1.5e8
-"""More expected draws of leaves for one release are refused: a minute of work."""
+MOST_DRAWS, CHOSEN_DRAWS = 1.5e8, 1e8
+"""More expected draws of leaves for one release are refused, and shares that need more than the second are not chosen."""
 
 _CHUNK = 1 << 22
 
@@ -91,7 +91,7 @@ class TreeFieldMechanism(AddsUp):
                 plain == "worst",
                 float(per_record),
                 exchanges,
-                MOST_DRAWS,
+                CHOSEN_DRAWS,
             )
         else:
             chosen = shares_by_node(P, tree, shares)
