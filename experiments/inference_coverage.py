@@ -1,14 +1,14 @@
 """How often intervals of derived figures contain the truth, over releases drawn by the code that releases.
 
-Four orders from 15 to 1,000 elements, three mechanisms, surveys of 50 to 30,000 records. Noise is drawn by ``release``
+Five orders from 15 to 1,000 elements, three mechanisms, surveys of 50 to 30,000 records. Noise is drawn by ``release``
 itself, from cryptographic bits, and does not depend on the counts: one draw serves surveys of all sizes. A share holds
-if the true ratio is in the set that the interval is the hull of; lengths, and how often a share is not known, are those
-of the intervals shown. Standard errors are over releases, since figures of one release depend on each other.
+if the true ratio is in the set that the interval is the hull of; lengths, how often a share is not known, and whether the
+hull that is found contains the set, are those of the intervals shown. Standard errors are over releases, since figures of one release depend on each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,11 @@ def survey() -> tuple[Poset, Sample]:
         shares[row["question"]] = float(known) / 29_482 if known else 0.5 * shares.get(row["parent"], 0.2)
     order = np.array([shares[str(x)] for x in P.elements])
     return P, lambda records: np.rint(order * records)
+
+
+def chain() -> tuple[Poset, Sample]:
+    """Twenty elements one above the other, from 4 % to 90 % of the records."""
+    return Poset.chain(range(20)), lambda records: np.rint(np.linspace(0.04, 0.9, 20) * records)
 
 
 def tree(size: int, seed: int) -> tuple[Poset, Sample]:
@@ -114,9 +119,9 @@ def cell(m: Any, law: Any, noise: Floats, truth: Floats, records: int, shown: in
     region = measured(m, law, full).region(LEVEL)
     member = np.concatenate((noise, noise[:, region.pairs[:, 1]] - noise[:, region.pairs[:, 0]]), axis=1)
     together = np.all(np.abs(member) <= region.half_widths, axis=1)[:, None]
-    widths, unknown, limit, hits = [], 0, 0, []
+    widths, unknown, limit, lost, hits = [], 0, 0, 0, []
     few = pairs[:: max(1, len(pairs) // 5)][:5]
-    for row in noise[:shown]:
+    for place, row in enumerate(noise[:shown]):
         found, inside = measured(m, law, full + row), []
         for x, z in few:
             share = found.share(P.elements[x], P.elements[z], LEVEL)
@@ -124,6 +129,7 @@ def cell(m: Any, law: Any, noise: Floats, truth: Floats, records: int, shown: in
             unknown += share.value is None
             limit += share.note.startswith("at the limit") or share.low == 0 or share.high == 1
             inside.append(share.low <= truth[x] / truth[z] <= share.high)
+            lost += bool(ratios[pairs.index((x, z))][place]) and not inside[-1]
         hits.append(inside)
     size = shown * len(few)
     result: dict[str, Any] = {}
@@ -136,7 +142,7 @@ def cell(m: Any, law: Any, noise: Floats, truth: Floats, records: int, shown: in
     ):
         result[name], result[f"{name} se"] = (round(x, 4) for x in mean_and_error(part.astype(float)))
     result |= {"width": round(float(np.mean(widths)), 4), "not known": round(unknown / size, 3)}
-    return result | {"clipped": round(limit / size, 3)}
+    return result | {"clipped": round(limit / size, 3), "lost": round(lost / size, 4)}
 
 
 def populations(m: Any, law: Any, noise: Floats, records: int, rng: np.random.Generator) -> dict[str, float]:
@@ -159,42 +165,68 @@ def populations(m: Any, law: Any, noise: Floats, records: int, rng: np.random.Ge
     return dict(zip(names, hits.mean(axis=0).round(3).tolist(), strict=True))
 
 
-def run(out: Path, quick: bool, progress: Progress) -> None:
-    rng = np.random.default_rng(0)
-    cases: dict[str, tuple[tuple[Poset, Sample], int, int]] = {
-        "survey, 15 questions": (survey(), 12_000, 100)
+SIZES = (50, 300, 1_000, 30_000)
+
+
+def cases(rng: np.random.Generator) -> dict[str, tuple[tuple[Poset, Sample], int, int]]:
+    """The orders, each with how many releases are drawn and of how many the intervals are looked at."""
+    return {
+        "survey, 15 questions": (survey(), 12_000, 300),
+        "chain of 20": (chain(), 6_000, 100),
+        "Debian, 25 packages": (debian(40, 25, rng), 6_000, 100),
+        "tree of 200": (tree(200, 1), 2_000, 100),
+        "tree of 1,000": (tree(1_000, 2), 1_000, 100),
     }
-    if not quick:
-        cases["Debian, 25 packages"] = debian(40, 25, rng), 6_000, 60
-        cases["tree of 200"] = tree(200, 1), 2_000, 30
-        cases["tree of 1,000"] = tree(1_000, 2), 600, 20
-    rows, sizes = list[dict[str, Any]](), [50, 300, 1_000, 30_000]
-    people = list[dict[str, Any]]()
-    adjusted = list[dict[str, Any]]()
-    for done, (case, ((P, sample), repeats, shown)) in enumerate(cases.items()):
-        for k, (name, make) in enumerate(MECHANISMS.items()):
-            progress((done + k / 3) / len(cases), f"{case}, {name}")
-            m = make(P)
-            total = bool(getattr(m, "has_total", False))
-            noise, law = real_noise(m, 40 if quick else repeats), m.law(total=total)
-            for records in [300] if quick else sizes:
-                truth = sample(min(records, 1_000)) * max(
-                    1, records // 1_000
-                )  # of at most so many real records
-                found = cell(m, law, noise, truth, records, min(shown, len(noise)))
-                rows.append({"order": case, "mechanism": name, "records": records, **found})
-            if total:
-                adjusted.append({"order": case, "mechanism": name, **control(m, law, noise)})
-            if total and len(P) < 20:
-                for records in [300] if quick else [300, 1_000]:
-                    few = populations(m, law, noise[: 10 if quick else 200], records, rng)
-                    people.append({"order": case, "mechanism": name, "records": records, **few})
-        for name, table in (
-            ("inference_coverage", rows),
-            ("given_records", adjusted),
-            ("populations", people),
-        ):
-            write_table(out, name, {key: [row[key] for row in table] for key in table[0]})
+
+
+def rows_of(
+    case: str, name: str, P: Poset, sample: Sample, repeats: int, shown: int, sizes: Sequence[int]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The rows of one order and one mechanism: coverage, and what a public number of records is worth."""
+    m = MECHANISMS[name](P)
+    total = bool(getattr(m, "has_total", False))
+    noise, law = real_noise(m, repeats), m.law(total=total)
+    rows = list[dict[str, Any]]()
+    for records in sizes:
+        truth = sample(min(records, 1_000)) * max(1, records // 1_000)  # of at most so many real records
+        found = cell(m, law, noise, truth, records, min(shown, len(noise)))
+        rows.append({"order": case, "mechanism": name, "records": records, **found})
+    adjusted = [{"order": case, "mechanism": name, **control(m, law, noise)}] if total else []
+    return rows, adjusted
+
+
+def people_of(name: str, P: Poset, repeats: int, sizes: Sequence[int]) -> list[dict[str, Any]]:
+    """The rows of one mechanism about the population."""
+    m, rng = MECHANISMS[name](P), np.random.default_rng(0)
+    noise, law = real_noise(m, repeats), m.law(total=True)
+    head = {"order": "survey, 15 questions", "mechanism": name}
+    return [{**head, "records": n, **populations(m, law, noise, n, rng)} for n in sizes]
+
+
+def write(out: Path, name: str, rows: list[dict[str, Any]]) -> None:
+    write_table(out, name, {key: [row[key] for row in rows] for key in rows[0]})
+
+
+def run(out: Path, quick: bool, progress: Progress) -> None:
+    found = cases(np.random.default_rng(0))
+    if quick:
+        found = {case: (order, 40, 40) for case, (order, _, _) in list(found.items())[:1]}
+    rows, adjusted = list[dict[str, Any]](), list[dict[str, Any]]()
+    for done, (case, ((P, sample), repeats, shown)) in enumerate(found.items()):
+        for k, name in enumerate(MECHANISMS):
+            progress((done + k / 3) / (len(found) + 1), f"{case}, {name}")
+            more, given = rows_of(case, name, P, sample, repeats, shown, [300] if quick else SIZES)
+            rows, adjusted = rows + more, adjusted + given
+        write(out, "inference_coverage", rows)
+        write(out, "given_records", adjusted)
+    progress(len(found) / (len(found) + 1), "populations")
+    who = [name for name in MECHANISMS if name != "Laplace"]  # which releases no number of records
+    sizes = [300] if quick else [300, 1_000]
+    write(
+        out,
+        "populations",
+        [row for name in who for row in people_of(name, survey()[0], 10 if quick else 200, sizes)],
+    )
     picture(out, rows)
     progress(1.0, "done")
 

@@ -2,17 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
-from isotone.errors import InputError
+from isotone.errors import InputError, IsotoneError
 
 if TYPE_CHECKING:
     from isotone.inference.estimate import Estimate
     from isotone.release.kinds.reader import Reader
     from isotone.release.result import Release
 
-__all__ = ["Questions", "combine"]
+__all__ = ["Questions", "answered", "combine"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_STRANGE = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What a manifest that a stranger wrote can lead to, beside errors of our own."""
+
+
+def answered(ask: Callable[P, T]) -> Callable[P, T]:
+    """A question to a release that anyone may have written: what cannot be read is a sentence, never a traceback."""
+
+    @wraps(ask)
+    def answer(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return ask(*args, **kwargs)
+        except IsotoneError:
+            raise
+        except _STRANGE as error:
+            raise InputError(
+                f"The manifest of a release does not describe what was released ({type(error).__name__}: "
+                f"{str(error)[:100]}). isotone verify says what is wrong with it."
+            ) from error
+
+    return answer
 
 
 class Questions:
@@ -29,16 +62,19 @@ class Questions:
         release = cast("Release", self)
         return kind_named(release.kind).reader(release)
 
+    @answered
     def group_named(self, words: Sequence[str]) -> Any:
         """What ``group`` is, given the words that name it on a command line: ``north``, or ``region=north`` and ``sex=f``."""
         return self._reader().group_named(list(words))
 
+    @answered
     def contrast(
         self, coefficients: Mapping[Any, float], *, confidence: float | None = None, group: Any = None
     ) -> Estimate:
         """A linear combination of counts: ``{"hyp": 1, "meds": -1}`` is how many have the first but not the second."""
         return self._reader().contrast(coefficients, confidence, group)
 
+    @answered
     def share(
         self,
         part: Any,
@@ -63,6 +99,7 @@ class Questions:
             return reader.population_share(part, of, confidence, group, records, after_rules, deff)
         return reader.share(part, of, confidence, group, records, after_rules)
 
+    @answered
     def shares(
         self,
         pairs: Sequence[tuple[Any, Any]] | None = None,
@@ -74,20 +111,24 @@ class Questions:
         """Shares of pairs (part, whole), by default of all covers; with ``together`` all intervals hold at once."""
         return self._reader().shares(pairs, together, confidence, group)
 
+    @answered
     def change(
         self, other: Release, what: Any = None, *, confidence: float | None = None, group: Any = None
     ) -> Any:
         """The change from this release to ``other``, of one element or of each."""
         return self._reader().change(other, what, confidence, group)
 
+    @answered
     def rank(self, what: Any = None, *, confidence: float | None = None, group: Any = None) -> Any:
         """The place of a count among all, 1 for the largest, of one element or of each."""
         return self._reader().rank(what, confidence, group)
 
+    @answered
     def sum(self, what: Any = None, *, confidence: float | None = None) -> Estimate:
         """A sum of published values: of elements, of one element over all groups, or of categories of a table."""
         return self._reader().sum(what, confidence)
 
+    @answered
     def sums(
         self, groups: Mapping[str, Iterable[Any]], *, confidence: float | None = None
     ) -> dict[str, Estimate]:
@@ -97,10 +138,12 @@ class Questions:
         """
         return self._reader().sums(groups, confidence)
 
+    @answered
     def at(self, x: Any, *, confidence: float | None = None) -> Estimate:
         """The value of a curve at ``x``, with its interval."""
         return self._reader().at(x, confidence)
 
+    @answered
     def difference(
         self, first: Any, second: Any, what: Any = None, *, confidence: float | None = None
     ) -> Any:
@@ -110,6 +153,7 @@ class Questions:
         """
         return self._reader().difference(first, second, what, confidence)
 
+    @answered
     def given(self, *, records: Any, after_rules: bool = False) -> Release:
         """The release adjusted by a public number of records, which takes much of the noise off.
 
@@ -121,6 +165,7 @@ class Questions:
         return self._reader().given(records, after_rules)
 
 
+@answered
 def combine(releases: Iterable[Release], *, follows_order: bool = False) -> Release:
     """Several releases of the same or overlapping counts as one, with the law of its noise.
 

@@ -22,7 +22,7 @@ from isotone.privacy.checks import one_of
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.folder import read_columns, read_json
 from isotone.release.manifest import FORMAT, Manifest, digest, guarantee_from, order_from
-from isotone.release.questions import Questions
+from isotone.release.questions import Questions, answered
 from isotone.scratch import alone_in
 
 if TYPE_CHECKING:
@@ -109,6 +109,7 @@ class Release(Questions):
 
         return pa.table(data)
 
+    @answered
     def consistent(
         self, *, integers: bool = True, weights: Literal["variance", "covariance"] = "variance"
     ) -> Release:

@@ -397,6 +397,48 @@ def test_readers_use_the_command_line(shelf, tmp_path):
     )
 
 
+def _set(*path: Any) -> Any:
+    """A change of one entry of a manifest, written by a stranger."""
+
+    def change(manifest: Any) -> None:
+        for step in path[:-2]:
+            manifest = manifest[step]
+        manifest[path[-2]] = path[-1]
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("one", _set("total", [])),
+        ("one", _set("mechanism", {"name": "PosetMechanism"})),
+        ("one", _set("order", "covers", 0, ["twice"])),
+        ("groups", _set("groups", "values", ["north"])),
+        ("given", _set("derived", "of", 3.5)),
+        ("given", _set("derived", "of", 0, "values", ["x", None, {}])),
+        ("combined", _set("derived", {"how": "combined"})),
+        ("all", _set("derived", "of", 0, "manifest", "derived", "of", [])),
+    ],
+)
+def test_a_stranger_s_folder_is_answered_by_a_sentence(shelf, tmp_path, name, change):
+    copy = Path(shutil.copytree(shelf[0] / name, tmp_path / "copy"))
+    manifest = json.loads((copy / "manifest.json").read_text())
+    change(manifest)
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    group, refused_at_all = ["--group", "north"] if name == "groups" else [], False
+    for words in (
+        ["share", copy, "meds", "--of", "hyp", *group],
+        ["share", copy, "--together", *group],
+        ["change", shelf[0] / "laplace", copy, *group],
+        ["combine", shelf[0] / "laplace", copy],
+    ):
+        result = CliRunner().invoke(app, [*map(str, words), "--json"])
+        assert result.exception is None or isinstance(result.exception, InputError), (words, result.output)
+        refused_at_all |= result.exception is not None
+    assert refused_at_all
+
+
 def test_reports_show_shares_at_the_lines_and_how_values_were_derived(shelf):
     folder, found = shelf
     page = (folder / "one" / "report.html").read_text()

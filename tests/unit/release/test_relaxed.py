@@ -175,6 +175,33 @@ def test_verification_searches_for_slow_draws_only_when_asked(desk, slow, monkey
     assert "--full" not in verdict["error"].words
 
 
+def test_what_is_derived_from_a_slow_order_uses_the_draws_that_are_known(desk, slow, monkeypatch):
+    """The first draw of a derived release is drawn again from where it begins; only a second one is searched for."""
+    (desk / "spec.toml").write_text(SPEC.replace("[output]", "total = true\n[output]"))
+    release_spec(load_spec(desk / "spec.toml"))
+    release = iso.load_release(desk / "out")
+    searched: list[int] = []
+    real = kept_draws.draw_at
+
+    def counted(made, size, *rest):
+        searched.extend([size] if size > 1 else [])
+        return real(made, size, *rest)
+
+    monkeypatch.setattr(kept_draws, "draw_at", counted)
+    monkeypatch.setattr(choosing, "_recent", Recent[Sampler](4))
+    given = release.given(records=2)
+    given.share("a", of="b")
+    given.consistent()
+    release.shares(together=True)
+    assert searched == []
+    text = SPEC.replace("found.json", "out/manifest.json").replace('"out"', '"next"')
+    (desk / "next.toml").write_text(text.replace("[output]", "total = true\n[output]"))
+    other, _, _ = release_spec(load_spec(desk / "next.toml"))
+    searched.clear()
+    release.change(other)
+    assert searched == [k_norm.FEWEST]
+
+
 def test_draws_that_were_left_out_are_found_by_full_verification(desk, slow, monkeypatch):
     """The widest draws are left out: the intervals follow from those listed, and only a search finds the others."""
     release_spec(load_spec(desk / "spec.toml"))

@@ -79,7 +79,8 @@ class BreakdownManifest(Manifest):
     @property
     def text_columns(self) -> frozenset[str]:
         """The margin, the attributes and the element."""
-        return frozenset({"margin", "element", *map(str, self.breakdown["by"])})
+        by = self.breakdown.get("by")
+        return frozenset({"margin", "element", *map(str, by if isinstance(by, list) else ())})  # pyright: ignore[reportUnknownArgumentType]
 
 
 @dataclass(frozen=True)

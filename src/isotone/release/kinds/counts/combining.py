@@ -13,7 +13,13 @@ from isotone.privacy.checks import shown, truth
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.kinds.counts.asked import definitions, entries_of, questions_of
 from isotone.release.kinds.counts.deriving import derived_release, packed, without
-from isotone.release.kinds.counts.measuring import groups_of, measured, mechanism_of, origins, union_order
+from isotone.release.kinds.counts.measuring import (
+    groups_of,
+    measured_parts,
+    mechanism_of,
+    origins,
+    union_order,
+)
 from isotone.release.manifest import Manifest, guarantee_from, guarantee_to, order_to
 from isotone.release.result import Release
 
@@ -72,7 +78,8 @@ def _questions(manifests: Sequence[Manifest]) -> dict[str, Any]:
 
 def _covariance_error(releases: Sequence[Release]) -> float:
     """How well the covariances are known that the weights come from, 0 if none was needed or all are exact."""
-    if weighs_by_size([measured(r.manifest, r.columns["value"], f".{k}")[0] for k, r in enumerate(releases)]):
+    parts = measured_parts([(release.manifest, release.columns["value"]) for release in releases])
+    if weighs_by_size([found[0] for found in parts]):
         return 0.0
     draws = [draw for release in releases for draw in draws_of(release.manifest)]
     return round(max(mechanism_of(draw).covariance_error() for draw in draws), 6)

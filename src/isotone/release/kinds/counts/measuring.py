@@ -21,7 +21,7 @@ from isotone.release.kinds.counts.query import CountManifest
 from isotone.release.manifest import Manifest, canonical_json, order_from
 from isotone.release.recipes import rebuild_count_mechanism
 
-__all__ = ["group_sum", "groups_of", "measured", "mechanism_of", "origins", "union_order"]
+__all__ = ["group_sum", "groups_of", "measured", "measured_parts", "mechanism_of", "origins", "union_order"]
 
 Floats = NDArray[np.float64]
 
@@ -78,10 +78,7 @@ def measured(
     derived = manifest.get("derived")
     if not derived:
         return _as_released(manifest, values, stream, draws, together)
-    parts = [
-        measured(part, own, f"{stream}.{k}", draws, together=together)
-        for k, (part, own) in enumerate(origins(manifest))
-    ]
+    parts = measured_parts(origins(manifest), stream, draws, together=together)
     how = derived["how"]
     if how == "combined":
         union = union_order([found[0].P for found in parts])
@@ -93,6 +90,29 @@ def measured(
     if how == "consistent":
         return parts[0]
     raise InputError(f"the manifest derives counts in an unknown way, {str(how)[:40]!r}")
+
+
+def measured_parts(
+    parts: Sequence[tuple[Manifest, Sequence[Any]]],
+    stream: str = "",
+    draws: int | None = None,
+    *,
+    together: bool = False,
+) -> list[list[Measured]]:
+    """The counts of several releases, with laws that are independent of each other."""
+    found, before = list[list[Measured]](), 0
+    for part, own in parts:
+        # the first draw keeps the stream, of which a release of a slow order knows the draws
+        name = stream if before == 0 else f"{stream}.{before}"
+        found.append(measured(part, own, name, draws, together=together))
+        before += _draws_in(part)
+    return found
+
+
+def _draws_in(manifest: Manifest) -> int:
+    """How many draws a release was derived from, so that the streams of all of them have names of their own."""
+    derived = manifest.get("derived")
+    return sum(_draws_in(part) for part, _ in origins(manifest)) if derived else 1
 
 
 def group_sum(manifest: Manifest, values: Sequence[Any]) -> list[Measured]:

@@ -107,7 +107,7 @@ class CountReader(Reader):
             raise InputError("A change is from one release of counts to another.")
         require_same_definition(self.release.manifest, other.manifest)
         require_different_draws([draws_of(one.manifest) for one in (self.release, other)])
-        before, after = self._of(group, "0"), self._of(group, "1", other)
+        before, after = self._of(group), self._of(group, "1", other)
         return changes(before, after, what, self._level(confidence))
 
     def difference(self, first: Any, second: Any, what: Any, confidence: float | None) -> Any:
