@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
+from inspect import signature
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from isotone.errors import InputError, IsotoneError
@@ -33,8 +34,11 @@ _STRANGE = (
 def answered(ask: Callable[P, T]) -> Callable[P, T]:
     """A question to a release that anyone may have written: what cannot be read is a sentence, never a traceback."""
 
+    known = signature(ask)
+
     @wraps(ask)
     def answer(*args: P.args, **kwargs: P.kwargs) -> T:
+        known.bind(*args, **kwargs)  # a call with other arguments is the caller's error
         try:
             return ask(*args, **kwargs)
         except IsotoneError:
