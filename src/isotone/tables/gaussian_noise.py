@@ -111,7 +111,7 @@ def measurement_for(
 
     >>> m = measurement_for("both", 9, Fraction(1, 2), Unit(), True, 1000)
     >>> m.cumulative, m.counts
-    (Fraction(20, 1), Fraction(20, 19))
+    (Fraction(50, 3), Fraction(50, 47))
     """
     k = unit.contributions
     plain = change(unit, once, Fraction(0), Fraction(1)) / (2 * rho)

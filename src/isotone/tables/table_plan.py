@@ -252,11 +252,7 @@ def _candidates(
     options: dict[str, Any] = {"contributions": unit.contributions, "neighbours": unit.neighbours}
     found: list[tuple[str, Any, Fraction]] = []
     for preset in get_args(Preset) if promise.kind != "pure" else ():
-        budget = {
-            "epsilon": promise.epsilon or None,
-            "delta": promise.delta or None,
-            "rho": promise.rho or None,
-        }
+        budget = {name: getattr(promise, name) or None for name in ("epsilon", "delta", "rho")}
         gaussian = GaussianTableMechanism(upper, **budget, preset=preset, once=once, **options)
         found.append(
             (f"{preset}, Gaussian", gaussian, share_of(preset, False) if size >= SMALL else Fraction(0))
