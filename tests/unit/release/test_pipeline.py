@@ -10,8 +10,8 @@ import pytest
 
 import isotone as iso
 from isotone.errors import InputError
+from isotone.release.kinds.counts.building import count_query
 from isotone.release.kinds.counts.query import CountQuery
-from isotone.release.kinds.counts.release import count_query
 from isotone.release.kinds.curve.query import CurveQuery
 from isotone.release.kinds.table.query import TableQuery
 

@@ -17,8 +17,8 @@ from isotone.release.kinds.breakdown.query import BreakdownManifest, BreakdownQu
 from isotone.release.kinds.breakdown.release import public_breakdown
 from isotone.release.kinds.breakdown.report import BreakdownPage
 from isotone.release.kinds.breakdown.section import Breakdown
+from isotone.release.kinds.counts.building import spec_query
 from isotone.release.kinds.counts.kind import require_repaired
-from isotone.release.kinds.counts.release import count_query
 from isotone.release.kinds.counts.section import spec_order
 from isotone.release.kinds.kind import Kind
 from isotone.release.kinds.page import Page
@@ -50,35 +50,11 @@ class BreakdownKind(Kind):
 
     def query(self, spec: Spec) -> BreakdownQuery:
         """The query of a spec with ``[breakdown]``."""
-        data, asked = spec.data, spec.said(Breakdown)
-        if data.by is not None:
+        asked = spec.said(Breakdown)
+        if spec.data.by is not None:
             raise SpecError("by and groups of a breakdown stand in [breakdown], not in [data].")
-        query = count_query(
-            spec.source,
-            spec_order(spec),
-            spec.privacy.guarantee(spec.unit),
-            unit=data.unit,
-            element=data.element,
-            columns={**data.columns},
-            answers=data.answers,
-            on_violation=data.on_violation,
-            on_conflict=data.on_conflict or "first",
-            contributions=data.contributions,
-            max_size=asked.max_size,
-            by=asked.by,
-            groups=asked.groups,
-            margins=asked.margins,
-            importance=asked.importance,
-            unlisted=asked.unlisted,
-            mechanism=asked.mechanism,
-            care=asked.care,
-            relaxation=asked.found(spec.resolve),
-            total=asked.total,
-            confidence=spec.output.confidence,
-            title=spec.output.title,
-            questions=spec.asked.values(),
-            waves=spec.privacy.waves or 1,
-        )
+        cells = asked.model_dump(include={"by", "groups", "margins", "importance", "unlisted"})
+        query = spec_query(spec, asked, **cells)
         assert isinstance(query, BreakdownQuery)
         return query
 

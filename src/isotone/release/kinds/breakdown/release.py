@@ -14,12 +14,12 @@ from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.order import Poset
-from isotone.privacy.checks import shown, truth
+from isotone.privacy.checks import shown
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.records import RecordRules, RecordSource
 from isotone.reading.texts import name_text
 from isotone.release.kinds.breakdown.query import RESERVED, BreakdownQuery, known_errors
-from isotone.release.kinds.parameters import column_name, public_names, require_writable, title_text
+from isotone.release.kinds.parameters import column_name, public_names, require_writable
 
 __all__ = ["breakdown_query", "public_breakdown"]
 
@@ -64,17 +64,17 @@ def breakdown_query(
     promise: Guarantee,
     breakdown: Breakdown,
     *,
-    importance: Any = None,
-    mechanism: str | AdditiveMechanism | None = None,
-    care: Care | None = None,
-    relaxation: Relaxation | None = None,
-    total: Any = False,
-    confidence: float = 0.95,
-    title: str | None = None,
-    waves: int = 1,
+    importance: Any,
+    mechanism: str | AdditiveMechanism | None,
+    care: Care | None,
+    relaxation: Relaxation | None,
+    total: bool,
+    confidence: float,
+    title: str,
+    waves: int,
 ) -> BreakdownQuery:
     """The query of a breakdown, with every public parameter checked."""
-    if truth(total, "total"):
+    if total:
         raise InputError(
             "A breakdown has no total=True: add an element above all others to the order, and count all records there."
         )
@@ -104,7 +104,7 @@ def breakdown_query(
         asked,
         promise,
         confidence,
-        title_text(title, "Counts"),
+        title,
         known_errors(noise, confidence),
         relaxation,
         waves,

@@ -10,10 +10,10 @@ from isotone.counts.choosing import choose_mechanism, count_mechanism, count_mec
 from isotone.errors import InputError
 from isotone.mechanism import Progress
 from isotone.privacy.guarantee import Guarantee, Number
+from isotone.release.kinds.counts.building import spec_query
 from isotone.release.kinds.counts.combining import draws_of, total_promise
 from isotone.release.kinds.counts.deriving import made_consistent
 from isotone.release.kinds.counts.query import CountManifest, CountQuery, count_columns
-from isotone.release.kinds.counts.release import count_query
 from isotone.release.kinds.counts.report import CountsPage
 from isotone.release.kinds.counts.section import Order, spec_order
 from isotone.release.kinds.kind import Kind
@@ -47,30 +47,7 @@ class CountsKind(Kind):
 
     def query(self, spec: Spec) -> CountQuery:
         """The query of a spec with ``[order]``."""
-        data, order = spec.data, spec.said(Order)
-        query = count_query(
-            spec.source,
-            spec_order(spec),
-            spec.privacy.guarantee(spec.unit),
-            unit=data.unit,
-            element=data.element,
-            columns={**data.columns},
-            answers=data.answers,
-            on_violation=data.on_violation,
-            on_conflict=data.on_conflict or "first",
-            contributions=data.contributions,
-            max_size=order.max_size,
-            by=data.by,
-            groups=data.groups,
-            mechanism=order.mechanism,
-            care=order.care,
-            relaxation=order.found(spec.resolve),
-            total=order.total,
-            confidence=spec.output.confidence,
-            title=spec.output.title,
-            questions=spec.asked.values(),
-            waves=spec.privacy.waves or 1,
-        )
+        query = spec_query(spec, spec.said(Order), by=spec.data.by, groups=spec.data.groups)
         assert isinstance(query, CountQuery)
         return query
 

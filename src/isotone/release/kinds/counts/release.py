@@ -4,41 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
-from isotone.counts.caring import Care, care_of
-from isotone.counts.choosing import choose_mechanism
+from isotone.counts.caring import Care
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.ledger.ledger import Ledger, require_ledger
 from isotone.mechanism import Progress, no_progress
 from isotone.order import Poset
-from isotone.privacy.checks import confidence_level, plain_text, truth, whole_number
-from isotone.privacy.guarantee import Guarantee, Neighbours, Number
+from isotone.privacy.guarantee import Neighbours, Number
 from isotone.reading.answers import Answers
 from isotone.reading.question import Question
-from isotone.reading.records import Groups, RecordRules, RecordSource
 from isotone.release import pipeline
-from isotone.release.kinds.breakdown.query import BreakdownQuery
-from isotone.release.kinds.breakdown.release import breakdown_query, public_breakdown
-from isotone.release.kinds.counts.asked import questions_for
-from isotone.release.kinds.counts.query import CountQuery, count_columns
-from isotone.release.kinds.parameters import (
-    column_name,
-    contribution_bound,
-    public_names,
-    require_type,
-    require_writable,
-    stated_promise,
-    title_text,
-    unit_in_words,
-)
+from isotone.release.kinds.counts.building import count_query
+from isotone.release.kinds.parameters import stated_promise, unit_in_words
 from isotone.release.result import Release
-from isotone.release.waves import planned_waves
 
-__all__ = ["count_query", "release_counts"]
+__all__ = ["release_counts"]
 
 
 def release_counts(
@@ -185,113 +168,9 @@ def release_counts(
     return pipeline.released(query, ledger, request, again, folder, progress)
 
 
-def count_query(
-    data: Any,
-    P: Poset,
-    promise: Guarantee,
-    *,
-    unit: str | None = None,
-    element: str | None = None,
-    columns: Mapping[Any, str] | None = None,
-    answers: Answers | None = None,
-    on_violation: Literal["close", "drop"] = "close",
-    on_conflict: Literal["first", "drop"] = "first",
-    contributions: int = 1,
-    max_size: int | None = None,
-    by: str | Sequence[str] | None = None,
-    groups: Sequence[str | int | bool] | Mapping[str, Any] | None = None,
-    margins: Sequence[Any] | None = None,
-    importance: Any = None,
-    unlisted: Literal["drop", "other"] | None = None,
-    mechanism: str | AdditiveMechanism | None = None,
-    care: Care | None = None,
-    relaxation: Relaxation | None = None,
-    total: bool = False,
-    confidence: float = 0.95,
-    title: str | None = None,
-    questions: Iterable[Question] | None = None,
-    waves: int = 1,
-) -> CountQuery | BreakdownQuery:
-    """The query that :func:`release_counts` runs, with every public parameter checked."""
-    if not isinstance(P, Poset):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
-        raise InputError(
-            f"P must be a Poset, not a {type(P).__name__}: Poset(elements, relations) makes one."
-        )
-    for x in P.elements:
-        require_writable(str(x), "the order")
-    require_type(columns, "columns", Mapping)
-    require_type(answers, "answers", Answers)
-    require_type(relaxation, "relaxation", Relaxation)
-    if not isinstance(mechanism, AdditiveMechanism | None):
-        mechanism = plain_text(mechanism, "mechanism")
-    if by is None and groups is not None:
-        raise InputError("groups needs by=: the column whose public values these are.")
-    unit, element = (
-        None if c is None else column_name(c, n) for n, c in (("unit", unit), ("element", element))
-    )
-    units = contribution_bound(contributions, unit)
-    size = None if max_size is None else whole_number(max_size, "max_size")
-    planned = planned_waves(waves)
-    rules = RecordRules(unit, units, on_violation, size, answers or Answers(), on_conflict)
-    given = {x: column_name(c, "columns") for x, c in (columns or {}).items()}
-    source = RecordSource(data, element, given, questions_for(P, questions, given, element))
-    if not isinstance(by, str | None) or any(said is not None for said in (margins, importance, unlisted)):
-        return breakdown_query(
-            source,
-            P,
-            rules,
-            promise,
-            public_breakdown(by, groups, margins, "drop" if unlisted is None else unlisted),
-            importance=importance,
-            mechanism=mechanism,
-            care=care,
-            relaxation=relaxation,
-            total=total,
-            confidence=confidence_level(confidence),
-            title=title,
-            waves=planned,
-        )
-    public = None
-    if by is not None:
-        public = Groups(column_name(by, "by"), public_names(() if groups is None else groups, "groups"))
-    several = None if public is None else len(public.values)
-    noise = choose_mechanism(
-        P, promise, units, size, mechanism, groups=several, care=care, relaxation=relaxation
-    )
-    if noise.neighbours == promise.neighbours:  # the mechanism may promise more: only that is charged
-        promise = replace(noise.guarantee, unit=promise.unit)
-    with_total = truth(total, "total")
-    if with_total and not getattr(noise, "has_total", False):
-        raise InputError(
-            f"{type(noise).__name__} does not give the number of records for free. Leave out total=True."
-        )
-    level = confidence_level(confidence)
-    return CountQuery(
-        source,
-        P,
-        rules,
-        public,
-        noise,
-        None if isinstance(mechanism, AdditiveMechanism) else _asked(P, mechanism, care),
-        promise,
-        with_total,
-        level,
-        title_text(title, "Counts"),
-        count_columns(noise, level),
-        relaxation,
-        planned,
-    )
-
-
 def _refuse_weights(weights: Any) -> None:
     if weights is not None:
         raise InputError(
             "Survey weights are refused: a weight multiplies what one person reveals, and weights are computed from the "
             "data. Release unweighted counts, and weight them afterwards with public totals."
         )
-
-
-def _asked(P: Poset, mechanism: str | None, care: Care | None) -> str | dict[str, Any]:
-    """The mechanism as asked for: its name, and what is cared for if that was said."""
-    name = mechanism or "best"
-    return name if care is None else {"name": name, "care": care_of(P, care)}
