@@ -2,49 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
-from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
+from tests.support.desk_browser import PICTURES, Hand, desk, look, watched
+from tests.support.desk_survey import write_survey
 
 import isotone as iso
 
 pytestmark = pytest.mark.services
 
-AXE = Path(__file__).parents[2] / ".cache" / "services" / "node_modules" / "axe-core" / "axe.min.js"
-PICTURES = os.environ.get("ISOTONE_PICTURES")
-"""A folder for pictures of every screen, to be looked at. That of the README is desk.png."""
-
-
-@contextmanager
-def desk(folder, *options):
-    command = [
-        sys.executable,
-        "-m",
-        "isotone",
-        "serve",
-        "--port",
-        "0",
-        "--no-browser",
-        "--root",
-        str(folder),
-        *options,
-    ]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        found = re.search(r"http://\S+", process.stdout.readline())
-        assert found
-        yield process, found[0]
-    finally:
-        process.kill()
-        process.wait()
+MOST = 25
+"""Inputs of a whole journey."""
 
 
 @pytest.fixture(scope="module")
@@ -59,153 +30,227 @@ def chromium():
         opened.close()
 
 
-def write_survey(folder):
-    from tests.support.desk_survey import DICTIONARY
-
-    (folder / "dictionary.csv").write_text(DICTIONARY)
-    rows = [f"{i},{(1, 2, 9)[i % 3]},{int(i % 3 == 0)},{int(i % 3 == 0)}" for i in range(600)]
-    (folder / "answers.csv").write_text("\n".join(["person,smoke,daily,late", *rows]) + "\n")
-
-
-def look(page, name):
-    """No column off-screen, nothing from elsewhere, nothing that axe objects to, no complaint in the console."""
-    width = page.viewport_size["width"]
-    if PICTURES:
-        page.screenshot(path=f"{PICTURES}/{name}-{width}.png", full_page=True)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width, name
-    if AXE.exists():
-        page.evaluate(AXE.read_text())
-        tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
-        found = page.evaluate("tags => axe.run(document, {runOnly: tags})", tags)
-        assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == [], name
+def write_measurements(folder):
+    rows = [
+        f"{i},{'ABC'[i % 3]},{i % 90},{(i % 90) / 90:.3f},{i % 9},{'fm'[i % 2]},1,{i % 2}" for i in range(900)
+    ]
+    (folder / "answers.csv").write_text(
+        "\n".join(["person,region,age,risk,dose,sex,ill,treated", *rows]) + "\n"
+    )
 
 
-def journey(page, address, name, form=""):
-    """Every screen up to a release; returns how many inputs it took."""
-    inputs = 0
+def whose(hand):
+    hand.fill(path="answers.csv", unit="person", words="person")
+    hand.press("^Continue")
 
-    def fill(field, value):
-        nonlocal inputs
-        inputs += 1
-        page.fill(f"#{field}", value)
 
-    def press(text):
-        nonlocal inputs
-        inputs += 1
-        look(page, f"{name}-{page.url.rsplit('/', 1)[1] or 'start'}")
-        page.get_by_role("button", name=re.compile(text)).click()
-        page.wait_for_load_state()
-
-    page.goto(address)
-    fill("name", name)
-    if form:
-        fill("form", form)
-    press("^Begin")
-    if not form:
-        fill("outline", "smoke\n  daily\n    late\n")
-        page.wait_for_selector("#look svg")
-    press("^Continue")
-    fill("path", "answers.csv")
-    fill("unit", "person")
-    fill("words", "person")
-    press("^Continue")
-    fill("error", "20")
-    press("^Find")
-    assert "± 20" in page.inner_text("#answer")
+def counts(hand, page):
+    """From an XLSForm: nothing is typed but names and numbers."""
+    hand.fill(name=hand.name, form="form.xlsx")
+    hand.press("^Begin")
+    page.wait_for_selector("#look svg")
+    hand.press("^Continue")
+    whose(hand)
+    hand.fill(error="20")
+    page.wait_for_selector("#answer:has-text('± 20')")
+    assert page.input_value("#amount") != "1"
     page.click("summary")
-    fill("guesses", "smoke 200\ndaily 120\nlate 60")
-    press("^Show")
+    hand.fill(
+        guesses="smoke 400\ndaily 200\nfirst 200\nfirst_1 100\nfirst_2 100\nquit 200\naids 200\naids_talk 150\naids_patch 60"
+    )
+    page.wait_for_selector("#dots")
     if PICTURES:
         page.screenshot(path=f"{PICTURES}/desk.png")
-    press("^Keep")
-    fill("total", "3")
-    press("^Continue")
-    press("^Save")
-    amount = re.search(r"Type (\S+) to confirm", page.inner_text("main"))
-    assert amount
-    fill("confirm", amount[1])
-    press("^Release$")
-    page.wait_for_selector("text=Verified: every check holds", timeout=120_000)
-    look(page, f"{name}-released")
-    return inputs
+    hand.press("^Keep")
 
 
-def watched(context):
-    """A page that fails the test if it asks another machine or complains."""
-    page, bad = context.new_page(), []
-    page.set_default_timeout(180_000)  # a busy machine is no bug
-    page.on(
-        "request", lambda asked: None if asked.url.startswith("http://127.0.0.1:") else bad.append(asked.url)
-    )
-    page.on("console", lambda said: bad.append(said.text) if said.type == "error" else None)
-    page.on("pageerror", lambda error: bad.append(str(error)))
-    return page, bad
+def breakdown(hand, page):
+    hand.choose("kind", "breakdown")
+    hand.fill(name=hand.name)
+    hand.press("^Begin")
+    hand.fill(outline="ill\n  treated\n", attributes="region: A, B, C\nsex: f, m")
+    page.wait_for_selector("#look svg")
+    hand.press("^Continue")
+    whose(hand)
+    hand.fill(error="30")
+    page.wait_for_selector("#answer:has-text('± 30')")
+    hand.press("^Keep")
 
 
-@pytest.mark.parametrize("width", [390, 1100])
-def test_from_a_questionnaire_to_a_verified_report(chromium, tmp_path, width):
-    write_survey(tmp_path)
+def table(hand, page):
+    hand.choose("kind", "table")
+    hand.fill(name=hand.name)
+    hand.press("^Begin")
+    hand.fill(category="region", categories="A\nB\nC\nD", upper="500")
+    hand.press("^Continue")
+    whose(hand)
+    hand.fill(error="4")
+    page.wait_for_selector("#answer:has-text('± 4')")
+    hand.press("^Keep")
+
+
+def curve(hand, page):
+    hand.choose("kind", "curve")
+    hand.fill(name=hand.name)
+    hand.press("^Begin")
+    hand.fill(x="age", low="0", high="90", y="risk", least="0", most="1")
+    hand.press("^Continue")
+    whose(hand)
+    hand.fill(records="1000")
+    page.wait_for_selector("#answer:has-text('1,000')")
+    hand.press("^Keep")
+
+
+def surface(hand, page):
+    hand.choose("kind", "surface")
+    hand.fill(name=hand.name)
+    hand.press("^Begin")
+    hand.fill(x="age", low="0", high="90", x2="dose", low2="0", high2="9", y="risk", least="0", most="1")
+    hand.press("^Continue")
+    whose(hand)
+    hand.press("^Keep")
+
+
+@pytest.mark.parametrize(
+    ("journey", "width"),
+    [
+        (counts, 390),
+        (counts, 1280),
+        (breakdown, 390),
+        (table, 1280),
+        (table, 390),
+        (curve, 390),
+        (surface, 1280),
+    ],
+)
+def test_from_the_first_screen_to_a_verified_report(chromium, tmp_path, journey, width):
+    (write_survey if journey is counts else write_measurements)(tmp_path)
     with desk(tmp_path) as (_, address):
         page, bad = watched(chromium.new_context(viewport={"width": width, "height": 900}))
-        inputs = journey(page, address, "smoking", "dictionary.csv")
+        page.goto(address)
+        hand = Hand(page, journey.__name__)
+        journey(hand, page)
+        hand.release()
+        hand.finish()
         page.get_by_role("link", name="Read the report").click()
         page.wait_for_load_state()
         assert "differential privacy" in page.inner_text("main")
         page.go_back()
+        page.get_by_role("link", name="The numbers").click()
+        page.wait_for_load_state()
+        look(page, f"{hand.name}-numbers")
         page.get_by_role("link", name="Releases made").click()
         page.wait_for_load_state()
-        look(page, "releases")
-    assert inputs <= 25
+        look(page, f"{hand.name}-releases")
+    assert hand.inputs <= MOST
     assert bad == []
-    assert iso.verify(tmp_path / "smoking-release", ledger=tmp_path / "smoking.ledger").holds
+    assert iso.verify(tmp_path / f"{hand.name}-release", ledger=tmp_path / f"{hand.name}.ledger").holds
 
 
-def test_a_second_tab_and_a_killed_server_charge_once(chromium, tmp_path):
+def test_a_server_that_is_killed_in_the_middle_and_a_second_tab(chromium, tmp_path):
+    """The ledger keeps the charge; the next desk goes on under it, and a second tab of it is no second charge."""
     write_survey(tmp_path)
-    with desk(tmp_path) as (process, address):
-        context = chromium.new_context()
-        page, _ = watched(context)
-        journey(page, address, "smoking")
-        second, _ = watched(context)
-        second.goto(page.url)
-        assert "Verified" in second.inner_text("main")
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    with desk(tmp_path) as (_, address):
+    with desk(tmp_path, slow=True) as (process, address):
         page, _ = watched(chromium.new_context())
         page.goto(address)
-        page.get_by_role("button", name="smoking.toml").click()
+        hand = Hand(page, "counts")
+        counts(hand, page)
+        hand.release()
+        page.wait_for_selector("text=charged: yes")
+        page.wait_for_selector("text=drawn: not yet")
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    ledger = iso.Ledger(tmp_path / "counts.ledger")
+    assert [(charge.number, charge.state) for charge in ledger.charges()] == [(1, "charged")]
+    with desk(tmp_path) as (_, address):
+        context = chromium.new_context()
+        page, _ = watched(context)
+        page.goto(address)
+        page.get_by_role("button", name="counts.toml").click()
         page.wait_for_load_state()
         page.get_by_role("link", name=re.compile("^Release$")).click()
         page.wait_for_load_state()
-        page.get_by_role("button", name="Show the release").click()
-        page.wait_for_selector("text=Nothing was charged now", timeout=120_000)
-    assert [charge.state for charge in iso.Ledger(tmp_path / "smoking.ledger").charges()] == ["sealed"]
+        second, _ = watched(context)
+        second.goto(page.url)
+        for tab in (page, second):
+            amount = re.search(r"Type (\S+) to confirm", tab.inner_text("main"))
+            assert amount
+            tab.fill("#confirm", amount[1])
+            tab.get_by_role("button", name=re.compile("^Release$")).click()
+        for tab in (page, second):
+            tab.wait_for_selector("text=Verified: every check holds", timeout=120_000)
+    assert [(charge.number, charge.state) for charge in ledger.charges()] == [(1, "sealed")]
 
 
 def test_by_keyboard_alone(chromium, tmp_path):
-    """Tab reaches every field in its sequence, the text area lets go of the focus, and Enter sends a form."""
+    """Tab reaches every field in its sequence, a text area lets go of the focus, and Enter sends a form."""
     write_survey(tmp_path)
     with desk(tmp_path) as (_, address):
         page, bad = watched(chromium.new_context())
         page.goto(address)
-        reach(page, "name")
-        page.keyboard.type("keys")
+        keys = Keys(page)
+        keys.fill("name", "keys")
+        keys.fill("form", "form.xlsx")
+        keys.enter("**/what")
+        keys.reach("outline")
+        keys.reach("yes")
+        keys.enter("**/people")
+        keys.fill("path", "answers.csv")
+        keys.fill("unit", "person")
+        keys.enter("**/accuracy")
+        keys.fill("amount", "0.5")
+        page.wait_for_selector("#answer:has-text('ε = 0.5')")
+        keys.press("Keep this ε and continue", "**/budget")
+        keys.fill("total", "2")
+        keys.press("Continue", "**/review")
+        keys.press("Save keys.toml and continue", "**/release")
+        keys.fill("confirm", "0.5")
         page.keyboard.press("Enter")
-        page.wait_for_url("**/what")
-        reach(page, "outline")
-        page.keyboard.type("smoke\n  daily\n")
-        page.wait_for_selector("#look svg")
-        reach(page, "yes")
-        page.keyboard.press("Enter")
-        page.wait_for_url("**/people")
-        reach(page, "path")
-        assert bad == []
+        page.wait_for_selector("text=Verified: every check holds", timeout=120_000)
+        keys.press("Read the report", "**/report?*")
+    assert bad == []
 
 
-def reach(page, name, most=40):
-    for _ in range(most):
-        if page.evaluate("document.activeElement.id") == name:
-            return
-        page.keyboard.press("Tab")
-    raise AssertionError(f"{name} is not reached")
+class Keys:
+    """Somebody without a mouse."""
+
+    def __init__(self, page):
+        self.page = page
+
+    def reach(self, id, most=60):
+        self._reach(f"document.activeElement.id === {id!r}", id, most)
+
+    def _reach(self, there, name, most=60):
+        for _ in range(most):
+            if self.page.evaluate(there):
+                return
+            self.page.keyboard.press("Tab")
+        raise AssertionError(f"{name} is not reached")
+
+    def fill(self, id, value):
+        self.reach(id)
+        self.page.keyboard.press("Control+A")
+        self.page.keyboard.type(value)
+
+    def enter(self, address):
+        self.page.keyboard.press("Enter")
+        self.page.wait_for_url(address)
+
+    def press(self, words, address):
+        self._reach(f"document.activeElement.innerText === {words!r}", words)
+        self.enter(address)
+
+
+def test_at_200_percent_and_with_reduced_motion(chromium, tmp_path):
+    """At twice the size a desk is as narrow as a phone: nothing is cut off, and nothing moves."""
+    write_survey(tmp_path)
+    with desk(tmp_path, "--read-only") as (_, address):
+        context = chromium.new_context(
+            viewport={"width": 640, "height": 400}, device_scale_factor=2, reduced_motion="reduce"
+        )
+        page, bad = watched(context)
+        page.goto(address)
+        look(page, "zoomed-start")
+        moving = "[...document.querySelectorAll('*')].filter(x => getComputedStyle(x).transitionDuration !== '0s').length"
+        assert page.evaluate(moving) == 0
+    assert bad == []

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-__all__ = ["MARK", "element", "number", "picture", "text", "text_width"]
+__all__ = ["MARK", "element", "number", "picture", "polyline", "shortened", "text", "text_width", "wrapped"]
 
 MARK = "var(--mark, #1f4e79)"
 
@@ -80,8 +80,54 @@ def text(x: float, y: float, line: str, size: float, **attributes: str | float) 
     return element("text", _escaped(line) or " ", x=x, y=y, font_size=size, **attributes)
 
 
-def picture(parts: Iterable[str], width: float, height: float, title: str) -> str:
-    """The whole picture. ``title`` is for those who cannot see it."""
+def polyline(points: Sequence[tuple[float, float]], width: float, colour: str, opacity: float = 1.0) -> str:
+    """A line through points."""
+    path = " ".join(f"{number(x)},{number(y)}" for x, y in points)
+    return element(
+        "polyline",
+        points=path,
+        fill="none",
+        stroke=colour,
+        stroke_width=width,
+        stroke_opacity=opacity,
+        stroke_linejoin="round",
+    )
+
+
+def shortened(line: str, ems: float) -> str:
+    """The line, cut where it would be wider than so many ems."""
+    if text_width(line) <= ems:
+        return line
+    line = line[: int(5 * ems)]
+    while line and text_width(line) + text_width("…") > ems:
+        line = line[:-1]
+    return line.rstrip() + "…"
+
+
+def wrapped(line: str, ems: float, most: int) -> list[str]:
+    """The line broken at words into lines of so many ems, at most so many of them.
+
+    >>> wrapped("Did you try to quit?", 7, 2)
+    ['Did you try', 'to quit?']
+    """
+    words, found = line.split() or [""], [""]
+    for place, word in enumerate(words):
+        longer = f"{found[-1]} {word}".strip()
+        if not found[-1] or text_width(longer) <= ems:
+            found[-1] = longer
+        elif len(found) == most:
+            found[-1] = " ".join([found[-1], *words[place:]])
+            break
+        else:
+            found.append(word)
+    return [shortened(part, ems) for part in found]
+
+
+def picture(parts: Iterable[str], width: float, height: float, title: str, stretch: float = 1.0) -> str:
+    """The whole picture. ``title`` is for those who cannot see it.
+
+    It is drawn up to ``stretch`` times as wide where there is room.
+    """
     return element(
         "svg",
         "\n".join(parts),
@@ -93,7 +139,7 @@ def picture(parts: Iterable[str], width: float, height: float, title: str) -> st
         aria_label=title,
         font_family=_FONT,
         fill="currentColor",
-        style=f"max-width:{number(width)}px",
+        style=f"max-width:{number(stretch * width)}px",
     )
 
 

@@ -74,3 +74,22 @@ def test_the_report_says_what_happens_to_records_with_several_options(tmp_path, 
     assert words in page
     assert "a record with the one above has exactly one of these" in page
     assert "so that they add up" in page
+
+
+def test_tables_name_their_columns_and_show_the_digits_that_errors_leave(ledger):
+    """The name of x, the place of a breakdown in one column, whole numbers beside errors above one."""
+    from isotone.release.reporting.numbers import numbers_table
+
+    people = pa.table({"sex": ["f", "m"] * 40, "ill": [1, 1, 0, 1] * 20, "age": range(80)})
+    setting: dict[str, Any] = {"by": ["sex"], "groups": {"sex": ["f", "m"]}, "margins": ["", "sex"]}
+    page = numbers_table(
+        iso.release_counts(people, iso.Poset(["ill"]), epsilon="1/9", ledger=ledger, **setting)
+    )
+    assert re.findall(r">(where|margin|sex)</th>", page) == ["where"]
+    shown = [re.findall(r"<td.*?>(.*?)</td>", row) for row in page.split("<tr")[2:]]
+    assert [row[:2] for row in shown] == [["all", "ill"], ["f", "ill"], ["m", "ill"]]
+    assert not [cell for row in shown for cell in (row[2], *row[4:]) if "." in cell]
+    curve = iso.release_curve(
+        people, x="age", y="ill", epsilon=1, ledger=ledger, bounds=(0, 90), y_range=(0, 1)
+    )
+    assert ">age</th>" in numbers_table(curve)

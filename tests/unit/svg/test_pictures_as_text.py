@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from isotone.order import Poset
 from isotone.order.drawing.hasse_svg import hasse_svg
-from isotone.svg.charts import bars, curve, distribution, ticks
-from isotone.svg.elements import text_width
+from isotone.svg.axes import LogAxis, ticks
+from isotone.svg.charts import bars, cumulative, curve, distribution
+from isotone.svg.elements import text_width, wrapped
+from isotone.svg.nested import Row, nested_dots
 
 SVG = "{http://www.w3.org/2000/svg}"
 EVIL = '<script>alert("x")</script>&\'\x00\x1b\ud800 '
@@ -50,6 +52,8 @@ def assert_inside(root: ElementTree.Element) -> None:
         bars([EVIL, "b"], [3, 4], [2, 3], [4, 5], EVIL),
         distribution([0, 1, 2], [0.5, 0.5], [0.4, 0.6], (EVIL, EVIL)),
         curve([0, 1], [0, 1], (0, 1), (EVIL, EVIL)),
+        cumulative([0, 1, 90], [0.5, 0.9, 1.0], [0.4, 0.8, 1.0], (EVIL, EVIL), EVIL),
+        nested_dots([Row(EVIL, 3, 3.0, 2.0, 4.0)], EVIL),
     ],
 )
 def test_names_are_escaped(picture: str) -> None:
@@ -121,6 +125,52 @@ def test_a_distribution_has_a_bar_for_each_share_and_a_stair_for_each_line() -> 
     stair = next(points(line) for line in root.iter(f"{SVG}polyline") if len(points(line)) == 4)
     assert np.ptp(stair[:, 1]) == 0
     assert bars_drawn[:, 1].min() < stair[0, 1] < bars_drawn[:, 1].max()
+
+
+@given(
+    st.lists(st.tuples(st.floats(-1e9, 1e9), st.floats(0, 1e6), st.integers(0, 20)), min_size=1, max_size=40)
+)
+def test_nested_dots_lie_on_their_intervals_below_each_other(rows: list[tuple[float, float, int]]) -> None:
+    made = [
+        Row(f"name {k}", depth, v, max(v - wide, 0.0), max(v + wide, 0.0))
+        for k, (v, wide, depth) in enumerate(rows)
+    ]
+    root = parsed(nested_dots(made, "count"))
+    assert_inside(root)
+    at = np.array([[float(c.attrib[key]) for key in ("cx", "cy")] for c in root.iter(f"{SVG}circle")])
+    assert (np.diff(at[:, 1]) > 15).all()
+    lines = [points(line) for line in root.iter(f"{SVG}polyline")][-len(rows) :]
+    for (x, y), ends, row in zip(at, lines, made, strict=True):
+        assert ends[:, 1] == pytest.approx([y, y])
+        assert x <= ends[1, 0] + 0.02
+        assert row.value < 0 or ends[0, 0] - 0.02 <= x
+
+
+def test_a_large_count_and_many_small_ones_share_a_logarithmic_axis() -> None:
+    few = [Row("all", 0, 5000, 4990, 5010), *(Row(f"{k}", 1, k, k / 2, 2 * k) for k in (2, 4, 8))]
+    assert "logarithmic" in nested_dots(few, "count")
+    assert "logarithmic" not in nested_dots(few[1:], "count")
+    axis = LogAxis(999.0, 0.0, 300.0)
+    assert [axis.at(x) for x in (-5, 0, 9, 99, 999, 5000)] == pytest.approx([0, 0, 100, 200, 300, 300])
+    assert axis.marks == [0, 1, 10, 100]
+
+
+def test_a_cumulative_picture_climbs_at_each_count() -> None:
+    root = parsed(cumulative([0, 9, 99], [0.25, 0.5, 1.0], [0.5, 0.5, 1.0], ("table", "private"), "share"))
+    assert_inside(root)
+    stair = next(points(line) for line in root.iter(f"{SVG}polyline") if len(points(line)) == 6)
+    heights = (stair[0, 1] - stair[:, 1]) / (stair[0, 1] - stair[-1, 1])
+    assert heights == pytest.approx([0, 0, 1 / 3, 1 / 3, 1, 1], abs=1e-3)
+    assert (stair[1, 0] - stair[0, 0]) * 2 == pytest.approx(stair[3, 0] - stair[0, 0], abs=0.05)
+
+
+@given(st.text(max_size=80), st.floats(3, 30), st.integers(1, 4))
+def test_labels_are_broken_at_words(line: str, ems: float, most: int) -> None:
+    found = wrapped(line, ems, most)
+    assert 1 <= len(found) <= most
+    assert all(text_width(part) <= ems + 1 for part in found)
+    if not any(part.endswith("…") for part in found):
+        assert " ".join(found) == " ".join(line.split())
 
 
 @given(NUMBERS, st.floats(1e-3, 1e12))

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from isotone.desk.figures.budget import Account
 from isotone.order import Poset
 from isotone.order.drawing.hasse_svg import hasse_svg
+from isotone.svg.axes import Axis, below
 from isotone.svg.charts import bars
-from isotone.svg.elements import MARK, element, picture, text
+from isotone.svg.elements import MARK, element, picture, text, wrapped
 
 __all__ = ["budget_bar", "guessed_bars", "order_picture", "simulated_dots"]
 
-_WIDTH, _HEIGHT = 720.0, 64.0
+_WIDTH, _HEIGHT, _NARROW = 720.0, 64.0, 480.0
 _LARGEST = 250
 """Larger orders are not drawn while one types."""
 
@@ -66,7 +67,7 @@ def guessed_bars(rows: Sequence[Mapping[str, Any]]) -> Markup:
     guesses = [float(row["guess"]) for row in shown]
     lows = [max(guess - row["half"], 0.0) for guess, row in zip(guesses, shown, strict=True)]
     highs = [guess + row["half"] for guess, row in zip(guesses, shown, strict=True)]
-    names = [str(row["name"]) for row in shown]
+    names = [str(row["label"] or row["name"]) for row in shown]
     return _plain(bars(names, guesses, lows, highs, "guessed count, with the interval of a release"))
 
 
@@ -75,16 +76,18 @@ def simulated_dots(rows: Sequence[Mapping[str, Any]], noise: NDArray[Any]) -> Ma
     shown = rows[:60]
     values = np.array([float(row["guess"]) for row in shown])[:, None] + noise[:, : len(shown)].T
     low, high = float(min(values.min(), 0.0)), float(max(values.max(), 1.0))
-    left, row_height = 240.0, 22.0
-    parts: list[str] = []
+    left, row_height, top = 210.0, 34.0, 12.0
+    across = Axis(low, high, left, _NARROW - 18)
+    bottom = top + row_height * len(shown)
+    parts = list(below(across, bottom, top, "guessed count with simulated noise"))
     for k, row in enumerate(shown):
-        y = 12 + row_height * (k + 0.5)
-        name = str(row["name"])
-        parts.append(
-            text(left - 8, y + 4, name if len(name) < 32 else name[:31] + "…", 13, text_anchor="end")
-        )
-        for value in values[k]:
-            x = left + (float(value) - low) / (high - low) * (_WIDTH - left - 16)
-            parts.append(element("circle", cx=x, cy=y, r=4, fill=MARK, fill_opacity=0.45))
+        y = top + row_height * (k + 0.5)
+        lines = wrapped(str(row["label"] or row["name"]), (left - 14) / 13, 2)
+        first = y + 4 - 7.5 * (len(lines) - 1)
+        parts += [text(left - 8, first + 15 * i, line, 13, text_anchor="end") for i, line in enumerate(lines)]
+        parts += [
+            element("circle", cx=across.at(float(value)), cy=y, r=4, fill=MARK, fill_opacity=0.45)
+            for value in values[k]
+        ]
     words = f"SIMULATED releases of guessed counts: {noise.shape[0]} for each name, on an axis from {low:,.0f} to {high:,.0f}"
-    return _plain(picture(parts, _WIDTH, 24 + row_height * len(shown), words))
+    return _plain(picture(parts, _NARROW, bottom + 52, words))

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from isotone.desk.made import archive, made_in, release_at, report_of
 from isotone.desk.screens.common import desk_of, fields, go, page, writable
 from isotone.desk.screens.review import REPORT_POLICY
+from isotone.release.kinds import kind_named
 from isotone.release.verifying.verify import verify
 
 __all__ = ["download", "one", "redraw", "releases", "report"]
@@ -25,7 +26,9 @@ def one(request: Request) -> Response:
     desk, path = desk_of(request), request.query_params.get("folder", "")
     folder, release = release_at(path, desk.root)
     verdict = verify(folder) if request.query_params.get("verify") else None
-    rows = list(zip(*release.columns.values(), strict=True))
+    rows = [
+        list(zip(release.columns, row, strict=True)) for row in zip(*release.columns.values(), strict=True)
+    ]
     return page(
         request,
         "one.html",
@@ -33,6 +36,7 @@ def one(request: Request) -> Response:
         folder=desk.root.shown(folder),
         release=release,
         verdict=verdict,
+        labels=kind_named(release.kind).page.labels(release),
         rows=rows[:500],
         left_out=max(0, len(rows) - 500),
     )

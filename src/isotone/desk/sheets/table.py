@@ -17,7 +17,9 @@ from isotone.release.kinds.table.section import Table
 from isotone.release.result import Release
 from isotone.release.spec import Spec
 from isotone.release.steward import plan_spec
+from isotone.tables import GaussianTableMechanism
 from isotone.tables.table_plan import expected_errors
+from isotone.tables.thresholds import default_preset
 
 __all__ = ["TableSheet"]
 
@@ -68,6 +70,7 @@ class TableSheet(Sheet):
             "rows": [],
             "bars": "",
             "plan": plan_spec(spec).view,
+            "ours": _ours(spec),
             "text": "",
             "words": "" if within is None else words,
         }
@@ -95,3 +98,14 @@ def _within(spec: Spec) -> int | None:
         return None
     size = len(query.source.categories)
     return expected_errors(query.mechanism, table.shape, size=size, upper=table.upper).within
+
+
+def _ours(spec: Spec) -> str:
+    """What the plan calls the mechanism that releases; nothing where it plans another one."""
+    query = spec.kind.query(spec)
+    if not isinstance(query, TableQuery):
+        return ""
+    mechanism, preset = query.mechanism, query.mechanism.preset
+    if isinstance(mechanism, GaussianTableMechanism):
+        return f"{preset or 'counts'}, Gaussian"
+    return preset or default_preset(mechanism.unit.per_step(mechanism.epsilon))

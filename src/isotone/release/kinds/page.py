@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,6 +31,10 @@ class Page(ABC):
     def sequence(self, release: Release) -> list[tuple[int, int]]:
         """The rows of the table in their sequence, each with how deep it is nested."""
         return [(row, 0) for row in range(len(next(iter(release.columns.values()), ())))]
+
+    def shown(self, release: Release) -> dict[str, tuple[Any, ...]]:
+        """The columns of the table, by the headings they have there."""
+        return dict(release.columns)
 
     def labels(self, release: Release) -> dict[str, str]:
         """What is read in place of an element, where a question has a label."""

@@ -17,11 +17,11 @@ __all__ = ["STYLE", "numbers_table"]
 STYLE = """
 .sort { color: var(--soft); font-size: .85rem; margin-right: .9rem; } input.sort { margin: 0 .3rem 0 0; }
 table.numbers { display: grid; } .numbers thead, .numbers tbody, .numbers tr { display: contents; }
-.numbers th { order: -1; } .numbers td.rest { grid-column: 1 / -1; order: 999999 !important; } .numbers td small { color: var(--soft); display: block; }
+.numbers th { order: -1; white-space: normal; } .numbers td.rest { grid-column: 1 / -1; order: 999999 !important; } .numbers td small { color: var(--soft); display: block; }
 #by-value:checked ~ .scroll td { order: var(--v); } #by-name:checked ~ .scroll td { order: var(--n); }
-.numbers td.text { padding-left: calc(.6rem + var(--d, 0) * var(--step)); } .numbers { --step: 1.1rem; }
+.numbers td.text { padding-left: calc(.6rem + var(--d, 0) * var(--step)); } .numbers { --step: 1.1rem; --name: 6rem; }
 #by-value:checked ~ .scroll .numbers, #by-name:checked ~ .scroll .numbers { --step: 0rem; }
-@media (max-width: 34rem) { .numbers { --step: .4rem; } .numbers th, .numbers td { padding: .3rem .25rem; font-size: .82rem; } .numbers th { white-space: normal; } }
+@media (max-width: 34rem) { .numbers { --step: .4rem; --name: 4.6rem; } .numbers th, .numbers td { padding: .3rem .22rem; font-size: .8rem; } .numbers th { white-space: normal; } }
 @media print { .sort { display: none; } }
 """
 
@@ -34,15 +34,21 @@ _NAMES = {
     "low_all": "",  # the simultaneous intervals are in the CSV; two pairs side by side confuse more than they tell
     "high_all": "",
 }
+_MEASURED = ("value", "estimate", "noisy", "low", "high", "raw")
 _FEWEST = 3  # rows that are worth sorting
 
 
 def numbers_table(release: Release) -> str:
     """The table, with the choice of a sequence above it."""
-    shown = {name: column for name, column in release.columns.items() if _NAMES.get(name, name)}
     page = kind_named(release.kind).page
+    shown = {
+        name: column
+        for name, column in page.shown(release).items()
+        if _NAMES.get(name, name) and not (name == "sd" and _is_one(column))
+    }
     labels, rows = page.labels(release), list(zip(*shown.values(), strict=True))
-    words, sequence = release.manifest.text_columns, page.sequence(release)[: page.most_rows]
+    words, sequence = release.manifest.text_columns | {"where"}, page.sequence(release)[: page.most_rows]
+    errors = _errors(release)
     by_value, by_name = _ranks(release, sequence, labels, words)
     head = "".join(
         f"<th{_class(name, words)} role=columnheader>{escape(_NAMES.get(name, name))}</th>" for name in shown
@@ -50,19 +56,26 @@ def numbers_table(release: Release) -> str:
     body = "".join(
         f'<tr role=row style="--v:{by_value[place]};--n:{by_name[place]}">'
         + "".join(
-            _cell(name, value, depth, labels, words) for name, value in zip(shown, rows[i], strict=True)
+            _cell(name, value, depth, labels, words, errors[i])
+            for name, value in zip(shown, rows[i], strict=True)
         )
         + "</tr>"
         for place, (i, depth) in enumerate(sequence)
     )
     if len(sequence) < len(rows):
         body += f'<tr role=row><td class="rest" role=cell>and {len(rows) - len(sequence):,} more in release.csv</td></tr>'
-    widths = " ".join("minmax(6rem, 1fr)" if name in words else "auto" for name in shown)
+    other = "min-content" if words & {*shown} else "auto"
+    widths = " ".join("minmax(var(--name), 1fr)" if name in words else other for name in shown)
     table = (
         f'<table class="numbers" role=table style="grid-template-columns: {widths}"><thead role=rowgroup><tr role=row>{head}'
         f"</tr></thead><tbody role=rowgroup>{body}</tbody></table>"
     )
     return f'<div>{_choice(page.sequence_name) if len(rows) >= _FEWEST else ""}<div class="scroll">{table}</div></div>'
+
+
+def _is_one(errors: Sequence[Any]) -> bool:
+    """Whether all rows have the same error, which then stands above the picture and not in every row."""
+    return len(errors) >= _FEWEST and len(set(errors)) == 1
 
 
 def _choice(first: str) -> str:
@@ -98,18 +111,43 @@ def _class(name: str, words: Collection[str]) -> str:
     return ' class="text"' if name in words else ""
 
 
-def _cell(name: str, value: Any, depth: int, labels: dict[str, str], words: Collection[str]) -> str:
+def _errors(release: Release) -> list[float]:
+    """About how far each row may be off, which says how many of its digits mean something; 0 if that is not known."""
+    columns, rows = release.columns, len(next(iter(release.columns.values()), ()))
+    if "sd" in columns:
+        return [float(error) for error in columns["sd"]]
+    if "low" in columns and "high" in columns:
+        return [float(high - low) / 4 for low, high in zip(columns["low"], columns["high"], strict=True)]
+    return [0.0] * rows
+
+
+def _cell(
+    name: str, value: Any, depth: int, labels: dict[str, str], words: Collection[str], error: float
+) -> str:
     nested = f' style="--d:{min(depth, 8)}"' if depth and name == "element" else ""
-    return f"<td{_class(name, words)} role=cell{nested}>{_written(name, value, labels)}</td>"
+    return f"<td{_class(name, words)} role=cell{nested}>{_written(name, value, labels, error)}</td>"
 
 
-def _written(name: str, value: Any, labels: dict[str, str]) -> str:
+def _written(name: str, value: Any, labels: dict[str, str], error: float) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return _two_digits(value) if name == "sd" else f"{value:,.4g}"
+        if name == "sd":
+            return _two_digits(value)
+        return _as_known(value, error) if name in _MEASURED else f"{value:,.4g}"
     label = labels.get(str(value)) if name == "element" else None
     return escape(str(value)) if label is None else f"{escape(label)}<small>{escape(str(value))}</small>"
+
+
+def _as_known(value: float, error: float) -> str:
+    """A number with the digits that its error leaves: whole where the error is one or more.
+
+    >>> _as_known(678.21, 5.7), _as_known(0.1575, 0.08), _as_known(0.42381, 0.0)
+    ('678', '0.158', '0.424')
+    """
+    if not error or not math.isfinite(error):
+        return f"{value:,.3g}"
+    return f"{value + 0.0:,.{0 if error >= 1 else 1 - math.floor(math.log10(error))}f}"
 
 
 def _two_digits(error: float) -> str:

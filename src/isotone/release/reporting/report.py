@@ -37,6 +37,8 @@ h2 { font-size: 1.15rem; margin: 2.2rem 0 .5rem; color: var(--mark); }
 .fact b { display: block; font-size: 1.25rem; color: var(--mark); }
 .fact span { color: var(--soft); font-size: .85rem; }
 figure { margin: 1rem 0; } figure svg { display: block; width: 100%; height: auto; max-height: 80vh; margin: 0 auto; }
+figure .tall svg { max-height: none; } figure .narrow { display: none; }
+@media screen and (max-width: 40rem) { figure .wide { display: none; } figure .narrow { display: block; } }
 figcaption { color: var(--soft); font-size: .85rem; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: .92rem; }

@@ -43,6 +43,15 @@ class BreakdownPage(CountsPage):
             "where a margin has many cells, the largest are shown."
         )
 
+    def shown(self, release: Release) -> dict[str, tuple[Any, ...]]:
+        """Where, in one column, and the others."""
+        apart = {"margin", *map(str, release.manifest["breakdown"]["by"])}
+        where = tuple(_cell(release, row) for row in range(len(release.columns["value"])))
+        return {
+            "where": where,
+            **{name: column for name, column in release.columns.items() if name not in apart},
+        }
+
     def accuracy(self, release: Release, level: str) -> list[str]:
         """Least squares, intervals, negative values, shares."""
         said = release.manifest.mechanism
@@ -112,13 +121,14 @@ class BreakdownPage(CountsPage):
 def _panel(release: Release, element: str) -> str:
     """The charts of one element, one for each margin."""
     parts: list[str] = []
+    words = labels_of(release.manifest)
     for margin in dict.fromkeys(release.columns["margin"]):
         rows = _rows(release, margin, element)
         names = [_cell(release, i) for i in rows]
         value, low, high = (
             [float(release.columns[key][i]) for i in rows] for key in ("value", "low", "high")
         )
-        title = f"{element}: {margin}"
+        title = f"{words[element]}: {margin}"
         parts.append(
             f"<div><h3>{escape(title)}</h3>{charts.bars(names, value, low, high, 'released count')}</div>"
         )

@@ -17,6 +17,7 @@ from isotone.release.kinds.page import INK, SOFT, Page
 from isotone.release.manifest import guarantee_from, order_from
 from isotone.release.recipes import rebuild_count_mechanism
 from isotone.svg import charts
+from isotone.svg.nested import Row, nested_dots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,9 +26,10 @@ if TYPE_CHECKING:
 
 __all__ = ["CountsPage"]
 
-_MOST = 25  # bars
+_MOST = 25  # bars of groups
+_DOTS = 200  # names of a nested picture
 _LONGEST = 80  # letters of a label in a picture
-_READABLE = 60  # more elements than this are drawn as bars: no diagram of them can be read
+_READABLE = 30  # more elements than this are drawn as nested dots: no diagram of them can be read
 
 
 _CONFLICT = {
@@ -53,9 +55,13 @@ class CountsPage(Page):
 
     def caption(self, release: Release, level: str) -> str:
         """Values and intervals."""
+        if "group" in release.columns:
+            return f"Released values with their {level} intervals."
+        if len(release.order) > _READABLE:
+            return f"Released values (dots) and their {level} intervals (lines). What is indented implies what it stands below."
         return (
-            f"Released values, in brackets the {level} intervals. An answer below implies the ones above it; at the lines "
-            "stands the share of those above, with its own interval, from noise alone."
+            f"Released values, in brackets or as lines the {level} intervals. An answer below implies the ones above it; at the "
+            "lines of the diagram stands the share of those above, with its own interval, from noise alone."
         ) + _joined(release)
 
     def accuracy(self, release: Release, level: str) -> list[str]:
@@ -121,17 +127,21 @@ class CountsPage(Page):
         P.plot(ax, labels=labels)
 
     def svg(self, release: Release) -> str:
-        """A Hasse diagram, or bars where it could not be read."""
+        """A Hasse diagram with nested dots for narrow screens, or these alone where a diagram could not be read."""
         columns, P = release.columns, release.order
-        if "group" in columns or len(P) > _READABLE:
+        if "group" in columns:
             rows, names, label = _largest(release)
             value, low, high = ([float(columns[key][i]) for i in rows] for key in ("value", "low", "high"))
             return charts.bars(names, value, low, high, label)
+        dots = f'<div class="tall">{_nested(release)}</div>'
+        if len(P) > _READABLE:
+            return dots
         triples = zip(columns["value"], columns["low"], columns["high"], strict=True)
         values = [f"{value:,.8g}\n({low:,}\xa0to\xa0{high:,})" for value, low, high in triples]
         labels = {x: _short(label) for x, label in labels_of(release.manifest).items()}
         title = "Hasse diagram of the released counts"
-        return hasse_svg(P, values=values, labels=labels, edges=_edges(release), title=title)
+        diagram = hasse_svg(P, values=values, labels=labels, edges=_edges(release), title=title)
+        return f'<div class="wide">{diagram}</div><div class="narrow">{dots}</div>' if len(P) > 1 else diagram
 
 
 def _joined(release: Release) -> str:
@@ -147,6 +157,21 @@ def _joined(release: Release) -> str:
 def _short(label: str) -> str:
     """A label for a picture, which breaks it at words; the table has all of it."""
     return textwrap.shorten(label, _LONGEST, placeholder=" …")
+
+
+def _nested(release: Release) -> str:
+    """A dot for each element, nested as the order is: all, or the largest with what is above them."""
+    columns, P = release.columns, release.order
+    labels, nested = labels_of(release.manifest), nested_order(P)
+    largest = sorted(range(len(P)), key=lambda i: -columns["value"][i])[:_DOTS]
+    shown = {*largest} if len(P) > _DOTS else {*range(len(P))}
+    rows = [
+        Row(labels[str(P.elements[i])], depth, *(float(columns[key][i]) for key in ("value", "low", "high")))
+        for i, depth in nested
+        if i in shown
+    ]
+    few = "" if len(rows) == len(P) else f" (the {_DOTS} largest)"
+    return nested_dots(rows, f"released count{few}")
 
 
 def _asked(release: Release) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from isotone.release.kinds.page import INK, SOFT, Page
 from isotone.svg import charts
@@ -46,6 +46,13 @@ class CurvePage(Page):
         words = "The released curve. It is monotone by construction."
         band = release.manifest.get("band")
         return f"{words} Shaded: {level} band, {_BANDS[band][0]}." if band else words
+
+    def shown(self, release: Release) -> dict[str, tuple[Any, ...]]:
+        """The columns, with the name of x."""
+        return {
+            str(release.manifest["x"]) if name == "x" else name: column
+            for name, column in release.columns.items()
+        }
 
     def accuracy(self, release: Release, level: str) -> list[str]:
         """That it depends on the data."""

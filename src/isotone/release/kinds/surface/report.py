@@ -28,6 +28,11 @@ class SurfacePage(Page):
         low, high = release.manifest["mechanism"]["y_range"]
         return f"The released values, from {low} (light) to {high} (dark). They are monotone by construction."
 
+    def shown(self, release: Release) -> dict[str, tuple[Any, ...]]:
+        """The columns, with the names of both."""
+        names = dict(zip(("x1", "x2"), map(str, release.manifest["x"]), strict=True))
+        return {names.get(name, name): column for name, column in release.columns.items()}
+
     def accuracy(self, release: Release, level: str) -> list[str]:
         """That it depends on the data."""
         return [

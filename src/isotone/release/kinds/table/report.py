@@ -30,6 +30,8 @@ class TablePage(Page):
 
     def caption(self, release: Release, level: str) -> str:
         """Both distributions."""
+        if _is_heavy(release):
+            return "The share of categories with at most so many: the released table, and the private distribution it follows."
         return "How many categories have each count: the released table, and the private distribution it follows."
 
     def accuracy(self, release: Release, level: str) -> list[str]:
@@ -61,7 +63,9 @@ class TablePage(Page):
         ax.set_ylabel("share of categories")
 
     def svg(self, release: Release) -> str:
-        """How many categories have each count, released and private."""
+        """How many categories have each count, released and private; those with at most so many if the tail is heavy."""
+        if _is_heavy(release):
+            return charts.cumulative(*_steps(release), _NAMES, "share of categories")
         edges, released, private = _shares(release)
         return charts.distribution(edges.tolist(), released.tolist(), private.tolist(), _NAMES)
 
@@ -75,3 +79,19 @@ def _shares(release: Release) -> tuple[_Floats, _Floats, _Floats]:
     starts = np.arange(0, upper + 1, width)
     private = np.add.reduceat(np.array(release.manifest["distribution"], float), starts)
     return np.append(starts, starts[-1] + width) - 0.5, np.add.reduceat(released, starts), private
+
+
+def _is_heavy(release: Release) -> bool:
+    """Whether nearly all of the private distribution lies in the lowest tenth of a long range."""
+    private = np.array(release.manifest["distribution"], float)
+    return len(private) > 50 and float(private[: len(private) // 10].sum()) > 0.9 * float(private.sum())
+
+
+def _steps(release: Release) -> tuple[list[int], list[float], list[float]]:
+    """Counts that can be told apart on a logarithmic axis, and both cumulative shares at them."""
+    upper = int(release.manifest["upper"])
+    counts = np.unique(np.round(np.expm1(np.linspace(0.0, np.log1p(upper), 400))).astype(np.int64))
+    value = np.sort(np.array(release.columns["value"]))
+    released = np.searchsorted(value, counts, side="right") / max(len(value), 1)
+    private = np.cumsum(np.array(release.manifest["distribution"], float))[counts]
+    return counts.tolist(), released.tolist(), np.minimum(private / max(private[-1], 1e-300), 1.0).tolist()
