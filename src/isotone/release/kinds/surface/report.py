@@ -30,7 +30,8 @@ class SurfacePage(Page):
 
     def shown(self, release: Release) -> dict[str, tuple[Any, ...]]:
         """The columns, with the names of both."""
-        names = dict(zip(("x1", "x2"), map(str, release.manifest["x"]), strict=True))
+        first, second = map(str, release.manifest["x"])
+        names: dict[str, str] = {"x1": first, "x2": second}
         return {names.get(name, name): column for name, column in release.columns.items()}
 
     def accuracy(self, release: Release, level: str) -> list[str]:
