@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from isotone.svg.axes import SMALL, Axis, LogAxis, below, labels
+from isotone.svg.axes import SMALL, Axis, LogAxis, below, labels, limits
 from isotone.svg.elements import MARK, element, picture, polyline, text, wrapped
 
 __all__ = ["Row", "nested_dots"]
@@ -74,4 +73,4 @@ def _axis(rows: Sequence[Row]) -> Axis | LogAxis:
     if high > 10 and sizes and high > _SPREAD * sizes[len(sizes) // 2]:
         return LogAxis(high, start, end)
     low = min(0.0, min((row.value for row in rows), default=0.0))
-    return Axis(low, high if math.isfinite(high) and high > low else low + 1.0, start, end)
+    return Axis(*limits(low, max(high, low)), start, end)
