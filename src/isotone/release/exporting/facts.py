@@ -39,7 +39,7 @@ _MEANINGS = {
     "x1": "The middle of a bin of the first variable.",
     "x2": "The middle of a bin of the second variable.",
     "value": "The released value.",
-    "raw": "The value as it was drawn, before values were made consistent.",
+    "raw": "The value as it was drawn.",
     "estimate": "The expected value given all that was released.",
     "noisy": "An unbiased noisy value, for sums.",
     "sd": "The standard deviation of the noise.",
