@@ -8,14 +8,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from tests.support.backends import BACKENDS
 
 import isotone as iso
 from isotone.counts import PosetMechanism
 from isotone.errors import InputError, SpecError
+from isotone.reading import records
 from isotone.reading.groups import Cells
 from isotone.reading.records import RecordRules, RecordSource, count_records
 from isotone.release import load_release, load_spec, plan_spec, release_spec, verify
-from isotone.release.kinds.breakdown.query import BreakdownManifest
+from isotone.release.kinds.breakdown.query import BreakdownManifest, BreakdownQuery
+from isotone.release.kinds.counts.release import count_query
 from isotone.release.result import seal
 
 P = iso.Poset(["hyp", "twice"], [("twice", "hyp")])
@@ -100,6 +103,25 @@ def test_every_engine_counts_the_same(rule):
         found.append(count_records(source, source.open(P, rules, cells), P, rules, cells)[0].tolist())
     assert found[0][0] == [1, 1]  # person 2 in (a1, f)
     assert all(counts == found[0] for counts in found)
+
+
+@pytest.mark.services
+@pytest.mark.parametrize("rule", ["drop", "other"])
+def test_spark_counts_a_breakdown_by_one_grouped_query(rule, tmp_path, monkeypatch):
+    queries: list[Any] = []
+    real = records.collect
+    monkeypatch.setattr(records, "collect", lambda frame: queries.append(frame) or real(frame))
+    found = breakdown_query_counts(BACKENDS["spark"](TABLE, tmp_path), rule)
+    assert found == breakdown_query_counts(TABLE, rule)
+    assert len(queries) == 2  # one for each of the two
+
+
+def breakdown_query_counts(data, rule):
+    """The counts of all cells, by the query of a release."""
+    options = {"unit": "person", "unlisted": rule, **BY}
+    query = count_query(data, P, iso.Guarantee.pure(1, unit="person"), **options)
+    assert isinstance(query, BreakdownQuery)
+    return query.read(query.open()).tolist()
 
 
 def test_rows_that_count_alone_are_each_in_their_own_cell(ledger, silent):
