@@ -51,10 +51,10 @@ def run(quick: bool, progress: Progress) -> str:
         "| mean variance, replace, ε = 2 | groups | **one draw for all groups** | a draw each at ε = 1 |",
         "|---|---|---|---|",
     ]
-    for name, P in {"one count": Poset.antichain("a"), "survey of 15": sections}.items():
-        each = PosetMechanism(P, 1).error().variance.mean()
+    for name, order in {"one count": Poset.antichain("a"), "survey of 15": sections}.items():
+        each = PosetMechanism(order, 1).error().variance.mean()
         for g in (2, 5) if quick else (2, 5, 10, 20):
-            together = GroupedDifferenceMechanism(P, 2, groups=g).error().variance.mean()
+            together = GroupedDifferenceMechanism(order, 2, groups=g).error().variance.mean()
             groups.append(f"| {name} | {g} | **{together:.3g}** | {each:.3g} |")
     progress(1.0, "done")
     return "\n".join([*rows, "", *groups, "", _NOTES])

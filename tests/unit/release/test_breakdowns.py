@@ -118,7 +118,7 @@ def test_spark_counts_a_breakdown_by_one_grouped_query(rule, tmp_path, monkeypat
 
 def breakdown_query_counts(data, rule):
     """The counts of all cells, by the query of a release."""
-    options = {"unit": "person", "unlisted": rule, **BY}
+    options: dict[str, Any] = {"unit": "person", "unlisted": rule, **BY}
     query = count_query(data, P, iso.Guarantee.pure(1, unit="person"), **options)
     assert isinstance(query, BreakdownQuery)
     return query.read(query.open()).tolist()
