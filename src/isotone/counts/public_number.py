@@ -47,7 +47,7 @@ def _under_replace(plan: CountPlan, ordered: PosetMechanism) -> str:
 
 def _under_add_remove(plan: CountPlan, ordered: PosetMechanism) -> str:
     epsilon = 2 * plan.guarantee.epsilon
-    if ordered.method.name != "exact":  # a search for another relaxation could take minutes
+    if ordered.sampler.drawn.name != "exact":  # a search for another relaxation could take minutes
         return ""
     other = DifferenceBodyMechanism(plan.P, epsilon, contributions=ordered.contributions)
     if other.error().rmse >= plan.best.error().rmse:

@@ -117,7 +117,7 @@ class KNormMechanism(AdditiveMechanism):
 
         Each is a running total if the options on its way come first, which changes nothing about the noise.
         """
-        if self.method.name != "exact" or len(self.P) > _LARGEST_EXACT:
+        if self.sampler.drawn.name != "exact" or len(self.P) > _LARGEST_EXACT:
             return self._simulated_errors()
         variance = np.full(len(self.P), np.nan)
         for tried, coding in enumerate(codings(self.P)):
@@ -199,7 +199,7 @@ class KNormMechanism(AdditiveMechanism):
         """How many draws the law has: fewer where draws are slow, as they must be independent."""
         if self.sampler.source.quick:
             return super().law_draws
-        return min(MOST, max(FEWEST, int(SECONDS / self.method.seconds)))
+        return min(MOST, max(FEWEST, int(SECONDS / self.sampler.drawn.seconds)))
 
     def half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
         """For each count alone, how far a release stays from the truth with at least the given probability."""

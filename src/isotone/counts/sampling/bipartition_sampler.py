@@ -40,6 +40,9 @@ Matrix = NDArray[np.bool_]
 Simulate = Callable[[int, np.random.Generator], tuple[Orders, Ints]]
 """Simulates so many extended bipartitions: positions, side A first, and the sizes of side A."""
 
+COST_ROWS = 6_000
+"""Simulated extended bipartitions that tell what a relaxed order costs."""
+
 SWEEPS = 2
 """Sweeps of the random walk between two rows of a simulation."""
 
@@ -54,11 +57,34 @@ class Sampler:
 
     order: Poset
     source: Source = field(repr=False)
-    method: Method
+    drawn: Method
     relaxation: Relaxation | None = field(default=None, repr=False)
+    asked: Poset | None = field(default=None, repr=False)
+    """The order asked for, where ``order`` has fewer relations."""
 
     balanced: ClassVar[bool] = False
     """Whether each extended bipartition weighs as much as its sides have interleavings."""
+
+    @cached_property
+    def method(self) -> Method:
+        """How it is drawn, and what that costs: its estimate takes a second where the order is relaxed."""
+        if self.asked is None:
+            return self.drawn
+        cost, error = self._cost(self.asked)
+        return replace(self.drawn, cost=cost, cost_error=error)
+
+    def _cost(self, P: Poset) -> tuple[float, float]:
+        """How many times larger the squared error is than that of ``P``, and the standard error of that."""
+        rng, leq = np.random.default_rng(0), P.leq_matrix()
+        burnt, sizes = self.wander(leq, P.linear_order.astype(np.int32), len(P), 1, 500, rng)
+        own = self._total(P, self.wander(leq, burnt[0], int(sizes[0]), COST_ROWS, SWEEPS, rng))
+        larger = self._total(self.order, self.simulate(COST_ROWS, rng))
+        ratio = larger.total / own.total
+        return ratio, ratio * math.hypot(*(float(e.standard_error[0]) / e.total for e in (own, larger)))
+
+    def _total(self, P: Poset, rows: tuple[Orders, Ints]) -> Error:
+        """The expected square of all counts together, from extended bipartitions of ``P``."""
+        return mean_of_rows(self.given(P, *rows).sum(axis=1, keepdims=True))
 
     def draw(self, draws: ExactDraws) -> tuple[Orders, int]:
         """Draw an exactly uniform extended bipartition.

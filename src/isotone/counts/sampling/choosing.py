@@ -14,15 +14,14 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.counts.sampling.bipartition_sampler import Sampler, mean_of_rows
+from isotone.counts.sampling.bipartition_sampler import Sampler
 from isotone.counts.sampling.method import Method
 from isotone.counts.sampling.recent import Recent
-from isotone.counts.sampling.reinsertion import wander
 from isotone.counts.sampling.relaxation import Relaxation, relax
 from isotone.counts.sampling.restoring import missing_pairs, restore
 from isotone.counts.sampling.sources import RARE, CoupledSource, TableSource, seeded
 from isotone.errors import InputError
-from isotone.mechanism import Error, Progress, no_progress
+from isotone.mechanism import Progress, no_progress
 from isotone.order.bipartitions.extended import Tables, draw, kept, tables, within_reach
 from isotone.order.bipartitions.two_levels import TwoLevels
 from isotone.order.poset import Poset
@@ -41,9 +40,6 @@ TRIES = 1 << 13
 
 KEPT = 20
 """… if so many are kept. Otherwise a random walk tells it."""
-
-COST_ROWS = 6_000
-"""Simulated extended bipartitions that tell what a relaxed order costs."""
 
 QUICK_STEPS = 30
 """Steps of a first, short search."""
@@ -122,10 +118,9 @@ def _settle(kind: type[S], P: Poset, relaxation: Relaxation, share: float) -> S:
     if not len(dropped):
         method = Method("rejection", _names(P, rejected), acceptance, seconds=seconds)
         return kind(P, source, method, relaxation)
-    cost, error = _cost(P, kind(order, source, Method("relaxed")))
     name = "partly relaxed" if len(rejected) else "relaxed"
-    method = Method(name, _names(P, dropped), acceptance, cost, error, seconds)
-    return kind(order, source, method, relaxation)
+    method = Method(name, _names(P, dropped), acceptance, seconds=seconds)
+    return kind(order, source, method, relaxation, P)
 
 
 def _affordable(kind: type[S], P: Poset, relaxed: Poset, made: Tables, share: float) -> Poset:
@@ -152,22 +147,6 @@ def _kept(made: Tables, dropped: Ints) -> tuple[int, int]:
         count += int(kept(orders, sizes, dropped).sum())
         tried += 2048
     return count, tried
-
-
-def _cost(P: Poset, relaxed: Sampler) -> tuple[float, float]:
-    """How many times larger the squared error of the relaxed order is, and the standard error of that."""
-    rng = np.random.default_rng(0)
-    leq = P.leq_matrix()
-    burnt, sizes = wander(leq, P.linear_order.astype(np.int32), len(P), 1, 500, rng)
-    own = _total(relaxed, P, relaxed.wander(leq, burnt[0], int(sizes[0]), COST_ROWS, 2, rng))
-    larger = _total(relaxed, relaxed.order, relaxed.simulate(COST_ROWS, rng))
-    ratio = larger.total / own.total
-    return ratio, ratio * math.hypot(*(float(e.standard_error[0]) / e.total for e in (own, larger)))
-
-
-def _total(of: Sampler, P: Poset, rows: tuple[NDArray[np.int32], Ints]) -> Error:
-    """The expected square of all counts together, from extended bipartitions of ``P``."""
-    return mean_of_rows(of.given(P, *rows).sum(axis=1, keepdims=True))
 
 
 def _tables_of(P: Poset) -> Tables:

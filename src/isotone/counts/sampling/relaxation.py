@@ -7,8 +7,9 @@ as noise shaped by P, and only a little larger; and every extended bipartition o
 be drawn by rejection (docs/theory/counts.md, section 9). How much larger the noise is, and how often a draw is
 kept, depends on the number of extended bipartitions of Q: the fewer the better.
 
-The search starts from many greedy relaxations, then takes a few elements out of the best one and puts them back
-in another order, again and again (ruin and recreate). It looks at the order only, which is public.
+A few searches begin with greedy relaxations, and the best goes on: it takes a few elements out and puts them back in
+another order, again and again (ruin and recreate), and goes on from what is not much worse than the best so far
+(record-to-record travel). It looks at the order only, which is public.
 """
 
 from __future__ import annotations
@@ -39,14 +40,24 @@ __all__ = ["Relaxation", "relax"]
 REACH = 1 << 20
 """The largest prime block of a relaxation unless told otherwise."""
 
-STARTS = 0.02
-"""The share of the steps that goes to new starts, before ruin and recreate."""
+BEGINNINGS, BEGINNING = 4, 0.06
+"""So many searches begin, each with such a share of the steps; the best goes on."""
 
-STAGES = ((0.1, 10.0), (0.25, 14.0), (0.65, 17.0))
-"""Until these shares of the steps smaller blocks are allowed (binary logarithms): such steps are quicker."""
+STARTS = 0.1
+"""The share of a beginning that goes to greedy relaxations from nothing."""
 
-HOPE = 0.7
-"""All relations are tried once more in a relaxation whose log count is not more than so much worse."""
+STAGES = ((0.4, 10.0), (1.0, 14.0))
+"""Until these shares of a beginning smaller blocks are allowed (binary logarithms): such steps are quicker."""
+
+LATER_STAGES = ((0.4, 17.0),)
+"""The same for the steps that follow."""
+
+KEEP, SLACK = 0.02, 0.6
+"""The log count may get worse by the first in a step; and, after the beginnings, it may be as much worse than the best
+as the second, times the share of the steps that is left."""
+
+HOPE, TRIES = 0.7, 100
+"""So many relations are tried once more if that much less would make a relaxation the current one, and all if it is."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +165,7 @@ def relax(
     P: Poset,
     *,
     seed: int = 0,
-    steps: int = 400,
+    steps: int = 900,
     seconds: float | None = None,
     reach: int = REACH,
     progress: Progress = no_progress,
@@ -181,11 +192,7 @@ def relax(
             break
         spent = min(spent, 1.0)
         progress(spent, f"relaxing the order: log count {search.best_log:.2f}")
-        search.limit = min([largest for share, largest in STAGES if spent < share], default=math.inf)
-        if spent < STARTS or step == 0:
-            search.start()
-        else:
-            search.recreate()
+        search.step(spent)
     progress(1.0, f"relaxed: log count {search.best_log:.2f}")
     return Relaxation(_poset(order, search.best).covers)
 
@@ -202,8 +209,28 @@ class _Search:
         self.goal: Matrix = strict.astype(np.int8) + 2 * strict.T.astype(np.int8)
         self.limit = math.inf
         self.log_count = LogCount()
+        self.part, self.slack = -1, -math.inf
         self.best = self.current = np.zeros_like(self.goal)
-        self.best_log = self.current_log = float("inf")
+        self.best_log = self.current_log = math.inf
+
+    def step(self, spent: float) -> None:
+        """A step of the search, of which the share ``spent`` is over."""
+        part = min(int(spent / BEGINNING), BEGINNINGS)
+        begins, self.part = part != self.part, part
+        within = spent / BEGINNING - part
+        if part == BEGINNINGS:
+            within = (spent - BEGINNINGS * BEGINNING) / (1 - BEGINNINGS * BEGINNING)
+        stages = STAGES if part < BEGINNINGS else LATER_STAGES
+        self.limit = min([largest for share, largest in stages if within < share], default=math.inf)
+        if part < BEGINNINGS and (begins or within < STARTS):
+            self.current_log = math.inf if begins else self.current_log
+            self.start()
+            return
+        if part == BEGINNINGS:
+            self.slack = SLACK * (1 - spent)
+            if begins:
+                self.current, self.current_log = self.best, self.best_log
+        self.recreate()
 
     def start(self) -> None:
         """A greedy relaxation from nothing, in one of four orders of insertion."""
@@ -212,40 +239,41 @@ class _Search:
         keys = (np.zeros(n), below, -(below + above), above)
         order = np.lexsort((self.rng.random(n), keys[self.rng.integers(4)])).astype(np.int64)
         found = np.zeros_like(self.goal)
-        self._consider(found, np.zeros(n, np.bool_), order, keep=0.0)
+        self._consider(found, np.zeros(n, np.bool_), order)
 
     def recreate(self) -> None:
         """Take a few elements out of the current relaxation and put them back in another order."""
         n = len(self.P)
-        count = min(int(self.rng.choice([2, 3, 4, 6, 8])), n)
-        if self.rng.random() < 0.5:
-            centre = self.rng.integers(n)
-            related = self.rng.permutation(np.flatnonzero(self.goal[centre]))
-            out = np.append(centre, related[: count - 1])
-        else:
-            out = self.rng.choice(n, count, replace=False)
+        out = self._taken_out(min(int(self.rng.choice([2, 3, 4, 6, 8])), n))
         found = self.current.copy()
         found[out, :] = 0
         found[:, out] = 0
         placed = np.ones(n, np.bool_)
         placed[out] = False
-        self._consider(found, placed, self.rng.permutation(out).astype(np.int64), keep=0.05)
+        self._consider(found, placed, self.rng.permutation(out).astype(np.int64))
 
-    def _consider(
-        self, found: Matrix, placed: NDArray[np.bool_], order: NDArray[np.int64], keep: float
-    ) -> None:
-        """Complete a relaxation and perhaps make it the current one.
+    def _taken_out(self, count: int) -> NDArray[np.int64]:
+        """A few elements: any, or one with some that it is related to, or two that miss a relation, with others of theirs."""
+        n, missing = len(self.P), np.argwhere((self.goal == 1) & (self.current == 0))
+        kind = self.rng.random()
+        if kind < 0.25 or not len(missing):
+            return self.rng.choice(n, count, replace=False)
+        centre = missing[self.rng.integers(len(missing))] if kind < 0.75 else self.rng.integers(n, size=1)
+        related = np.any(self.goal[centre] > 0, axis=0)
+        related[centre] = False
+        return np.append(centre, self.rng.permutation(np.flatnonzero(related))[: count - len(centre)])
 
-        It becomes current unless its log count is more than ``keep`` worse.
-        """
+    def _consider(self, found: Matrix, placed: NDArray[np.bool_], order: NDArray[np.int64]) -> None:
+        """Complete a relaxation, and make it the current one unless it is much worse (record-to-record travel)."""
         limit = min(self.limit, float(np.log2(self.reach)))
         put_back(self.goal, found, placed, order, limit, int(self.rng.integers(3)))
-        log = self.log_count(found)
-        if log < self.current_log + HOPE:
-            missing = self.rng.permutation(np.argwhere((self.goal == 1) & (found == 0)))
-            try_pairs(self.goal, found, missing, limit)
-            log = self.log_count(found)
-        if log < self.current_log + keep:
+        missing = self.rng.permutation(np.argwhere((self.goal == 1) & (found == 0)))
+        log, most = self.log_count(found), max(self.current_log + KEEP, self.best_log + self.slack)
+        for hope, some in ((HOPE, missing[:TRIES]), (0.0, missing[TRIES:])):
+            if log < most + hope:
+                try_pairs(found, some, limit)
+                log = self.log_count(found)
+        if log < most:
             self.current, self.current_log = found, log
         if log < self.best_log:
             self.best, self.best_log = found, log

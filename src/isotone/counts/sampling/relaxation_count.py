@@ -71,7 +71,7 @@ class LogCount:
         pieces: list[Ints] = []
         related = False
         while not prime:  # one component after the other, as long as they are of one kind
-            one, rest = part[label[part] == 1], part[label[part] == 0]
+            one, rest = part[label[part] == 0], part[label[part] == 1]
             if pieces and (Q[one[0], rest[0]] != 0) != related:
                 break
             related = bool(Q[one[0], rest[0]] != 0)

@@ -1,6 +1,7 @@
-"""The modules of an order that is a matrix, found so often that all of it is compiled.
+"""The modules of an order, found so often that all of it is compiled.
 
-Entry [x, y] of a matrix is 1 where x < y, 2 where x > y, 0 where neither; it is transitively closed.
+Sets of elements are rows of machine words with ``BITS`` bits each. An order is two such rows for each element x: the
+elements above x and those below. It is transitively closed.
 """
 
 from __future__ import annotations
@@ -12,170 +13,263 @@ from numpy.typing import NDArray
 
 from isotone.kernels import kernel
 
-__all__ = ["Int64", "Ints", "Matrix", "component", "split_module"]
+__all__ = ["BITS", "Int64", "Ints", "Matrix", "component", "members", "rows_of", "split", "split_module"]
 
 Ints = NDArray[np.int64]
 Matrix = NDArray[np.int8]
+"""Entry [x, y] is 1 where x < y, 2 where x > y, 0 where neither."""
 
 Int64 = Any  # an integer in compiled code
 
+BITS = 62
+
+
+@kernel(leaf=True)
+def _ones(word: Int64) -> Int64:
+    """The number of bits that are set, of a word that is not negative."""
+    word = word - ((word >> 1) & 0x5555555555555555)
+    word = (word & 0x3333333333333333) + ((word >> 2) & 0x3333333333333333)
+    word = (word + (word >> 4)) & 0x0F0F0F0F0F0F0F0F
+    word = word + (word >> 8)
+    word = word + (word >> 16)
+    word = word + (word >> 32)
+    return word & 127
+
 
 @kernel
-def component(Q: Matrix, w: Int64, members: Ints, unrelated: bool, label: Ints) -> Ints:
-    """The members connected to w by relations (or by their absence), w first. They are labelled 1, the others 0."""
-    found, rest = np.empty(members.size, np.int64), np.empty(members.size, np.int64)
-    left = 0
-    for x in members:
-        label[x] = 0
-        if x != w:
-            rest[left] = x
-            left += 1
-    found[0], label[w], count = w, 1, 1
-    k = 0
-    while k < count and left > 0:
-        row, still = Q[found[k]], 0
-        for j in range(left):
-            x = rest[j]
-            if (row[x] == 0) == unrelated:
-                label[x] = 1
-                found[count] = x
+def rows_of(Q: Matrix) -> tuple[Ints, Ints]:
+    """The rows of all elements above and below each one."""
+    n = Q.shape[0]
+    up, down = (
+        np.zeros((n, (n + BITS - 1) // BITS), np.int64),
+        np.zeros((n, (n + BITS - 1) // BITS), np.int64),
+    )
+    for x in range(n):
+        for y in range(n):
+            if Q[x, y] == 1:
+                up[x, y // BITS] |= np.int64(1) << (y % BITS)
+                down[y, x // BITS] |= np.int64(1) << (x % BITS)
+    return up, down
+
+
+@kernel
+def members(row: Ints, found: Ints) -> Int64:
+    """List the elements of a set. Returns how many there are."""
+    count = 0
+    for k in range(row.size):
+        word = row[k]
+        while word:
+            low = word & -word
+            found[count] = k * BITS + _ones(low - 1)
+            count += 1
+            word ^= low
+    return count
+
+
+@kernel
+def component(up: Ints, down: Ints, part: Ints, v: Int64, unrelated: bool, seen: Ints) -> bool:
+    """The elements of ``part`` connected to v by relations, or by their absence. Returns whether they are all."""
+    n, width = up.shape
+    queue = np.empty(n, np.int64)
+    for k in range(width):
+        seen[k] = 0
+    seen[v // BITS] |= np.int64(1) << (v % BITS)
+    queue[0], count, done = v, 1, 0
+    while done < count:
+        x = queue[done]
+        done += 1
+        for k in range(width):
+            near = up[x, k] | down[x, k]
+            if unrelated:
+                near = ~near
+            word = near & part[k] & ~seen[k]
+            seen[k] |= word
+            while word:
+                low = word & -word
+                queue[count] = k * BITS + _ones(low - 1)
                 count += 1
-            else:
-                rest[still] = x
-                still += 1
-        left = still
-        k += 1
-    return found[:count]
+                word ^= low
+    whole = True
+    for k in range(width):
+        whole = whole and seen[k] == part[k]
+    return whole
 
 
 @kernel
-def split_module(Q: Matrix, part: Ints, label: Ints) -> tuple[Int64, bool]:
-    """Label the children of a module.
+def split(up: Ints, down: Ints, part: Ints, found: Ints) -> tuple[Int64, bool]:
+    """Write the children of a module in the rows of ``found``.
 
     Returns how many there are, and whether it is prime.
 
     One parallel or series component is split off at a time: the rest is split when its turn comes.
     """
+    v, k = 0, 0
+    while part[k] == 0:
+        k += 1
+    v = k * BITS + _ones((part[k] & -part[k]) - 1)
     for unrelated in (False, True):
-        one = component(Q, part[0], part, unrelated, label)
-        if one.size < part.size:
+        if not component(up, down, part, v, unrelated, found[0]):
+            for k in range(part.size):
+                found[1, k] = part[k] & ~found[0, k]
             return 2, False
-    return _prime_children(Q, part, label), True
+    return _prime_children(up, down, part, v, found), True
 
 
 @kernel
-def _prime_children(Q: Matrix, part: Ints, label: Ints) -> Int64:
+def split_module(Q: Matrix, part: Ints, label: Ints) -> tuple[Int64, bool]:
+    """Label the children of a module that is a list of elements. Returns what :func:`split` does."""
+    m = part.size
+    inner = np.zeros((m, m), np.int8)
+    for i in range(m):
+        for j in range(m):
+            inner[i, j] = Q[part[i], part[j]]
+    up, down = rows_of(inner)
+    whole, found = np.zeros(up.shape[1], np.int64), np.empty((m + 1, up.shape[1]), np.int64)
+    for i in range(m):
+        whole[i // BITS] |= np.int64(1) << (i % BITS)
+    count, prime = split(up, down, whole, found)
+    listed = np.empty(m, np.int64)
+    for c in range(count):
+        for i in range(members(found[c], listed)):
+            label[part[listed[i]]] = c
+    return count, prime
+
+
+@kernel
+def _prime_children(up: Ints, down: Ints, part: Ints, v: Int64, found: Ints) -> Int64:
     """The largest proper modules of a prime module.
 
-    With v = part[0], the largest modules without v are found by refinement. Such a module A forces another, B,
-    if a module with v and A must hold B because B sees v and A differently. Those that force, step by step,
-    everything are children; the rest is the child that holds v.
+    The largest modules without v are found by refinement. Such a module A forces another, B, if a module with v and A
+    must hold B because B sees v and A differently. Those that force, step by step, everything are children; the rest
+    is the child that holds v.
     """
-    v = part[0]
-    classes = _refine(Q, part, label)
-    some = np.empty(classes, np.int64)  # one member of each class; class 0 is v alone
-    for x in part:
-        some[label[x]] = x
-    last = _reaches_most(Q, v, some)
-    forcing = np.zeros(classes, np.bool_)
-    waiting, depth = np.empty(classes, np.int64), 1
-    waiting[0], forcing[last] = last, True
-    while depth > 0:
-        depth -= 1
-        b = some[waiting[depth]]
-        for a in range(1, classes):
-            if not forcing[a] and Q[b, v] != Q[b, some[a]]:
-                forcing[a] = True
-                waiting[depth] = a
-                depth += 1
-    number, children = np.zeros(classes, np.int64), 1
-    for a in range(1, classes):
-        if forcing[a]:
-            number[a] = children
+    n, width = up.shape
+    label, classes = np.empty(n, np.int64), np.empty((n + 1, width), np.int64)
+    count = _refine(up, down, part, v, label, classes)
+    listed, some, one = np.empty(n, np.int64), np.zeros(width, np.int64), np.empty(n, np.int64)
+    for c in range(1, count):
+        members(classes[c], listed)
+        one[c] = listed[0]
+        some[listed[0] // BITS] |= np.int64(1) << (listed[0] % BITS)
+    forcing = np.zeros(width, np.int64)
+    # the last root of a search forces, step by step, every class that forces it
+    rest, last = some.copy(), 0
+    for c in range(1, count):
+        if rest[one[c] // BITS] >> (one[c] % BITS) & 1:
+            last = one[c]
+            _follow(up, down, rest, v, last, True, forcing)
+    rest[:] = some
+    forcing[:] = 0
+    _follow(up, down, rest, v, last, False, forcing)
+    children = 1
+    found[0] = part
+    for c in range(1, count):
+        if forcing[one[c] // BITS] >> (one[c] % BITS) & 1:
+            for k in range(width):
+                found[children, k] = classes[c, k]
+                found[0, k] &= ~classes[c, k]
             children += 1
-    for x in part:
-        label[x] = number[label[x]]
     return children
 
 
 @kernel
-def _refine(Q: Matrix, part: Ints, label: Ints) -> Int64:
-    """Label part[0] by 0 and the others by the largest module without it.
+def _follow(up: Ints, down: Ints, rest: Ints, v: Int64, start: Int64, forward: bool, found: Ints) -> None:
+    """Move from ``rest`` to ``found`` what the start forces step by step, or what forces it."""
+    n, width = up.shape
+    queue, count, done = np.empty(n, np.int64), 1, 0
+    queue[0] = start
+    rest[start // BITS] &= ~(np.int64(1) << (start % BITS))
+    found[start // BITS] |= np.int64(1) << (start % BITS)
+    while done < count:
+        a = queue[done]
+        done += 1
+        above, below = up[a, v // BITS] >> (v % BITS) & 1, down[a, v // BITS] >> (v % BITS) & 1
+        for k in range(width):
+            if forward:  # the b that see v and a differently
+                alike = (up[v, k] & up[a, k]) | (down[v, k] & down[a, k])
+                alike |= ~(up[v, k] | down[v, k]) & ~(up[a, k] | down[a, k])
+            elif above:  # the b that a sees like v
+                alike = up[a, k]
+            elif below:
+                alike = down[a, k]
+            else:
+                alike = ~(up[a, k] | down[a, k])
+            word = rest[k] & ~alike
+            rest[k] &= ~word
+            found[k] |= word
+            while word:
+                low = word & -word
+                queue[count] = k * BITS + _ones(low - 1)
+                count += 1
+                word ^= low
 
-    Returns the number of labels.
+
+@kernel
+def _refine(up: Ints, down: Ints, part: Ints, v: Int64, label: Ints, classes: Ints) -> Int64:
+    """Class 0 is v, the others are the largest modules without it. Returns their number.
 
     Every x splits the classes in which it sees the members differently. Then it sees all other classes as one each,
     also when they are split later, until its own class is split.
     """
-    n = part.size
-    waiting = np.zeros(label.size, np.bool_)
-    for x in part:
-        label[x], waiting[x] = 1, True
-    label[part[0]] = 0
-    classes, turn = 2, 0
-    met, kind = np.zeros(n + 2, np.int64), np.zeros(n + 2, np.int64)  # when a class was met, and seen as what
-    parted, fresh = np.zeros(n + 2, np.int64), np.zeros((n + 2, 3), np.int64)
+    n, width = up.shape
+    size, waiting, listed = np.empty(n + 1, np.int64), part.copy(), np.empty(n, np.int64)
+    classes[0, :] = 0
+    classes[0, v // BITS] |= np.int64(1) << (v % BITS)
+    classes[1] = part & ~classes[0]
+    for k in range(members(part, listed)):
+        label[listed[k]] = 1
+    label[v] = 0
+    size[0], size[1], count = 1, members(classes[1], listed), 2
     found = True
     while found:
         found = False
-        for x in part:
-            if not waiting[x]:
-                continue
-            waiting[x], found, differ = False, True, False
-            turn += 1
-            for y in part:
-                c = label[y]
-                if c == label[x]:
-                    continue
-                if met[c] != turn:
-                    met[c], kind[c] = turn, Q[x, y]
-                elif Q[x, y] != kind[c]:
-                    differ = True
-            if not differ:
-                continue
-            before = classes
-            for y in part:  # the members that x sees otherwise than the first one move out
-                c = label[y]
-                if c != label[x] and c < before and Q[x, y] != kind[c]:
-                    if parted[c] != turn:
-                        parted[c] = turn
-                        fresh[c, :] = -1
-                    if fresh[c, Q[x, y]] < 0:
-                        fresh[c, Q[x, y]] = classes
-                        classes += 1
-                    label[y] = fresh[c, Q[x, y]]
-                    waiting[y] = True
-            for y in part:
-                if parted[label[y]] == turn:
-                    waiting[y] = True
-    return classes
+        for k in range(width):
+            while waiting[k]:
+                low = waiting[k] & -waiting[k]
+                waiting[k] ^= low
+                found = True
+                count = _part_all(
+                    up, down, k * BITS + _ones(low - 1), label, classes, size, count, waiting, listed
+                )
+    return count
 
 
 @kernel
-def _reaches_most(Q: Matrix, v: Int64, some: Ints) -> Int64:
-    """A class that forces, step by step, every class that forces it.
-
-    It is the last root of a depth-first search.
-    """
-    classes = some.size
-    seen, cursor = np.zeros(classes, np.bool_), np.ones(classes, np.int64)
-    path, last = np.empty(classes, np.int64), 1
-    for root in range(1, classes):
-        if seen[root]:
+def _part_all(
+    up: Ints,
+    down: Ints,
+    x: Int64,
+    label: Ints,
+    classes: Ints,
+    size: Ints,
+    count: Int64,
+    waiting: Ints,
+    listed: Ints,
+) -> Int64:
+    """Split every class, but its own, that x sees in more than one way. Returns the new number of classes."""
+    before, width = count, waiting.size
+    for c in range(before):
+        if size[c] < 2 or c == label[x]:
             continue
-        last = root
-        seen[root] = True
-        path[0], depth = root, 1
-        while depth > 0:
-            a = path[depth - 1]
-            b = cursor[a]
-            while b < classes and (seen[b] or Q[some[b], v] == Q[some[b], some[a]]):
-                b += 1
-            cursor[a] = b
-            if b == classes:
-                depth -= 1
-            else:
-                seen[b] = True
-                path[depth] = b
-                depth += 1
-    return last
+        above, below, beside = np.int64(0), np.int64(0), np.int64(0)
+        for k in range(width):
+            word = classes[c, k]
+            above |= word & up[x, k]
+            below |= word & down[x, k]
+            beside |= word & ~(up[x, k] | down[x, k])
+        if int(above != 0) + int(below != 0) + int(beside != 0) < 2:
+            continue
+        for k in range(width):
+            waiting[k] |= classes[c, k]
+        for upward in (True, False):
+            if (above == 0) if upward else (below == 0 or beside == 0):
+                continue  # one kind stays: the unrelated, or else those below
+            for k in range(width):
+                classes[count, k] = classes[c, k] & (up[x, k] if upward else down[x, k])
+                classes[c, k] &= ~classes[count, k]
+            size[count] = members(classes[count], listed)
+            for j in range(size[count]):
+                label[listed[j]] = count
+            size[c] -= size[count]
+            count += 1
+    return count

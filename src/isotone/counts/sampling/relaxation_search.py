@@ -14,10 +14,22 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.counts.sampling.relaxation_modules import Int64, Ints, Matrix, component, split_module
+from isotone.counts.sampling.relaxation_modules import (
+    BITS,
+    Int64,
+    Ints,
+    Matrix,
+    component,
+    members,
+    rows_of,
+    split,
+)
 from isotone.kernels import kernel
 
 __all__ = ["fits", "put_back", "try_pairs"]
+
+MODULES = 60
+"""The most modules of a prime block."""
 
 
 @kernel
@@ -30,70 +42,86 @@ def put_back(
     ``style``), then one by one: those that skip few elements first, or last for a style above 1.
     """
     n = P.shape[0]
-    new = np.empty((n * n, 2), np.int64)
+    up, down = rows_of(Q)
+    up_before, down_before = np.empty_like(up), np.empty_like(down)
     for w in order:
         placed[w] = True
         for phase in range(3):
             upward = phase == 0 or (phase == 1) == (style % 2 == 0)
             downward = phase == 0 or not upward
-            count = 0
+            up_before[:], down_before[:] = up, down
             for z in range(n):
-                if placed[z] and ((upward and P[w, z] == 1) or (downward and P[w, z] == 2)):
-                    count = _relate(Q, w, z, P[w, z], new, count)
-            if not fits(Q, w, placed, reach):
-                _forget(Q, new, count)
+                if placed[z] and upward and P[w, z] == 1:
+                    _relate(up, down, w, z)
+                if placed[z] and downward and P[w, z] == 2:
+                    _relate(up, down, z, w)
+            if not fits(up, down, w, reach):
+                up[:], down[:] = up_before, down_before
             elif phase == 0:
                 break
-        candidates = np.array([z for z in range(n) if placed[z] and P[w, z] != Q[w, z]], np.int64)
+        missing = [z for z in range(n) if placed[z] and P[w, z] != 0 and not _related(up, down, w, z)]
+        candidates = np.array(missing, np.int64)
         skipped = np.array([_between(P, w, z) for z in candidates], np.float64)
         for k in np.argsort(skipped if style < 2 else -skipped):
-            _try(P, Q, w, candidates[k], placed, reach, new)
+            z = candidates[k]
+            low, high = (w, z) if P[w, z] == 1 else (z, w)
+            _try(up, down, low, high, reach, up_before, down_before)
+    _write(up, Q)
 
 
 @kernel
-def try_pairs(P: Matrix, Q: Matrix, pairs: Ints, reach: float) -> None:
-    """Try to put back each of the pairs, one by one."""
-    n = P.shape[0]
-    placed, new = np.ones(n, np.bool_), np.empty((n * n, 2), np.int64)
+def try_pairs(Q: Matrix, pairs: Ints, reach: float) -> None:
+    """Try to put back each of the pairs (lower, upper), one by one."""
+    up, down = rows_of(Q)
+    up_before, down_before = np.empty_like(up), np.empty_like(down)
     for k in range(pairs.shape[0]):
-        _try(P, Q, pairs[k, 0], pairs[k, 1], placed, reach, new)
+        _try(up, down, pairs[k, 0], pairs[k, 1], reach, up_before, down_before)
+    _write(up, Q)
 
 
 @kernel
 def _try(
-    P: Matrix, Q: Matrix, x: Int64, y: Int64, placed: NDArray[np.bool_], reach: float, new: Ints
+    up: Ints, down: Ints, low: Int64, high: Int64, reach: float, up_before: Ints, down_before: Ints
 ) -> None:
-    if Q[x, y] == 0 and P[x, y] != 0:
-        count = _relate(Q, x, y, P[x, y], new, 0)
-        if not fits(Q, x, placed, reach):
-            _forget(Q, new, count)
+    if _related(up, down, low, high):
+        return
+    up_before[:], down_before[:] = up, down
+    _relate(up, down, low, high)
+    if not fits(up, down, low, reach):
+        up[:], down[:] = up_before, down_before
+
+
+@kernel(leaf=True)
+def _related(up: Ints, down: Ints, x: Int64, y: Int64) -> bool:
+    return (up[x, y // BITS] | down[x, y // BITS]) >> (y % BITS) & 1 == 1
 
 
 @kernel
-def _relate(Q: Matrix, x: Int64, y: Int64, relation: Int64, new: Ints, count: Int64) -> Int64:
-    """Add x < y (relation 1) or x > y (relation 2), and what follows by transitivity.
+def _relate(up: Ints, down: Ints, low: Int64, high: Int64) -> None:
+    """Add low < high, and what follows by transitivity."""
+    if up[low, high // BITS] >> (high % BITS) & 1:
+        return
+    n, width = up.shape
+    below, above, listed = down[low].copy(), up[high].copy(), np.empty(n, np.int64)
+    below[low // BITS] |= np.int64(1) << (low % BITS)
+    above[high // BITS] |= np.int64(1) << (high % BITS)
+    for j in range(members(below, listed)):
+        for k in range(width):
+            up[listed[j], k] |= above[k]
+    for j in range(members(above, listed)):
+        for k in range(width):
+            down[listed[j], k] |= below[k]
 
-    The pairs that are new are written in ``new`` from place ``count`` on. Returns the next place.
-    """
-    low, high = (x, y) if relation == 1 else (y, x)
-    if Q[low, high] == 1:
-        return count
+
+@kernel
+def _write(up: Ints, Q: Matrix) -> None:
+    """Write the order in a matrix."""
     n = Q.shape[0]
-    for u in range(n):
-        if u == low or Q[u, low] == 1:
-            for v in range(n):
-                if (v == high or Q[high, v] == 1) and Q[u, v] == 0:
-                    Q[u, v], Q[v, u] = 1, 2
-                    new[count, 0], new[count, 1] = u, v
-                    count += 1
-    return count
-
-
-@kernel
-def _forget(Q: Matrix, new: Ints, count: Int64) -> None:
-    """Take the first pairs of ``new`` out again."""
-    for k in range(count):
-        Q[new[k, 0], new[k, 1]] = Q[new[k, 1], new[k, 0]] = 0
+    listed = np.empty(n, np.int64)
+    Q[:, :] = 0
+    for x in range(n):
+        for j in range(members(up[x], listed)):
+            Q[x, listed[j]], Q[listed[j], x] = 1, 2
 
 
 @kernel
@@ -106,39 +134,24 @@ def _between(P: Matrix, x: Int64, y: Int64) -> Int64:
 
 
 @kernel
-def fits(Q: Matrix, w: Int64, placed: NDArray[np.bool_], reach: float) -> bool:
+def fits(up: Ints, down: Ints, w: Int64, reach: float) -> bool:
     """Whether every prime block of the connected component of w is within reach."""
-    n = Q.shape[0]
-    label = np.full(n, -1, np.int64)
-    members = component(Q, w, np.flatnonzero(placed), False, label)
-    stack = np.empty((2 * n + 2, 2), np.int64)  # intervals of ``row``, still to be split
-    row = np.empty(n, np.int64)
-    row[: members.size] = members
-    stack[0, 0], stack[0, 1], depth = 0, members.size, 1
+    n, width = up.shape
+    stack, found = np.empty((2 * n + 2, width), np.int64), np.empty((n + 1, width), np.int64)
+    listed, everything = np.empty(n, np.int64), np.full(width, (np.int64(1) << BITS) - 1)
+    component(up, down, everything, w, False, stack[0])
+    depth = 1
     while depth > 0:
         depth -= 1
-        start, stop = stack[depth, 0], stack[depth, 1]
-        if stop - start < 4:  # the smallest prime order has four elements
+        if members(stack[depth], listed) < 4:  # the smallest prime order has four elements
             continue
-        part = row[start:stop].copy()
-        children, prime = split_module(Q, part, label)
-        sizes = np.zeros(children, np.int64)
-        for x in part:
-            sizes[label[x]] += 1
-        if prime:
-            states = 0.0
-            for size in sizes:
-                states += math.log2(size + 1.0)
-            if states > reach or children > 60:
-                return False
-        free = np.empty(children, np.int64)
-        at = start
+        children, prime = split(up, down, stack[depth].copy(), found)
+        states = 0.0
         for c in range(children):
-            free[c] = at
-            stack[depth, 0], stack[depth, 1] = at, at + sizes[c]
-            at += sizes[c]
-            depth += 1
-        for x in part:
-            row[free[label[x]]] = x
-            free[label[x]] += 1
+            stack[depth] = found[c]
+            size = members(found[c], listed)
+            states += math.log2(size + 1.0)
+            depth += 1 if size >= 4 else 0
+        if prime and (states > reach or children > MODULES):
+            return False
     return True

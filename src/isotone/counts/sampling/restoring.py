@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.kernels import kernel
 from isotone.order.poset import Poset
 
 if TYPE_CHECKING:
@@ -95,13 +96,22 @@ def fitting(orders: Orders, sizes: Ints, pairs: Ints) -> NDArray[np.bool_]:
 def _closed(found: Matrix, pairs: Ints) -> Matrix:
     """The relations with more pairs, and all that follows by transitivity."""
     result = found.copy()
-    result[pairs[:, 0], pairs[:, 1]] = True
-    while True:
-        steps = result.astype(np.float32)
-        larger = result | (steps @ steps > 0)
-        if np.array_equal(larger, result):
-            return result
-        result = larger
+    _relate(result, pairs)
+    return result
+
+
+@kernel(steps=lambda related, pairs: len(pairs) * len(related))
+def _relate(related: Matrix, pairs: Ints) -> None:
+    n = related.shape[0]
+    for k in range(pairs.shape[0]):
+        x, y = pairs[k, 0], pairs[k, 1]
+        if related[x, y]:
+            continue
+        for u in range(n):
+            if u == x or related[u, x]:
+                for v in range(n):
+                    if v == y or related[y, v]:
+                        related[u, v] = True
 
 
 def _poset(P: Poset, matrix: Matrix) -> Poset:
