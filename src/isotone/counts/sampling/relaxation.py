@@ -40,7 +40,7 @@ __all__ = ["Relaxation", "relax"]
 REACH = 1 << 20
 """The largest prime block of a relaxation unless told otherwise."""
 
-BEGINNINGS, BEGINNING = 4, 0.06
+BEGINNINGS, BEGINNING = 4, 0.1
 """So many searches begin, each with such a share of the steps; the best goes on."""
 
 STARTS = 0.1
@@ -52,12 +52,15 @@ STAGES = ((0.4, 10.0), (1.0, 14.0))
 LATER_STAGES = ((0.4, 17.0),)
 """The same for the steps that follow."""
 
-KEEP, SLACK = 0.02, 0.6
-"""The log count may get worse by the first in a step; and, after the beginnings, it may be as much worse than the best
-as the second, times the share of the steps that is left."""
+KEEP, LATER_KEEP, SLACK = 0.05, 0.02, 0.6
+"""How much worse the log count may get in a step, and in one after the beginnings; there it may also be as much worse
+than the best as the last number, times the share of the steps that is left."""
 
-HOPE, TRIES = 0.7, 100
-"""So many relations are tried once more if that much less would make a relaxation the current one, and all if it is."""
+HOPE = 0.7
+"""All relations are tried once more in a relaxation whose log count is not more than so much worse."""
+
+OUT = (2, 3, 4, 6, 8)
+"""How many elements are taken out."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +168,7 @@ def relax(
     P: Poset,
     *,
     seed: int = 0,
-    steps: int = 900,
+    steps: int = 600,
     seconds: float | None = None,
     reach: int = REACH,
     progress: Progress = no_progress,
@@ -209,7 +212,7 @@ class _Search:
         self.goal: Matrix = strict.astype(np.int8) + 2 * strict.T.astype(np.int8)
         self.limit = math.inf
         self.log_count = LogCount()
-        self.part, self.slack = -1, -math.inf
+        self.part, self.keep, self.slack = -1, KEEP, -math.inf
         self.best = self.current = np.zeros_like(self.goal)
         self.best_log = self.current_log = math.inf
 
@@ -227,7 +230,7 @@ class _Search:
             self.start()
             return
         if part == BEGINNINGS:
-            self.slack = SLACK * (1 - spent)
+            self.keep, self.slack = LATER_KEEP, SLACK * (1 - spent)
             if begins:
                 self.current, self.current_log = self.best, self.best_log
         self.recreate()
@@ -243,8 +246,7 @@ class _Search:
 
     def recreate(self) -> None:
         """Take a few elements out of the current relaxation and put them back in another order."""
-        n = len(self.P)
-        out = self._taken_out(min(int(self.rng.choice([2, 3, 4, 6, 8])), n))
+        n, out = len(self.P), self._taken_out()
         found = self.current.copy()
         found[out, :] = 0
         found[:, out] = 0
@@ -252,28 +254,30 @@ class _Search:
         placed[out] = False
         self._consider(found, placed, self.rng.permutation(out).astype(np.int64))
 
-    def _taken_out(self, count: int) -> NDArray[np.int64]:
-        """A few elements: any, or one with some that it is related to, or two that miss a relation, with others of theirs."""
+    def _taken_out(self) -> NDArray[np.int64]:
+        """A few elements: two that miss a relation with some related to them, or one with some related to it, or any."""
         n, missing = len(self.P), np.argwhere((self.goal == 1) & (self.current == 0))
-        kind = self.rng.random()
-        if kind < 0.25 or not len(missing):
-            return self.rng.choice(n, count, replace=False)
-        centre = missing[self.rng.integers(len(missing))] if kind < 0.75 else self.rng.integers(n, size=1)
-        related = np.any(self.goal[centre] > 0, axis=0)
-        related[centre] = False
-        return np.append(centre, self.rng.permutation(np.flatnonzero(related))[: count - len(centre)])
+        if self.rng.random() >= 0.5 and len(missing):
+            centre = missing[self.rng.integers(len(missing))]
+            count = int(self.rng.choice(OUT))
+        else:
+            count = min(int(self.rng.choice(OUT)), n)
+            if self.rng.random() >= 0.5:
+                return self.rng.choice(n, count, replace=False)
+            centre = self.rng.integers(n, size=1)
+        related = self.rng.permutation(np.flatnonzero(np.any(self.goal[centre] > 0, axis=0)))
+        return np.append(centre, related[~np.isin(related, centre)][: count - len(centre)])
 
     def _consider(self, found: Matrix, placed: NDArray[np.bool_], order: NDArray[np.int64]) -> None:
         """Complete a relaxation, and make it the current one unless it is much worse (record-to-record travel)."""
         limit = min(self.limit, float(np.log2(self.reach)))
         put_back(self.goal, found, placed, order, limit, int(self.rng.integers(3)))
-        missing = self.rng.permutation(np.argwhere((self.goal == 1) & (found == 0)))
-        log, most = self.log_count(found), max(self.current_log + KEEP, self.best_log + self.slack)
-        for hope, some in ((HOPE, missing[:TRIES]), (0.0, missing[TRIES:])):
-            if log < most + hope:
-                try_pairs(found, some, limit)
-                log = self.log_count(found)
-        if log < most:
+        log = self.log_count(found)
+        if log < self.current_log + HOPE:
+            missing = self.rng.permutation(np.argwhere((self.goal == 1) & (found == 0)))
+            try_pairs(found, missing, limit)
+            log = self.log_count(found)
+        if log < max(self.current_log + self.keep, self.best_log + self.slack):
             self.current, self.current_log = found, log
         if log < self.best_log:
             self.best, self.best_log = found, log
