@@ -26,6 +26,11 @@ from isotone.mechanism import Progress
 
 UNIT = (Fraction(0), Fraction(1))
 
+NAMES = {
+    "constant": "constant ({} pieces)",
+    "linear": "linear ({} pieces)",
+    "lipschitz": "lipschitz (slope {})",
+}
 SHAPES: list[tuple[Any, str, Any]] = [
     (("constant", 4), "four steps", lambda u: 0.1 + 0.2 * (u > 0.2) + 0.3 * (u > 0.45) + 0.3 * (u > 0.7)),
     (("linear", 3), "two bends", lambda u: np.interp(u, [0, 0.3, 0.6, 1], [0.1, 0.2, 0.8, 0.9])),
@@ -35,7 +40,17 @@ SHAPES: list[tuple[Any, str, Any]] = [
 ]
 
 
-def shapes(quick: bool, progress: Progress) -> dict[str, list[Any]]:
+def shape_name(spec: Any) -> str:
+    """A shape in words."""
+    return spec if isinstance(spec, str) else NAMES[spec[0]].format(spec[1])
+
+
+METHODS = (("auto", "nearest"), ("baseline", "draw"), ("threshold", "tree"), ("auto", "no shape"))
+
+
+def shapes(
+    quick: bool, progress: Progress, methods: tuple[tuple[str, str], ...] = METHODS
+) -> dict[str, list[Any]]:
     """The curve of the shape next to the posterior, one draw from the whole class, the published tree, and no shape."""
     names = ["shape", "curve", "n", "epsilon", "method", "excess", "standard_error"]
     columns: dict[str, list[Any]] = {name: [] for name in names}
@@ -45,9 +60,7 @@ def shapes(quick: bool, progress: Progress) -> dict[str, list[Any]]:
         progress(done / len(SHAPES), f"shape {spec}")
         shape = parse_shape(spec)
         assert shape is not None
-        for n, (method, name) in itertools.product(
-            sizes, [("auto", "nearest"), ("baseline", "draw"), ("threshold", "tree"), ("auto", "no shape")]
-        ):
+        for n, (method, name) in itertools.product(sizes, methods):
             kept = None if name == "no shape" else shape
             points = TREE_POINTS if kept is None else shape.points
             plan = ChainProblem(loss, UNIT, Grid(*UNIT, points), method, kept)
@@ -62,7 +75,7 @@ def shapes(quick: bool, progress: Progress) -> dict[str, list[Any]]:
                 records = Records(cells_of, levels, np.ones(n, np.int64)).sorted()
                 released = built.simulate(records, rng)
                 found.append(risk(released, records, loss) - float(np.mean((truth(u) - y) ** 2)))
-            row = [str(shape), curve, n, 1, name, round(float(np.mean(found)), 8)]
+            row = [shape_name(spec), curve, n, 1, name, round(float(np.mean(found)), 8)]
             for key, value in zip(
                 names, [*row, round(float(np.std(found)) / len(found) ** 0.5, 8)], strict=True
             ):

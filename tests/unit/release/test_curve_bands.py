@@ -109,7 +109,24 @@ def shelf(ledger, tmp_path_factory) -> Path:
 def test_an_honest_band_is_verified(shelf: Path) -> None:
     verdict = verify(shelf)
     assert verdict.holds
-    assert "band is that of the published sums" in verdict["error"].words
+    assert "curve and band are those of the published sums" in verdict["error"].words
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"increasing": False},
+        {"output": "records"},
+        {"loss": ["logistic", "1/8"]},
+        {"y_range": (-1, 3)},
+        {"x_grid": [0, 2, 3, 11, 19]},
+    ],
+)
+def test_the_curve_itself_is_what_the_published_sums_give(
+    ledger, tmp_path: Path, given: dict[str, Any]
+) -> None:
+    release(ledger, **given).save(tmp_path)
+    assert verify(tmp_path).holds
 
 
 def _forged(shelf: Path, folder: Path, change: Any) -> Path:
@@ -129,6 +146,9 @@ def _forged(shelf: Path, folder: Path, change: Any) -> Path:
     [
         (lambda c, m: c["low"].__setitem__(5, c["low"][5] + 0.01), "low is not"),
         (lambda c, m: c["high"].__setitem__(5, float("inf")), ""),
+        (lambda c, m: c["value"].__setitem__(19, c["value"][19] + 0.003), "value is not"),
+        (lambda c, m: c.update(value=[max(0.0, value - 0.003) for value in c["value"]]), "value is not"),
+        (lambda c, m: m["mechanism"].update(output="records"), ""),
         (lambda c, m: m["sums"]["ones"].__setitem__(10, m["sums"]["ones"][10] + 5_000), "is not what"),
         (lambda c, m: m["sums"].update(rate="3"), "rate"),
         (lambda c, m: m["sums"].update(values=10**9), "values"),

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 from isotone.curves.bands.band import GridBand, Turned
 from isotone.curves.bands.credible import credible_band
 from isotone.curves.bands.population import population_band
 from isotone.curves.bands.records import records_band
-from isotone.curves.chain.posterior_fit import spread_of
+from isotone.curves.chain.posterior_fit import lines_through, spread_of
+from isotone.curves.curve import Curve
 from isotone.curves.grids import FINE
-from isotone.curves.measure import NoisySums
+from isotone.curves.measure import NoisySums, rescaled
 from isotone.curves.posterior.posterior import curve_posterior
 from isotone.errors import InputError
 from isotone.privacy.checks import confidence_level, one_of
@@ -46,6 +48,13 @@ class Measured:
         sums = self.sums if self.increasing else self.sums.mirrored()
         found = self._rising(sums, confidence, kind)
         return found if self.increasing else Turned(found, sums.points)
+
+    def curve(self, output: str, ends: tuple[Fraction, Fraction], even: bool) -> Curve:
+        """The curve that the sums give, as shares of the range of predictions, whose ``ends`` are shares of that of ``y``."""
+        sums = self.sums if self.increasing else self.sums.mirrored()
+        posterior = curve_posterior(*sums.in_records, sums.noise, self.levels, spread_of(self.labels))
+        found = lines_through(sums, rescaled(posterior.of(output), ends), even)
+        return found if self.increasing else found.mirrored()
 
     def _rising(self, sums: NoisySums, confidence: float, kind: str) -> GridBand:
         if kind == "credible":

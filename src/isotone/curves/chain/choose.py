@@ -138,6 +138,11 @@ class ChainProblem:
             raise InputError("Shapes need evenly spaced points: give x_grid as a number, not as a list.")
         self.loss.values(self.y_range)
 
+    @property
+    def ends(self) -> tuple[Fraction, Fraction]:
+        """The lowest and the highest prediction, as shares of ``y_range``."""
+        return self._case(1, CurveSetting(Fraction(1))).ends
+
     def method_used(self, n: int, setting: CurveSetting) -> str:
         """The name of the mechanism that the method stands for with about ``n`` records."""
         return self._row(self._case(n, setting)).name

@@ -17,7 +17,7 @@ from isotone.curves.measure import NoisySums, even_starts, noisy_sums, rescaled
 from isotone.curves.posterior.posterior import CurvePosterior, curve_posterior
 from isotone.curves.records import Records
 
-__all__ = ["OUTPUTS", "PosteriorFit", "RoundShares", "levels_for", "spread_of"]
+__all__ = ["OUTPUTS", "PosteriorFit", "RoundShares", "levels_for", "lines_through", "spread_of"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -138,19 +138,23 @@ class PosteriorFit(CurveMechanism):
         return curve_posterior(*sums.in_records, sums.noise, levels, self.spread, keep)
 
     def lines(self, sums: NoisySums, values: Floats) -> Curve:
-        """Lines through the middles of bins; on points that are not even, a corner at every point."""
-        ends = np.r_[sums.starts[1:], self.points] - 1
-        middles = (sums.starts + ends) / 2.0
-        if self.even:
-            # a middle between two points: both are corners
-            corners = [np.floor(middles), np.ceil(middles), [0, self.points - 1]]
-            knots = np.unique(np.concatenate(corners)).astype(np.int64)
-        else:
-            knots = np.arange(self.points)
-        rising = np.maximum.accumulate(np.interp(knots, middles, values))
-        return Curve(knots, rising, self.points, interpolated=True, sums=sums)
+        """Lines through the middles of bins."""
+        return lines_through(sums, values, self.even)
 
     def error(self) -> RiskBound:
         """An estimate: the noise of the sums of all bins, shared by a chain."""
         rate = float(self.shares.fine * self.setting.epsilon) / self.setting.unit.steps
         return RiskBound(self.fine_bins**0.5 / rate, 1.0 / self.fine_bins**2, proved=False)
+
+
+def lines_through(sums: NoisySums, values: Floats, even: bool) -> Curve:
+    """Lines through the middles of bins; on points that are not even, a corner at every point."""
+    middles = (sums.starts + np.r_[sums.starts[1:], sums.points] - 1) / 2.0
+    if even:
+        # a middle between two points: both are corners
+        corners = [np.floor(middles), np.ceil(middles), [0, sums.points - 1]]
+        knots = np.unique(np.concatenate(corners)).astype(np.int64)
+    else:
+        knots = np.arange(sums.points)
+    rising = np.maximum.accumulate(np.interp(knots, middles, values))
+    return Curve(knots, rising, sums.points, interpolated=True, sums=sums)

@@ -49,6 +49,9 @@ class Setup:
     """The rate or the variance of the noise of the sums that a curve of means is made of."""
     why_no_population: str = ""
     """Why there is no band for the population, where there is none."""
+    output: str = "population"
+    predictions: tuple[Fraction, Fraction] = (Fraction(0), Fraction(1))
+    """The lowest and the highest prediction, as shares of ``y_range``."""
 
 
 class PrivateIsotonicRegression(EvaluatedCurve, PrivateEstimator[ChainProblem]):
@@ -196,7 +199,10 @@ class PrivateIsotonicRegression(EvaluatedCurve, PrivateEstimator[ChainProblem]):
         if problem.method_used(1, public.setting) == "posterior":
             law = public.setting.law(RoundShares().fine, 1 if problem.labels else FINE)
         reason = why_no_population(public.whole.unit.contributions, not isinstance(self.increasing, str))
-        return Setup(problem.grid, problem.y_range, public.whole.guarantee, problem.labels, law, reason)
+        whole = public.whole.guarantee
+        return Setup(
+            problem.grid, problem.y_range, whole, problem.labels, law, reason, problem.output, problem.ends
+        )
 
     def __sklearn_tags__(self) -> Any:
         """Tags for scikit-learn. One-dimensional input, missing values allowed, random."""

@@ -8,12 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from isotone.curves.bands.measured import Measured
 from isotone.errors import InputError
 from isotone.privacy.guarantee import exact
 from isotone.release.kinds.curve.bands import measured_from
 from isotone.release.kinds.recomputed import Columns
 
 __all__ = ["curve_faults"]
+
+CLOSE = 2e-3
+"""Versions of the library and of what it computes with differ less than this in the posterior, as a share of the range."""
 
 
 def curve_faults(columns: Columns, manifest: Mapping[str, Any], public: Any) -> list[str]:
@@ -66,4 +70,17 @@ def _band_faults(columns: Columns, manifest: Mapping[str, Any], public: Any, kin
         stated = np.array(columns[name], dtype=float)
         if not np.all(np.abs(stated - (bottom + (top - bottom) * share)) <= edge):
             return [f"{name} is not what the published sums give"]
+    return _value_faults(columns, measured, public)
+
+
+def _value_faults(columns: Columns, measured: Measured, public: Any) -> list[str]:
+    """Faults in the curve itself, which is the posterior given the published sums."""
+    at = public.grid.snap(np.array(columns["x"], dtype=float))
+    share = measured.curve(public.output, public.predictions, public.grid.even).at(at)
+    low, high = (float(end) for end in public.predictions)
+    bottom, top = (float(end) for end in public.y_range)
+    wanted = bottom + (top - bottom) * (low + (high - low) * share)
+    stated = np.array(columns["value"], dtype=float)
+    if not np.all(np.abs(stated - wanted) <= CLOSE * (top - bottom)):
+        return ["value is not what the published sums give"]
     return []

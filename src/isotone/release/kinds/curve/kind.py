@@ -132,7 +132,7 @@ class CurveKind(Kind):
         return replace(setup.guarantee, unit=stated.unit)
 
     recomputed: ClassVar[str] = (
-        "the curve keeps its bounds and its direction, and a band is that of the published sums"
+        "the curve keeps its bounds and its direction; where there is a band, curve and band are those of the published sums"
     )
 
     def faults(self, release: Release) -> list[str]:
