@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -16,13 +16,12 @@ from common import save_figure, write_table
 from isotone.mechanism import Progress
 from isotone.published.tables.row_by_row import even_split_table
 from isotone.tables import TwoStageMechanism, truncated_geometric
-from isotone.tables.thresholds import default_preset
 
 EPSILONS = ("0.1", "0.3", "1", "2")
 PRESETS = ("counts", "both", "distribution")
 SMALL_SIZES = (2, 5, 10, 20, 49)
-DOUBTFUL = ("left tail", "hurdle", "u-shaped", "nearly all zero")
-"""Held-out tables from 200 to 3,000 categories, on which intervals are measured: the fewer the categories, the more they vary."""
+DOUBTFUL = ("left tail", "hurdle")
+"""Held-out tables of 200 and 800 categories, on which intervals are measured: the fewer the categories, the more they vary."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,8 @@ def measured(table: Table, epsilon: str, preset: str | None, draws: int) -> Foun
             values = np.asarray(even_split_table(counts, table.upper, epsilon, rng))
             estimate, held = values, 1.0
         else:
-            full = TwoStageMechanism(table.upper, epsilon, preset).simulate_in_full(counts, rng)  # type: ignore[arg-type]
+            chosen: Any = None if preset == "default" else preset
+            full = TwoStageMechanism(table.upper, epsilon, chosen).simulate_in_full(counts, rng)
             values, estimate = np.asarray(full.values), full.estimates
             low, high = full.interval()
             held = float(np.mean((low <= counts) & (counts <= high)))
@@ -90,7 +90,7 @@ def run(out: Path, quick: bool, progress: Progress) -> None:
             progress(at / (3 * len(tables)) + (list(groups).index(group)) / 3, table.name)
             for epsilon in EPSILONS[::3] if quick else EPSILONS:
                 plain = measured(table, epsilon, None, 4 * draws)
-                presets = PRESETS if group == "tuned" else (*PRESETS, "even")
+                presets = ("default", *(PRESETS if group == "tuned" else ("even",)))
                 found = ((preset, measured(table, epsilon, preset, draws)) for preset in presets)
                 lines += [(group, table.name, epsilon, preset, each, plain) for preset, each in found]
     _write(out, lines)
@@ -105,7 +105,7 @@ def _picture(out: Path, lines: list[tuple[str, str, str, str, Found, Found]]) ->
     """Both errors relative to plain noise, a point for every preset and ε: left and low is better."""
     figure = Figure(figsize=(8.4, 3.6), layout="constrained")
     for axis, group in zip(figure.subplots(1, 2, sharey=True), ("tuned", "held out"), strict=True):
-        for preset, marker in zip(PRESETS, "osD", strict=True):
+        for preset, marker in zip(PRESETS if group == "tuned" else ("default",), "osD", strict=False):
             means: list[tuple[float, float]] = []
             for epsilon in dict.fromkeys(line[2] for line in lines):
                 some = [line[4:] for line in lines if (line[0], line[2], line[3]) == (group, epsilon, preset)]
@@ -141,10 +141,8 @@ def _means(out: Path, lines: list[tuple[str, str, str, str, Found, Found]]) -> N
     rows: list[tuple[object, ...]] = []
     for group in dict.fromkeys(line[0] for line in lines):
         for epsilon in dict.fromkeys(line[2] for line in lines):
-            named = dict.fromkeys(line[3] for line in lines if line[0] == group)
-            for preset in ("default", *named):
-                wanted = default_preset(Fraction(epsilon)) if preset == "default" else preset
-                some = [line for line in lines if (line[0], line[2], line[3]) == (group, epsilon, wanted)]
+            for preset in dict.fromkeys(line[3] for line in lines if line[0] == group):
+                some = [line for line in lines if (line[0], line[2], line[3]) == (group, epsilon, preset)]
                 ratios = [
                     (f.estimate / p.value, f.value / p.value, f.distance / p.distance) for *_, f, p in some
                 ]

@@ -51,7 +51,7 @@ class GaussianTableMechanism:
     epsilon, delta, rho
         ``rho``, or ``epsilon`` and ``delta``.
     preset
-        What the budget is spent on, as for :class:`TwoStageMechanism`: 3, 6 or 12 % of ρ go to the distribution.
+        What the budget is spent on, as for :class:`TwoStageMechanism`: 3, 8 or 12 % of ρ go to the distribution.
     once
         Whether a person is counted at most once in each category. Then noise grows with the root of ``contributions``, and
         otherwise in proportion to it.

@@ -36,7 +36,7 @@ SMALL = 50
 
 _SHARES: dict[Preset, tuple[Fraction, Fraction]] = {
     "counts": (Fraction(3, 100), Fraction(20, 100)),
-    "both": (Fraction(6, 100), Fraction(50, 100)),
+    "both": (Fraction(8, 100), Fraction(50, 100)),
     "distribution": (Fraction(12, 100), Fraction(80, 100)),
 }
 """The share of ε that each threshold would have if all were measured, and the most that one may have."""
@@ -44,8 +44,8 @@ _SHARES: dict[Preset, tuple[Fraction, Fraction]] = {
 _SCATTER = 2
 """How the scatter of real tables between thresholds compares with the noise of a threshold: see :func:`_apart`."""
 
-DENSE = 50
-"""Categories for each count from which on the preset ``counts`` measures thresholds at an ε of 1 or more."""
+DENSE = 150
+"""Categories for each count from which on thresholds are measured at an ε of 1 or more, unless told otherwise."""
 
 
 @dataclass(frozen=True)
@@ -141,9 +141,15 @@ def share_of(preset: Preset | None, loud: bool) -> Fraction:
     return _SHARES[preset or ("distribution" if loud else "counts")][0]
 
 
-def default_preset(step: Fraction) -> Preset:
-    """What served best on tables that were not used for tuning (docs/theory/tables-whole.md, section 6)."""
-    return "distribution" if step < 1 else "counts"
+def default_preset(step: Fraction, upper: int, size: int) -> Preset:
+    """What keeps both errors small, by public numbers (docs/theory/tables-whole.md, section 6).
+
+    >>> default_preset(Fraction(1), 50, 3000), default_preset(Fraction(1), 50, 30_000)
+    ('counts', 'both')
+    """
+    if step < 1:
+        return "distribution"
+    return "both" if size >= DENSE * (upper + 1) else "counts"
 
 
 def thresholds_for(preset: Preset, upper: int, step: Fraction, size: int) -> Thresholds:
@@ -154,7 +160,7 @@ def thresholds_for(preset: Preset, upper: int, step: Fraction, size: int) -> Thr
     """
     each, most = _SHARES[preset]
     each /= max(Fraction(1), step)
-    if size < SMALL or (preset == "counts" and step >= 1 and size < DENSE * (upper + 1)):
+    if size < SMALL or (preset == "counts" and step >= 1):
         return Thresholds(upper, step, (), Fraction(0))
     apart = _apart(upper + 1, size, each * step, int(most / each))
     share = Fraction(round(100 * each * apart), 100)

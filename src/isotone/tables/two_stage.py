@@ -66,7 +66,7 @@ class TwoStageMechanism:
         The largest count, public: larger ones are top-coded. It must not be chosen by looking at the data.
     preset
         What ε is spent on: ``counts``, ``both`` or ``distribution``. None takes ``distribution`` for an epsilon per step
-        below 1 and ``counts`` from there on.
+        below 1, and from there on ``counts``, or ``both`` if there are 150 categories or more for each count.
     percentile
         If given, the bound for top-coding is itself private: about this percentile of the counts, at most
         ``upper``, for ``upper_share`` of epsilon.
@@ -121,8 +121,9 @@ class TwoStageMechanism:
         """
         bound = self.epsilon * self.upper_share if self.percentile is not None else Fraction(0)
         step = self.unit.per_step(self.epsilon - bound)
-        preset = self.preset or default_preset(step)
-        return Stages(bound, thresholds_for(preset, self.upper if upper is None else upper, step, size))
+        top = self.upper if upper is None else upper
+        preset = self.preset or default_preset(step, top, size)
+        return Stages(bound, thresholds_for(preset, top, step, size))
 
     def measurement(self, size: int, upper: int | None = None) -> Thresholds:
         """The two measurements of a table, or a stratum, of ``size`` categories."""

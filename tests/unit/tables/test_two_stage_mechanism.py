@@ -102,13 +102,9 @@ def test_the_thresholds_are_those_of_the_theory() -> None:
         ]
         for preset in PRESETS
     }
-    hundredths = {"counts": [18, 18, 9, 4], "both": [48, 30, 12, 6], "distribution": [72, 36, 12, 6]}
+    hundredths = {"counts": [18, 18, 0, 0], "both": [48, 32, 16, 8], "distribution": [72, 36, 12, 6]}
     assert shares == {preset: [Fraction(each, 100) for each in row] for preset, row in hundredths.items()}
-    few = [
-        thresholds_for("counts", 50, Fraction(step), size).places for step in (1, 2) for size in (50, 2549)
-    ]
-    assert few == [()] * 4
-    assert thresholds_for("counts", 50, Fraction(1), 2550).places
+    assert thresholds_for("counts", 50, Fraction(1), 10**9).places == ()
     assert thresholds_for("counts", 50, Fraction(99, 100), 50).places
 
 
@@ -124,8 +120,12 @@ def test_thresholds_are_closest_where_their_noise_is_that_of_the_scatter_between
 
 
 def test_the_default_is_a_function_of_epsilon_per_step() -> None:
-    assert default_preset(Fraction(99, 100)) == "distribution"
-    assert default_preset(Fraction(1)) == "counts"
+    assert default_preset(Fraction(99, 100), 9, 10**6) == "distribution"
+    assert [default_preset(Fraction(1), 9, size) for size in (50, 1499)] == ["counts"] * 2
+    assert [default_preset(Fraction(1), 9, size) for size in (1500, 10**6)] == ["both"] * 2
+    dense = TwoStageMechanism(9, 1).stages(1500)
+    assert dense == TwoStageMechanism(9, 1, "both").stages(1500)
+    assert dense.thresholds.places
     twice = TwoStageMechanism(9, 1, contributions=2).stages(500).thresholds
     assert twice == TwoStageMechanism(9, 1, "distribution", contributions=2).stages(500).thresholds
     assert twice.step == Fraction(1, 2)
@@ -239,7 +239,7 @@ def test_the_error_without_data_is_the_largest_of_the_noisy_counts_over_all_size
     mechanism = TwoStageMechanism(40, epsilon)
     error = mechanism.error()
     assert "unbiased noisy counts" in error.method
-    sizes = (10, 50, 51, 300, 2049, 2050, 2051, 10**4, 10**6, 10**9)
+    sizes = (10, 50, 51, 300, 6149, 6150, 6151, 10**5, 10**6, 10**9)
     each = [mechanism.stages(size).thresholds.deviation ** 2 for size in sizes]
     assert error.variance[20] == max(each)
     a = np.exp(-float(epsilon))
