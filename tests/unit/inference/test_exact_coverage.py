@@ -1,0 +1,84 @@
+"""Coverage without chance: every noise that a release of two counts can draw, with its exact probability.
+
+The law that intervals come from is drawn from a public stream, so these numbers are the same every time.
+"""
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from isotone.counts import DiscreteLaplaceMechanism
+from isotone.counts.law import Law
+from isotone.inference.measured import Measured
+from isotone.order import Poset
+
+P = Poset(["a", "b"], [("a", "b")])
+M = DiscreteLaplaceMechanism(P, epsilon=2)
+LAW = M.law(draws=20_000)
+NOISE = {
+    pair: weight
+    for pair in itertools.product(range(-12, 13), repeat=2)
+    if (weight := math.exp(float(M.log_probability(np.array(pair))))) > 2e-6
+}
+
+
+def measured(truth, noise, law=LAW):
+    return Measured(
+        P, np.add(truth, noise, dtype=float), law, variance=M.error().variance, covariance=M.covariance
+    )
+
+
+def coverage(holds):
+    """The probability that ``holds`` is true of the noise; what is left out counts as a miss."""
+    return sum(weight for noise, weight in NOISE.items() if holds(noise))
+
+
+def test_the_noise_that_is_looked_at_is_nearly_all():
+    assert 0.9998 < coverage(lambda noise: True) <= 1
+
+
+@pytest.mark.parametrize("truth", [(3, 10), (0, 5), (8, 8), (40, 60)])
+def test_shares_hold_with_the_stated_probability(truth):
+    true = truth[0] / truth[1]
+
+    def holds(noise, law=LAW):
+        share = measured(truth, noise, law).share("a", "b", 0.95)
+        return share.low - 1e-12 <= true <= share.high + 1e-12
+
+    assert 0.95 <= coverage(holds) < 0.985 + 0.015 * (truth != (40, 60))  # clipped intervals hold more often
+    if truth == (40, 60):
+        half = Law(LAW.draws // 2, LAW.other // 2)
+        assert coverage(lambda noise: holds(noise, half)) < 0.9
+
+
+def test_contrasts_families_and_ranks_hold_with_the_stated_probability():
+    truth, step = np.array([4, 9]), {"b": 1, "a": -1}
+
+    def contrast(noise):
+        found = measured(truth, noise).contrast(step, 0.95)
+        return found.low <= 5 <= found.high
+
+    half = measured(truth, (0, 0)).region(0.95).half_widths  # of both counts and of their difference
+
+    def together(noise):
+        return bool(np.all(np.abs([*noise, noise[1] - noise[0]]) <= half))
+
+    def rank(noise):
+        found = measured(truth, noise).rank("b", 0.95)
+        return found.low <= 1 <= found.high
+
+    assert 0.95 <= coverage(contrast) < 0.985
+    assert coverage(together) >= 0.95
+    assert coverage(rank) >= 0.95
+    wrong = replace(measured(truth, (0, 0)), law=Law(LAW.draws // 2, LAW.other // 2)).region(0.95).half_widths
+    assert coverage(lambda noise: bool(np.all(np.abs([*noise, noise[1] - noise[0]]) <= wrong))) < 0.9
+    for noise in [noise for noise, weight in NOISE.items() if weight > 4e-3 and together(noise)]:
+        region = measured(truth, noise).region(0.95)
+        low, high = region.counts
+        share = region.share(0, 1)
+        assert np.all((low <= truth) & (truth <= high))
+        assert share
+        assert share[0] <= 4 / 9 <= share[1]
