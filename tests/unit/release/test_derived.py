@@ -336,6 +336,28 @@ def test_consistent_values_lie_in_intervals_that_hold_at_once(shelf):
     refused("weights", found["one"].consistent, weights="none")
 
 
+def test_options_of_a_partition_add_up_in_whole_numbers(tmp_path):
+    from isotone.release.result import seal
+
+    names = ["q", "x", "y", "z", "s"]
+    Q = iso.Poset(
+        names, [("x", "q"), ("y", "q"), ("z", "q"), ("s", "x")], choices=[("partition", ["x", "y", "z"])]
+    )
+    ledger, data = iso.Ledger(tmp_path / "ledger", epsilon=9), pd.DataFrame(0, index=[0], columns=names)
+    base = made(ledger, data, order=Q, mechanism="LaplaceMechanism", total=False)
+    loose = seal({**base.columns, "value": (80, 43, 33, 11, 8)}, base.manifest)
+    mended = loose.consistent().value  # each rounded by itself: 82, 41, 31, 9
+    assert mended[1:4].sum() == mended[0]
+    refused("options would not add up", loose.consistent, weights="covariance")
+    strict = made(ledger, data, order=Q, on_conflict="drop")
+    refused("several options are dropped", strict.given, records=0)
+    given = strict.given(records=3, after_rules=True)
+    assert given.value[1:4].sum() == pytest.approx(given.value[0], abs=1e-3)
+    whole = given.consistent().value
+    assert whole[1:4].sum() == whole[0]
+    assert strict.contrast({"q": 1, "x": -1, "y": -1, "z": -1}).high == 0  # known without noise
+
+
 def test_population_figures_are_wider_and_say_so(shelf):
     _, found = shelf
     one = found["one"]

@@ -193,12 +193,12 @@ def _consistent_row(
 ) -> dict[str, list[Any]]:
     n = len(found.P)
     raw, region = found.values[:n], found.region(level)
-    value = _projected(found, derived["weights"])
+    value = _projected(found, derived["weights"], derived["integers"])
     low, high = (ends[:n] for ends in region.counts)
     low, high = np.ceil(low - 1e-9).astype(np.int64), np.floor(high + 1e-9).astype(np.int64)
     del manifest
     return {
-        "value": (np.rint(value).astype(np.int64) if derived["integers"] else np.round(value, 4)).tolist(),
+        "value": (value.astype(np.int64) if derived["integers"] else np.round(value, 4)).tolist(),
         "sd": np.round(np.sqrt(found.variance[:n]), 4).tolist(),
         "low": low.tolist(),
         "high": high.tolist(),
@@ -208,14 +208,17 @@ def _consistent_row(
     }
 
 
-def _projected(found: Measured, weights: str) -> Floats:
-    """The nearest counts that are possible, by the variances of the noise or by its covariance."""
+def _projected(found: Measured, weights: str, integers: bool) -> Floats:
+    """The nearest counts that are possible, by the variances of the noise or by its covariance; options add up."""
     n, upper = len(found.P), found.records
     raw, variance = found.values[:n], found.variance[:n]
     if weights == "covariance":
-        return project_covariance(found.P, raw, found.covariance()[:n, :n], lower=0.0, upper=upper)
+        if found.P.choices:
+            raise InputError("By covariances options would not add up: leave out weights='covariance'.")
+        fitted = project_covariance(found.P, raw, found.covariance()[:n, :n], lower=0.0, upper=upper)
+        return np.rint(fitted) if integers else fitted
     inverse = 1 / variance if np.all(variance > 0) else None
-    return np.asarray(consistent(found.P, raw, inverse, upper), dtype=np.float64)
+    return np.asarray(consistent(found.P, raw, inverse, upper, integers), dtype=np.float64)
 
 
 def packed(release: Release) -> dict[str, Any]:
