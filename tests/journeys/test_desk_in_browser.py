@@ -97,7 +97,7 @@ def curve(hand, page):
     hand.press("^Continue")
     whose(hand)
     hand.fill(records="1000")
-    page.wait_for_selector("#answer:has-text('1000 records')")
+    page.wait_for_selector("#answer caption:has-text('1000 records')")
     hand.press("^Keep")
 
 

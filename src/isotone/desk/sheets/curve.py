@@ -71,12 +71,19 @@ class CurveSheet(Sheet):
         typed = asked.get("records", "").replace(",", "").strip()
         if typed and (not (typed.isascii() and typed.isdigit()) or not 0 < int(typed[:12]) < 10**10):
             raise FormError("The number of records is a whole number, guessed without the data.")
-        text = (
-            plan_spec(spec, records=int(typed) if typed else None)
-            .plain()["text"]
-            .replace("With --records the plan", "With a guess the plan")
-        )
-        return {"goal": None, "half": None, "rows": [], "bars": "", "plan": None, "text": text, "words": ""}
+        plan = plan_spec(spec, records=int(typed) if typed else None).plain()
+        said = plan["text"].partition("\n")[0].replace("With --records the plan", "With a guess the plan")
+        return {
+            "goal": None,
+            "half": None,
+            "rows": [],
+            "bars": "",
+            "plan": None,
+            "text": said,
+            "methods": plan.get("rows", []),
+            "records": typed,
+            "words": "",
+        }
 
     def preview(self, spec: Spec, guesses: Mapping[str, int]) -> Release:
         """A straight line with noise."""
