@@ -108,4 +108,5 @@ def _ours(spec: Spec) -> str:
     mechanism, preset = query.mechanism, query.mechanism.preset
     if isinstance(mechanism, GaussianTableMechanism):
         return f"{preset or 'counts'}, Gaussian"
-    return preset or default_preset(mechanism.unit.per_step(mechanism.epsilon))
+    step, size = mechanism.unit.per_step(mechanism.epsilon), len(query.source.categories)
+    return preset or default_preset(step, mechanism.upper, size)
