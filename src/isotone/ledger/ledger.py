@@ -197,10 +197,6 @@ class Ledger:
         request = plain_text(request, "request", empty=False)
         return [charge for charge in self.charges() if charge.request == request and charge.finished]
 
-    def finished(self, spec: str) -> list[Charge]:
-        """The finished charges for a specification's hash."""
-        return [charge for charge in self.charges() if charge.spec == spec and charge.finished]
-
     def check(self, guarantee: Guarantee) -> None:
         """Raise the errors that ``charge`` would, without charging."""
         require_guarantee(guarantee)
@@ -289,7 +285,7 @@ class Ledger:
     def _upgrade(self) -> None:
         """Add the tables of format 2 to a ledger of format 1, before the first charge."""
         if not self._modern and not self._transact(Entries.modern):
-            self.store.create(_nothing)
+            self.store.create(lambda _: None)  # no rows to add
         self._modern = True
 
     def _finish(self, number: int, release: str) -> None:
@@ -302,7 +298,3 @@ class Ledger:
 
         self._upgrade()
         self.store.transact(work)
-
-
-def _nothing(execute: Execute) -> None:
-    """No rows to add."""
