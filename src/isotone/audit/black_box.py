@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isotone.audit.bounds import clopper_pearson, violates
 from isotone.audit.outputs import Sides, draw_both
-from isotone.audit.scores import Score, learn_scores
+from isotone.audit.scores import OutputScore, learn_scores
 from isotone.errors import InputError
 from isotone.mechanism import Progress, no_progress
 from isotone.privacy.guarantee import Guarantee
@@ -158,7 +158,7 @@ def _part(sides: Sides, part: slice) -> Sides:
     return Sides(sides.first[part], sides.second[part], sides.labels)
 
 
-def _suspected(k: int, function: Callable[[Floats], ArrayLike]) -> Score:
+def _suspected(k: int, function: Callable[[Floats], ArrayLike]) -> OutputScore:
     def score(outputs: Floats) -> Floats:
         values = np.asarray(function(outputs), dtype=float)
         if values.shape != (len(outputs),):
@@ -168,7 +168,9 @@ def _suspected(k: int, function: Callable[[Floats], ArrayLike]) -> Score:
             )
         return np.nan_to_num(values)
 
-    return Score(getattr(function, "__name__", f"suspicion {k}").replace("<lambda>", f"suspicion {k}"), score)
+    return OutputScore(
+        getattr(function, "__name__", f"suspicion {k}").replace("<lambda>", f"suspicion {k}"), score
+    )
 
 
 @dataclass(frozen=True)
@@ -178,7 +180,7 @@ class _Event:
     It should happen on the first side, or the second.
     """
 
-    score: Score
+    score: OutputScore
     threshold: float
     turned: bool
     swapped: bool
@@ -194,7 +196,7 @@ class _Event:
         return int(np.count_nonzero((-values if self.turned else values) >= self.threshold))
 
 
-def _best_event(scores: list[Score], sides: Sides, promise: Guarantee, confidence: float) -> _Event:
+def _best_event(scores: list[OutputScore], sides: Sides, promise: Guarantee, confidence: float) -> _Event:
     """The event with the largest bound on these draws.
 
     The draws are not used again.

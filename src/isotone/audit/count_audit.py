@@ -95,6 +95,6 @@ def _neighbouring_counts(
         rest = np.zeros((groups - 2) * len(P), dtype=np.int64)
         records = [np.concatenate((*pair, rest)) for J in records for pair in ((J, nothing), (nothing, J))]
         nothing = np.zeros(groups * len(P), dtype=np.int64)
-    if mechanism.guarantee.neighbours == "add-remove":
+    if not mechanism.guarantee.adjacency.exchanges:
         return [(nothing, records)]
     return [(base, [J for J in records if np.any(base != J)]) for base in [nothing, *records[:_FILTERS]]]

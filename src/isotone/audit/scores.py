@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from isotone.audit.outputs import Sides
 
-__all__ = ["Score", "learn_scores"]
+__all__ = ["OutputScore", "learn_scores"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -29,7 +29,7 @@ _HUGE = 1e100  # and numbers beyond are taken as this, so that squares stay fini
 
 
 @dataclass(frozen=True)
-class Score:
+class OutputScore:
     """A named function from outputs (one per row) to numbers."""
 
     name: str
@@ -40,7 +40,7 @@ class Score:
         return self.function(outputs)
 
 
-def learn_scores(sides: Sides) -> list[Score]:
+def learn_scores(sides: Sides) -> list[OutputScore]:
     """Scores learned from draws of both sides."""
     first, second = sides.first, sides.second
     if sides.labels:
@@ -51,16 +51,16 @@ def learn_scores(sides: Sides) -> list[Score]:
         scores.append(_counted("the ratio of cell counts", _boxes(np.concatenate([first, second])), sides))
     if 1 < dimension <= _SHAPED:
         scores.append(_counted("signs and order of the coordinates", _arrangement(first, second), sides))
-    scores.append(Score("the lowest binary digit", _lowest_bits))
-    scores.append(Score("the finest binary place", _finest_place))
+    scores.append(OutputScore("the lowest binary digit", _lowest_bits))
+    scores.append(OutputScore("the finest binary place", _finest_place))
     if not (np.isfinite(first).all() and np.isfinite(second).all()):
         scores.append(
-            Score("numbers that are not finite", lambda rows: (~np.isfinite(rows)).sum(axis=1) * 1.0)
+            OutputScore("numbers that are not finite", lambda rows: (~np.isfinite(rows)).sum(axis=1) * 1.0)
         )
     return scores
 
 
-def _counted(name: str, keys: Callable[[Floats], Ints], sides: Sides) -> Score:
+def _counted(name: str, keys: Callable[[Floats], Ints], sides: Sides) -> OutputScore:
     """Log ratio of how often each key was seen."""
     one, other = keys(sides.first), keys(sides.second)
     seen, where = np.unique(np.concatenate([one, other]), return_inverse=True)
@@ -72,7 +72,7 @@ def _counted(name: str, keys: Callable[[Floats], Ints], sides: Sides) -> Score:
         place = np.minimum(np.searchsorted(seen, found), len(seen) - 1)
         return np.where(seen[place] == found, ratio[place], 0.0)
 
-    return Score(name, score)
+    return OutputScore(name, score)
 
 
 def _boxes(both: Floats) -> Callable[[Floats], Ints]:
@@ -112,12 +112,12 @@ def _arrangement(first: Floats, second: Floats) -> Callable[[Floats], Ints]:
     return keys
 
 
-def _one_by_one(sides: Sides) -> Score:
+def _one_by_one(sides: Sides) -> OutputScore:
     """The sum of the scores of single coordinates.
 
     It is the right score where the coordinates are independent.
     """
-    parts: list[Score] = []
+    parts: list[OutputScore] = []
     for k in range(sides.first.shape[1]):
         column = Sides(sides.first[:, k : k + 1], sides.second[:, k : k + 1])
         parts.append(_counted("", _boxes(np.concatenate([column.first, column.second])), column))
@@ -125,10 +125,10 @@ def _one_by_one(sides: Sides) -> Score:
     def score(outputs: Floats) -> Floats:
         return np.sum([part(outputs[:, k : k + 1]) for k, part in enumerate(parts)], axis=0)
 
-    return Score("the ratio of counts, coordinate by coordinate", score)
+    return OutputScore("the ratio of counts, coordinate by coordinate", score)
 
 
-def _logistic(first: Floats, second: Floats) -> Score:
+def _logistic(first: Floats, second: Floats) -> OutputScore:
     from scipy.optimize import minimize
 
     first, second = first[:_ENOUGH], second[:_ENOUGH]
@@ -145,7 +145,7 @@ def _logistic(first: Floats, second: Floats) -> Score:
         return float(np.logaddexp(0, -margin).mean() + 0.5e-4 * weights @ weights), gradient
 
     weights = np.asarray(minimize(loss, np.zeros(X.shape[1] + 1), jac=True, method="L-BFGS-B").x)
-    return Score(
+    return OutputScore(
         "a logistic score",
         lambda outputs: ((_features(outputs, *centres) - mean) / spread) @ weights[:-1] + weights[-1],
     )

@@ -16,9 +16,9 @@ from isotone.forms.expressions import (
     Compare,
     Either,
     Expression,
+    FieldReference,
     Literal_,
     Not,
-    Reference,
     Unknown,
 )
 from isotone.forms.fields import Field
@@ -95,27 +95,27 @@ def _conjuncts(expression: Expression, fields: Mapping[str, Field]) -> list[_Par
 
 def _atom(expression: Expression, fields: Mapping[str, Field]) -> Atom | Unknown:
     match expression:
-        case Compare(sign, Literal_() as value, Reference() as field, text):
+        case Compare(sign, Literal_() as value, FieldReference() as field, text):
             return _compared(_TURNED[sign], field, value, text, fields)
-        case Compare(sign, Reference() as field, Literal_() as value, text):
+        case Compare(sign, FieldReference() as field, Literal_() as value, text):
             return _compared(sign, field, value, text, fields)
-        case Compare(sign, Call(name, (Reference(field),)), Literal_(value), text) if name in (
+        case Compare(sign, Call(name, (FieldReference(field),)), Literal_(value), text) if name in (
             "count-selected",
             "string-length",
         ):
             some = (sign, value) in ((">", "0"), (">=", "1"), ("!=", "0"))
             return Atom(field) if some and field in fields else Unknown(text)
-        case Call("selected", (Reference() as field, Literal_() as value), text):
+        case Call("selected", (FieldReference() as field, Literal_() as value), text):
             return _selected(field, value, text, fields)
         case Compare(text=text) | Call(text=text) | Not(text=text) | Unknown(text):
             return Unknown(text)
-        case Reference(name):
+        case FieldReference(name):
             return Unknown(name)
         case _:
             return Unknown(str(getattr(expression, "value", "?")))
 
 
-def _selected(ref: Reference, value: Literal_, text: str, fields: Mapping[str, Field]) -> Atom | Unknown:
+def _selected(ref: FieldReference, value: Literal_, text: str, fields: Mapping[str, Field]) -> Atom | Unknown:
     field = fields.get(ref.name)
     if field is None or not value.value.strip() or any(x in value.value for x in " ,;|\t\n"):
         return Unknown(text)
@@ -123,7 +123,7 @@ def _selected(ref: Reference, value: Literal_, text: str, fields: Mapping[str, F
 
 
 def _compared(
-    sign: str, ref: Reference, value: Literal_, text: str, fields: Mapping[str, Field]
+    sign: str, ref: FieldReference, value: Literal_, text: str, fields: Mapping[str, Field]
 ) -> Atom | Unknown:
     field, said = fields.get(ref.name), value.value.strip()
     if field is None:

@@ -17,9 +17,9 @@ __all__ = [
     "Compare",
     "Either",
     "Expression",
+    "FieldReference",
     "Literal_",
     "Not",
-    "Reference",
     "Unknown",
     "parse",
 ]
@@ -42,7 +42,7 @@ _TOKEN = re.compile(
 
 
 @dataclass(frozen=True)
-class Reference:
+class FieldReference:
     """The answer to another question; REDCap's boxes have the code of the option."""
 
     name: str
@@ -106,7 +106,7 @@ class Unknown:
     text: str
 
 
-Expression = Reference | Literal_ | Call | Compare | Both | Either | Not | Unknown
+Expression = FieldReference | Literal_ | Call | Compare | Both | Either | Not | Unknown
 
 
 def parse(text: str, dialect: Literal["odk", "redcap"]) -> Expression:
@@ -210,13 +210,13 @@ class _Parser:
 
     def _reference(self, name: str) -> Expression:
         if self.dialect == "odk":
-            return Reference(name)
+            return FieldReference(name)
         box = re.fullmatch(r"\s*([A-Za-z]\w*)\s*(?:\(\s*([^()]*?)\s*\))?\s*", name)
         if box is None or self._kind() == "redcap":  # [event][field]: an answer of another visit
             while self._kind() == "redcap":
                 self.place += 1
             return Unknown(f"[{name}]")
-        return Reference(box[1].lower(), box[2])
+        return FieldReference(box[1].lower(), box[2])
 
     def _call(self, name: str, start: int) -> Expression:
         self._next()

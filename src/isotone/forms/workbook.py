@@ -18,7 +18,7 @@ from xml.parsers import expat
 
 from isotone.errors import InputError
 
-__all__ = ["Sheet", "read_workbook"]
+__all__ = ["WorkbookSheet", "read_workbook"]
 
 LARGEST_FILE = 20_000_000
 """Bytes of the archive."""
@@ -29,14 +29,14 @@ _BROKEN = (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EO
 
 
 @dataclass
-class Sheet:
+class WorkbookSheet:
     """The rows of a sheet as texts, blank where a cell is empty, and the places of its formulas."""
 
     rows: list[list[str]] = field(default_factory=list[list[str]])
     formulas: list[str] = field(default_factory=list[str])
 
 
-def read_workbook(path: Path, wanted: Iterable[str]) -> dict[str, Sheet]:
+def read_workbook(path: Path, wanted: Iterable[str]) -> dict[str, WorkbookSheet]:
     """The sheets of a workbook that are called as wanted, in any case."""
     try:
         if path.stat().st_size > LARGEST_FILE:
@@ -66,7 +66,7 @@ class _Workbook:
         self.left = MOST_CELLS
         self.shared: list[str] = []
 
-    def sheets(self, wanted: set[str]) -> dict[str, Sheet]:
+    def sheets(self, wanted: set[str]) -> dict[str, WorkbookSheet]:
         """The wanted sheets by their names in small letters."""
         targets = self._targets()
         named: list[tuple[str, str]] = []
@@ -127,8 +127,8 @@ class _Workbook:
         _parse(self._bytes("xl/sharedStrings.xml"), begin, end, text.add)
         return found
 
-    def _sheet(self, target: str) -> Sheet:
-        sheet, text = Sheet(), _Text()
+    def _sheet(self, target: str) -> WorkbookSheet:
+        sheet, text = WorkbookSheet(), _Text()
         row: dict[int, str] = {}
         cell: dict[str, Any] = {"kind": "", "column": -1}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from isotone.errors import InputError
 from isotone.forms.expressions import Expression, parse
 from isotone.forms.fields import Field, Form, Option, both
-from isotone.forms.workbook import Sheet, read_workbook
+from isotone.forms.workbook import WorkbookSheet, read_workbook
 
 __all__ = ["read_xlsform"]
 
@@ -50,13 +50,13 @@ def read_xlsform(path: Path, separator: str = "") -> Form:
     if "survey" not in sheets:
         raise InputError(f"{str(path)!r} has no sheet 'survey': it is no XLSForm.")
     problems = [f"{name}: a formula in {place} was not evaluated" for name, sheet in sheets.items() for place in sheet.formulas]  # fmt: skip
-    reader = _Reader(_choices(sheets.get("choices", Sheet())), problems, separator)
+    reader = _Reader(_choices(sheets.get("choices", WorkbookSheet())), problems, separator)
     fields = tuple(reader.fields(_rows(sheets["survey"])))
-    settings = next(iter(_rows(sheets.get("settings", Sheet()))), {})
+    settings = next(iter(_rows(sheets.get("settings", WorkbookSheet()))), {})
     return Form(fields, tuple(reader.problems), settings.get("form_title", ""))
 
 
-def _rows(sheet: Sheet) -> Iterator[Row]:
+def _rows(sheet: WorkbookSheet) -> Iterator[Row]:
     """The rows by the names in the first row; of labels in several languages the first."""
     if not sheet.rows:
         return
@@ -70,7 +70,7 @@ def _rows(sheet: Sheet) -> Iterator[Row]:
             yield found
 
 
-def _choices(sheet: Sheet) -> dict[str, list[Option]]:
+def _choices(sheet: WorkbookSheet) -> dict[str, list[Option]]:
     lists: dict[str, list[Option]] = {}
     for row in _rows(sheet):
         name = row.get("list_name") or row.get("list name") or ""

@@ -184,7 +184,7 @@ class Guarantee:
         >>> Guarantee.zcdp(1, neighbours="replace").for_replacing()
         Guarantee(ρ = 1/4, add-remove one record)
         """
-        if self.neighbours != "replace":
+        if not self.adjacency.exchanges:
             raise InputError("for_replacing() starts from a guarantee about replacing a unit.")
         self._require_no_delta()
         epsilon = self.epsilon / 2
@@ -239,7 +239,7 @@ class Guarantee:
             raise InputError("This is not defined for ρ-zCDP with a δ: it is the total of a ledger.")
 
     def _require_adding(self) -> None:
-        if self.neighbours != "add-remove":
+        if self.adjacency.exchanges:
             raise InputError("replacing() starts from a guarantee about adding or removing a unit.")
 
     def _require_same_setting(self, other: Guarantee) -> None:

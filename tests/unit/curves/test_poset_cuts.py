@@ -15,7 +15,7 @@ from tests.support.posets import all_posets
 from isotone.curves.circuits.circuit import Circuit, CircuitTables
 from isotone.curves.poset import arrangement as poset_arrangement
 from isotone.curves.poset.arrangement import arrange
-from isotone.curves.poset.composition import Composition
+from isotone.curves.poset.composition import OrderComposition
 from isotone.curves.poset.grid import GridRegion
 from isotone.curves.poset.product import ProductOrder
 from isotone.curves.poset.regions import Region
@@ -208,7 +208,7 @@ def test_a_factor_is_right_to_within_its_stated_error(bits: int) -> None:
             assert abs(off) <= Decimal(error)
 
 
-def relations(composition: Composition) -> np.ndarray:
+def relations(composition: OrderComposition) -> np.ndarray:
     """What the tree of a composition says about the order on its members."""
     start, stop = composition.places
     size = composition.members.size
@@ -238,7 +238,7 @@ def test_a_relaxed_order_has_only_relations_of_the_order(seed: int) -> None:
     found = arrange(poset)
     (region,) = found.regions
     assert found.relaxed
-    assert isinstance(region, Composition)
+    assert isinstance(region, OrderComposition)
     kept, whole = relations(region), poset.leq_matrix() & ~np.eye(len(poset), dtype=np.bool_)
     assert not (kept & ~whole).any()
     assert not ((kept.astype(int) @ kept.astype(int) > 0) & ~kept).any()  # an order: transitive

@@ -15,20 +15,20 @@ from isotone.errors import InputError
 from isotone.privacy.calibration import sigma_squared
 from isotone.tables import Distribution, fixed_point, privatize_distribution, simulate_distribution
 from isotone.tables.distribution.haar import Haar
-from isotone.tables.distribution.hierarchy import Hierarchy
+from isotone.tables.distribution.hierarchy import IntervalHierarchy
 from isotone.tables.distribution.privatize import Method
-from isotone.tables.distribution.strategy import Cumulative, Cyclic, Plain, Strategy
+from isotone.tables.distribution.strategy import Cumulative, Cyclic, HistogramStrategy, Plain
 
 PURE: tuple[Method, ...] = ("cumulative", "cyclic-laplace", "laplace", "privelet", "hierarchical")
 
 
-def strategies(n: int) -> dict[str, Strategy]:
+def strategies(n: int) -> dict[str, HistogramStrategy]:
     return {
         "cumulative": Cumulative(),
         "cyclic": Cyclic(),
         "plain": Plain(),
         "haar": Haar(n),
-        "tree": Hierarchy(n),
+        "tree": IntervalHierarchy(n),
     }
 
 
@@ -52,7 +52,7 @@ def test_without_noise_every_strategy_gives_the_histogram_back(n: int) -> None:
 
 @pytest.mark.parametrize(("n", "branching"), [(5, 2), (9, 3), (20, 16), (17, 4), (16, 2)])
 def test_the_hierarchy_is_the_least_squares_fit(n: int, branching: int) -> None:
-    tree = Hierarchy(n, branching)
+    tree = IntervalHierarchy(n, branching)
     system = np.column_stack([tree.measure(e) for e in np.eye(n, dtype=np.int64)]).astype(float)
     noisy = np.random.default_rng(1).normal(size=len(system)) * 5 + 10
     size = 60

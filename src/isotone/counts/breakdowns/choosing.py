@@ -52,7 +52,7 @@ def margins_mechanism(
         )
         if promise.kind != "zcdp" or base.guarantee.kind != "pure":
             return MarginsMechanism(base, breakdown, importance)
-        adding = promise if promise.neighbours == "add-remove" else promise.for_replacing()
+        adding = promise.for_replacing() if promise.adjacency.exchanges else promise
         return MarginsMechanism(base, breakdown, importance, rho=adding.rho)
 
     if promise.kind != "approximate" or mechanism not in (None, "best"):

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Certificate"]
+__all__ = ["EllipseCertificate"]
 
 
 @dataclass(frozen=True)
-class Certificate:
+class EllipseCertificate:
     """How good a Gaussian mechanism's covariance is, at sensitivity 1.
 
     ``sensitivity_squared`` is the exact integer that the noise is calibrated to, on the strategy's own scale.
     ``trace`` is the total variance at sensitivity 1; ``lower_bound`` one that no Gaussian can beat (None where
     none was computed); ``independent`` that of independent noise.
 
-    >>> print(Certificate("forest", 2**56, 77.8, 76.6, 225.0))
+    >>> print(EllipseCertificate("forest", 2**56, 77.8, 76.6, 225.0))
     forest: total variance 77.8 at sensitivity 1 (independent noise: 225); within 1.57 % of the best Gaussian
     """
 

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isotone.counts.ellipse.certificate import Certificate
+from isotone.counts.ellipse.certificate import EllipseCertificate
 from isotone.counts.ellipse.shape import Shape, best_strategy, shape_of
 from isotone.counts.ellipse.strategy import Strategy
 from isotone.counts.mechanisms.concentrated import ConcentratedMechanism, variance_per_sensitivity
@@ -111,10 +111,10 @@ class OrderGaussianMechanism(ConcentratedMechanism):
         """The covariance is exact."""
         return 0.0
 
-    def certificate(self) -> Certificate:
+    def certificate(self) -> EllipseCertificate:
         """The exact integer sensitivity, and how close the covariance is to the best of all Gaussians."""
         unit = self.strategy.variances()[: self.active.size]
-        return Certificate(
+        return EllipseCertificate(
             method=self.method,
             sensitivity_squared=self.strategy.sensitivity_squared,
             trace=float(unit.sum()) * self.strategy.sensitivity_squared,

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.curves.poset.composition import MOST_QUOTIENT_IDEALS, Composition, Part, compose
+from isotone.curves.poset.composition import MOST_QUOTIENT_IDEALS, OrderComposition, Part, compose
 from isotone.curves.poset.grid import GridRegion
 from isotone.curves.poset.ideals import MOST_IDEALS, list_ideals
 from isotone.curves.poset.product import ProductOrder
@@ -111,7 +111,7 @@ def _arrange(order: Order, elements: tuple[Any, ...]) -> Arrangement:
     return Arrangement(len(order), (*grids, *rests), *whole, "relaxed" if large else "grids", bool(large))
 
 
-def _apart(order: Poset, composition: Composition) -> tuple[list[Region], Composition | None]:
+def _apart(order: Poset, composition: OrderComposition) -> tuple[list[Region], OrderComposition | None]:
     """The unrelated components of an order that are products of two chains, and what is left without them."""
     tree = order.decomposition()
     grids: list[Region] = []
@@ -202,7 +202,7 @@ def _as_grid(order: Poset) -> Ints | None:
     return cells if same else None
 
 
-def _large(composition: Composition) -> list[int]:
+def _large(composition: OrderComposition) -> list[int]:
     """The parts with too many ideals to spell out."""
     return [k for k, part in enumerate(composition.parts) if part.less is not None and _many(part.less)]
 
@@ -213,7 +213,7 @@ def _many(less: Bools) -> bool:
     return list_ideals(less.shape[0], np.argwhere(less), order, MOST_QUOTIENT_IDEALS) is None
 
 
-def _relaxed(composition: Composition, large: Sequence[int]) -> Composition:
+def _relaxed(composition: OrderComposition, large: Sequence[int]) -> OrderComposition:
     """The same tree, with each of the named parts replaced by a forest of its children."""
     parts: list[Part] = []
     now: list[int] = []
@@ -225,7 +225,7 @@ def _relaxed(composition: Composition, large: Sequence[int]) -> Composition:
         else:
             parts.append(Part(children, part.element, part.less, part.series))
         now.append(len(parts) - 1)
-    return Composition(parts)
+    return OrderComposition(parts)
 
 
 def _add_forest(parts: list[Part], children: tuple[int, ...], less: Bools) -> None:

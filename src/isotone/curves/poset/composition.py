@@ -22,7 +22,7 @@ from isotone.curves.poset.regions import Cut
 from isotone.errors import InputError
 from isotone.order import Leaf, Node, Parallel, Prime
 
-__all__ = ["MOST_QUOTIENT_IDEALS", "Composition", "Part", "compose"]
+__all__ = ["MOST_QUOTIENT_IDEALS", "OrderComposition", "Part", "compose"]
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -42,7 +42,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Composition:
+class OrderComposition:
     """A region described by a tree of parts, children first and the root last."""
 
     parts: Sequence[Part] = field(repr=False)
@@ -95,7 +95,7 @@ class Composition:
             inside[speller.start[node] : speller.stop[node]] = True
         return Cut(self.trimmed(inside), self.trimmed(~inside))
 
-    def trimmed(self, kept: Bools) -> Composition | None:
+    def trimmed(self, kept: Bools) -> OrderComposition | None:
         """The same tree without the other elements. Parts left with one child give way to it."""
         start, _ = self.places
         now: list[int] = []
@@ -116,7 +116,7 @@ class Composition:
             less = None if part.less is None else part.less[np.ix_(alive, alive)]
             parts.append(Part(children, less=less, series=part.series))
             now.append(len(parts) - 1)
-        return Composition(parts) if parts else None
+        return OrderComposition(parts) if parts else None
 
 
 class _Speller:
@@ -125,7 +125,7 @@ class _Speller:
     ``start[i], stop[i]``: node ``i`` takes these members; its cost is the sum of their weights.
     """
 
-    def __init__(self, composition: Composition) -> None:
+    def __init__(self, composition: OrderComposition) -> None:
         self._summed: list[bool] = []
         self._first: list[int] = [0]
         self._child: list[int] = []
@@ -193,7 +193,7 @@ class _Speller:
         return self._add(True, terms)
 
 
-def compose(tree: Node) -> Composition:
+def compose(tree: Node) -> OrderComposition:
     """The composition that the decomposition of an order describes."""
     number: dict[int, int] = {}
     parts: list[Part] = []
@@ -209,4 +209,4 @@ def compose(tree: Node) -> Composition:
             part = Part(children, series=True)
         number[id(node)] = len(parts)
         parts.append(part)
-    return Composition(parts)
+    return OrderComposition(parts)

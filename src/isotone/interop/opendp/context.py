@@ -24,7 +24,7 @@ from isotone.errors import InputError
 from isotone.interop.opendp.columns import make_column
 from isotone.interop.opendp.counts import counts_measurement
 from isotone.interop.opendp.curves import curve_measurement
-from isotone.interop.opendp.spaces import Adjacency
+from isotone.interop.opendp.spaces import InputMetric
 from isotone.interop.opendp.tables import table_measurement
 from isotone.order import Poset
 from isotone.privacy.checks import exact, frozen, plain_text, shown, whole_number
@@ -84,7 +84,7 @@ def make_isotone_counts(
     ``budget`` is epsilon for pure mechanisms and where ``delta`` is given, and rho for Gaussian ones without it; as
     a float at its binary value.
     """
-    amount, neighbours = _amount(budget), Adjacency.of(input_metric).neighbours
+    amount, neighbours = _amount(budget), InputMetric.of(input_metric).neighbours
     mechanism = plain_text(mechanism, "mechanism")
     delta = None if delta is None else exact(delta, "delta")
     contributions = whole_number(contributions, "contributions")
@@ -120,7 +120,7 @@ def make_isotone_table(
 
     See :func:`make_table` and :class:`~isotone.tables.TwoStageMechanism`. ``budget`` is epsilon.
     """
-    neighbours = Adjacency.of(input_metric).neighbours
+    neighbours = InputMetric.of(input_metric).neighbours
     settings: dict[str, Any] = {"contributions": contributions, "neighbours": neighbours}
     mechanism = TwoStageMechanism(upper, _amount(budget), preset, **settings)
     return table_measurement(
@@ -163,7 +163,7 @@ def make_isotone_curve(
 
     def build(epsilon: Fraction) -> PrivateIsotonicRegression:
         return PrivateIsotonicRegression(
-            epsilon, neighbours=Adjacency.of(input_metric).neighbours, **settings
+            epsilon, neighbours=InputMetric.of(input_metric).neighbours, **settings
         )
 
     trial = build(Fraction(1))

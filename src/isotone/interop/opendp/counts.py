@@ -15,7 +15,7 @@ from opendp.measurements import make_user_measurement
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.errors import InputError
 from isotone.interop.opendp.maps import measure_and_map
-from isotone.interop.opendp.spaces import Adjacency, require_rows
+from isotone.interop.opendp.spaces import InputMetric, require_rows
 from isotone.mechanism import HasTotal
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
@@ -96,7 +96,7 @@ def counts_measurement(
 ) -> Any:
     """A measurement that counts rows over ``P`` and releases the counts by a mechanism with this promise."""
     require_rows(input_domain)
-    adjacency = Adjacency.of(input_metric)
+    adjacency = InputMetric.of(input_metric)
     adjacency.check(promise, contributions)
     rules = RecordRules(adjacency.unit, contributions, on_violation, max_size, answers)
     if source.element is not None and adjacency.unit is None:

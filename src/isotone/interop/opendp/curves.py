@@ -16,7 +16,7 @@ from isotone.curves.poset.product import FeatureOrder
 from isotone.errors import InputError
 from isotone.interop.opendp.columns import bounded_rows
 from isotone.interop.opendp.maps import measure_and_map
-from isotone.interop.opendp.spaces import Adjacency, require_rows
+from isotone.interop.opendp.spaces import InputMetric, require_rows
 from isotone.order import Poset
 from isotone.privacy.checks import frozen
 from isotone.privacy.guarantee import Guarantee
@@ -83,7 +83,7 @@ def curve_measurement(
         neighbours=estimator.neighbours,
         unit=estimator.unit,
     )
-    adjacency = Adjacency.of(input_metric)
+    adjacency = InputMetric.of(input_metric)
     adjacency.check(promise, estimator.contributions)
 
     def measure(data: Any) -> Any:

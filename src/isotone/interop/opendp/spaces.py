@@ -18,7 +18,7 @@ from opendp.domains import user_domain
 from isotone.errors import InputError
 from isotone.privacy.guarantee import Guarantee, Neighbours
 
-__all__ = ["Adjacency", "require_rows", "table_domain"]
+__all__ = ["InputMetric", "require_rows", "table_domain"]
 
 _NEIGHBOURS: dict[str, Neighbours] = {
     "SymmetricDistance": "add-remove",
@@ -64,7 +64,7 @@ def require_rows(domain: Any) -> None:
 
 
 @dataclass(frozen=True)
-class Adjacency:
+class InputMetric:
     """The neighbours and the unit that OpenDP's metric means.
 
     Without a column of the unit (None), each row is a unit.
@@ -74,7 +74,7 @@ class Adjacency:
     unit: str | None
 
     @classmethod
-    def of(cls, metric: Any) -> Adjacency:
+    def of(cls, metric: Any) -> InputMetric:
         """The adjacency of a metric on rows.
 
         The ordered metrics are larger, so what holds for the others holds for them.

@@ -11,7 +11,7 @@ from opendp.measurements import make_user_measurement
 
 from isotone.errors import InputError
 from isotone.interop.opendp.maps import measure_and_map
-from isotone.interop.opendp.spaces import Adjacency, require_rows
+from isotone.interop.opendp.spaces import InputMetric, require_rows
 from isotone.privacy.checks import Number, exact, plain_text, positive, require_list, whole_number
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
@@ -87,7 +87,7 @@ def make_distribution(
     Guarantee: (epsilon, delta)-DP for ``cyclic-gaussian``, epsilon-DP otherwise (docs/theory/tables.md, section 2).
     The output is a :class:`~isotone.tables.Distribution`, on which a mechanism can be built.
     """
-    neighbours = Adjacency.of(input_metric).neighbours
+    neighbours = InputMetric.of(input_metric).neighbours
     unit = Unit(contributions, neighbours)
     upper, epsilon = whole_number(upper, "upper"), positive(epsilon, "epsilon")
     delta = None if delta is None else exact(delta, "delta")
@@ -122,7 +122,7 @@ def table_measurement(
 ) -> Any:
     """A measurement that counts rows by category and releases the counts by a mechanism with this promise."""
     require_rows(input_domain)
-    adjacency = Adjacency.of(input_metric)
+    adjacency = InputMetric.of(input_metric)
     adjacency.check(promise, contributions)
     require_list(categories, "categories")
     names, category = tuple(label(name) for name in categories), plain_text(category, "category")

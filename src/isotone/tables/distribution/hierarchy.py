@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Hierarchy"]
+__all__ = ["IntervalHierarchy"]
 
 
-class Hierarchy:
+class IntervalHierarchy:
     """How many categories fall in each block of ``branching^h`` bins, for every height ``h`` below the root.
 
     The root is N, public. A step moves one category between bins that share a block from some height on:

@@ -21,8 +21,8 @@ from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
 from isotone.tables.distribution.distribution import Distribution
 from isotone.tables.distribution.haar import Haar
-from isotone.tables.distribution.hierarchy import Hierarchy
-from isotone.tables.distribution.strategy import Cumulative, Cyclic, Plain, Strategy
+from isotone.tables.distribution.hierarchy import IntervalHierarchy
+from isotone.tables.distribution.strategy import Cumulative, Cyclic, HistogramStrategy, Plain
 from isotone.tables.top_coding import Counts, histogram, top_coded
 
 __all__ = ["Method", "Post", "measure_cumulative", "privatize_distribution", "simulate_distribution"]
@@ -151,7 +151,7 @@ class _Plan:
         )
 
 
-def _strategy(method: Method, n: int) -> Strategy:
+def _strategy(method: Method, n: int) -> HistogramStrategy:
     if method == "cumulative":
         return Cumulative()
     if method == "laplace":
@@ -159,11 +159,11 @@ def _strategy(method: Method, n: int) -> Strategy:
     if method == "privelet":
         return Haar(n)
     if method == "hierarchical":
-        return Hierarchy(n)
+        return IntervalHierarchy(n)
     return Cyclic()
 
 
-def _noisy_cumulative(strategy: Strategy, noisy: NDArray[np.int64]) -> NDArray[np.int64] | None:
+def _noisy_cumulative(strategy: HistogramStrategy, noisy: NDArray[np.int64]) -> NDArray[np.int64] | None:
     if isinstance(strategy, Cumulative):
         return noisy
     return noisy[:-1] + noisy[-1] if isinstance(strategy, Cyclic) else None

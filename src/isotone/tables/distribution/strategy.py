@@ -16,10 +16,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Cumulative", "Cyclic", "Plain", "Strategy"]
+__all__ = ["Cumulative", "Cyclic", "HistogramStrategy", "Plain"]
 
 
-class Strategy(Protocol):
+class HistogramStrategy(Protocol):
     """A linear strategy on histograms of a fixed length.
 
     N, the number of categories, is public.

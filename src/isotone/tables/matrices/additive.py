@@ -15,11 +15,11 @@ from isotone.tables.distribution.distribution import DistributionLike
 from isotone.tables.matrices.count_mechanism import CountMechanism
 from isotone.tables.matrices.losses import Loss, loss_rows
 
-__all__ = ["AdditiveMechanism"]
+__all__ = ["AdditiveCountMechanism"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AdditiveMechanism(CountMechanism):
+class AdditiveCountMechanism(CountMechanism):
     """Symmetric integer noise, then a clamp. A subclass says what the noise is."""
 
     @abstractmethod

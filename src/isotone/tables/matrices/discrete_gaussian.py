@@ -17,13 +17,13 @@ from isotone.privacy.checks import Number, positive, share, whole_number
 from isotone.privacy.draws import Draws
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
-from isotone.tables.matrices.additive import AdditiveMechanism
+from isotone.tables.matrices.additive import AdditiveCountMechanism
 
-__all__ = ["DiscreteGaussianMechanism", "discrete_gaussian"]
+__all__ = ["DiscreteGaussianCountMechanism", "discrete_gaussian"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DiscreteGaussianMechanism(AdditiveMechanism):
+class DiscreteGaussianCountMechanism(AdditiveCountMechanism):
     """Integer noise with ``P(d)`` proportional to ``exp(-d²/(2·variance))``.
 
     Guarantee: (ε, δ)-DP (docs/theory/tables.md, section 9). ``privacy_loss`` is the largest log-ratio of
@@ -68,7 +68,7 @@ def discrete_gaussian(
     *,
     contributions: int = 1,
     neighbours: Neighbours = "add-remove",
-) -> DiscreteGaussianMechanism:
+) -> DiscreteGaussianCountMechanism:
     """Discrete Gaussian noise on counts ``0..n-1``, with about the least variance that the promise allows.
 
     Guarantee: (epsilon, delta)-DP for adding or removing one person (docs/theory/tables.md, section 9).
@@ -79,4 +79,4 @@ def discrete_gaussian(
     """
     unit, total, slack = Unit(contributions, neighbours), positive(epsilon, "epsilon"), share(delta, "delta")
     variance = discrete_sigma_squared(total, slack, unit.steps)
-    return DiscreteGaussianMechanism(whole_number(n, "n"), total, unit, delta=slack, variance=variance)
+    return DiscreteGaussianCountMechanism(whole_number(n, "n"), total, unit, delta=slack, variance=variance)

@@ -12,13 +12,13 @@ from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, positive, whole_number
 from isotone.privacy.draws import Draws
 from isotone.privacy.unit import Unit
-from isotone.tables.matrices.additive import AdditiveMechanism
+from isotone.tables.matrices.additive import AdditiveCountMechanism
 
 __all__ = ["StaircaseMechanism", "staircase"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StaircaseMechanism(AdditiveMechanism):
+class StaircaseMechanism(AdditiveCountMechanism):
     """Staircase noise with the step ``1/(1 + exp(ε/2))`` that minimises its mean absolute value.
 
     Rounded to the nearest integer, the noise is a random sign times ``G + move``, where G is geometric with

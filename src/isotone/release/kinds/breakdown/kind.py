@@ -129,7 +129,7 @@ class BreakdownKind(Kind):
         if base.contributions < rules["contributions"] or not shorter:
             raise InputError("the mechanism is for records of another kind than those that were counted")
         promise = replace(mechanism.guarantee, unit=stated.unit)
-        return promise.replacing() if stated.neighbours == "replace" else promise
+        return promise.replacing() if stated.adjacency.exchanges else promise
 
     recomputed: ClassVar[str] = (
         "all values, errors and intervals follow from the noisy integers and the mechanism"

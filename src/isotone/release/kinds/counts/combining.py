@@ -168,7 +168,7 @@ def _promises(manifests: Sequence[Manifest]) -> dict[str, Guarantee]:
 def _side_by_side(first: Guarantee, second: Guarantee) -> Guarantee:
     """The promise to a unit of one of two data sets; the sum where that cannot be told."""
     same_kind = (first.kind == "zcdp") == (second.kind == "zcdp")
-    if first.neighbours == "add-remove" and same_kind:
+    if same_kind and not first.adjacency.exchanges:
         return first.parallel(second)
     return first + second
 

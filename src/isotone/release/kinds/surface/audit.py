@@ -34,6 +34,6 @@ def audit_surface(recipe: dict[str, Any], promise: Guarantee, trials: int, progr
         values = np.append(y, [extra or 0.0] * more)
         return estimator.fit(rows, values, groups=owners[: 12 + more]).predict(corners)
 
-    sides = (top, bottom) if promise.neighbours == "replace" else (None, bottom)
+    sides = (top, bottom) if promise.adjacency.exchanges else (None, bottom)
     found = audit(release, *sides, trials=min(trials, _FITS), claimed=promise, progress=progress)
     return AuditReport((found,))
