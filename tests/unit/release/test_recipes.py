@@ -163,8 +163,9 @@ def test_the_number_of_records_comes_with_its_own_error(tmp_path, name):
 
 @pytest.mark.parametrize("name", sorted(set(PROMISES) - HAS_TOTAL - NEEDS_BOUND))
 def test_the_number_of_records_is_refused_where_noise_does_not_cover_it(tmp_path, name):
+    grouped = SETTINGS[4] if name == "GroupedDifferenceMechanism" else {}
     with pytest.raises(InputError, match="does not give the number of records for free"):
-        released(tmp_path, name, PROMISES[name][0], {"total": True})
+        released(tmp_path, name, PROMISES[name][0], {"total": True, **grouped})
 
 
 def test_a_number_of_records_that_the_noise_does_not_cover_is_found_by_a_stranger(tmp_path):
