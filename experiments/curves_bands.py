@@ -36,7 +36,7 @@ CONFIDENCE = 0.95
 PARTS = 1 << 16
 """The mean at every point of the grid is taken over so many ranks of the population."""
 
-RUNS, CREDIBLE, LARGE = 40, 5, 6
+RUNS, CREDIBLE, LARGE = 1_000, 100, 12
 """Runs of every population at 1,000 records, in how many of them the credible band is made too, and how many populations
 have one run at 50,000."""
 
