@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import isotone
+from isotone.privacy.adjacency import NEIGHBOURS
 
 SOURCE = Path(isotone.__file__).parent
 
@@ -147,8 +148,12 @@ KINDS = {"counts", "table", "curve", "order"}
 """What manifests and specs call the kinds of release."""
 
 
-def kind_switches(source: str) -> Iterator[int]:
-    """Lines that compare something with the name of a kind, match it, or look it up in a table of kinds."""
+def switches(source: str, names: Collection[str]) -> Iterator[int]:
+    """Lines that compare something with one of the names, match it, or look it up in a table of them."""
+
+    def named(node: ast.AST | None) -> bool:
+        return isinstance(node, ast.Constant) and node.value in names
+
     for node in ast.walk(ast.parse(source)):
         asked: list[ast.AST | None] = []
         if isinstance(node, ast.Compare):
@@ -156,14 +161,10 @@ def kind_switches(source: str) -> Iterator[int]:
                 asked += part.elts if isinstance(part, (ast.Tuple, ast.List, ast.Set)) else [part]
         elif isinstance(node, ast.MatchValue):
             asked = [node.value]
-        elif isinstance(node, ast.Dict) and sum(_names_kind(key) for key in node.keys) > 1:
+        elif isinstance(node, ast.Dict) and sum(map(named, node.keys)) > 1:
             asked = list(node.keys)
-        if any(map(_names_kind, asked)):
+        if any(map(named, asked)):
             yield getattr(node, "lineno", 0)
-
-
-def _names_kind(node: ast.AST | None) -> bool:
-    return isinstance(node, ast.Constant) and node.value in KINDS
 
 
 def test_only_the_kinds_know_which_kind_a_release_is() -> None:
@@ -175,7 +176,7 @@ def test_only_the_kinds_know_which_kind_a_release_is() -> None:
         f"{path.relative_to(SOURCE)}:{line}"
         for path in files
         if kinds not in path.parents
-        for line in kind_switches(path.read_text())
+        for line in switches(path.read_text(), KINDS)
     ]
     assert found == []
 
@@ -188,8 +189,20 @@ def test_switches_on_the_kind_are_seen() -> None:
         "a = {'counts': f, 'table': g}[release.kind]",
         "match kind:\n    case 'curve':\n        pass",
     )
-    assert all(list(kind_switches(source)) for source in seen)
-    assert not list(kind_switches("a = {'order': entries}\nb = promise.kind == 'pure'"))
+    assert all(list(switches(source, KINDS)) for source in seen)
+    assert not list(switches("a = {'order': entries}\nb = promise.kind == 'pure'", KINDS))
+
+
+def test_neighbours_are_asked_for_what_they_are_and_not_for_their_name() -> None:
+    known = SOURCE / "privacy" / "adjacency.py"
+    found = [
+        f"{path.relative_to(SOURCE)}:{line}"
+        for path in SOURCE.rglob("*.py")
+        if path != known
+        for line in switches(path.read_text(), NEIGHBOURS)
+    ]
+    assert found == []
+    assert list(switches(known.read_text(), NEIGHBOURS))
 
 
 def test_folders_and_files_fit_on_a_screen() -> None:
