@@ -129,6 +129,11 @@ def test_unknown_elements_change_nothing_but_the_record_itself() -> None:
     assert mixed == pytest.approx(clean, abs=1e-4)
 
 
+def test_a_band_is_refused_with_its_reason() -> None:
+    with pytest.raises(InputError, match="no band for values on an order"):
+        model().band(["mild"])
+
+
 def test_the_fit_of_a_wider_range_clipped_is_the_fit_of_the_range() -> None:
     """With hardly any noise: records beyond the range are moved to its ends."""
     names, y = ["severe", "mild", "any"] * 50, [-3.0, 0.5, 7.0] * 50

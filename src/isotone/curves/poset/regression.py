@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -176,6 +176,14 @@ class PrivatePosetRegression(PrivateEstimator[OrderProblem]):
         missing = np.flatnonzero(_places(self.P, elements) < 0)
         rows = values_of(elements)
         return list({repr(rows[row]): rows[row] for row in missing.tolist()}.values())
+
+    def band(self, T: Any, confidence: float = 0.95, kind: str = "population") -> NoReturn:
+        """Refused. There is no band for values on an order."""
+        raise InputError(
+            "There is no band for values on an order: the limit of an element would come from sums over sets of elements above "
+            "or below it, and there are too many such sets to hold for all at once. PrivateIsotonicRegression has bands, for "
+            "one x at a time."
+        )
 
     def predict(self, T: Any) -> Floats:
         """The released values of elements. With features, of the rows of a matrix (missing stays missing)."""
