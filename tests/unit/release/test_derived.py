@@ -15,7 +15,8 @@ import isotone as iso
 from isotone.cli import app
 from isotone.counts import PosetMechanism
 from isotone.errors import InputError
-from isotone.release import load_release, verify
+from isotone.release import Release, load_release, verify
+from isotone.release.kinds.counts.report import CountsPage
 
 P = iso.Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])
 SIZE = 400
@@ -465,6 +466,12 @@ def test_reports_show_shares_at_the_lines_and_how_values_were_derived(shelf):
     folder, found = shelf
     page = (folder / "one" / "report.html").read_text()
     assert found["one"].share("meds", of="hyp").percent() in page
+    broken = {**found["one"].columns, "value": (200, 260, 160)}  # more than those above: no ratio is made up
+    page = CountsPage().svg(Release(broken, found["one"].manifest))
+    assert "at the limit" in page
+    assert "100 %" not in page
+    broken = {**found["one"].columns, "value": (20, 22, 16)}
+    assert "limit (" in CountsPage().svg(Release(broken, found["one"].manifest))
     assert "sample of a larger population" in page
     assert "given N public" in (folder / "given" / "report.html").read_text()
     assert "hold at once" in (folder / "consistent" / "report.html").read_text()

@@ -85,7 +85,7 @@ def _note(note: str, start: Floats, place: int, direction: str, font: float) -> 
     else:
         x, y, anchor = x - 0.4 * size, y - (0.35 + LINE * place) * size, "end"
     faint = 0.6 if note.startswith("(") else 1.0
-    return text(x, y, note.strip("()") if faint < 1 else note, size, text_anchor=anchor, stroke_width=size / 4,
+    return text(x, y, note.strip("()") if faint < 1 else note, size, text_anchor=anchor, stroke_width=size / 2,
                 fill_opacity=faint, **look)  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from isotone.counts import LaplaceMechanism
-from isotone.inference.estimate import NOT_KNOWN
+from isotone.inference.estimate import AT_THE_LIMIT, NOT_KNOWN
 from isotone.order.drawing.hasse_svg import hasse_svg
 from isotone.order.drawing.outline import nested_order
 from isotone.reading.answers import Answers
@@ -61,7 +61,8 @@ class CountsPage(Page):
             return f"Released values (dots) and their {level} intervals (lines). What is indented implies what it stands below."
         return (
             f"Released values, in brackets or as lines the {level} intervals. An answer below implies the ones above it; at the "
-            "lines of the diagram stands the share of those above, with its own interval, from noise alone."
+            "lines of the diagram stands the share of those above, with its own interval, from noise alone. "
+            "Limit: the released ratio is impossible, so that none is shown."
         ) + _joined(release)
 
     def accuracy(self, release: Release, level: str) -> list[str]:
@@ -188,7 +189,9 @@ def _asked(release: Release) -> list[str]:
 def _edges(release: Release) -> dict[tuple[str, str], str]:
     """The share of each count in the one above it, as it is written at the line; in brackets what is not known."""
     words = {pair: found.percent() for pair, found in release.shares().items()}
-    return {pair: f"({word})" if word == NOT_KNOWN else word for pair, word in words.items()}
+    # "at the limit (75 to 100)" is wider than a box
+    short = {pair: word.replace(f"{AT_THE_LIMIT} (", "limit (") for pair, word in words.items()}
+    return {pair: f"({word})" if word == NOT_KNOWN else word for pair, word in short.items()}
 
 
 def _derivation(release: Release, level: str) -> list[str]:
