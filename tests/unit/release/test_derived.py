@@ -467,9 +467,9 @@ def test_reports_show_shares_at_the_lines_and_how_values_were_derived(shelf):
     page = (folder / "one" / "report.html").read_text()
     assert found["one"].share("meds", of="hyp").percent() in page
     broken = {**found["one"].columns, "value": (200, 260, 160)}  # more than those above: no ratio is made up
-    page = CountsPage().svg(Release(broken, found["one"].manifest))
-    assert "at the limit" in page
-    assert "100 %" not in page
+    drawn = CountsPage().svg(Release(broken, found["one"].manifest))
+    assert "at the limit" in drawn
+    assert "100 %" not in drawn
     broken = {**found["one"].columns, "value": (20, 22, 16)}
     assert "limit (" in CountsPage().svg(Release(broken, found["one"].manifest))
     assert "sample of a larger population" in page
