@@ -138,7 +138,7 @@ def test_every_entry_that_may_be_a_path_is_known():
     no_paths = {
         "data": {"unit", "element", "columns", "yes", "no", "types", "missing", "on_violation", "on_conflict", "contributions",
                  "by", "groups", "weights"},
-        "privacy": {"epsilon", "delta", "rho", "dataset", "unit", "neighbours", "budget"},
+        "privacy": {"epsilon", "delta", "rho", "dataset", "unit", "neighbours", "budget", "waves"},
         "output": {"confidence", "title", "report"},
         "order": ORDER,
         "breakdown": ORDER | {"by", "groups", "importance", "margins", "unlisted"},

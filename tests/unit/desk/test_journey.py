@@ -106,6 +106,7 @@ def test_from_an_xlsform_its_outline_changed_and_changed_back(tmp_path):
         assert (line in after) == (line in before)
     for name in ("people", "accuracy", "budget"):
         assert client.post(f"{here}/{name}", **{**PAGES[name], "ledger": "smoking.ledger"}).status == 303
+    assert "LaplaceMechanism, which does not add up" in client.get(f"{here}/accuracy").text
     assert client.post(f"{here}/review").status == 303
     assert "Verified: every check holds" in released(client, here).text
     release = iso.load_release(tmp_path / "smoking-release")

@@ -8,9 +8,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from isotone.counts.count_plan import CountPlan
+from isotone.counts import LaplaceMechanism
+from isotone.counts.count_plan import CountPlan, CountRow
+from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.desk.figures.pictures import guessed_bars, simulated_dots
 from isotone.desk.words import FormError, number
+from isotone.mechanism import Progress, no_progress
+from isotone.privacy.guarantee import Guarantee
 from isotone.release.kinds.counts.query import CountQuery
 from isotone.release.spec import Spec
 from isotone.release.steward import plan_spec
@@ -18,6 +22,7 @@ from isotone.release.steward import plan_spec
 __all__ = ["Goal", "budget_for", "count_accuracy", "read_guesses"]
 
 _SIMULATED = 20
+_LAPLACE = LaplaceMechanism.__name__
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,25 @@ def _plan(spec: Spec) -> CountPlan:
     made = plan_spec(spec).view
     assert isinstance(made, CountPlan)
     query = spec.kind.query(spec)
-    return replace(made, rows=tuple(sorted(made.rows, key=lambda row: row.name != query.mechanism_name)))
+    rows = sorted(made.rows, key=lambda row: row.name != query.mechanism_name)
+    return replace(made, rows=(*rows, *_plain_noise(made)))
+
+
+def _plain_noise(plan: CountPlan) -> list[CountRow]:
+    """Laplace noise, which knows nothing of choices and which the plan leaves out where counts must add up."""
+    promise, best = plan.guarantee, plan.best
+    if not plan.P.choices or promise.kind != "pure" or any(row.name == _LAPLACE for row in plan.rows):
+        return []
+
+    def build(asked: Guarantee, progress: Progress) -> AdditiveMechanism:
+        del progress
+        free = plan.P.forget_choices()
+        return LaplaceMechanism(free, asked.epsilon, asked.neighbours, best.contributions)
+
+    made = CountRow.of(build(promise, no_progress), build)
+    return [
+        replace(made, name=f"{_LAPLACE}, which does not add up", ratio=(made.rmse / plan.rows[0].rmse) ** 2)
+    ]
 
 
 def _label(spec: Spec, name: str) -> str:
