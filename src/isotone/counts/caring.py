@@ -30,6 +30,8 @@ Care = str | Mapping[Any, Any]
 
 _WORDS = ("nodes", "levels", "worst")
 _LEAST = Fraction(1, 10**100)
+_UNNAMED = 1e-6
+"""The weight of elements without one, against the largest."""
 
 
 def care_of(P: Poset, care: Any) -> str | dict[str, str]:
@@ -58,6 +60,8 @@ def care_weights(P: Poset, care: str | Mapping[str, str]) -> Floats:
     """The weight of each element's variance; they add up to 1."""
     if isinstance(care, Mapping):
         weights = np.array([float(exact(care.get(str(x), "0"))) for x in P.elements])
+        # what nobody cares for has some weight still: it is published too, and should be worth it
+        weights = np.where(weights > 0, weights, _UNNAMED * weights.max())
     elif care == "levels":
         depth = _depths(P)
         weights = 1 / np.bincount(depth)[depth]
