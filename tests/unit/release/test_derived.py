@@ -306,6 +306,19 @@ def test_weights_of_one_mechanism_are_squares_of_epsilon(shelf):
     assert both.total == pytest.approx(0.8 * one.total + 0.2 * half.total, abs=1e-4)
 
 
+def test_a_combination_has_the_noise_of_independent_draws(shelf):
+    """Of two draws of one size each interval is shorter by √2; with one stream for both it would be as long as before."""
+    _, found = shelf
+    twin = made(iso.Ledger(shelf[0] / "twin", epsilon=9), epsilon=1)
+    both = iso.combine([found["one"], twin])
+    level = {"confidence": 0.95}
+    one, two = (r.contrast({"hyp": 1, "twice": -0.3}, **level) for r in (found["one"], both))
+    assert 0.6 < (two.high - two.low) / (one.high - one.low) < 0.85
+    nested = iso.combine([both, made(iso.Ledger(shelf[0] / "third", epsilon=9), epsilon=1)])
+    three = nested.contrast({"hyp": 1, "twice": -0.3}, **level)
+    assert 0.5 < (three.high - three.low) / (one.high - one.low) < 0.68  # 0.58 for three; 0.75 if two were one
+
+
 def test_changes_are_from_the_first_to_the_second(shelf):
     _, found = shelf
     change = found["one"].change(found["half"])

@@ -26,6 +26,27 @@ def released(tmp_path: Path, **options: Any) -> Any:
     return iso.release_table(data, epsilon=1, ledger=ledger, **(usual | options))
 
 
+def test_other_questions_to_a_table_are_refused_with_the_reason(tmp_path: Path) -> None:
+    table = iso.release_table(
+        pd.DataFrame({"c": ["a", "b"]}),
+        category="c",
+        categories=["a", "b"],
+        upper=9,
+        epsilon=1,
+        ledger=iso.Ledger(tmp_path / "ledger", epsilon=9),
+    )
+    for ask in (
+        lambda: table.share("a", of="b"),
+        lambda: table.difference("a", "b"),
+        lambda: table.change(table),
+        lambda: table.rank("a"),
+        lambda: table.given(records=2),
+        lambda: iso.combine([table, table]),
+    ):
+        with pytest.raises(iso.InputError, match="law of their error depends on the data"):
+            ask()
+
+
 def test_a_release_has_a_column_for_each_use(tmp_path: Path) -> None:
     frame = released(tmp_path).frame()
     assert list(frame.columns) == ["category", "value", "estimate", "low", "high", "noisy", "sd"]

@@ -43,7 +43,8 @@ class TableKind(Kind):
     page: ClassVar[Page] = TablePage()
     classes: ClassVar[tuple[str, ...]] = (TwoStageMechanism.__name__, GaussianTableMechanism.__name__)
     silence: ClassVar[str] = (
-        "Published counts are estimates from two noisy measurements, and the law of their error depends on the data."
+        "Published counts are estimates, and the law of their error depends on the data; that of sums of the noisy counts is "
+        "known: ask sum()."
     )
 
     def query(self, spec: Spec) -> TableQuery | PairQuery:
@@ -148,7 +149,7 @@ class TableKind(Kind):
 
     def reader(self, release: Release) -> TableReader:
         """Sums of categories, from the noise alone."""
-        return TableReader(release)
+        return TableReader(release, self.silence)
 
     def faults(self, release: Release) -> list[str]:
         """Categories, bounds, errors and intervals that the mechanism cannot have given."""
