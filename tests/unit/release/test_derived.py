@@ -316,7 +316,8 @@ def test_a_combination_has_the_noise_of_independent_draws(shelf):
     assert 0.6 < (two.high - two.low) / (one.high - one.low) < 0.85
     nested = iso.combine([both, made(iso.Ledger(shelf[0] / "third", epsilon=9), epsilon=1)])
     three = nested.contrast({"hyp": 1, "twice": -0.3}, **level)
-    assert 0.5 < (three.high - three.low) / (one.high - one.low) < 0.68  # 0.58 for three; 0.75 if two were one
+    # 0.58 for three draws, 0.75 if two of them were one
+    assert 0.5 < (three.high - three.low) / (one.high - one.low) < 0.68
 
 
 def test_changes_are_from_the_first_to_the_second(shelf):
