@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import csv
-import tempfile
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-import isotone as iso
-from isotone.counts import PosetMechanism
 from isotone.counts.sampling.choosing import build_sampler
-from isotone.counts.sampling.relaxation import Relaxation, relax
+from isotone.counts.sampling.relaxation import relax
 from isotone.mechanism import Progress, no_progress
 from isotone.order import Poset
 from isotone.order.bipartitions.extended import tables
 from isotone.privacy.draws import ExactDraws
-from isotone.release import verify
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 DRAWS = 10
-SEEDS = 5
-DENSITIES = (0.02, 0.05, 0.1, 0.2, 0.3)
+SEEDS = (1, 2, 3, 4)
 T = TypeVar("T")
 
 
@@ -45,13 +38,12 @@ def run(quick: bool, progress: Progress) -> str:
         rows.append(_row(name, order().canonical.order))
     rows.append(
         "\nCPU seconds of one run. *Again* is what verification and readers pay: they have the relaxation from the manifest. "
-        "The squared error is that of the order itself times the number given, with its standard error; 1 is exact."
+        "The squared error is that of the order itself times the number given, with its standard error; 1 is exact. "
+        "The plan is timed without the estimate of the squared error, *again* without the tables, which the same process had built."
     )
     if not quick:
         progress(0.5, "other seeds")
         rows += ["", *_seeds(_debian().canonical.order)]
-        progress(0.7, "whole releases")
-        rows += ["", *_releases()]
     progress(1.0, "done")
     return "\n".join(rows) + "\n"
 
@@ -61,12 +53,12 @@ def _seeds(P: Poset) -> list[str]:
     rows = [
         "## Debian packages, other seeds",
         "",
-        "Every plan searches with seed 0.",
+        "Every plan searches with seed 0, as in the table above.",
         "",
         "| seed | search, CPU | log count of the relaxed order | relations left out | a draw, CPU | squared error |",
         "|---|---|---|---|---|---|",
     ]
-    for seed in range(SEEDS):
+    for seed in SEEDS:
         searched, found = _seconds(lambda seed=seed: relax(P, seed=seed))
         made = build_sampler(P, found, no_progress)
         drawn, _ = _seconds(lambda made=made: [made.draw(ExactDraws()) for _ in range(DRAWS)])
@@ -77,73 +69,6 @@ def _seeds(P: Poset) -> list[str]:
             f"| {1e3 * drawn / DRAWS:.0f} ms | {method.cost:.3f} ± {method.cost_error:.3f} |"
         )
     return rows
-
-
-def _releases() -> list[str]:
-    """Whole releases of random orders of every density, and of two levels."""
-    rows = [
-        "## Whole releases",
-        "",
-        "| order | n | method | plan, CPU | its intervals, CPU | release, CPU | verify, CPU | squared error |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    cases = [(f"random, density {d:g}", _random(120, 60 * d)) for d in DENSITIES]
-    for name, order in [
-        *cases,
-        ("two levels, mean degree 3", _two_levels(200, 3.0)),
-        ("Debian packages", _debian()),
-    ]:
-        P = order.rename(str)
-        planned, made = _seconds(lambda P=P: PosetMechanism(P, 1))
-        drawn, _ = _seconds(lambda made=made: made.half_widths())
-        found = made.sampler.described(made.law_draws)
-        with tempfile.TemporaryDirectory() as folder:
-            released, verified = (_elsewhere(task, Path(folder), P, found) for task in (_release, _verify))
-        method = made.method
-        cost = "1" if method.cost_error == 0 else f"{method.cost:.3f} ± {method.cost_error:.3f}"
-        rows.append(
-            f"| {name} | {len(P)} | {method.name} | {planned:.1f} s | {drawn:.1f} s | {released:.1f} s | {verified:.1f} s | {cost} |"
-        )
-    return [
-        *rows,
-        "",
-        "A random order has each pair with the probability given, and what follows by transitivity. The plan searches and estimates; "
-        "the draws that intervals are known from come once and are kept with it. Release and verification each run in a process of their own, "
-        "with what the plan found; reading 1,000 rows, the rehearsal, the report and the libraries loaded on the way are part of the time.",
-    ]
-
-
-def _elsewhere(task: Callable[[Path, Poset, Relaxation | None], None], *given: Any) -> float:
-    """CPU seconds of a task in a new process, which knows nothing yet."""
-    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-        return pool.submit(_timed, task, *given).result()
-
-
-def _timed(task: Callable[..., None], *given: Any) -> float:
-    return _seconds(lambda: task(*given))[0]
-
-
-def _release(folder: Path, P: Poset, found: Relaxation | None) -> None:
-    rng, names = np.random.default_rng(0), list(P.elements)
-    lines = [f"{k // 5},{names[int(rng.integers(len(names)))]}" for k in range(1000)]
-    (folder / "rows.csv").write_text("\n".join(["who,what", *lines]), encoding="utf-8")
-    with iso.Ledger(folder / "ledger", epsilon=1) as ledger:
-        iso.release_counts(
-            folder / "rows.csv",
-            P,
-            ledger=ledger,
-            epsilon=1,
-            unit="who",
-            element="what",
-            mechanism="PosetMechanism",
-            relaxation=found,
-            folder=folder / "out",
-        )
-
-
-def _verify(folder: Path, _: Poset, __: Relaxation | None) -> None:
-    verdict = verify(folder / "out")
-    assert verdict.holds, str(verdict)
 
 
 def _row(name: str, P: Poset) -> str:
