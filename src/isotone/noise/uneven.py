@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import exp, expm1, floor, log
+from math import exp, expm1, floor, log, log1p
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,8 +138,8 @@ class Crossing:
     @property
     def rest(self) -> float:
         """The rest as a float, for simulations."""
-        short = self.floor / 2**_BITS
-        return -log(1 + short * expm1(-float(self.unit))) / float(self.unit)
+        rate = float(self.unit)
+        return min(1.0, max(0.0, log1p(expm1(-rate * self.weight) / 2) / rate - self.whole))
 
 
 def _float_log(unit: Fraction, weight: int) -> int:

@@ -162,7 +162,9 @@ def test_a_word_on_a_threshold_is_decided_by_further_bits(monkeypatch: pytest.Mo
     assert decided == [False, False, True, True]
 
 
-@pytest.mark.parametrize("unit", [Fraction(1, 10**9), Fraction(1, 10**4), Fraction(7, 3), Fraction(10**5)])
+@pytest.mark.parametrize(
+    "unit", [Fraction(1, 10**9), Fraction(1, 10**4), Fraction(7, 3), Fraction(100), Fraction(10**5)]
+)
 @pytest.mark.parametrize("weight", [1, 2, 5, 100])
 def test_crossings_are_exact_at_every_scale(unit: Fraction, weight: int) -> None:
     crossing = uneven.Crossing.of(unit, weight)
@@ -170,9 +172,9 @@ def test_crossings_are_exact_at_every_scale(unit: Fraction, weight: int) -> None
     assert 0 <= crossing.floor < 1 << 63
     low, high = uneven._short(unit, weight, crossing.whole, 200)
     assert low >> 137 == crossing.floor == min(high, (1 << 200) - 1) >> 137
-    if float(unit) * weight < 600:
-        exact = math.log1p(math.expm1(-float(unit) * weight) / 2) / float(unit)
-        assert crossing.whole + crossing.rest == pytest.approx(exact, rel=1e-6, abs=1e-6)
+    rate = float(unit)
+    short = math.expm1(-rate * crossing.rest) / math.expm1(-rate)
+    assert short == pytest.approx(crossing.floor / 2**63, rel=1e-6, abs=1e-6)
 
 
 def test_a_line_needs_rates_above_zero_and_values_on_it() -> None:
