@@ -92,6 +92,64 @@ def test_every_theorem_is_marked_as_proved_or_checked(page):
         assert re.search(r"\[(proved|checked|source)|\*?Proof", following), f"{page.name}: {match[0]}"
 
 
+@pytest.mark.parametrize("page", [p for p in PAGES if p.stem != "index"], ids=lambda p: p.stem)
+def test_every_claim_that_is_checked_names_its_test(page):
+    """In the brackets of the mark, or after them in the same paragraph."""
+    for paragraph in re.split(r"\n\s*\n", page.read_text(encoding="utf-8")):
+        if "Standing of the claims" in paragraph or "Marks:" in paragraph:
+            continue
+        for mark in re.finditer(r"\[(?:[^\[\]]*\b)?checked\b([^\]]*)\]", paragraph):
+            place = mark[1] if mark[1].strip() else paragraph[mark.end() :]
+            assert re.search(r"tests?[_/]", place), (
+                f"{page.name}: {paragraph[mark.start() : mark.end() + 80]}"
+            )
+
+
+NUMBERED = {  # what is numbered in the papers, by their own numbers; of the last only what its appendix has or names
+    "Counts": {
+        "Definition": "2.1 2.3 2.5 2.7 3.2 3.3 3.7 3.8 3.10 3.12",
+        "Assumption": "2.8",
+        "Lemma": "2.2 2.4 2.6 3.1 3.4 3.6 3.9 3.11 3.13 3.14 3.16 4.1 B.1",
+        "Claim": "3.5",
+        "Theorem": "3.15 3.17",
+        "Remark": "4.2 A.1",
+        "Algorithm": "1",
+        "Figure": "1 2 3 4 5 6 7 8",
+    },
+    "Tables": {
+        "Definition": " ".join(map(str, range(1, 21))),
+        "Observation": "1 2 3",
+        "Lemma": "1 2 3 4 5 6 7 8 9",
+        "Theorem": "1 2 3 4 5 6 7 8 9 10 11 12",
+        "Proposition": "1 2 3",
+        "Corollary": "1 2 3 4 5",
+        "Example": "1 2",
+        "Algorithm": "1 2",
+        "Table": "1 2 3",
+        "Figure": "1 2 3 4 5 6 7 8",
+    },
+    "Curves": {"Theorem": "1 3", "Lemma": "6 7 9 16", "Algorithm": "1 2 3", "Footnote": "2 3"},
+}
+
+
+@pytest.mark.parametrize("paper", NUMBERED)
+def test_the_list_of_statements_has_every_number_of_the_papers_once(paper):
+    text = (ROOT / "docs" / "reproduction" / "statements.md").read_text(encoding="utf-8")
+    part = text.split(f"\n## {paper}:")[1].split("\n## ")[0]
+    cells = [
+        re.sub(r"\(.*?\)", "", line.split("|")[1]) for line in part.splitlines() if line.startswith("| ")
+    ]
+    for kind, numbers in NUMBERED[paper].items():
+        stem = kind[:-1] + "(?:y|ies)" if kind.endswith("y") else kind + "s?"
+        listed = [
+            number
+            for cell in cells
+            for found in re.findall(rf"\b{stem} ((?:(?:[AB]\.)?\d[\d.]*(?:, )?)+)", cell)
+            for number in found.strip(", ").split(", ")
+        ]
+        assert sorted(listed) == sorted(numbers.split()), kind
+
+
 def test_links_between_the_pages_lead_somewhere():
     for page in PAGES + REPRODUCTION:
         for target in re.findall(r"\]\(([^)#]+\.md)", page.read_text(encoding="utf-8")):
