@@ -20,6 +20,8 @@ from isotone.counts.choosing import choose_mechanism
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError
+from isotone.ledger import Cost
+from isotone.ledger.composition import Composition
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, confidence_level, truth, whole_number
 from isotone.privacy.guarantee import Guarantee
@@ -225,16 +227,12 @@ def wave_faults(manifest: Manifest) -> list[str]:
 
 
 def require_affordable(promise: Guarantee, waves: int, ledger: Ledger) -> None:
-    """Refuse a plan that the ledger's total cannot pay; what is left of it is looked at by the charge."""
-    if waves == 1 or ledger.composition != "addition":
+    """Refuse a plan that the ledger's total cannot pay by its own rule; what is left is looked at by the charge."""
+    if waves == 1:
         return
-    budget, together = ledger.budget, promise.times(waves)
-    if budget.kind == "zcdp":  # charges of ε count as ε²/2 each
-        paid = promise.kind != "approximate" and promise.concentrated * waves <= budget.rho
-    else:
-        paid = together.within(budget)
-    if not paid:
+    each = Composition(ledger.composition).cost(promise, ledger.budget.kind)
+    if not sum([each] * waves, Cost()).within(ledger.total):
         raise InputError(
-            f"{waves} waves at this price cost {together}, and the ledger has {budget}. Plan fewer waves, or spend less "
-            "on each. Nothing was charged."
+            f"{waves} waves at this price cost {promise.times(waves)}, and the ledger has {ledger.total}. Plan fewer waves, "
+            "or spend less on each. Nothing was charged."
         )

@@ -18,7 +18,9 @@ from isotone.privacy.guarantee import Guarantee
 from isotone.release import load_spec, release_spec, verify
 
 P = Poset(["hyp", "meds"], [("meds", "hyp")])
-DATA = pd.DataFrame({"region": ["n", "s"] * 100, "hyp": [1, 1, 0, 0] * 50, "meds": [1, 0, 0, 0] * 50})
+DATA = pd.DataFrame(
+    {"person": range(200), "region": ["n", "s"] * 100, "hyp": [1, 1, 0, 0] * 50, "meds": [1, 0, 0, 0] * 50}
+)
 SPEC = """
 [data]
 path = "data.csv"
@@ -107,10 +109,11 @@ def test_a_plan_that_the_ledger_cannot_pay_is_refused_before_the_charge(tmp_path
         ({"epsilon": 3}, {"epsilon": 1}, 3),
         ({"rho": 2}, {"rho": "1/2"}, 4),
         ({"rho": 2}, {"epsilon": 1}, 4),  # ε counts as ε²/2 each
+        ({"rho": 2, "composition": "zcdp filter", "final_delta": "1e-6"}, {"epsilon": 1}, 4),
     ]
     for budget, promise, most in cases:
         ledger = iso.Ledger(tmp_path / f"{most}{len(list(tmp_path.iterdir()))}", **budget)
-        options: dict[str, Any] = {**promise, "ledger": ledger}
+        options: dict[str, Any] = {**promise, "ledger": ledger, "unit": "person"}
         with pytest.raises(InputError, match="waves at this price cost"):
             iso.release_counts(DATA, P, waves=most + 1, **options)
         assert ledger.charges() == []
