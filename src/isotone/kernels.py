@@ -6,10 +6,10 @@ fingerprint of everything it was built from: the code of the kernel and of the k
 deep, and the constants that they use. So a change anywhere gives a new directory, and nothing stale is used.
 
 ``plain`` is the same code, run by Python. A kernel that says how many steps it takes runs plainly where they
-are few, so that small problems never compile; within :func:`repeated`, where small pieces are many, it does not. The number of steps must follow from public numbers, such as the
+are few, so that small problems never compile. The number of steps must follow from public numbers, such as the
 elements of an order or the cells of a table, and never from the rows of private data.
 
-numba is the extra ``fast``. Without it the plain code runs, which has the same law, up to ``MOST_PLAIN_STEPS``. What takes
+numba is the extra ``fast``. Without it, or if it does not fit the numpy there is, the plain code runs, which has the same law, up to ``MOST_PLAIN_STEPS``. What takes
 more steps, or does not say how many, is refused; but not within :func:`committed`, where a release has been paid for.
 """
 
@@ -24,6 +24,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, cached_property, update_wrapper
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -49,7 +50,6 @@ __all__ = [
     "has_compiler",
     "kernel",
     "most_steps",
-    "repeated",
 ]
 
 # Names for what kernels work with. Indexing an array gives a machine scalar in compiled code, which numpy's
@@ -74,7 +74,6 @@ MOST_PLAIN_STEPS = 1 << 18
 log = logging.getLogger(__name__)
 
 _announced = False
-_repeated: ContextVar[bool] = ContextVar("repeated", default=False)
 _committed: ContextVar[bool] = ContextVar("committed", default=False)
 
 
@@ -82,6 +81,15 @@ _committed: ContextVar[bool] = ContextVar("committed", default=False)
 def has_compiler() -> bool:
     """Whether numba is installed."""
     return find_spec("numba") is not None
+
+
+def _can_import() -> bool:
+    """Whether numba can be imported where it is installed: one for another numpy raises an error."""
+    try:
+        import_module("numba")
+    except ImportError:
+        return False
+    return True
 
 
 @contextmanager
@@ -92,16 +100,6 @@ def committed() -> Generator[None]:
         yield
     finally:
         _committed.reset(token)
-
-
-@contextmanager
-def repeated() -> Generator[None]:
-    """Compile every kernel called within, however small each call is, since there will be many."""
-    token = _repeated.set(True)
-    try:
-        yield
-    finally:
-        _repeated.reset(token)
 
 
 class Kernel(Generic[P, R]):
@@ -119,7 +117,7 @@ class Kernel(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the plain code if it takes few steps, and otherwise the compiled code."""
-        few = self.steps is not None and not _repeated.get() and self.steps(*args, **kwargs) <= most_steps()
+        few = self.steps is not None and self.steps(*args, **kwargs) <= most_steps()
         if few:
             return self.plain(*args, **kwargs)
         try:
@@ -148,7 +146,7 @@ class Kernel(Generic[P, R]):
     @property
     def compiled(self) -> Callable[P, R]:
         """The compiled code. Nothing is compiled before it is called with arguments of some type."""
-        if has_compiler():
+        if has_compiler() and _can_import():
             return self._machine_code
         if _committed.get():
             return self.plain

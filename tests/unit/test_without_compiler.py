@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,16 @@ def test_after_the_charge_nothing_is_refused(without: None) -> None:
         assert SIZED(MOST_PLAIN_STEPS + 1) == UNSIZED(MOST_PLAIN_STEPS + 1)
     with pytest.raises(MissingExtraError):
         UNSIZED(1)
+
+
+def test_a_compiler_that_cannot_be_imported_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As numba for another numpy: refused before the charge, and plain after it."""
+    monkeypatch.setattr(kernels, "has_compiler", lambda: True)
+    monkeypatch.setitem(sys.modules, "numba", None)
+    with pytest.raises(MissingExtraError, match=r"isotone\[fast\]"):
+        UNSIZED(1)
+    with committed():
+        assert UNSIZED(21) == 42
 
 
 def test_a_release_that_needs_compiled_code_is_refused_before_the_charge(

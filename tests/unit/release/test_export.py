@@ -148,12 +148,13 @@ def test_nothing_of_a_hostile_manifest_gets_through(copy):
         entries["questions"] = {"a": {"label": HOSTILE, "column": HOSTILE}}
         columns[HOSTILE] = columns["sd"]
         columns[UNIT] = columns["sd"]
+        columns["e" + "3b0c" * 15] = columns["sd"]
 
     folder = forged(copy("counts"), poison)
     assert HOSTILE in (folder / "manifest.json").read_text()
     export(folder)
     found = texts(folder)
-    for part in ("postgresql", "steward", "internal", "srv", "pupils", "table="):
+    for part in ("postgresql", "steward", "internal", "srv", "pupils", "table=", "3b0c3b0c"):
         assert part not in found, part
     assert json.loads((folder / "deployment.json").read_text())["product"]["population"] is None
 
@@ -172,6 +173,10 @@ def test_nothing_of_a_hostile_manifest_gets_through(copy):
         f"By {UNIT}",
         "<b>",
         "a_b",
+        "a3f9" * 16,
+        "Rows E3B0C44298FC1C14",
+        "550e8400-e29b-41d4-a716-446655440000",
+        "k9" * 12,
     ],
 )
 def test_a_title_that_is_not_words_is_replaced(copy, title):
@@ -179,7 +184,10 @@ def test_a_title_that_is_not_words_is_replaced(copy, title):
     assert described(load_release(folder))["deployment.json"]["title"] == "Differentially private counts"
 
 
-@pytest.mark.parametrize("title", ["Größe, in 2024: 3.5 % more?", "Health survey (wave 2)", "Yes & no."])
+@pytest.mark.parametrize(
+    "title",
+    ["Größe, in 2024: 3.5 % more?", "Health survey (wave 2)", "Yes & no.", "COVID-19 vaccinations 2021-2022"],
+)
 def test_a_title_in_words_stays(copy, title):
     folder = forged(copy("counts"), lambda entries, _: entries.update(title=title))
     assert described(load_release(folder))["deployment.json"]["title"] == title

@@ -27,6 +27,8 @@ _LONGEST = 200
 _WORDS = re.compile(r"(?:[^\W\d_]|[ ,;()'’\"&+%=–—-]|\d(?:\.\d)?|[.:?!](?=\s|$))+")
 """Words as people write them. A path, an address or the name of a file has a mark that is not among these."""
 _NAME = re.compile(r"[^\W\d][\w ()-]{0,99}")
+_CODE = re.compile(r"(?=[a-f-]*[0-9])[0-9a-f][0-9a-f-]{14,}|(?=[^\W\d]*\d)\w{24,}", re.IGNORECASE)
+"""A hash, a number of some object or a key: no word of any language."""
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
 
 _MEANINGS = {
@@ -144,6 +146,8 @@ def _words(text: Any, columns: frozenset[str]) -> str | None:
     """``text`` if it is words, and names no column of units; None otherwise."""
     if not isinstance(text, str) or len(text) > _LONGEST or not _WORDS.fullmatch(text.strip()):
         return None
+    if _CODE.search(text):
+        return None
     folded = text.casefold()
     named = any(re.search(rf"(?<!\w){re.escape(column)}(?!\w)", folded) for column in columns)
     return None if named else text.strip()
@@ -154,7 +158,7 @@ def _described(release: Release, columns: frozenset[str]) -> tuple[Column, ...]:
     texts = release.manifest.text_columns
     found: list[Column] = []
     for name, values in release.columns.items():
-        if not _NAME.fullmatch(name) or name.casefold() in columns:
+        if not _NAME.fullmatch(name) or _CODE.search(name) or name.casefold() in columns:
             continue
         whole = all(isinstance(value, int) for value in values)
         kind = "text" if name in texts else "integer" if whole else "number"
