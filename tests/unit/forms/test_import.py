@@ -277,6 +277,46 @@ def test_a_data_dictionary_gives_the_order_made_by_hand(tmp_path: Path, short: b
     assert "datediff([a],[b],'d') > 3" in form.problems[1]
 
 
+def test_the_first_column_of_a_data_dictionary_has_the_names_whatever_its_head(tmp_path: Path) -> None:
+    """As published forms have it. REDCap itself goes by places."""
+    path = redcap(tmp_path / "dictionary.csv", CLINIC, False)
+    right = read_form(path)
+    path.write_text(path.read_text("utf-8").replace("Variable / Field Name", "1", 1), "utf-8")
+    found = read_form(path)
+    assert (found.questions, found.order()) == (right.questions, right.order())
+    said = "The first column is headed '1'; it was taken for the names of fields"
+    assert found.problems == (said, *right.problems)
+
+
+def test_texts_in_typographic_quotes_and_those_who_decline(tmp_path: Path) -> None:
+    form = imported(
+        tmp_path,
+        {
+            "survey": [
+                ["type", "name", "label", "relevant"],
+                ["select_one modes", "mode", "How?"],
+                ["integer", "km", "How far?", "${mode} = ’bike’ or ${mode} = ‘foot’"],
+                ["integer", "ticket", "Price?", "${mode} = “bus”"],
+            ],
+            "choices": [
+                ["list_name", "name", "label"],
+                *(["modes", code, code.title()] for code in ("bike", "bus", "foot")),
+                ["modes", "777", "Decline to answer"],
+            ],
+        },
+    )
+    assert {*form.relations} == {
+        ("km", "mode_bike_or_foot"),
+        ("ticket", "mode_bus"),
+        ("mode_bike", "mode_bike_or_foot"),
+        ("mode_foot", "mode_bike_or_foot"),
+        ("mode_bike_or_foot", "mode"),
+        ("mode_bus", "mode"),
+    }
+    assert form.questions[0].refused == ("777",)
+    assert form.problems == ()
+
+
 def test_a_list_of_relations_is_read_with_labels_columns_and_codes(tmp_path: Path) -> None:
     path = tmp_path / "relations.csv"
     path.write_text("child,parent,label,column,yes\ntwice,hyp,Two visits?,q2,1|3\nhyp,,Hypertension?,,>= 140\nmeds,hyp,,,\n")  # fmt: skip
