@@ -18,7 +18,7 @@ from isotone.curves.grids import FINE, Grid
 from isotone.curves.records import RawRecords, Records
 from isotone.curves.setting import ConcentratedSetting, CurveSetting
 from isotone.errors import InputError, LedgerError
-from isotone.privacy.checks import Number, positive, whole_number
+from isotone.privacy.checks import Number, exact, positive, whole_number
 from isotone.privacy.draws import require_exact
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Neighbours, Unit
@@ -182,7 +182,7 @@ class PrivateEstimator(EstimatorBase, Generic[Problem]):
     def _budget(self, unit: Unit, weight_steps: int) -> CurveSetting:
         if self.rho is None:
             return CurveSetting(positive(self.epsilon, "epsilon"), unit, weight_steps)
-        if self.epsilon != 1:
+        if exact(self.epsilon, "epsilon") != 1:
             raise InputError("Give rho or epsilon, not both: with rho, epsilon stays at its default.")
         return ConcentratedSetting.of(positive(self.rho, "rho"), unit, weight_steps)
 

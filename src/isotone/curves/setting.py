@@ -101,6 +101,8 @@ class ConcentratedSetting(CurveSetting):
     @classmethod
     def of(cls, rho: Fraction, unit: Unit, weight_steps: int = 1) -> ConcentratedSetting:
         """The setting for a budget."""
+        if _alike(rho) > LARGEST_EPSILON:
+            raise InputError(f"rho={float(rho):g} promises nothing: take at most {LARGEST_EPSILON**2 / 4:g}.")
         return cls(_alike(rho), unit, weight_steps, rho)
 
     @property

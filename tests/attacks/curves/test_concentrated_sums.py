@@ -118,8 +118,10 @@ def test_every_method_keeps_rho(given: dict[str, Any]) -> None:
     "given",
     [
         {"epsilon": 2},
+        {"epsilon": np.array([1, 2])},
         {"rho": 0},
         {"rho": "1e-40"},
+        {"rho": "1e18"},
     ],
 )
 def test_a_budget_that_cannot_be_kept_is_refused_before_the_charge(given: dict[str, Any]) -> None:
@@ -128,5 +130,5 @@ def test_a_budget_that_cannot_be_kept_is_refused_before_the_charge(given: dict[s
             raise AssertionError("charged")
 
     every: dict[str, Any] = {"rho": 1, "bounds": (0, 1), "y_range": (0, 1), "ledger": Ledger()}
-    with pytest.raises(InputError, match="rho"):
+    with pytest.raises(InputError, match="rho" if np.ndim(given.get("epsilon", 1)) == 0 else "epsilon"):
         PrivateIsotonicRegression(**{**every, **given}).fit([0.5], [0.5])

@@ -161,6 +161,8 @@ def _forged(shelf: Path, folder: Path, change: Any) -> Path:
         (lambda c, m: m.update(band="sure"), "kind"),
         (lambda c, m: m.pop("band"), "columns"),
         (lambda c, m: [part.pop(7) for part in c.values()], "corner"),
+        (lambda c, m: c["x"].__setitem__(7, 7.4), "point of the grid"),
+        (lambda c, m: c.update(x=[0.0, *(x - 0.4 for x in c["x"][1:])]), "point of the grid"),
     ],
 )
 def test_a_forged_band_is_noticed(shelf: Path, tmp_path: Path, change: Any, words: str) -> None:
@@ -171,6 +173,27 @@ def test_a_forged_band_is_noticed(shelf: Path, tmp_path: Path, change: Any, word
         return  # not even a release
     assert not verdict.holds
     assert words in verdict["error"].words
+
+
+def test_a_corner_of_the_curve_that_is_left_out_is_noticed(ledger, tmp_path: Path) -> None:
+    """The band is constant over wide steps: between its corners the curve could be bent by leaving rows out."""
+    release(ledger, band="population", x_grid=200, epsilon=20).save(tmp_path / "honest", report=False)
+    assert verify(tmp_path / "honest").holds
+    found = load_release(tmp_path / "honest")
+    setup = rebuild_curve_mechanism(found.manifest["mechanism"])
+    band = measured_from(found.manifest, setup).band(found.manifest["confidence"], "population")
+    kept = [
+        place
+        for place, x in enumerate(found.columns["x"])
+        if int(setup.grid.snap(np.array([x]))[0]) in band.corners
+    ]
+    assert 2 <= len(kept) < len(found.columns["x"])
+
+    def sparse(columns: Any, entries: Any) -> None:
+        columns.update({key: [part[place] for place in kept] for key, part in columns.items()})
+
+    forged = verify(_forged(tmp_path / "honest", tmp_path / "forged", sparse))
+    assert "value is not" in forged["error"].words
 
 
 def test_readers_get_values_and_differences_with_their_intervals(shelf: Path) -> None:

@@ -41,6 +41,8 @@ def curve_faults(columns: Columns, manifest: Mapping[str, Any], public: Any) -> 
     edge = 1e-9 * max(abs(low), abs(high), 1.0)
     if not x.size or np.any(np.diff(x) < 0) or x[0] < low - edge or x[-1] > high + edge:
         faults.append("x leaves its bounds or is not ascending")
+    elif np.any(np.abs(x - public.grid.positions(public.grid.snap(x))) > edge):
+        faults.append("an x is no point of the grid")
     bottom, top = map(float, y_range)
     edge = 1e-9 * max(abs(bottom), abs(top), 1.0)
     if np.any(value < bottom - edge) or np.any(value > top + edge):
@@ -74,13 +76,20 @@ def _band_faults(columns: Columns, manifest: Mapping[str, Any], public: Any, kin
 
 
 def _value_faults(columns: Columns, measured: Measured, public: Any) -> list[str]:
-    """Faults in the curve itself, which is the posterior given the published sums."""
-    at = public.grid.snap(np.array(columns["x"], dtype=float))
-    share = measured.curve(public.output, public.predictions, public.grid.even).at(at)
+    """Faults in the curve itself, which is the posterior given the published sums.
+
+    Lines join the rows, so they are compared at the corners of the curve as well: one that is left out bends it.
+    """
+    rows = public.grid.snap(np.array(columns["x"], dtype=float))
+    curve = measured.curve(public.output, public.predictions, public.grid.even)
+    at = np.r_[rows, curve.corners()[0]]
+    share = curve.at(at)
     low, high = (float(end) for end in public.predictions)
     bottom, top = (float(end) for end in public.y_range)
     wanted = bottom + (top - bottom) * (low + (high - low) * share)
-    stated = np.array(columns["value"], dtype=float)
+    place = public.grid.positions
+    value = np.array(columns["value"], dtype=float)
+    stated = np.r_[value, np.interp(place(at[rows.size :]), place(rows), value)]
     if not np.all(np.abs(stated - wanted) <= CLOSE * (top - bottom)):
         return ["value is not what the published sums give"]
     return []
