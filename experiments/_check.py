@@ -75,6 +75,9 @@ RULES: dict[str, dict[str, Rule]] = {
     },
     "tables-errors": {"errors": Rule(("data", "method", "epsilon"), {"count_error": 0.05})},
     "tables-privatisers": {"distances": Rule(("data", "n", "privatiser"), {"wasserstein": 0.6})},
+    "tables-split-errors": {
+        "measured": Rule(("data", "epsilon", "share"), {"absolute": 0.1, "squared": 0.2})
+    },
     "tables-selectors": {
         "selectors": Rule(("data", "epsilon", "method"), {"absolute": 0.05, "squared": 0.1})
     },
