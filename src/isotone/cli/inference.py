@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from isotone.cli.console import AsJson, Quiet, ReleaseFolder, out, printable, show
+from isotone.errors import InputError
 
 if TYPE_CHECKING:
     from isotone.release import Release
@@ -29,6 +30,10 @@ Group = Annotated[
 Records = Annotated[int | None, typer.Option(min=0, help="The number of records, if it is public.")]
 AfterRules = Annotated[
     bool, typer.Option("--after-rules", help="State that --records counts records after the rules.")
+]
+
+FollowsOrder = Annotated[
+    bool, typer.Option("--follows-order", help="State that every record follows the order.")
 ]
 
 
@@ -65,10 +70,16 @@ def share(
     release = load_release(folder)
     cell, words = release.group_named(group or ()), _words(release)
     if part is None:
+        if of is not None or population or deff != 1 or records is not None or after_rules:
+            raise InputError(
+                "--of, --population, --deff, --records and --after-rules are about one share: name PART."
+            )
         found = release.shares(together=together, confidence=confidence, group=cell)
         rows = [{"part": a, "of": b, **each.plain()} for (a, b), each in found.items()]
         names = [f"{words.get(a, a)} of {words.get(b, b)}" for a, b in found]
     else:
+        if together:
+            raise InputError("--together is for the shares along all lines of the diagram: leave PART out.")
         one = release.share(
             part,
             of,
@@ -91,13 +102,15 @@ def change(
     element: Annotated[str | None, typer.Option(help="One element; all if left out.")] = None,
     confidence: Confidence = None,
     group: Group = None,
+    follows_order: FollowsOrder = False,
     as_json: AsJson = False,
 ) -> None:
     """What changed from one release to another, each change with an interval that holds."""
     from isotone.release import load_release
 
     first, second = load_release(before), load_release(after)
-    found = first.change(second, element, confidence=confidence, group=first.group_named(group or ()))
+    cell = first.group_named(group or ())
+    found = first.change(second, element, confidence=confidence, group=cell, follows_order=follows_order)
     each, words = {element: found} if element is not None else found, _words(first)
     rows = [{"element": name, **one.plain()} for name, one in each.items()]
     _show([words.get(name, name) for name in each], rows, as_json=as_json, single=element is not None)
@@ -111,9 +124,7 @@ def combine(
         Path | None,
         typer.Option("--out", metavar="DIR", help="Write the combination as a release to this folder."),
     ] = None,
-    follows_order: Annotated[
-        bool, typer.Option("--follows-order", help="State that every record follows the order.")
-    ] = False,
+    follows_order: FollowsOrder = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from isotone.counts.law import Law
 from isotone.errors import InputError
@@ -21,9 +21,14 @@ from isotone.privacy.checks import confidence_level, did_you_mean, shown
 if TYPE_CHECKING:
     from isotone.order import Poset
 
-__all__ = ["Measured", "changes", "clipped"]
+__all__ = ["Measured", "changes", "clipped", "widened"]
 
 Floats = NDArray[np.float64]
+
+_ROUNDING = 1e-12
+"""Of sums in floating point, relative to their terms."""
+
+_LARGEST = 1e100
 
 
 def no_slope() -> Floats:
@@ -56,7 +61,7 @@ class Measured:
         """A linear combination of counts, such as one minus another."""
         level, weights = confidence_level(confidence), self.weights(coefficients)
         value = math.fsum(weights * self.values)
-        half = self.law.half_width(weights, level)
+        half = widened(self.law.half_width(weights, level), weights * self.values)
         return clipped(value, half, level, self._is_not_negative(weights))
 
     def weights(self, coefficients: Mapping[Any, float]) -> Floats:
@@ -92,8 +97,8 @@ class Measured:
 
     def _share_of_all(self, x: int, level: float) -> Estimate:
         if self.records is not None:
-            found = clipped(float(self.values[x]), self.law.half_width(self._unit(x), level), level, True)
-            return _over(found, self.records)
+            half = widened(self.law.half_width(self._unit(x), level), self.values[x])
+            return _over(clipped(float(self.values[x]), half, level, True), self.records)
         if not self.has_total:
             raise InputError(
                 "This release has no number of records. If that number is public, state it with records=; otherwise "
@@ -146,8 +151,9 @@ class Measured:
         half = float(self.law.upper(np.max(np.abs(noise) / scale, axis=1, initial=0.0), level)) * scale
         step = values[others] - values[x]
         leq = self.P.leq_matrix()
-        above = (step > half * (1 + 1e-9)) & ~leq[others, x]
-        below = (step < -half * (1 + 1e-9)) & ~leq[x, others]
+        half = half * (1 + 1e-9) + _ROUNDING * (np.abs(values[others]) + abs(values[x]))
+        above = (step > half) & ~leq[others, x]
+        below = (step < -half) & ~leq[x, others]
         low, high = 1 + int(above.sum()), n - int(below.sum())
         value = 1 + int(np.sum(values[others] > values[x]))
         note = NOT_KNOWN if (low, high) == (1, n) and n > 1 else ""
@@ -186,7 +192,8 @@ def changes(
     def one(name: Any) -> Estimate:
         x, z = before.place(name), after.place(name)
         half = float(before.law.upper(np.abs((noise or independent)(x, z)), level))
-        return clipped(float(after.values[z] - before.values[x]), half, level, False)
+        first, second = float(before.values[x]), float(after.values[z])
+        return clipped(second - first, widened(half, (first, second)), level, False)
 
     if what is not None:
         return one(what)
@@ -195,6 +202,17 @@ def changes(
     if not names:
         raise InputError("The two releases have no element in common.")
     return {name: one(name) for name in names}
+
+
+def widened(half: float, terms: ArrayLike) -> float:
+    """A half-width with room for the rounding of the ``terms`` of a figure.
+
+    The noise has atoms also where it is not whole, and a figure that just meets its bound counts.
+    """
+    parts = np.asarray(terms, dtype=np.float64)
+    if half == round(half) and np.all(parts == np.rint(parts)):
+        return half
+    return half + _ROUNDING * (half + float(np.sum(np.abs(parts))))
 
 
 def clipped(value: float, half: float, level: float, positive: bool) -> Estimate:
@@ -234,8 +252,10 @@ def _number(value: Any, name: Any) -> float:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
         number = math.nan
-    if isinstance(value, (str, bytes, bool)) or not math.isfinite(number):
-        raise InputError(f"The coefficient of {name!r} must be a number, not {shown(value)}.")
+    if isinstance(value, (str, bytes, bool)) or not abs(number) <= _LARGEST:
+        raise InputError(
+            f"The coefficient of {name!r} must be a number of at most {_LARGEST:g}, not {shown(value)}."
+        )
     return number
 
 

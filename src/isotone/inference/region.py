@@ -39,6 +39,9 @@ class Region:
     ) -> None:
         self.values, self.pairs, self.most = values, pairs, most
         self.half_widths = _family(law, pairs, confidence, whole)
+        if not whole:  # room for the rounding of values
+            size = np.abs(values)
+            self.half_widths += 1e-12 * np.concatenate((size, size[pairs].sum(axis=1)))
 
     @cached_property
     def _edges(self) -> tuple[Ints, Ints, Floats]:

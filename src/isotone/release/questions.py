@@ -8,6 +8,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from isotone.errors import InputError, IsotoneError
+from isotone.privacy.checks import truth
 
 if TYPE_CHECKING:
     from isotone.inference.estimate import Estimate
@@ -99,6 +100,8 @@ class Questions:
         the design effect of the sample.
         """
         reader = self._reader()
+        if not truth(population, "population") and deff != 1:
+            raise InputError("deff is of a sample: say population=True with it.")
         if population:
             return reader.population_share(part, of, confidence, group, records, after_rules, deff)
         return reader.share(part, of, confidence, group, records, after_rules)
@@ -117,10 +120,19 @@ class Questions:
 
     @answered
     def change(
-        self, other: Release, what: Any = None, *, confidence: float | None = None, group: Any = None
+        self,
+        other: Release,
+        what: Any = None,
+        *,
+        confidence: float | None = None,
+        group: Any = None,
+        follows_order: bool = False,
     ) -> Any:
-        """The change from this release to ``other``, of one element or of each."""
-        return self._reader().change(other, what, confidence, group)
+        """The change from this release to ``other``, of one element or of each.
+
+        Refused as in :func:`isotone.combine` where the two count different things. Neighbours may differ.
+        """
+        return self._reader().change(other, what, confidence, group, follows_order)
 
     @answered
     def rank(self, what: Any = None, *, confidence: float | None = None, group: Any = None) -> Any:
@@ -176,7 +188,7 @@ def combine(releases: Iterable[Release], *, follows_order: bool = False) -> Rele
     Refused: one draw twice, another unit, neighbours, rules or definition of yes. Where an element is implied by others
     that one of the releases did not ask about, ``follows_order=True`` states that every record follows the order.
     """
-    found = list(releases)
+    found = list(releases) if isinstance(releases, Iterable) else []  # pyright: ignore[reportUnnecessaryIsInstance]
     if len(found) < 2 or not all(isinstance(release, Questions) for release in found):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InputError("combine() takes two or more releases.")
     if len({release.kind for release in found}) > 1:

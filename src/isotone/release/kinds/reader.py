@@ -59,7 +59,9 @@ class Reader:
         """Several shares."""
         self.refuse("shares of counts")
 
-    def change(self, other: Release, what: Any, confidence: float | None, group: Any) -> Any:
+    def change(
+        self, other: Release, what: Any, confidence: float | None, group: Any, follows_order: bool
+    ) -> Any:
         """The change from this release to another."""
         self.refuse("changes of counts")
 

@@ -17,7 +17,7 @@ from isotone.counts.law import Law
 from isotone.counts.sampling.recent import Recent
 from isotone.errors import InputError
 from isotone.inference.estimate import Estimate
-from isotone.inference.measured import Measured, changes, clipped
+from isotone.inference.measured import Measured, changes, clipped, widened
 from isotone.privacy.checks import did_you_mean, shown
 from isotone.release.kinds.breakdown.deriving import as_drawn, require_tables
 from isotone.release.kinds.breakdown.query import BreakdownManifest, rebuild_margins
@@ -62,7 +62,9 @@ class BreakdownReader(CountReader):
             )
         return super()._with_records(found, of, group, records, after_rules)
 
-    def change(self, other: Release, what: Any, confidence: float | None, group: Any) -> Any:
+    def change(
+        self, other: Release, what: Any, confidence: float | None, group: Any, follows_order: bool
+    ) -> Any:
         """Counts of a cell in the other release minus those in this one."""
         if not isinstance(other, Release) or other.kind != self.release.kind:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InputError("A change of a breakdown is from one breakdown to another.")
@@ -71,6 +73,7 @@ class BreakdownReader(CountReader):
         if first.breakdown.attributes != second.breakdown.attributes:
             raise InputError("The releases are broken down by different lists.")
         require_different_draws([[as_drawn(one.manifest, one.mechanism)] for one in (first, second)])
+        self._require_comparable(other, what, follows_order)
         before, after = first.measured(group, "0"), second.measured(group, "1")
         return changes(before, after, what, self._level(confidence))
 
@@ -94,8 +97,9 @@ class BreakdownReader(CountReader):
         wanted = dict.fromkeys(element_names(what), 1.0)
         law = table.law(cells, "")
         weights = table.counts(cells[0], law).weights(wanted)
-        value = float(table.values[coarsest].sum(axis=0) @ weights)
-        return clipped(value, law.half_width(np.tile(weights, len(cells)), level), level, True)
+        terms = table.values[coarsest] * weights
+        half = law.half_width(np.tile(weights, len(cells)), level)
+        return clipped(float(terms.sum()), widened(half, terms), level, True)
 
     def given(self, records: Any, after_rules: bool) -> Release:
         """Refuse, since no number of records was released."""

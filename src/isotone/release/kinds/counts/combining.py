@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import reduce
 from typing import Any
 
@@ -28,6 +28,7 @@ __all__ = [
     "draws_of",
     "require_different_draws",
     "require_same_definition",
+    "require_same_records",
     "total_promise",
 ]
 
@@ -126,7 +127,8 @@ def require_same_definition(first: Manifest, second: Manifest) -> None:
             raise InputError(
                 f"The releases count different things: {name!r} is not the same question in both."
             )
-    if groups_of(first) != groups_of(second):
+    columns = [(manifest.get("groups") or {}).get("by") for manifest in (first, second)]
+    if groups_of(first) != groups_of(second) or columns[0] != columns[1]:
         raise InputError("The releases have different groups.")
 
 
@@ -138,21 +140,42 @@ def _require_same_counts(first: Manifest, second: Manifest) -> None:
 
 def _common_order(orders: Sequence[Poset], manifest: Manifest, follows_order: bool) -> Poset:
     """The order of all elements; an element that both count must mean the same in each."""
-    P, closes = union_order(orders), manifest["rules"]["on_violation"]
+    P = union_order(orders)
     for one in orders:
-        for x in one.elements:
-            same = one.down_set(x) == P.down_set(x) & frozenset(one.elements)
-            if not same:
-                raise InputError(
-                    f"The orders of the releases differ about {x!r}: these are different counts."
-                )
-            if not follows_order and one.down_set(x) != P.down_set(x):
-                raise InputError(
-                    f"{x!r} is implied by more elements in one release than in another, and the rule {closes!r} for "
-                    "records that break the order then counts other records. If all records follow the order, say so "
-                    "with follows_order=True."
-                )
+        require_same_records(one, P, one.elements, manifest, follows_order)
     return P
+
+
+def require_same_records(
+    one: Poset, other: Poset, elements: Iterable[Hashable], manifest: Manifest, follows_order: bool
+) -> None:
+    """Refuse to compare elements of two orders unless the rules count the same records for them under each.
+
+    ``follows_order`` states that every record follows both orders. What is repaired then is nothing.
+    """
+    rules, differ, common = (
+        manifest["rules"],
+        one != other,
+        frozenset(one.elements) & frozenset(other.elements),
+    )
+    for x in elements:
+        apart = one.down_set(x) ^ other.down_set(x)
+        if apart & common:
+            raise InputError(f"The orders of the releases differ about {x!r}: these are different counts.")
+        if differ and rules["max_size"] is not None:
+            raise InputError(
+                f"The releases shorten records to {rules['max_size']} elements of different orders, which counts other "
+                f"records for {x!r}."
+            )
+        if follows_order:
+            continue
+        if apart or (differ and rules["on_violation"] == "drop"):
+            why = "is implied by more elements" if apart else "is among other elements"
+            raise InputError(
+                f"{x!r} {why} in one release than in another, and the rule {rules['on_violation']!r} for "
+                "records that break the order then counts other records. If all records follow the order, say so "
+                "with follows_order=True."
+            )
 
 
 def _promises(manifests: Sequence[Manifest]) -> dict[str, Guarantee]:

@@ -27,6 +27,7 @@ __all__ = [
     "derived_release",
     "given",
     "made_consistent",
+    "number_of_records",
     "packed",
     "promise_given_records",
     "public_records",
@@ -35,6 +36,8 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
+
+_MOST_RECORDS = 10**12
 
 
 def given(release: Release, records: Any, after_rules: bool) -> Release:
@@ -96,13 +99,18 @@ def require_all_counted(manifest: Manifest) -> None:
 def public_records(records: Any, groups: Sequence[str] | None) -> list[int]:
     """The number of records of each group, as the caller states it."""
     if groups is None:
-        return [whole_number(records, "records", least=0)]
+        return [number_of_records(records)]
     if not isinstance(records, Mapping) or set(map(str, records)) != set(groups):
         raise InputError(
             f"records must give one number for each group, {', '.join(groups)}: a mapping by name."
         )
     by_name = {str(name): number for name, number in records.items()}
-    return [whole_number(by_name[name], f"records of {shown(name)}", least=0) for name in groups]
+    return [number_of_records(by_name[name], f"records of {shown(name)}") for name in groups]
+
+
+def number_of_records(value: Any, name: str = "records") -> int:
+    """A public number of records, checked; no larger than arithmetic on it is exact."""
+    return whole_number(value, name, least=0, most=_MOST_RECORDS)
 
 
 def promise_given_records(promise: Guarantee) -> str:
@@ -181,7 +189,8 @@ def _row(found: Measured, level: float) -> dict[str, list[Any]]:
 
 def _whole_ends(value: Floats, half: Floats, most: float) -> tuple[list[int], list[int]]:
     """The whole numbers within the interval, as a count is one; where there is none, the nearest."""
-    low, high = np.ceil(value - half - 1e-9), np.floor(value + half + 1e-9)
+    near = 1e-9 + 1e-12 * np.abs(value)  # of rounding
+    low, high = np.ceil(value - half - near), np.floor(value + half + near)
     near = np.rint(value)
     low, high = np.where(low > high, near, low), np.where(low > high, near, high)
     ends = np.clip([low, high], 0, most)

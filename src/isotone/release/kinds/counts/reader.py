@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
@@ -11,16 +11,22 @@ import numpy as np
 from isotone.errors import InputError
 from isotone.inference.estimate import Estimate
 from isotone.inference.linear import summed
-from isotone.inference.measured import Measured, changes, clipped
+from isotone.inference.measured import Measured, changes, clipped, widened
 from isotone.inference.population import population_proportion, population_share
-from isotone.privacy.checks import confidence_level, did_you_mean, shown, truth, whole_number
+from isotone.privacy.checks import confidence_level, did_you_mean, shown, truth
 from isotone.release.kinds.counts.combining import (
     combine_counts,
     draws_of,
     require_different_draws,
     require_same_definition,
+    require_same_records,
 )
-from isotone.release.kinds.counts.deriving import given, public_records, require_all_counted
+from isotone.release.kinds.counts.deriving import (
+    given,
+    number_of_records,
+    public_records,
+    require_all_counted,
+)
 from isotone.release.kinds.counts.measuring import group_sum, groups_of, measured
 from isotone.release.kinds.reader import Reader
 from isotone.release.result import Release
@@ -71,7 +77,9 @@ class CountReader(Reader):
         if names is not None and isinstance(records, Mapping):
             number = public_records(records, names)[names.index(str(group))]
         else:
-            number = whole_number(records, "records", least=0)
+            number = number_of_records(records)
+        if found.records not in (None, number):
+            raise InputError(f"This release was adjusted to {found.records:,} records, not {number:,}.")
         return replace(found, records=number)
 
     def population_share(
@@ -101,14 +109,25 @@ class CountReader(Reader):
             return found.shares(asked, level)
         return {(str(part), str(of)): found.share(part, of, level) for part, of in asked}
 
-    def change(self, other: Release, what: Any, confidence: float | None, group: Any) -> Any:
+    def change(
+        self, other: Release, what: Any, confidence: float | None, group: Any, follows_order: bool
+    ) -> Any:
         """Counts of the other release minus those of this one."""
         if not isinstance(other, Release) or other.kind != self.release.kind:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InputError("A change is from one release of counts to another.")
         require_same_definition(self.release.manifest, other.manifest)
         require_different_draws([draws_of(one.manifest) for one in (self.release, other)])
+        self._require_comparable(other, what, follows_order)
         before, after = self._of(group), self._of(group, "1", other)
         return changes(before, after, what, self._level(confidence))
+
+    def _require_comparable(self, other: Release, what: Any, follows_order: bool) -> None:
+        """Refuse changes of elements that two orders count other records for."""
+        first, second = self.release.order, other.order
+        later = frozenset(second.elements)
+        asked = [x for x in first.elements if x in later and (what is None or str(x) == str(what))]
+        stated = truth(follows_order, "follows_order")
+        require_same_records(first, second, asked, self.release.manifest, stated)
 
     def difference(self, first: Any, second: Any, what: Any, confidence: float | None) -> Any:
         """Counts of the second group minus those of the first."""
@@ -141,7 +160,8 @@ class CountReader(Reader):
         found = group_sum(self.release.manifest, self.release.columns["value"])
         weights = found[0].weights(dict.fromkeys(elements, 1))
         value, half = summed(found, weights, level)
-        return clipped(value, half, level, True)
+        terms = [group.values * weights for group in found]
+        return clipped(value, widened(half, terms), level, True)
 
     def given(self, records: Any, after_rules: bool) -> Release:
         """Adjusted by a public number of records."""
@@ -161,9 +181,12 @@ def group_place(group: Any, names: Sequence[str]) -> int:
 
 def element_names(what: Any) -> list[Hashable]:
     """The elements of a sum."""
-    if what is None:
+    names = [what] if isinstance(what, (str, bytes)) or not isinstance(what, Sequence) else list(what)
+    if what is None or not names or isinstance(what, (Set, Mapping)):
         raise InputError("A sum of what? Name an element, or a list of elements.")
-    return [what] if isinstance(what, (str, bytes)) or not isinstance(what, Sequence) else list(what)
+    if len({str(name) for name in names}) < len(names):
+        raise InputError("A sum has each element once. contrast() takes factors.")
+    return names
 
 
 def _pairs(pairs: Any) -> list[tuple[Any, Any]]:
