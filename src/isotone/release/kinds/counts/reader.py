@@ -181,7 +181,8 @@ def group_place(group: Any, names: Sequence[str]) -> int:
 
 def element_names(what: Any) -> list[Hashable]:
     """The elements of a sum."""
-    names = [what] if isinstance(what, (str, bytes)) or not isinstance(what, Sequence) else list(what)
+    alone = isinstance(what, (str, bytes)) or not isinstance(what, Sequence)
+    names: list[Hashable] = [what] if alone else list(what)
     if what is None or not names or isinstance(what, (Set, Mapping)):
         raise InputError("A sum of what? Name an element, or a list of elements.")
     if len({str(name) for name in names}) < len(names):
