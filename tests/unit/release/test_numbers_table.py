@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -53,3 +54,20 @@ def test_ranks_sort_by_value_and_by_name_without_a_script(tmp_path: Path) -> Non
     assert page.count('type="radio"') == 3
     assert "<script" not in page
     assert "onclick" not in page
+
+
+def test_a_long_curve_shows_21_rows_and_folds_the_whole(tmp_path: Path) -> None:
+    data = pd.DataFrame({"age": ["1", "2"], "sick": ["0", "1"]})
+    ledger = iso.Ledger(tmp_path / "l.ledger", epsilon=9)
+    made = iso.release_curve(
+        data, x="age", y="sick", bounds=(0, 100), y_range=(0, 1), epsilon=1, ledger=ledger
+    )
+    for rows, lengths in ((42, [42]), (43, [21, 43]), (170, [21, 170])):
+        xs = tuple(float(i) for i in range(rows))
+        page = numbers_table(replace(made, columns={"x": xs, "value": tuple(x / rows for x in xs)}))
+        shown = [
+            re.findall(r"<tr role=row style[^>]*><td[^>]*>(.*?)</td>", part)
+            for part in page.split("<details>")
+        ]
+        assert [len(part) for part in shown] == lengths
+        assert all((part[0], part[-1]) == ("0", f"{rows - 1}") for part in shown)

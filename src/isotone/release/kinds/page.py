@@ -22,6 +22,8 @@ class Page(ABC):
     """What was released, in one sentence."""
     most_rows: ClassVar[int | None] = None
     """The table shows at most so many rows; None shows all."""
+    few_rows: ClassVar[int | None] = None
+    """Of more than twice as many rows the table shows so many, in equal steps, and folds the rest; None folds nothing."""
     typical_error: ClassVar[str] = "typical error of a value"
     """What the mean of the published errors is called."""
 

@@ -22,7 +22,8 @@ table.numbers { display: grid; } .numbers thead, .numbers tbody, .numbers tr { d
 .numbers td.text { padding-left: calc(.6rem + var(--d, 0) * var(--step)); } .numbers { --step: 1.1rem; --name: 6rem; }
 #by-value:checked ~ .scroll .numbers, #by-name:checked ~ .scroll .numbers { --step: 0rem; }
 @media (max-width: 34rem) { .numbers { --step: .4rem; --name: 4.6rem; } .numbers th, .numbers td { padding: .3rem .22rem; font-size: .8rem; } .numbers th { white-space: normal; } }
-@media print { .sort { display: none; } }
+details { margin: .8rem 0; } summary { cursor: pointer; color: var(--mark); padding: .3rem 0; }
+@media print { .sort, details { display: none; } }
 """
 
 _NAMES = {
@@ -39,7 +40,21 @@ _FEWEST = 3  # rows that are worth sorting
 
 
 def numbers_table(release: Release) -> str:
-    """The table, with the choice of a sequence above it."""
+    """The table, with the choice of a sequence above it, and folded where a few rows in equal steps tell the same."""
+    page = kind_named(release.kind).page
+    whole = page.sequence(release)
+    sequence, folded = whole[: page.most_rows], ""
+    if page.few_rows and len(whole) > 2 * page.few_rows:
+        steps = page.few_rows - 1
+        sequence = [whole[place * (len(whole) - 1) // steps] for place in range(steps + 1)]
+        folded = f'<details><summary>All {len(whole):,} rows</summary><div class="scroll">{_table(release, whole, 0)}</div></details>'
+    left = 0 if folded else len(whole) - len(sequence)
+    choice = _choice(page.sequence_name) if len(whole) >= _FEWEST else ""
+    return f'<div>{choice}<div class="scroll">{_table(release, sequence, left)}</div>{folded}</div>'
+
+
+def _table(release: Release, sequence: Sequence[tuple[int, int]], left: int) -> str:
+    """The table of these rows, and how many are left out."""
     page = kind_named(release.kind).page
     shown = {
         name: column
@@ -47,8 +62,7 @@ def numbers_table(release: Release) -> str:
         if _NAMES.get(name, name) and not (name == "sd" and _is_one(column))
     }
     labels, rows = page.labels(release), list(zip(*shown.values(), strict=True))
-    words, sequence = release.manifest.text_columns | {"where"}, page.sequence(release)[: page.most_rows]
-    errors = _errors(release)
+    words, errors = release.manifest.text_columns | {"where"}, _errors(release)
     by_value, by_name = _ranks(release, sequence, labels, words)
     head = "".join(
         f"<th{_class(name, words)} role=columnheader>{escape(_NAMES.get(name, name))}</th>" for name in shown
@@ -62,15 +76,14 @@ def numbers_table(release: Release) -> str:
         + "</tr>"
         for place, (i, depth) in enumerate(sequence)
     )
-    if len(sequence) < len(rows):
-        body += f'<tr role=row><td class="rest" role=cell>and {len(rows) - len(sequence):,} more in release.csv</td></tr>'
+    if left:
+        body += f'<tr role=row><td class="rest" role=cell>and {left:,} more in release.csv</td></tr>'
     other = "min-content" if words & {*shown} else "auto"
     widths = " ".join("minmax(var(--name), 1fr)" if name in words else other for name in shown)
-    table = (
+    return (
         f'<table class="numbers" role=table style="grid-template-columns: {widths}"><thead role=rowgroup><tr role=row>{head}'
         f"</tr></thead><tbody role=rowgroup>{body}</tbody></table>"
     )
-    return f'<div>{_choice(page.sequence_name) if len(rows) >= _FEWEST else ""}<div class="scroll">{table}</div></div>'
 
 
 def _is_one(errors: Sequence[Any]) -> bool:

@@ -40,6 +40,7 @@ class CurvePage(Page):
     """The fitted curve."""
 
     lead: ClassVar[str] = "A monotone curve fitted to the data."
+    few_rows: ClassVar[int | None] = 21
 
     def caption(self, release: Release, level: str) -> str:
         """The curve and what the band is."""
