@@ -107,7 +107,7 @@ def shortened(line: str, ems: float) -> str:
 def wrapped(line: str, ems: float, most: int) -> list[str]:
     """The line broken at words into lines of so many ems, at most so many of them.
 
-    >>> wrapped("Did you try to quit?", 7, 2)
+    >>> wrapped("Did you try to quit?", 6, 2)
     ['Did you try', 'to quit?']
     """
     words, found = line.split() or [""], [""]

@@ -60,10 +60,16 @@ def answers(P: Poset, rows: int = 40) -> pd.DataFrame:
 
 
 def test_every_mechanism_for_counts_is_tried_here():
-    # those kept for comparison, and the one for breakdowns, whose counts are of many cells, are not offered
-    others = {"LpMechanism", "L2Mechanism", "MarginsMechanism"}
+    # those kept for comparison, and those whose counts are of many cells or groups, are not offered
+    others = {"LpMechanism", "L2Mechanism", "MarginsMechanism", "GroupedDifferenceMechanism"}
     names = {name for name in counts.__all__ if name.endswith("Mechanism")} - others
     assert {type(row[0]).__name__ for row in COUNTS} == names
+
+
+def test_noise_for_several_groups_is_refused_before_any_data():
+    several = counts.GroupedDifferenceMechanism(P, 1, "add-remove", groups=2)
+    with pytest.raises(InputError, match="2 groups"):
+        bridge.make_counts(bridge.table_domain(), dp.symmetric_distance(), several)
 
 
 @pytest.mark.parametrize(("mechanism", "measure", "one", "three"), COUNTS)

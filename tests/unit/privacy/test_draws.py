@@ -18,7 +18,14 @@ import isotone
 import isotone.counts as counts
 import isotone.tables as tables
 from isotone.counts.hierarchies import measured, tree_field
-from isotone.counts.mechanisms import additive, hierarchical, independent, order_gaussian, poset_mechanism
+from isotone.counts.mechanisms import (
+    additive,
+    grouped_difference,
+    hierarchical,
+    independent,
+    order_gaussian,
+    poset_mechanism,
+)
 from isotone.counts.sampling import choosing
 from isotone.errors import InputError
 from isotone.mechanism import HasTotal
@@ -88,6 +95,7 @@ BUILT: list[Any] = [
     counts.DiscreteGaussianMechanism(PAIR, rho=1),
     counts.OrderGaussianMechanism(PAIR, rho=1),
     counts.DifferenceBodyMechanism(PAIR, 1),
+    counts.GroupedDifferenceMechanism(PAIR, 1, groups=1),
     counts.TreeFieldMechanism(OPTION, 1),
     counts.TreeGaussianMechanism(OPTION, rho=1),
     counts.TreeLaplaceMechanism(OPTION, 1),
@@ -138,6 +146,7 @@ def test_no_entry_that_releases_takes_other_draws_or_what_they_made(
 PLACES = [
     additive,
     gaussian_table,
+    grouped_difference,
     hierarchical,
     independent,
     measured,
