@@ -13,6 +13,7 @@ import pytest
 import isotone as iso
 from isotone.errors import InputError
 from isotone.release.kinds.curve.bands import measured_from
+from isotone.release.kinds.curve.faults import curve_faults
 from isotone.release.recipes import rebuild_curve_mechanism
 from isotone.release.result import Release, load_release, seal
 from isotone.release.verifying.verify import verify
@@ -175,25 +176,21 @@ def test_a_forged_band_is_noticed(shelf: Path, tmp_path: Path, change: Any, word
     assert words in verdict["error"].words
 
 
-def test_a_corner_of_the_curve_that_is_left_out_is_noticed(ledger, tmp_path: Path) -> None:
+def test_a_corner_of_the_curve_that_is_left_out_is_noticed(ledger) -> None:
     """The band is constant over wide steps: between its corners the curve could be bent by leaving rows out."""
-    release(ledger, band="population", x_grid=200, epsilon=20).save(tmp_path / "honest", report=False)
-    assert verify(tmp_path / "honest").holds
-    found = load_release(tmp_path / "honest")
-    setup = rebuild_curve_mechanism(found.manifest["mechanism"])
-    band = measured_from(found.manifest, setup).band(found.manifest["confidence"], "population")
-    kept = [
-        place
-        for place, x in enumerate(found.columns["x"])
-        if int(setup.grid.snap(np.array([x]))[0]) in band.corners
-    ]
-    assert 2 <= len(kept) < len(found.columns["x"])
-
-    def sparse(columns: Any, entries: Any) -> None:
-        columns.update({key: [part[place] for place in kept] for key, part in columns.items()})
-
-    forged = verify(_forged(tmp_path / "honest", tmp_path / "forged", sparse))
-    assert "value is not" in forged["error"].words
+    entries = json.loads(json.dumps(release(ledger, band="population", x_grid=200).manifest.plain()))
+    entries["sums"].update(starts=[0, 100], ones=[50, 450], zeros=[450, 50])
+    setup = rebuild_curve_mechanism(entries["mechanism"])
+    measured = measured_from(entries, setup)
+    curve, band = (
+        measured.curve("population", setup.predictions, True),
+        measured.band(entries["confidence"], "population"),
+    )
+    for left_out, at in ((False, np.union1d(curve.knots, band.corners)), (True, band.corners)):
+        columns: Any = {"x": setup.grid.positions(at), "value": curve.at(at), **band.at(at)._asdict()}
+        assert (
+            curve_faults(columns, entries, setup) == ["value is not what the published sums give"] * left_out
+        )
 
 
 def test_readers_get_values_and_differences_with_their_intervals(shelf: Path) -> None:
