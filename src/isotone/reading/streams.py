@@ -46,11 +46,19 @@ class Stream:
         def made() -> Iterator[pa.RecordBatch]:
             for columns in self._batches():
                 arrays = [
-                    converted(column, field.type) for column, field in zip(columns, self.schema, strict=True)
+                    _whole(converted(column, field.type))
+                    for column, field in zip(columns, self.schema, strict=True)
                 ]
                 yield pa.record_batch(arrays, schema=self.schema)
 
         return pa.RecordBatchReader.from_batches(self.schema, made()).__arrow_c_stream__()
+
+
+def _whole(array: Any) -> Any:
+    """One array of what may come in chunks, as text of tables that were put together does."""
+    return (
+        pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) and array.num_chunks else array
+    )
 
 
 def engine_type(kind: Any) -> Any:

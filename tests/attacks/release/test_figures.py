@@ -106,6 +106,14 @@ def test_records_cut_to_size_are_cut_by_their_order(released):
     refused("shorten records", iso.combine, [first, second], follows_order=True)
 
 
+def test_tables_that_were_put_together_are_read(released):
+    """Their text comes in chunks."""
+    _, make, _ = released
+    both = pd.concat([DATA, DATA], ignore_index=True)
+    both["region"] = pd.concat([DATA["region"].astype("string[pyarrow]")] * 2, ignore_index=True)
+    assert len(make(data=both, by="region", groups=["north", "south"]).value) == 6
+
+
 def test_groups_of_another_column_are_other_groups(released):
     _, make, _ = released
     listed = ["north", "south"]
