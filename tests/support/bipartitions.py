@@ -16,7 +16,14 @@ from isotone.order.bipartitions.tree import BESIDE, LOOSEN, PRIME, SHUFFLE, STAC
 from isotone.order.bipartitions.upward import binomials, exponent, mantissa, pack, share, value
 from isotone.order.bipartitions.words import _weights
 
-__all__ = ["Bipartition", "coarse_tables", "count_by_subsets", "expected_squares", "extended_bipartitions"]
+__all__ = [
+    "Bipartition",
+    "bipartitions_by_sides",
+    "coarse_tables",
+    "count_by_subsets",
+    "expected_squares",
+    "extended_bipartitions",
+]
 
 Bipartition = tuple[tuple[int, ...], tuple[int, ...]]
 
@@ -33,6 +40,19 @@ def extended_bipartitions(P: Poset) -> Iterator[Bipartition]:
         sides = [[x for x in range(len(P)) if mask >> x & 1 == on] for on in (1, 0)]
         others = extensions(sides[1])
         yield from ((one, other) for one in extensions(sides[0]) for other in others)
+
+
+def bipartitions_by_sides(P: Poset) -> Iterator[Bipartition]:
+    """The same, faster: the sides are put together from the extensions of all subsets, by their last element."""
+    less = P.leq_matrix()
+    above = [sum(1 << y for y in range(len(P)) if y != x and less[x, y]) for x in range(len(P))]
+    everything = (1 << len(P)) - 1
+    extensions: list[list[tuple[int, ...]]] = [[()]]
+    for mask in range(1, everything + 1):
+        last = [x for x in range(len(P)) if mask >> x & 1 and not above[x] & mask]
+        extensions.append([(*one, x) for x in last for one in extensions[mask ^ 1 << x]])
+    for mask, ups in enumerate(extensions):
+        yield from ((one, other) for one in ups for other in extensions[everything ^ mask])
 
 
 def count_by_subsets(P: Poset) -> int:
