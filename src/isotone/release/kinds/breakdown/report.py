@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from heapq import nlargest
 from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -46,7 +49,7 @@ class BreakdownPage(CountsPage):
     def shown(self, release: Release) -> dict[str, tuple[Any, ...]]:
         """Where, in one column, and the others."""
         apart = {"margin", *map(str, release.manifest["breakdown"]["by"])}
-        where = tuple(_cell(release, row) for row in range(len(release.columns["value"])))
+        where = tuple(_words(release))
         return {
             "where": where,
             **{name: column for name, column in release.columns.items() if name not in apart},
@@ -92,8 +95,9 @@ class BreakdownPage(CountsPage):
 
     def draw(self, release: Release, ax: Axes) -> None:
         """The largest cells of the first element, in all margins."""
-        rows = _rows(release, None, release.order.elements[0])
-        names = [_cell(release, i, margin=True) for i in rows]
+        first = str(release.order.elements[0])
+        rows = _largest(release, [row for row, x in enumerate(release.columns["element"]) if x == first])
+        names = [f"{margin}: {name}" if name != "all" else name for margin, name in _named(release, rows)]
         value, high = (np.array([release.columns[key][i] for i in rows]) for key in ("value", "high"))
         place = np.arange(len(rows))[::-1]
         ax.barh(place, value, color=SOFT, xerr=np.maximum(high - value, 0), ecolor=INK)
@@ -112,19 +116,20 @@ class BreakdownPage(CountsPage):
             f'<label for="pick{i}">{escape(words[x])}</label>'
             for i, x in enumerate(elements)
         )
+        rows = _rows(release)
         panels = "".join(
-            f'<div class="panel panel{i}">{_panel(release, x)}</div>' for i, x in enumerate(elements)
+            f'<div class="panel panel{i}">{_panel(release, x, rows[x])}</div>' for i, x in enumerate(elements)
         )
         return f'{_STYLE.replace("SHOWN", shown)}<div class="pick">{picks}{panels}</div>'
 
 
-def _panel(release: Release, element: str) -> str:
+def _panel(release: Release, element: str, margins: dict[str, list[int]]) -> str:
     """The charts of one element, one for each margin."""
     parts: list[str] = []
     words = labels_of(release.manifest)
-    for margin in dict.fromkeys(release.columns["margin"]):
-        rows = _rows(release, margin, element)
-        names = [_cell(release, i) for i in rows]
+    for margin, found in margins.items():
+        rows = _largest(release, found)
+        names = [name for _, name in _named(release, rows)]
         value, low, high = (
             [float(release.columns[key][i]) for i in rows] for key in ("value", "low", "high")
         )
@@ -135,22 +140,30 @@ def _panel(release: Release, element: str) -> str:
     return "".join(parts)
 
 
-def _rows(release: Release, margin: str | None, element: Any) -> list[int]:
-    """The rows of an element in a margin: all in their sequence, or the largest if there are many."""
-    columns = release.columns
-    rows = [
-        i
-        for i, (m, x) in enumerate(zip(columns["margin"], columns["element"], strict=True))
-        if x == str(element) and margin in (None, m)
-    ]
+def _rows(release: Release) -> dict[str, dict[str, list[int]]]:
+    """The rows of each element in each margin, in one pass: a breakdown may have millions."""
+    found: dict[str, dict[str, list[int]]] = {}
+    for row, (margin, element) in enumerate(
+        zip(release.columns["margin"], release.columns["element"], strict=True)
+    ):
+        found.setdefault(element, {}).setdefault(margin, []).append(row)
+    return found
+
+
+def _largest(release: Release, rows: list[int]) -> list[int]:
+    """All rows in their sequence, or those of the largest values if there are many."""
     if len(rows) <= _MOST_BARS:
         return rows
-    return sorted(rows, key=lambda i: -columns["value"][i])[:_MOST_BARS]
+    return nlargest(_MOST_BARS, rows, key=release.columns["value"].__getitem__)
 
 
-def _cell(release: Release, row: int, *, margin: bool = False) -> str:
-    """What a row is about, in words."""
-    by = release.manifest["breakdown"]["by"]
-    words = [str(release.columns[name][row]) for name in by]
-    name = ", ".join(word for word in words if word) or "all"
-    return f"{release.columns['margin'][row]}: {name}" if margin and name != "all" else name
+def _named(release: Release, rows: list[int]) -> list[tuple[str, str]]:
+    """The margin of each of some rows, and what it is about."""
+    columns = {name: tuple(column[row] for row in rows) for name, column in release.columns.items()}
+    return list(zip(columns["margin"], _words(replace(release, columns=columns)), strict=True))
+
+
+def _words(release: Release) -> Iterator[str]:
+    """What each row is about, in words."""
+    by = [release.columns[name] for name in release.manifest["breakdown"]["by"]]
+    return (", ".join(str(word) for word in words if word) or "all" for words in zip(*by, strict=True))
