@@ -335,6 +335,46 @@ def test_intervals_hold_for_the_worst_law_and_are_not_absurd():
         assert np.all(half < 2.6 * np.sqrt(variance))
 
 
+@pytest.mark.parametrize("power", [1, 2, 4])
+@pytest.mark.parametrize("rate", [0.02, 0.3, 1.0, 3.0])
+def test_whole_noise_is_near_a_log_concave_number(power, rate):
+    """Lemma 4 of the theory by enumeration, for geometric and Gaussian laws, and others that end sooner."""
+    k = np.arange(2000)
+    p = np.exp(-np.minimum(rate * k.astype(float) ** power, 700))
+    p /= 2 * p.sum() - p[0]
+    steps = -np.diff(np.log(p))
+    between = np.where(steps > 0, -np.diff(p) / np.maximum(steps, 1e-300), p[1:])  # masses of the density
+    beyond = np.append(np.cumsum(between[::-1])[::-1], 0) / between.sum()  # |W| > k
+    at_least = 2 * np.cumsum(p[::-1])[::-1] - p[0] * (k == 0)  # |Z| >= k
+    assert np.all(beyond <= at_least + 1e-12)
+    assert np.all(at_least[1:] <= beyond[:-1] + 1e-12)
+    lines = np.sum((beyond[:-1] + beyond[1:]) / 2 * (2 * k[:-1] + 1) + (beyond[1:] - beyond[:-1]) / 6)
+    assert lines <= 2 * np.sum(k**2 * p) + 1 / 3 + 1e-9
+
+
+@pytest.mark.parametrize("epsilon", ["1/2", 2, 8])
+def test_intervals_of_whole_noise_hold_by_enumeration(epsilon):
+    """Two cells and their total, all measured: the exact probability that least squares leave the interval."""
+    breakdown = read_breakdown(["s"], {"s": ["f", "m"]}, ["", "s"])
+    m = MarginsMechanism(
+        DiscreteLaplaceMechanism(Poset.chain("a"), epsilon), breakdown, shares=["1/2", "1/2"]
+    )
+    rate = float(m.parts[0].rate)  # pyright: ignore
+    z = np.arange(-60, 61)  # all but a millionth
+    law = math.tanh(rate / 2) * np.exp(-rate * np.abs(z))
+    weights = np.stack(
+        [
+            np.concatenate([t.ravel() for t in m.estimate([np.full((1, 1), x), np.array([[y], [w]])])])
+            for x, y, w in np.eye(3, dtype=np.int64)
+        ]
+    )
+    joint = law[:, None, None] * law[:, None] * law
+    for value, half in enumerate(np.concatenate([t.ravel() for t in m.half_widths(0.95)])):
+        a, b, c = weights[:, value]
+        noise = a * z[:, None, None] + b * z[:, None] + c * z
+        assert joint[np.abs(noise) > half].sum() <= 0.05
+
+
 def test_the_plan_compares_ways_to_share():
     plan = plan_breakdown(Poset.chain("ab"), ["a", "b"], {"a": LISTS["a"], "b": LISTS["b"]}, epsilon=1)
     assert plan.rows[0].name in ("best shares", "a × b only")

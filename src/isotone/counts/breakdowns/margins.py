@@ -37,6 +37,9 @@ Ints = NDArray[np.int64]
 _ROUNDING_PART = 50
 """One part in so many of the probability outside an interval is for rounding."""
 
+_WHOLE_REACH, _WHOLE_VARIANCE = 1.0, 1 / 3
+"""How near whole noise is to a log-concave number, and how much more variance that has (Lemma 4 of the theory)."""
+
 _SQUARE = 10**12
 
 
@@ -211,10 +214,12 @@ class MarginsMechanism:
         """How far each value alone stays from the truth with at least the given probability, a table for each margin."""
         outside = 1 - confidence_level(confidence)
         rounding = outside / _ROUNDING_PART
-        gaussian = self.base.guarantee.kind != "pure"
+        whole = self.base.rounding == 0  # drawn on whole numbers: near a log-concave number of more variance
+        gaussian = self.base.guarantee.kind != "pure" and not whole
         reach = (gaussian_reach if gaussian else log_concave_reach)(outside - rounding)
-        noise = [0 if part is None else part.error().variance for part in self.parts]
-        moved = [0.0 if part is None else max(part.rounding, 0.5) ** 2 for part in self.parts]
+        more = _WHOLE_VARIANCE if whole else 0.0
+        noise = [0 if part is None else part.error().variance + more for part in self.parts]
+        moved = [0.0 if part is None else (part.rounding or _WHOLE_REACH) ** 2 for part in self.parts]
         bound = rounding_reach(rounding)
         return [
             reach * np.sqrt(self._spread(margin, noise))
