@@ -166,4 +166,4 @@ def _named(release: Release, rows: list[int]) -> list[tuple[str, str]]:
 def _words(release: Release) -> Iterator[str]:
     """What each row is about, in words."""
     by = [release.columns[name] for name in release.manifest["breakdown"]["by"]]
-    return (", ".join(str(word) for word in words if word) or "all" for words in zip(*by, strict=True))
+    return (", ".join(word for word in map(str, words) if word) or "all" for words in zip(*by, strict=True))
