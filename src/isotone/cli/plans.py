@@ -84,6 +84,24 @@ def plan(
     from isotone.release import load_spec, plan_spec
     from isotone.release.whatif import epsilon_for, percent, side_by_side, variants, visible, waves_of
 
+    _refuse_unheard(
+        {
+            "--error": error,
+            "--waves": waves,
+            "--compare": compare,
+            "--epsilon": epsilon,
+            "--max-size": max_size,
+            "--add": add,
+            "--drop": drop,
+            "--guess": guess,
+            "--records": records,
+            "--rows-per-unit": rows_per_unit,
+            "--found": found,
+            "--each": each or None,
+            "--element": element,
+        }
+    )
+    budgets, sizes = _parts(epsilon), _sizes(max_size)
     asked = load_spec(spec)
     with progress_bar("planning", quiet=quiet or as_json) as progress:
         if error is not None:
@@ -100,15 +118,13 @@ def plan(
                 raise InputError(f'--compare takes two shares such as "3%,4%", not {compare!r}.')
             found_for = {
                 name: visible(one, shares, records, element=element, confidence=confidence, progress=progress)
-                for name, one in variants(asked, epsilon=_parts(epsilon))
+                for name, one in variants(asked, epsilon=budgets)
             }
             text = "\n".join(f"{name}: {seen}" if epsilon else str(seen) for name, seen in found_for.items())
             value = {name: seen.plain() for name, seen in found_for.items()}
             show(value if epsilon else value["as it is"], as_json=as_json, quiet=quiet, plain=text)
         elif epsilon or max_size or add or drop or guess:
-            several = variants(
-                asked, epsilon=_parts(epsilon), max_size=_sizes(max_size), add=_pairs(add), drop=_pairs(drop)
-            )
+            several = variants(asked, epsilon=budgets, max_size=sizes, add=_pairs(add), drop=_pairs(drop))
             rows = side_by_side(several, records=records, guess=guess, progress=progress)
             show(rows, as_json=as_json, quiet=quiet, plain=_table(rows))
         else:
@@ -118,8 +134,33 @@ def plan(
             show(made.plain(), as_json=as_json, quiet=quiet, plain=made)
 
 
+_HEARD = {
+    "--error": {"--each"},
+    "--waves": set[str](),
+    "--compare": {"--records", "--element", "--epsilon"},
+    "--epsilon": {"--max-size", "--add", "--drop", "--guess", "--records"},
+}
+_HEARD |= dict.fromkeys(("--max-size", "--add", "--drop", "--guess"), _HEARD["--epsilon"] | {"--epsilon"})
+_ALONE = {"--records", "--rows-per-unit", "--found"}
+"""Which other options each question looks at, the first question that is asked deciding; and a plain plan."""
+
+
+def _refuse_unheard(options: dict[str, Any]) -> None:
+    """No option is passed over in silence."""
+    given = [name for name, value in options.items() if value is not None and value != []]
+    question = next((name for name in _HEARD if name in given), None)
+    heard = _ALONE if question is None else _HEARD[question] | {question}
+    unheard = [name for name in given if name not in heard]
+    if unheard:
+        beside = f"beside {question}" if question else "by itself"
+        raise InputError(f"{unheard[0]} has no meaning {beside}. Ask one thing at a time.")
+
+
 def _parts(text: str | None) -> list[str]:
-    return [part.strip() for part in (text or "").split(",") if part.strip()]
+    parts = [] if text is None else [part.strip() for part in text.split(",")]
+    if not all(parts):
+        raise InputError(f"A list such as 0.1,0.5,1 has no empty places; this is {text!r}.")
+    return parts
 
 
 def _sizes(text: str | None) -> list[int]:

@@ -237,4 +237,9 @@ def _counts(spec: Spec, progress: Progress) -> CountPlan:
 def percent(text: str) -> Any:
     """A share as text, such as ``3%``, ``3 %`` or ``0.03``."""
     number = text.strip()
-    return exact(number[:-1].strip(), "share") / 100 if number.endswith("%") else exact(number, "share")
+    found = exact(number[:-1].strip(), "share") / 100 if number.endswith("%") else exact(number, "share")
+    if not 0 < found < 1:
+        raise InputError(
+            f"A share is a percentage such as 3% or a number such as 0.03, not {text.strip()!r}."
+        )
+    return found
