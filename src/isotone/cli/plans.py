@@ -134,13 +134,13 @@ def plan(
             show(made.plain(), as_json=as_json, quiet=quiet, plain=made)
 
 
+_SIDE_BY_SIDE = ("--epsilon", "--max-size", "--add", "--drop", "--guess")
 _HEARD = {
     "--error": {"--each"},
     "--waves": set[str](),
     "--compare": {"--records", "--element", "--epsilon"},
-    "--epsilon": {"--max-size", "--add", "--drop", "--guess", "--records"},
+    **dict.fromkeys(_SIDE_BY_SIDE, {*_SIDE_BY_SIDE, "--records"}),
 }
-_HEARD |= dict.fromkeys(("--max-size", "--add", "--drop", "--guess"), _HEARD["--epsilon"] | {"--epsilon"})
 _ALONE = {"--records", "--rows-per-unit", "--found"}
 """Which other options each question looks at, the first question that is asked deciding; and a plain plan."""
 
