@@ -139,7 +139,7 @@ _HEARD = {
     "--error": {"--each"},
     "--waves": set[str](),
     "--compare": {"--records", "--element", "--epsilon"},
-    **dict.fromkeys(_SIDE_BY_SIDE, {*_SIDE_BY_SIDE, "--records"}),
+    **{name: {*_SIDE_BY_SIDE, "--records"} for name in _SIDE_BY_SIDE},
 }
 _ALONE = {"--records", "--rows-per-unit", "--found"}
 """Which other options each question looks at, the first question that is asked deciding; and a plain plan."""
