@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from benchmarks.switching import ROOT, rivals
 from isotone.curves.chain.choose import ChainProblem
 from isotone.curves.grids import FINE, Grid
-from isotone.curves.losses import Squared
+from isotone.curves.losses.known_losses import Squared
 from isotone.curves.records import Records
 from isotone.curves.setting import CurveSetting
 from isotone.mechanism import Progress

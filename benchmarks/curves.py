@@ -9,7 +9,7 @@ import numpy as np
 
 from isotone.curves.chain.choose import TREE_POINTS, ChainProblem
 from isotone.curves.grids import Grid
-from isotone.curves.losses import parse_loss
+from isotone.curves.losses.known_losses import parse_loss
 from isotone.curves.reference import CURVES, DESIGNS, Reference, least_risk, risk
 from isotone.curves.setting import CurveSetting
 from isotone.mechanism import Progress

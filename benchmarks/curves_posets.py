@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from isotone.curves.grids import FINE
-from isotone.curves.losses import Absolute
+from isotone.curves.losses.known_losses import Absolute
 from isotone.curves.poset.arrangement import Arrangement, Order, arrange, few_ideals, listed
 from isotone.curves.poset.product import ProductOrder
 from isotone.curves.poset.tree import PosetTree

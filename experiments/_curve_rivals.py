@@ -14,7 +14,7 @@ from isotone.curves.chain.cut_scores import AdditiveScore, HalvingScore
 from isotone.curves.chain.tree import grow
 from isotone.curves.circuits.selection import SeededCurveDraws
 from isotone.curves.grids import FINE
-from isotone.curves.losses import Squared
+from isotone.curves.losses.known_losses import Squared
 from isotone.curves.measure import equal_bins, noisy_means, noisy_sums, pooled
 from isotone.curves.records import Records
 from isotone.curves.setting import CurveSetting

@@ -24,7 +24,7 @@ from isotone.curves.chain.case import ChainCase
 from isotone.curves.chain.posterior_fit import PosteriorFit
 from isotone.curves.circuits.selection import SeededCurveDraws
 from isotone.curves.grids import FINE, Grid
-from isotone.curves.losses import Squared
+from isotone.curves.losses.known_losses import Squared
 from isotone.curves.measure import NoisySums, pooled
 from isotone.curves.records import Records
 from isotone.curves.setting import CurveSetting

@@ -25,7 +25,7 @@ from isotone.curves import plan
 from isotone.curves.chain.choose import TREE_POINTS, ChainProblem
 from isotone.curves.curve import CurveMechanism
 from isotone.curves.grids import FINE, Grid
-from isotone.curves.losses import parse_loss
+from isotone.curves.losses.known_losses import parse_loss
 from isotone.curves.records import Records
 from isotone.curves.reference import CURVES, DESIGNS, Reference, least_risk, risk
 from isotone.curves.setting import CurveSetting

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from common import save_figure, write_table
 from isotone.curves.chain.choose import TREE_POINTS, ChainProblem
 from isotone.curves.grids import FINE, Grid
-from isotone.curves.losses import parse_loss
+from isotone.curves.losses.known_losses import parse_loss
 from isotone.curves.records import Records
 from isotone.curves.reference import risk
 from isotone.curves.setting import CurveSetting

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from common import save_figure, write_table
 from curves_quality import METHODS, UNIT, Row, blueprint, columns_of, points_of
 from isotone.curves.grids import FINE, Grid
-from isotone.curves.losses import parse_loss
+from isotone.curves.losses.known_losses import parse_loss
 from isotone.curves.records import Records
 from isotone.curves.reference import least_risk, risk
 from isotone.curves.setting import CurveSetting

@@ -19,11 +19,11 @@ from common import save_figure, write_table
 from isotone.curves.chain.case import ChainCase
 from isotone.curves.chain.choose import ChainProblem
 from isotone.curves.chain.drawn_values import StepFit
-from isotone.curves.chain.histogram_fit import HistogramFit
-from isotone.curves.chain.line_fit import LineFit, RefinedLineFit
+from isotone.curves.chain.histograms.histogram_fit import HistogramFit
+from isotone.curves.chain.lines.line_fit import LineFit, RefinedLineFit
 from isotone.curves.curve import CurveMechanism
 from isotone.curves.grids import Grid
-from isotone.curves.losses import parse_loss
+from isotone.curves.losses.known_losses import parse_loss
 from isotone.curves.reference import CURVES, DESIGNS, OTHER_CURVES, Reference, least_risk, risk
 from isotone.curves.setting import CurveSetting
 from isotone.curves.shapes.curve_draws import BinnedDraw

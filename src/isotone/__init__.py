@@ -12,8 +12,8 @@ from isotone.lazy import lazy_names
 if TYPE_CHECKING:
     from isotone.order import Poset
     from isotone.privacy.guarantee import Guarantee
-    from isotone.reading.asking import order_of
-    from isotone.reading.question import Question
+    from isotone.reading.columns.asking import order_of
+    from isotone.reading.columns.question import Question
     from isotone.release import (
         Answers,
         Ledger,
@@ -60,15 +60,15 @@ __version__ = "0.1.0"
 
 # Where the names live that bring more than numpy with them.
 _HOMES = {
-    "Answers": "isotone.reading.answers",
+    "Answers": "isotone.reading.columns.answers",
     "Guarantee": "isotone.privacy.guarantee",
     "Ledger": "isotone.ledger.ledger",
     "Poset": "isotone.order.poset",
-    "Question": "isotone.reading.question",
+    "Question": "isotone.reading.columns.question",
     "Release": "isotone.release.result",
     "combine": "isotone.release.questions",
     "load_release": "isotone.release.result",
-    "order_of": "isotone.reading.asking",
+    "order_of": "isotone.reading.columns.asking",
     "plan_waves": "isotone.release",
     "release_counts": "isotone.release",
     "release_curve": "isotone.release",

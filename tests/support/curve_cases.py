@@ -16,11 +16,11 @@ from isotone.curves.chain.bins import MeanBins, QuantileBins
 from isotone.curves.chain.choose import ChainProblem
 from isotone.curves.chain.cut_scores import AdditiveScore
 from isotone.curves.chain.drawn_values import DrawShares, Imbalance
-from isotone.curves.chain.line_fit import LineFit
+from isotone.curves.chain.lines.line_fit import LineFit
 from isotone.curves.chain.posterior_fit import PosteriorFit, RoundShares
 from isotone.curves.curve import CurveMechanism
 from isotone.curves.grids import FINE, Grid
-from isotone.curves.losses import Absolute, Huber, Logistic, Pinball, Squared, parse_loss
+from isotone.curves.losses.known_losses import Absolute, Huber, Logistic, Pinball, Squared, parse_loss
 from isotone.curves.measure import NoisySums
 from isotone.curves.posterior.posterior import CurvePosterior
 from isotone.curves.setting import CurveSetting

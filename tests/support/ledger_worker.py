@@ -14,7 +14,8 @@ from typing import Any
 import psycopg
 
 from isotone.errors import BudgetError
-from isotone.ledger import BusyError, Ledger, LostError, SealedError, locks, sqlite_store
+from isotone.ledger import BusyError, Ledger, LostError, SealedError
+from isotone.ledger.stores import locks, sqlite_store
 from isotone.privacy.guarantee import Guarantee
 
 REFUSED, SEALED, LOST, BUSY = 3, 4, 5, 6

@@ -18,8 +18,8 @@ from isotone.counts import OrderGaussianMechanism, consistent, plan
 from isotone.counts.norm import cone, norms
 from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression, ProductOrder
 from isotone.kernels import PLAIN_STEPS, Kernel
+from isotone.noise.choices.exponential_choice import PLAIN_CANDIDATES
 from isotone.noise.compiled.choice_kernel import choose_segments
-from isotone.noise.exponential_choice import PLAIN_CANDIDATES
 from isotone.order import Poset, project_covariance
 from isotone.order.bipartitions.extended import tables as bipartition_tables
 from isotone.order.bipartitions.moments import expected_squares

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from isotone.counts.hierarchies.tree_field import TreeFieldMechanism
     from isotone.counts.mechanisms.bounded_poset import BoundedPosetMechanism
     from isotone.counts.mechanisms.difference_body import DifferenceBodyMechanism
-    from isotone.counts.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
-    from isotone.counts.mechanisms.discrete_laplace import DiscreteLaplaceMechanism
-    from isotone.counts.mechanisms.gaussian import GaussianMechanism
     from isotone.counts.mechanisms.grouped_difference import GroupedDifferenceMechanism
     from isotone.counts.mechanisms.hierarchical import HierarchicalMechanism
+    from isotone.counts.mechanisms.independent.discrete_gaussian import DiscreteGaussianMechanism
+    from isotone.counts.mechanisms.independent.discrete_laplace import DiscreteLaplaceMechanism
+    from isotone.counts.mechanisms.independent.gaussian import GaussianMechanism
+    from isotone.counts.mechanisms.independent.laplace import LaplaceMechanism
     from isotone.counts.mechanisms.l_infinity import LInfinityMechanism
-    from isotone.counts.mechanisms.laplace import LaplaceMechanism
     from isotone.counts.mechanisms.order_gaussian import OrderGaussianMechanism
     from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
     from isotone.counts.sampling.choosing import sample_extended_bipartition
@@ -72,14 +72,14 @@ _HOMES = {
     "CountPlan": "isotone.counts.count_plan",
     "BoundedPosetMechanism": "isotone.counts.mechanisms.bounded_poset",
     "DifferenceBodyMechanism": "isotone.counts.mechanisms.difference_body",
-    "DiscreteGaussianMechanism": "isotone.counts.mechanisms.discrete_gaussian",
-    "DiscreteLaplaceMechanism": "isotone.counts.mechanisms.discrete_laplace",
-    "GaussianMechanism": "isotone.counts.mechanisms.gaussian",
+    "DiscreteGaussianMechanism": "isotone.counts.mechanisms.independent.discrete_gaussian",
+    "DiscreteLaplaceMechanism": "isotone.counts.mechanisms.independent.discrete_laplace",
+    "GaussianMechanism": "isotone.counts.mechanisms.independent.gaussian",
     "GroupedDifferenceMechanism": "isotone.counts.mechanisms.grouped_difference",
     "HierarchicalMechanism": "isotone.counts.mechanisms.hierarchical",
     "L2Mechanism": "isotone.published.counts.lp_ball",
     "LInfinityMechanism": "isotone.counts.mechanisms.l_infinity",
-    "LaplaceMechanism": "isotone.counts.mechanisms.laplace",
+    "LaplaceMechanism": "isotone.counts.mechanisms.independent.laplace",
     "LpMechanism": "isotone.published.counts.lp_ball",
     "MarginsMechanism": "isotone.counts.breakdowns.margins",
     "MarginsPlan": "isotone.counts.breakdowns.plan",

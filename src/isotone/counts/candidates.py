@@ -19,13 +19,13 @@ from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.mechanisms.bounded_poset import BoundedPosetMechanism
 from isotone.counts.mechanisms.concentrated import variance_per_sensitivity
 from isotone.counts.mechanisms.difference_body import DifferenceBodyMechanism
-from isotone.counts.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
-from isotone.counts.mechanisms.discrete_laplace import DiscreteLaplaceMechanism
-from isotone.counts.mechanisms.gaussian import GaussianMechanism
 from isotone.counts.mechanisms.grouped_difference import GroupedDifferenceMechanism, can_stack
 from isotone.counts.mechanisms.hierarchical import HierarchicalMechanism, chains_of
+from isotone.counts.mechanisms.independent.discrete_gaussian import DiscreteGaussianMechanism
+from isotone.counts.mechanisms.independent.discrete_laplace import DiscreteLaplaceMechanism
+from isotone.counts.mechanisms.independent.gaussian import GaussianMechanism
+from isotone.counts.mechanisms.independent.laplace import LaplaceMechanism
 from isotone.counts.mechanisms.l_infinity import LInfinityMechanism
-from isotone.counts.mechanisms.laplace import LaplaceMechanism
 from isotone.counts.mechanisms.order_gaussian import OrderGaussianMechanism
 from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
 from isotone.counts.sampling.relaxation import Relaxation

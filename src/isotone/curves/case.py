@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.curves.grids import FINE
-from isotone.curves.losses import ROWS, Loss, Slopes
+from isotone.curves.losses.known_losses import ROWS, Loss, Slopes
 from isotone.curves.setting import CurveSetting
 from isotone.errors import InputError
 from isotone.privacy.checks import one_of, whole_number

@@ -9,7 +9,7 @@ import numpy as np
 from isotone.curves.chain.tree import Runs
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.grids import FINE
-from isotone.curves.prefix_losses import add_linear_losses
+from isotone.curves.losses.prefix_losses import add_linear_losses
 from isotone.curves.records import Records
 from isotone.curves.setting import CurveSetting
 

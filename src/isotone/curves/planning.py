@@ -19,7 +19,7 @@ from isotone.curves.chain.choose import ChainProblem, usual_points
 from isotone.curves.chain.regression import PrivateIsotonicRegression
 from isotone.curves.curve import CurveMechanism
 from isotone.curves.grids import Grid, parse_interval
-from isotone.curves.losses import Huber, Loss, Squared, parse_loss
+from isotone.curves.losses.known_losses import Huber, Loss, Squared, parse_loss
 from isotone.curves.reference import CROWDED, CURVES, DESIGNS, OTHER_CURVES, Reference, least_risk, risk
 from isotone.curves.setting import ConcentratedSetting, CurveSetting
 from isotone.errors import InputError

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from isotone.curves.chain.tree import Runs
 from isotone.curves.curve import Curve
 from isotone.curves.grids import FINE, Grid
-from isotone.curves.losses import Absolute, Loss, Pinball
-from isotone.curves.prefix_losses import add_linear_losses, add_table_losses
+from isotone.curves.losses.known_losses import Absolute, Loss, Pinball
+from isotone.curves.losses.prefix_losses import add_linear_losses, add_table_losses
 from isotone.curves.records import Records
 from isotone.order.projection.chain import pool_adjacent_violators
 

@@ -12,9 +12,9 @@ from isotone.forms.conditions import Atom, clauses_of
 from isotone.forms.fields import Field, Form
 from isotone.forms.questionnaire import Questionnaire
 from isotone.order import Poset
-from isotone.reading.answers import Answers
-from isotone.reading.asking import implied
-from isotone.reading.question import ANSWERED, Question, book_of
+from isotone.reading.columns.answers import Answers
+from isotone.reading.columns.asking import implied
+from isotone.reading.columns.question import ANSWERED, Question, book_of
 
 __all__ = ["build"]
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from isotone.order import Poset
-from isotone.reading.asking import order_of
-from isotone.reading.question import Question
+from isotone.reading.columns.asking import order_of
+from isotone.reading.columns.question import Question
 
 __all__ = ["Questionnaire"]
 

@@ -31,8 +31,8 @@ from dp_accounting.pld import common, pld_pmf
 from dp_accounting.pld import privacy_loss_distribution as distributions
 from numpy.typing import NDArray
 
-from isotone.counts.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
-from isotone.counts.mechanisms.gaussian import GaussianMechanism
+from isotone.counts.mechanisms.independent.discrete_gaussian import DiscreteGaussianMechanism
+from isotone.counts.mechanisms.independent.gaussian import GaussianMechanism
 from isotone.counts.mechanisms.order_gaussian import OrderGaussianMechanism
 from isotone.errors import InputError
 from isotone.mechanism import HasGuarantee

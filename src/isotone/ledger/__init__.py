@@ -6,7 +6,7 @@ from isotone.ledger.cost import Cost
 from isotone.ledger.extract import extract_charge, read_extract
 from isotone.ledger.ledger import Ledger
 from isotone.ledger.starting import open_or_start
-from isotone.ledger.store import BusyError
+from isotone.ledger.stores.store import BusyError
 
 __all__ = [
     "Attempt",

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from isotone.errors import LedgerError
 from isotone.ledger.charge import Charge
 from isotone.ledger.checks import plain_text
-from isotone.ledger.store import ConflictError, Store
+from isotone.ledger.stores.store import ConflictError, Store
 
 if TYPE_CHECKING:
-    from isotone.ledger.store import Execute
+    from isotone.ledger.stores.store import Execute
 
 __all__ = ["Attempt", "LostError", "SealedError"]
 

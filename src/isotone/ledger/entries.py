@@ -13,8 +13,8 @@ from isotone.ledger.charge import Charge, State
 from isotone.ledger.checks import plain_text, require_guarantee
 from isotone.ledger.composition import ADDITION, Composition
 from isotone.ledger.cost import Cost
-from isotone.ledger.schema import NEWEST_TABLE
-from isotone.ledger.store import Execute
+from isotone.ledger.stores.schema import NEWEST_TABLE
+from isotone.ledger.stores.store import Execute
 from isotone.privacy.guarantee import Guarantee, Neighbours
 
 if TYPE_CHECKING:

@@ -22,9 +22,9 @@ from isotone.ledger.checks import plain_text, require_guarantee, store_path
 from isotone.ledger.composition import ADDITION, Composition, Rule, wanted_budget
 from isotone.ledger.cost import Cost
 from isotone.ledger.entries import Ask, Entries
-from isotone.ledger.locks import not_nested
-from isotone.ledger.store import Execute, Store
-from isotone.ledger.stores import store_at
+from isotone.ledger.stores.locks import not_nested
+from isotone.ledger.stores.opening import store_at
+from isotone.ledger.stores.store import Execute, Store
 from isotone.privacy.adjacency import checked_neighbours
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number
 

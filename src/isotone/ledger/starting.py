@@ -8,7 +8,7 @@ from typing import Any
 
 from isotone.errors import LedgerError
 from isotone.ledger.ledger import Ledger
-from isotone.ledger.sqlite_store import is_ledger_file
+from isotone.ledger.stores.sqlite_store import is_ledger_file
 
 __all__ = ["open_or_start"]
 

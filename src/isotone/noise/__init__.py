@@ -7,8 +7,9 @@ integer arithmetic; the proofs are in docs/theory/sampling.md. Parameters are ra
 
 from isotone.noise import bits, simulate
 from isotone.noise.bits import random_below, random_bits, random_words
-from isotone.noise.bulk import geometrics, two_sided_geometrics
-from isotone.noise.choice import choose_integer, shuffle
+from isotone.noise.choices.choice import choose_integer, shuffle
+from isotone.noise.choices.exponential_choice import choose_exponential, choose_exponential_segments
+from isotone.noise.choices.lazy_choice import choose_lazily, choose_log
 from isotone.noise.coins import bernoulli, bernoulli_exp, bernoulli_exp_lazily
 from isotone.noise.cube import rounded_cube
 from isotone.noise.exponential import (
@@ -17,13 +18,12 @@ from isotone.noise.exponential import (
     rounded_exponential_spans,
     rounded_exponential_sums,
 )
-from isotone.noise.exponential_choice import choose_exponential, choose_exponential_segments
 from isotone.noise.gaussian import discrete_gaussian, discrete_gaussians, rounded_gaussians
-from isotone.noise.laplace import geometric, rounded_laplaces, two_sided_geometric
-from isotone.noise.lazy_arrays import bernoulli_exps, lazy_geometrics, lazy_two_sided_geometrics
-from isotone.noise.lazy_choice import choose_lazily, choose_log
+from isotone.noise.laplace.bulk import geometrics, two_sided_geometrics
+from isotone.noise.laplace.lazy_arrays import bernoulli_exps, lazy_geometrics, lazy_two_sided_geometrics
+from isotone.noise.laplace.single_draws import geometric, rounded_laplaces, two_sided_geometric
+from isotone.noise.laplace.uneven import UnevenLine, uneven_geometrics
 from isotone.noise.simulated import Simulated, refuse_simulated
-from isotone.noise.uneven import UnevenLine, uneven_geometrics
 
 discrete_laplace = two_sided_geometric
 

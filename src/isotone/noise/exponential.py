@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
-from isotone.noise.bulk import SMALLEST_RATE, draw_digits
-from isotone.noise.digits import BASE_BITS, DigitTable, digits_below, geometric_digits
+from isotone.noise.laplace.bulk import SMALLEST_RATE, draw_digits
+from isotone.noise.laplace.digits import BASE_BITS, DigitTable, digits_below, geometric_digits
 
 __all__ = [
     "LazyExponentials",

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from isotone.errors import InputError
 from isotone.noise.bits import random_bits, random_words
-from isotone.noise.bulk import SMALLEST_RATE, geometrics
 from isotone.noise.coins import bernoulli_exp, bernoulli_exp_lazily
 from isotone.noise.compiled.gaussian_kernel import DONE, PROPOSAL, TAKEN, accept, put
-from isotone.noise.laplace import two_sided_geometric
+from isotone.noise.laplace.bulk import SMALLEST_RATE, geometrics
+from isotone.noise.laplace.single_draws import two_sided_geometric
 
 __all__ = ["discrete_gaussian", "discrete_gaussians", "rounded_gaussians"]
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.errors import InputError
+from isotone.noise.laplace.uneven import UnevenLine
 from isotone.noise.simulated import Simulated
-from isotone.noise.uneven import UnevenLine
 from isotone.privacy.checks import Number, positive
 
 __all__ = [

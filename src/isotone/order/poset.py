@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from isotone.errors import OrderError
 from isotone.order import choices as exclusive
-from isotone.order import closure, combine, description
+from isotone.order import closure
+from isotone.order.building import combine, description
 from isotone.order.choices import Children
 from isotone.order.closure import Ints
 from isotone.order.relation import Relation, read_only
@@ -19,7 +20,7 @@ from isotone.order.relation import Relation, read_only
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from isotone.order.canonical import Canonical
+    from isotone.order.building.canonical import Canonical
     from isotone.order.coding import Coding
     from isotone.order.decomposition import Node
     from isotone.order.drawing.hasse import Direction
@@ -163,7 +164,7 @@ class Poset(Relation):
 
         See :mod:`.random_dags`.
         """
-        from isotone.order.random_dags import random_dag
+        from isotone.order.building.random_dags import random_dag
 
         return cls._of(range(n), random_dag(n, rng, steps))
 
@@ -218,7 +219,7 @@ class Poset(Relation):
 
         See :mod:`.canonical`.
         """
-        from isotone.order.canonical import Canonical, canonical_positions
+        from isotone.order.building.canonical import Canonical, canonical_positions
 
         positions = canonical_positions(self)
         place = np.empty(len(self), np.int64)

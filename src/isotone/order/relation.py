@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.errors import OrderError
-from isotone.order import closure, description, records
+from isotone.order import closure, records
+from isotone.order.building import description
 from isotone.order.choices import Choice
 from isotone.order.closure import Bits, Ints
 from isotone.order.width import width

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
+from isotone.reading.columns.numbers import as_integer
+from isotone.reading.columns.texts import as_text, as_unit, name_text
 from isotone.reading.contributions import UNIT, at_most, check_contributions
-from isotone.reading.numbers import as_integer
-from isotone.reading.sources import Frame, collect, open_source
-from isotone.reading.texts import as_text, as_unit, name_text
+from isotone.reading.sources.opening import Frame, collect, open_source
 
 __all__ = ["CategorySource", "count_categories"]
 

@@ -16,8 +16,8 @@ import narwhals as nw
 from isotone.errors import InputError
 from isotone.noise.bits import random_salt
 from isotone.privacy.checks import whole_number
-from isotone.reading.native import with_sha256
-from isotone.reading.texts import as_text
+from isotone.reading.columns.native import with_sha256
+from isotone.reading.columns.texts import as_text
 
 __all__ = ["UNIT", "at_most", "check_contributions"]
 

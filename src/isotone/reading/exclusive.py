@@ -13,7 +13,7 @@ import narwhals as nw
 
 from isotone.order import Poset
 from isotone.order.coding import Options, innermost_first
-from isotone.reading.native import Pick, any_of, cleared, picked
+from isotone.reading.columns.native import Pick, any_of, cleared, picked
 
 __all__ = ["Conflict", "broken", "with_one_option"]
 

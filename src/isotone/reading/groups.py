@@ -14,8 +14,8 @@ from typing import Any, Literal
 import narwhals as nw
 
 from isotone.errors import InputError
-from isotone.reading.native import listed, numbered
-from isotone.reading.texts import as_text, name_text
+from isotone.reading.columns.native import listed, numbered
+from isotone.reading.columns.texts import as_text, name_text
 
 __all__ = ["GROUP", "Cells", "Groups"]
 

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from isotone.order import Poset
 from isotone.order.hierarchy import Ends
+from isotone.reading.columns.native import listed
+from isotone.reading.columns.texts import name_text
 from isotone.reading.contributions import UNIT
 from isotone.reading.exclusive import Conflict
-from isotone.reading.native import listed
-from isotone.reading.sources import collect
-from isotone.reading.texts import name_text
+from isotone.reading.sources.opening import collect
 
 __all__ = ["count_ends"]
 

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
+from isotone.reading.columns.numbers import as_real
+from isotone.reading.columns.texts import as_unit
 from isotone.reading.contributions import UNIT, at_most, check_contributions
-from isotone.reading.numbers import as_real
-from isotone.reading.sources import Frame, collect, open_source
-from isotone.reading.texts import as_unit
+from isotone.reading.sources.opening import Frame, collect, open_source
 
 __all__ = ["PointSource", "Points", "count_points"]
 

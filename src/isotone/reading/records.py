@@ -23,16 +23,16 @@ from isotone.order import Poset
 from isotone.order.closing import closing_stages
 from isotone.order.hierarchy import is_hierarchy
 from isotone.privacy.checks import one_of, whole_number
-from isotone.reading.answers import Answers
-from isotone.reading.asking import asked_columns, read_question
+from isotone.reading.columns.answers import Answers
+from isotone.reading.columns.asking import asked_columns, read_question
+from isotone.reading.columns.native import any_of, joined, totals
+from isotone.reading.columns.question import Question
+from isotone.reading.columns.texts import as_text, as_unit, name_text
 from isotone.reading.contributions import UNIT, at_most, check_contributions
 from isotone.reading.exclusive import Conflict, with_one_option
 from isotone.reading.groups import GROUP, Cells, Groups
 from isotone.reading.leaves import count_ends
-from isotone.reading.native import any_of, joined, totals
-from isotone.reading.question import Question
-from isotone.reading.sources import Frame, collect, open_source
-from isotone.reading.texts import as_text, as_unit, name_text
+from isotone.reading.sources.opening import Frame, collect, open_source
 
 __all__ = ["Groups", "RecordRules", "RecordSource", "count_records"]
 

@@ -18,8 +18,8 @@ from isotone.ledger import Ledger, SealedError
 from isotone.ledger.ledger import require_ledger
 from isotone.mechanism import Progress, no_progress
 from isotone.privacy.checks import shown, truth
-from isotone.reading.engine import watching
-from isotone.reading.sources import Frame, blank
+from isotone.reading.sources.engine import watching
+from isotone.reading.sources.opening import Frame, blank
 from isotone.release.kinds.kind import Query, Stamp
 from isotone.release.kinds.parameters import request_name
 from isotone.release.manifest import content_hash

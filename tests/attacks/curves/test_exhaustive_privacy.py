@@ -36,12 +36,12 @@ from tests.support.curve_outcomes import worst_ratio
 from isotone.curves.chain.bins import QuantileBins
 from isotone.curves.chain.cut_scores import AdditiveScore, HalvingScore
 from isotone.curves.chain.drawn_values import DrawnValues, DrawShares, Imbalance, StepFit
-from isotone.curves.chain.histogram_fit import HistogramFit, HistogramShares
-from isotone.curves.chain.line_fit import LineFit, RefinedLineFit
+from isotone.curves.chain.histograms.histogram_fit import HistogramFit, HistogramShares
+from isotone.curves.chain.lines.line_fit import LineFit, RefinedLineFit
 from isotone.curves.chain.tree import Parts
 from isotone.curves.curve import Curve, CurveMechanism
 from isotone.curves.grids import FINE
-from isotone.curves.losses import Absolute, Pinball, Squared
+from isotone.curves.losses.known_losses import Absolute, Pinball, Squared
 from isotone.curves.records import Records
 from isotone.curves.setting import CurveSetting
 from isotone.privacy.unit import Unit

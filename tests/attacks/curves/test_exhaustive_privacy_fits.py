@@ -20,8 +20,8 @@ from tests.support.curve_outcomes import Outcomes, distribution
 from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression, estimator
 from isotone.curves.chain.choose import METHODS
 from isotone.curves.chain.drawn_values import DrawnValues, StepFit
-from isotone.curves.chain.histogram_fit import HistogramFit
-from isotone.curves.chain.line_fit import RefinedLineFit
+from isotone.curves.chain.histograms.histogram_fit import HistogramFit
+from isotone.curves.chain.lines.line_fit import RefinedLineFit
 from isotone.curves.curve import CurveMechanism
 from isotone.curves.setting import CurveSetting
 from isotone.order import Poset

@@ -34,10 +34,10 @@ from tests.support.curve_outcomes import worst_ratio
 
 from isotone.curves.chain.cut_scores import AdditiveScore
 from isotone.curves.chain.drawn_values import DrawShares, Imbalance
-from isotone.curves.chain.line_fit import LineFit
+from isotone.curves.chain.lines.line_fit import LineFit
 from isotone.curves.chain.tree import Parts
 from isotone.curves.grids import FINE
-from isotone.curves.losses import Absolute, Logistic, Pinball, Squared
+from isotone.curves.losses.known_losses import Absolute, Logistic, Pinball, Squared
 from isotone.curves.setting import CurveSetting
 from isotone.privacy.unit import Unit
 from isotone.published.curves.additive_tree import TreeMechanism

@@ -21,7 +21,7 @@ from tests.support.curve_outcomes import records_of, worst_ratio
 from tests.support.poset_outcomes import law
 
 from isotone.curves.grids import FINE
-from isotone.curves.losses import parse_loss
+from isotone.curves.losses.known_losses import parse_loss
 from isotone.curves.poset.arrangement import Arrangement, arrange
 from isotone.curves.poset.choose import METHODS, OrderProblem
 from isotone.curves.poset.composition import OrderComposition, Part

@@ -8,8 +8,8 @@ import pytest
 from tests.support.desk import Client
 from tests.support.desk_survey import draft, released, saved, write_answers
 
-import isotone.reading.files
-import isotone.reading.formats
+import isotone.reading.sources.files
+import isotone.reading.sources.formats
 
 
 @pytest.fixture
@@ -19,8 +19,8 @@ def untouched(monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("data was opened")
 
-    monkeypatch.setattr(isotone.reading.formats, "open_path", refuse)
-    monkeypatch.setattr(isotone.reading.files, "csv_places", refuse)
+    monkeypatch.setattr(isotone.reading.sources.formats, "open_path", refuse)
+    monkeypatch.setattr(isotone.reading.sources.files, "csv_places", refuse)
 
 
 def test_planning_reads_no_data(tmp_path, untouched):

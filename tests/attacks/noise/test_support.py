@@ -13,8 +13,9 @@ from tests.support.chisquare import FALSE_ALARM, chi_square_p
 from tests.support.tape import Script
 
 from isotone import noise
-from isotone.noise import bulk, digits, exponential_choice
-from isotone.noise.digits import geometric_digits
+from isotone.noise.choices import exponential_choice
+from isotone.noise.laplace import bulk, digits
+from isotone.noise.laplace.digits import geometric_digits
 
 TRIALS = 400
 

@@ -10,8 +10,8 @@ import pytest
 
 from isotone.errors import InputError
 from isotone.order import Poset
-from isotone.reading.answers import Answers
-from isotone.reading.question import Question
+from isotone.reading.columns.answers import Answers
+from isotone.reading.columns.question import Question
 from isotone.release import Ledger, release_counts, release_curve
 
 P = Poset.chain(["twice", "hyp"])

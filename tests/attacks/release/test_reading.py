@@ -13,8 +13,8 @@ import pytest
 import isotone as iso
 from isotone.errors import InputError
 from isotone.order import Poset
-from isotone.reading.answers import Answers
 from isotone.reading.categories import CategorySource, count_categories
+from isotone.reading.columns.answers import Answers
 from isotone.reading.points import PointSource, count_points
 from isotone.reading.records import Groups, RecordRules, RecordSource, count_records
 from isotone.release import verify
@@ -129,7 +129,7 @@ def test_the_keys_of_a_record_are_contents(tmp_path):
 
 
 def test_an_error_of_the_engine_is_not_kept_in_the_chain_of_errors(monkeypatch):
-    from isotone.reading import sources
+    from isotone.reading.sources import opening as sources
 
     class Broken:
         def collect(self):

@@ -13,12 +13,12 @@ from scipy.stats import gamma, norm
 from tests.support.chisquare import FALSE_ALARM, assert_tells, assert_tells_continuous
 from tests.support.effort import draws, off
 
-from isotone.counts.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
-from isotone.counts.mechanisms.discrete_laplace import DiscreteLaplaceMechanism
-from isotone.counts.mechanisms.gaussian import GaussianMechanism
 from isotone.counts.mechanisms.hierarchical import HierarchicalMechanism
+from isotone.counts.mechanisms.independent.discrete_gaussian import DiscreteGaussianMechanism
+from isotone.counts.mechanisms.independent.discrete_laplace import DiscreteLaplaceMechanism
+from isotone.counts.mechanisms.independent.gaussian import GaussianMechanism
+from isotone.counts.mechanisms.independent.laplace import LaplaceMechanism
 from isotone.counts.mechanisms.l_infinity import LInfinityMechanism
-from isotone.counts.mechanisms.laplace import LaplaceMechanism
 from isotone.order import Poset
 from isotone.published.counts.lp_ball import L2Mechanism, LpMechanism
 

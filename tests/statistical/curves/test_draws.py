@@ -27,7 +27,7 @@ from isotone.curves.circuits.circuit import CircuitTables, descend
 from isotone.curves.circuits.selection import SeededCurveDraws
 from isotone.curves.curve import CurveMechanism
 from isotone.curves.grids import FINE, Grid
-from isotone.curves.losses import Absolute
+from isotone.curves.losses.known_losses import Absolute
 from isotone.curves.setting import CurveSetting
 from isotone.curves.shapes.monotone import monotone_graph
 from isotone.published.curves.additive_tree import TreeMechanism

@@ -17,7 +17,7 @@ from isotone import noise
 from isotone.curves.circuits.circuit import Circuit, CircuitTables, descend
 from isotone.curves.circuits.selection import ExactCurveDraws, SeededCurveDraws
 from isotone.curves.grids import FINE
-from isotone.curves.losses import Absolute
+from isotone.curves.losses.known_losses import Absolute
 from isotone.curves.poset.arrangement import arrange
 from isotone.curves.poset.baseline import PosetBaseline, branches
 from isotone.curves.poset.grid import GridRegion

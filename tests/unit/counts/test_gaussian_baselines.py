@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from isotone.counts.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
-from isotone.counts.mechanisms.gaussian import GaussianMechanism
+from isotone.counts.mechanisms.independent.discrete_gaussian import DiscreteGaussianMechanism
+from isotone.counts.mechanisms.independent.gaussian import GaussianMechanism
 from isotone.errors import InputError
 from isotone.mechanism import Mechanism
 from isotone.order import Poset

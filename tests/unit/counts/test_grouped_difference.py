@@ -26,7 +26,7 @@ from isotone.counts.mechanisms.grouped_difference import LARGEST_STACK
 from isotone.counts.sampling.interleaved_sampler import spans
 from isotone.errors import InputError
 from isotone.order import Poset
-from isotone.order.stacking import stacked
+from isotone.order.building.stacking import stacked
 from isotone.privacy.draws import ExactDraws
 from isotone.privacy.guarantee import Guarantee
 
@@ -135,7 +135,7 @@ def test_bipartitions_of_the_stack_are_those_of_the_groups(P, groups):
 def test_all_paths_draw_every_pair_equally_often(monkeypatch):
     """Through the code that releases: the law of its draws, exactly, and not by chance."""
     m = GroupedDifferenceMechanism(ONE, 1, groups=3)
-    sources = ["isotone.noise.choice.random_below"]
+    sources = ["isotone.noise.choices.choice.random_below"]
     law = follow_all_paths(lambda: ends_of(m, *m.sampler.draw_slots(ExactDraws())), monkeypatch, sources)
     expected = ends_by_group(ONE, 3)
     assert law.unexplored == 0

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isotone.counts.mechanisms.discrete_laplace import DiscreteLaplaceMechanism
-from isotone.counts.mechanisms.gaussian import GaussianMechanism
-from isotone.counts.mechanisms.laplace import LaplaceMechanism
+from isotone.counts.mechanisms.independent.discrete_laplace import DiscreteLaplaceMechanism
+from isotone.counts.mechanisms.independent.gaussian import GaussianMechanism
+from isotone.counts.mechanisms.independent.laplace import LaplaceMechanism
 from isotone.errors import InputError
 from isotone.noise.simulated import Simulated
 from isotone.order import Poset

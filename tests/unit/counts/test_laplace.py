@@ -7,8 +7,8 @@ import pytest
 from tests.support.filters import changes
 from tests.support.posets import all_posets
 
-from isotone.counts.mechanisms.discrete_laplace import DiscreteLaplaceMechanism
-from isotone.counts.mechanisms.laplace import LaplaceMechanism
+from isotone.counts.mechanisms.independent.discrete_laplace import DiscreteLaplaceMechanism
+from isotone.counts.mechanisms.independent.laplace import LaplaceMechanism
 from isotone.errors import InputError
 from isotone.mechanism import Mechanism
 from isotone.noise.simulated import Simulated

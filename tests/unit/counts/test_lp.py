@@ -8,8 +8,8 @@ from tests.support.filters import changes
 from tests.support.posets import all_posets
 
 from isotone.counts.choosing import choose_mechanism
+from isotone.counts.mechanisms.independent.laplace import LaplaceMechanism
 from isotone.counts.mechanisms.l_infinity import LInfinityMechanism
-from isotone.counts.mechanisms.laplace import LaplaceMechanism
 from isotone.errors import InputError
 from isotone.mechanism import Mechanism
 from isotone.noise.cube import rounded_cube

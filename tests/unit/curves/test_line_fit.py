@@ -14,17 +14,18 @@ from hypothesis import strategies as st
 from tests.support.curve_outcomes import Outcomes, distribution, records_of
 
 from isotone.curves import PrivateIsotonicRegression
-from isotone.curves.chain import drawn_values, line_fit
+from isotone.curves.chain import drawn_values
 from isotone.curves.chain.choose import ChainProblem
 from isotone.curves.chain.cut_scores import AdditiveScore, HalvingScore
 from isotone.curves.chain.drawn_values import DrawnValues, DrawShares, Imbalance, StepFit
-from isotone.curves.chain.histogram_fit import HistogramFit
-from isotone.curves.chain.line_fit import FAR, LineFit, RefinedLineFit
-from isotone.curves.chain.lines import FACTOR, LEAST, find_jumps, sloped
+from isotone.curves.chain.histograms.histogram_fit import HistogramFit
+from isotone.curves.chain.lines import line_fit
+from isotone.curves.chain.lines.line_fit import FAR, LineFit, RefinedLineFit
+from isotone.curves.chain.lines.sloping import FACTOR, LEAST, find_jumps, sloped
 from isotone.curves.chain.tree import Parts
 from isotone.curves.curve import Curve
 from isotone.curves.grids import FINE, Grid
-from isotone.curves.losses import Absolute, Huber, Loss, Pinball
+from isotone.curves.losses.known_losses import Absolute, Huber, Loss, Pinball
 from isotone.curves.records import Records
 from isotone.curves.setting import CurveSetting
 from isotone.curves.shapes.curve_draws import BinnedDraw, CurveDraw

@@ -14,12 +14,12 @@ from isotone.curves.chain.bins import COUNTING, QuantileBins
 from isotone.curves.chain.choose import METHODS, ChainProblem
 from isotone.curves.chain.cut_scores import AdditiveScore
 from isotone.curves.chain.drawn_values import Imbalance
-from isotone.curves.chain.histogram_fit import HistogramFit
+from isotone.curves.chain.histograms.histogram_fit import HistogramFit
 from isotone.curves.chain.posterior_fit import PosteriorFit, RoundShares
 from isotone.curves.curve import Curve
 from isotone.curves.direction import AUTO_SHARE, choose_direction, least_absolute_loss
 from isotone.curves.grids import FINE, Grid
-from isotone.curves.losses import Absolute, Logistic, Loss, Pinball, Squared, parse_loss
+from isotone.curves.losses.known_losses import Absolute, Logistic, Loss, Pinball, Squared, parse_loss
 from isotone.curves.measure import equal_bins, faint, noisy_means
 from isotone.curves.records import Records
 from isotone.curves.setting import CurveSetting

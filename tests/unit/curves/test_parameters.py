@@ -15,7 +15,7 @@ import pytest
 from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression, ProductOrder
 from isotone.curves.chain.choose import METHODS
 from isotone.curves.estimator import ComparisonWarning, PrivacyWarning
-from isotone.curves.losses import ROWS, parse_loss
+from isotone.curves.losses.known_losses import ROWS, parse_loss
 from isotone.errors import InputError
 from isotone.ledger import Ledger
 from isotone.order import Poset

@@ -12,7 +12,7 @@ from isotone.curves import plan
 from isotone.curves.chain.choose import ChainProblem
 from isotone.curves.curve import Curve
 from isotone.curves.grids import FINE, Grid
-from isotone.curves.losses import Absolute, Huber, Pinball, Squared, parse_loss
+from isotone.curves.losses.known_losses import Absolute, Huber, Pinball, Squared, parse_loss
 from isotone.curves.records import Records
 from isotone.curves.reference import CROWDED, CURVES, DESIGNS, OTHER_CURVES, Reference, least_risk, risk
 from isotone.curves.setting import CurveSetting

@@ -11,7 +11,7 @@ import pytest
 from tests.support.curve_outcomes import records_of
 
 from isotone.curves.grids import FINE
-from isotone.curves.losses import parse_loss
+from isotone.curves.losses.known_losses import parse_loss
 from isotone.curves.measure import noisy_means
 from isotone.curves.poset.choose import OrderProblem
 from isotone.curves.poset.measured_elements import MeasuredElements

@@ -14,7 +14,7 @@ from tests.support.poset_outcomes import ideals_of, law, listed_whole
 from tests.support.posets import all_posets
 
 from isotone.curves.grids import FINE
-from isotone.curves.losses import Absolute, Squared
+from isotone.curves.losses.known_losses import Absolute, Squared
 from isotone.curves.poset.arrangement import arrange
 from isotone.curves.poset.baseline import PosetBaseline, branches
 from isotone.curves.poset.choose import OrderProblem

@@ -14,7 +14,7 @@ from tests.support.isotonic_brute import least_loss
 from isotone.curves.chain.tree import Parts, Runs
 from isotone.curves.direction import least_absolute_loss
 from isotone.curves.grids import FINE
-from isotone.curves.losses import Huber, Logistic, Pinball, Squared
+from isotone.curves.losses.known_losses import Huber, Logistic, Pinball, Squared
 from isotone.curves.records import Records
 from isotone.published.curves.threshold import LinearScore, SquaredScore, TableScore
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from isotone.curves.chain.cut_scores import AdditiveScore
 from isotone.curves.chain.tree import Parts, Runs
 from isotone.curves.grids import FINE
-from isotone.curves.losses import Absolute, Huber, Logistic, Pinball, Squared
+from isotone.curves.losses.known_losses import Absolute, Huber, Logistic, Pinball, Squared
 from isotone.curves.records import Records
 from isotone.published.curves.threshold import LinearScore, SquaredScore, TableScore
 

@@ -15,7 +15,7 @@ from tests.support.isotonic_brute import monotone
 from isotone.curves.chain.choose import ChainProblem
 from isotone.curves.circuits.circuit import cheapest
 from isotone.curves.grids import FINE, Grid
-from isotone.curves.losses import Absolute, Pinball, Squared
+from isotone.curves.losses.known_losses import Absolute, Pinball, Squared
 from isotone.curves.records import Records
 from isotone.curves.setting import CurveSetting
 from isotone.curves.shapes.curve_draws import PieceDraw

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from tests.support.ledger_worker import REFUSED, make, start
 
 from isotone.errors import BudgetError, InputError, LedgerError
-from isotone.ledger import Cost, Ledger, sqlite_store
+from isotone.ledger import Cost, Ledger
+from isotone.ledger.stores import sqlite_store
 from isotone.privacy.guarantee import Guarantee
 
 

@@ -11,9 +11,10 @@ import pytest
 from tests.support.ledger_worker import make
 
 from isotone.errors import BudgetError, InputError, LedgerError
-from isotone.ledger import Cost, Ledger, locks, open_or_start, sqlite_store
-from isotone.ledger.postgres_store import PostgresStore
-from isotone.ledger.schema import TABLES
+from isotone.ledger import Cost, Ledger, open_or_start
+from isotone.ledger.stores import locks, sqlite_store
+from isotone.ledger.stores.postgres_store import PostgresStore
+from isotone.ledger.stores.schema import TABLES
 from isotone.privacy.guarantee import Guarantee
 
 FORMAT_1 = Path(__file__).parents[2] / "fixtures" / "ledger_format_1.sql"

@@ -6,8 +6,8 @@ from tests.support.tape import Script
 
 from isotone import noise
 from isotone.errors import InputError
-from isotone.noise import bulk, digits
-from isotone.noise.digits import digits_below, geometric_digits
+from isotone.noise.laplace import bulk, digits
+from isotone.noise.laplace.digits import digits_below, geometric_digits
 
 ONES = 2**64 - 1
 

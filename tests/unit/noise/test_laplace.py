@@ -9,8 +9,8 @@ from isotone.noise.brackets import exp_negative
 
 SOURCES = [
     "isotone.noise.coins.random_below",
-    "isotone.noise.laplace.random_below",
-    "isotone.noise.laplace.random_bits",
+    "isotone.noise.laplace.single_draws.random_below",
+    "isotone.noise.laplace.single_draws.random_bits",
 ]
 
 

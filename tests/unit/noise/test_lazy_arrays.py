@@ -11,8 +11,13 @@ from tests.support.chisquare import FALSE_ALARM, chi_square_p
 
 from isotone import noise
 from isotone.errors import InputError
-from isotone.noise import lazy_arrays
-from isotone.noise.lazy_arrays import LEAST_RATE, bernoulli_exps, lazy_geometrics, lazy_two_sided_geometrics
+from isotone.noise.laplace import lazy_arrays
+from isotone.noise.laplace.lazy_arrays import (
+    LEAST_RATE,
+    bernoulli_exps,
+    lazy_geometrics,
+    lazy_two_sided_geometrics,
+)
 
 RATES = [Fraction(1, 50), Fraction(1, 3), Fraction(7, 10), Fraction(3)]
 

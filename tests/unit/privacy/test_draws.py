@@ -22,10 +22,10 @@ from isotone.counts.mechanisms import (
     additive,
     grouped_difference,
     hierarchical,
-    independent,
     order_gaussian,
     poset_mechanism,
 )
+from isotone.counts.mechanisms.independent import independent
 from isotone.counts.sampling import choosing
 from isotone.errors import InputError
 from isotone.mechanism import HasTotal

@@ -2,7 +2,7 @@
 
 import duckdb
 
-from isotone.reading import engine
+from isotone.reading.sources import engine
 
 
 class Refusing:

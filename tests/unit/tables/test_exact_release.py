@@ -11,7 +11,7 @@ from tests.support.tables_exact import exact_geometric, product, shapes
 
 from isotone import noise
 from isotone.noise.brackets import powers_of_exp
-from isotone.noise.lazy_choice import OPEN
+from isotone.noise.choices.lazy_choice import OPEN
 from isotone.privacy.draws import ExactDraws
 from isotone.published.tables.scale_mechanism import ScaleMechanism
 from isotone.published.tables.terms import levels_by_row

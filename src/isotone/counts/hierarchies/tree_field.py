@@ -20,7 +20,7 @@ from isotone.counts.hierarchies.tree import Hierarchy, require_hierarchy
 from isotone.counts.statistic import Counts, check_counts, deviation
 from isotone.errors import InputError
 from isotone.mechanism import Error
-from isotone.noise.lazy_arrays import LEAST_RATE
+from isotone.noise.laplace.lazy_arrays import LEAST_RATE
 from isotone.noise.simulated import Simulated, refuse_simulated
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, confidence_level

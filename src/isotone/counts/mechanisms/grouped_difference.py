@@ -20,7 +20,7 @@ from isotone.mechanism import Error, Progress, no_progress
 from isotone.noise.public_stream import public_stream
 from isotone.noise.simulated import refuse_simulated
 from isotone.order.bipartitions.tables import within_reach
-from isotone.order.stacking import stacked
+from isotone.order.building.stacking import stacked
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, whole_number
 from isotone.privacy.draws import ExactDraws, require_exact

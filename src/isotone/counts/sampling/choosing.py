@@ -23,7 +23,7 @@ from isotone.counts.sampling.sources import RARE, CoupledSource, TableSource, se
 from isotone.errors import InputError
 from isotone.mechanism import Progress, no_progress
 from isotone.order.bipartitions.extended import Tables, draw, kept, tables, within_reach
-from isotone.order.bipartitions.two_levels import TwoLevels
+from isotone.order.bipartitions.two_levels.two_level_coupling import TwoLevels
 from isotone.order.poset import Poset
 from isotone.privacy.draws import ExactDraws, require_exact
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from isotone.order.bipartitions.extended import Tables, draw
 from isotone.order.bipartitions.moments import expected_products_with_total, expected_squares
 from isotone.order.bipartitions.products import expected_products
-from isotone.order.bipartitions.two_levels import TwoLevels
+from isotone.order.bipartitions.two_levels.two_level_coupling import TwoLevels
 
 __all__ = ["CoupledSource", "Settle", "Source", "TableSource", "Words", "seeded"]
 

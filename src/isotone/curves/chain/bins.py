@@ -13,7 +13,7 @@ from isotone.curves.chain.case import ChainCase
 from isotone.curves.chain.drawn_values import Imbalance
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import Curve, CurveMechanism, RiskBound
-from isotone.curves.losses import Squared
+from isotone.curves.losses.known_losses import Squared
 from isotone.curves.measure import even_starts, noisy_means, pooled, rescaled
 from isotone.curves.records import Records
 

@@ -15,13 +15,13 @@ from isotone.curves.case import check_sizes
 from isotone.curves.chain.bins import MeanBins, QuantileBins
 from isotone.curves.chain.case import MANY, ChainCase
 from isotone.curves.chain.drawn_values import StepFit
-from isotone.curves.chain.histogram_fit import HistogramFit
-from isotone.curves.chain.line_fit import LineFit, RefinedLineFit
+from isotone.curves.chain.histograms.histogram_fit import HistogramFit
+from isotone.curves.chain.lines.line_fit import LineFit, RefinedLineFit
 from isotone.curves.chain.posterior_fit import OUTPUTS, PosteriorFit, levels_for
 from isotone.curves.chain.turned import Turned
 from isotone.curves.curve import CurveMechanism
 from isotone.curves.grids import LEVELS, Grid
-from isotone.curves.losses import Loss
+from isotone.curves.losses.known_losses import Loss
 from isotone.curves.setting import CurveSetting
 from isotone.curves.shapes.curve_draws import BinnedDraw, CurveDraw, PieceDraw
 from isotone.curves.shapes.linear import LinearPieces

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from isotone.curves.chain.tree import Inside, Parts, Runs
 from isotone.curves.grids import FINE
-from isotone.curves.slopes import Slopes
+from isotone.curves.losses.slopes import Slopes
 
 __all__ = ["AdditiveScore", "HalvingScore"]
 

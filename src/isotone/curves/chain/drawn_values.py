@@ -24,10 +24,10 @@ from isotone.curves.chain.tree import Parts, Score, grow
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import Curve, CurveMechanism, RiskBound
 from isotone.curves.grids import FINE
+from isotone.curves.losses.slopes import Slopes
 from isotone.curves.measure import equal_bins
 from isotone.curves.records import Records
 from isotone.curves.shapes.monotone import monotone_graph
-from isotone.curves.slopes import Slopes
 
 __all__ = ["DrawShares", "DrawnValues", "Imbalance", "StepFit"]
 

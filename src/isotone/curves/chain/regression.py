@@ -20,7 +20,7 @@ from isotone.curves.direction import AUTO_SHARE, choose_direction
 from isotone.curves.estimator import COUNTING_SHARE, PrivateEstimator, Public
 from isotone.curves.grids import FINE, Grid, GridSpec, make_grid, parse_interval
 from isotone.curves.labels import parse_y
-from isotone.curves.losses import parse_loss
+from isotone.curves.losses.known_losses import parse_loss
 from isotone.curves.records import Records
 from isotone.curves.shapes.parse import parse_shape
 from isotone.errors import InputError

@@ -19,7 +19,7 @@ from isotone.curves.case import Case
 from isotone.curves.circuits.circuit import Circuit
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import RiskBound
-from isotone.curves.losses import largest_range
+from isotone.curves.losses.known_losses import largest_range
 from isotone.curves.poset.arrangement import Arrangement
 from isotone.curves.poset.tree import OrderMechanism
 from isotone.curves.records import Records

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from isotone.curves.case import Case, check_sizes
 from isotone.curves.grids import LEVELS
-from isotone.curves.losses import Loss
+from isotone.curves.losses.known_losses import Loss
 from isotone.curves.poset.arrangement import Arrangement, Order, arrange, few_ideals, listed, whole
 from isotone.curves.poset.baseline import PosetBaseline, branches
 from isotone.curves.poset.ideals import MOST_IDEALS, MOST_WORDS

@@ -15,7 +15,7 @@ from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.estimator import PrivacyWarning, PrivateEstimator, Public
 from isotone.curves.grids import FINE, parse_interval
 from isotone.curves.labels import WHY_RANGE
-from isotone.curves.losses import parse_loss
+from isotone.curves.losses.known_losses import parse_loss
 from isotone.curves.poset.arrangement import Order
 from isotone.curves.poset.choose import OrderProblem
 from isotone.curves.poset.elements import Elements
@@ -26,7 +26,7 @@ from isotone.order import Poset
 from isotone.privacy.checks import Number, shown, truth
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Neighbours
-from isotone.reading.values import values_of
+from isotone.reading.columns.values import values_of
 
 __all__ = ["PrivatePosetRegression"]
 

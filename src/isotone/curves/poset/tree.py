@@ -20,11 +20,11 @@ from isotone.curves.case import Case
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import RegressionMechanism, RiskBound
 from isotone.curves.grids import FINE, LEVELS
+from isotone.curves.losses.slopes import Slopes
 from isotone.curves.measure import middles, noisy_means, rescaled
 from isotone.curves.poset.arrangement import Arrangement
 from isotone.curves.poset.regions import Cut, Region
 from isotone.curves.records import Records
-from isotone.curves.slopes import Slopes
 from isotone.order.projection.least_squares import project_bottom_up
 
 __all__ = ["Leaves", "MeasuredPosetTree", "OrderMechanism", "PosetTree", "grow_regions"]

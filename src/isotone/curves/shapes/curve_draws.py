@@ -22,7 +22,7 @@ from isotone.curves.circuits.circuit import Circuit, CircuitTables
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import Curve, CurveMechanism, RegressionMechanism, RiskBound
 from isotone.curves.grids import Grid
-from isotone.curves.losses import ROWS, largest_range
+from isotone.curves.losses.known_losses import ROWS, largest_range
 from isotone.curves.measure import equal_bins
 from isotone.curves.records import Records
 from isotone.curves.shapes.graphs import CurveGraph

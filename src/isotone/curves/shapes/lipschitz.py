@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from isotone.curves.grids import Grid
-from isotone.curves.losses import ROWS
+from isotone.curves.losses.known_losses import ROWS
 from isotone.curves.shapes.graphs import CurveGraph, refuse_many_edges
 from isotone.curves.shapes.monotone import monotone_graph
 from isotone.curves.shapes.shape import CurveShape

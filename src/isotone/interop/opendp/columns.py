@@ -12,10 +12,10 @@ from opendp.transformations import make_user_transformation
 
 from isotone.errors import InputError
 from isotone.interop.opendp.spaces import require_rows
+from isotone.reading.columns.numbers import as_real
+from isotone.reading.columns.texts import as_text, as_unit
 from isotone.reading.contributions import UNIT, at_most
-from isotone.reading.numbers import as_real
-from isotone.reading.sources import Frame, collect, open_source
-from isotone.reading.texts import as_text, as_unit
+from isotone.reading.sources.opening import Frame, collect, open_source
 
 __all__ = ["bounded_rows", "make_column"]
 

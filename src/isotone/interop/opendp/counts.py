@@ -19,7 +19,7 @@ from isotone.interop.opendp.spaces import InputMetric, require_rows
 from isotone.mechanism import HasTotal
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
-from isotone.reading.answers import Answers
+from isotone.reading.columns.answers import Answers
 from isotone.reading.records import RecordRules, RecordSource, count_records
 
 __all__ = ["counts_measurement", "make_counts"]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from isotone.curves.chain.case import ChainCase
-from isotone.curves.losses import ROWS
+from isotone.curves.losses.known_losses import ROWS
 from isotone.curves.shapes.constant import ConstantPieces
 from isotone.curves.shapes.convex import Concave, Convex
 from isotone.curves.shapes.linear import LinearPieces

@@ -1,6 +1,6 @@
 """The least squared loss of an isotonic fit to every prefix of a sequence, by pooled blocks in integers.
 
-As in :mod:`isotone.curves.prefix_losses`, for the squared loss (docs/theory/curves.md, section 5).
+As in :mod:`isotone.curves.losses.prefix_losses`, for the squared loss (docs/theory/curves.md, section 5).
 """
 
 from __future__ import annotations

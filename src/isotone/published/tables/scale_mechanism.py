@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.noise.brackets import powers_of_exp
-from isotone.noise.lazy_choice import OPEN, locate
+from isotone.noise.choices.lazy_choice import OPEN, locate
 from isotone.privacy.draws import Draws
 from isotone.privacy.unit import Unit
 from isotone.published.tables.terms import Terms, levels_by_row, row_sums, values_by_row

@@ -17,8 +17,8 @@ from typing import Any
 
 import narwhals as nw
 
-from isotone.reading.sources import ColumnType, Declared, open_source
-from isotone.reading.texts import as_unit
+from isotone.reading.columns.texts import as_unit
+from isotone.reading.sources.opening import ColumnType, Declared, open_source
 from isotone.release.checking.findings import one
 from isotone.release.spec import Spec
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
-from isotone.reading.numbers import as_integer, as_real
-from isotone.reading.sources import Frame, collect, open_source
-from isotone.reading.texts import as_text, name_text
+from isotone.reading.columns.numbers import as_integer, as_real
+from isotone.reading.columns.texts import as_text, name_text
+from isotone.reading.sources.opening import Frame, collect, open_source
 
 if TYPE_CHECKING:
-    from isotone.reading.sources import Frame
+    from isotone.reading.sources.opening import Frame
 
 __all__ = ["SHOWN", "commonest", "numbers", "one", "unlisted"]
 

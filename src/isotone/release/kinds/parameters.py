@@ -9,8 +9,8 @@ from typing import Any
 from isotone.errors import InputError
 from isotone.privacy.checks import plain_text, require_list, shown
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number
+from isotone.reading.columns.texts import label
 from isotone.reading.contributions import check_contributions
-from isotone.reading.texts import label
 
 __all__ = [
     "column_name",

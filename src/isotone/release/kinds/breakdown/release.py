@@ -16,8 +16,8 @@ from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.checks import shown
 from isotone.privacy.guarantee import Guarantee
+from isotone.reading.columns.texts import name_text
 from isotone.reading.records import RecordRules, RecordSource
-from isotone.reading.texts import name_text
 from isotone.release.kinds.breakdown.query import RESERVED, BreakdownQuery, known_errors
 from isotone.release.kinds.parameters import column_name, public_names, require_writable
 

@@ -14,8 +14,8 @@ from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.checks import confidence_level, plain_text, truth, whole_number
 from isotone.privacy.guarantee import Guarantee
-from isotone.reading.answers import Answers
-from isotone.reading.question import Question
+from isotone.reading.columns.answers import Answers
+from isotone.reading.columns.question import Question
 from isotone.reading.records import Groups, RecordRules, RecordSource
 from isotone.release.kinds.breakdown.query import BreakdownQuery
 from isotone.release.kinds.breakdown.release import breakdown_query, public_breakdown

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import narwhals as nw
 
 from isotone.order import Poset
-from isotone.reading.answers import Answers
-from isotone.reading.asking import read_question
+from isotone.reading.columns.answers import Answers
+from isotone.reading.columns.asking import read_question
+from isotone.reading.columns.native import any_of
+from isotone.reading.columns.texts import as_text, label
 from isotone.reading.exclusive import broken
-from isotone.reading.native import any_of
 from isotone.reading.records import (
     Groups,
     RecordRules,
@@ -20,8 +21,7 @@ from isotone.reading.records import (
     read_records,
     repaired,
 )
-from isotone.reading.sources import open_source
-from isotone.reading.texts import as_text, label
+from isotone.reading.sources.opening import open_source
 from isotone.release.checking.findings import SHOWN, commonest, one, unlisted
 from isotone.release.kinds.counts.asked import questions_for
 from isotone.release.kinds.counts.section import spec_order

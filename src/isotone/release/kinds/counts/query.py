@@ -26,7 +26,7 @@ from isotone.release.result import Release, seal
 from isotone.release.waves import WavesEntry, waves_entry
 
 if TYPE_CHECKING:
-    from isotone.reading.sources import Frame
+    from isotone.reading.sources.opening import Frame
 
 __all__ = [
     "TOO_WIDE",

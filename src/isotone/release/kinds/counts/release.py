@@ -14,8 +14,8 @@ from isotone.ledger.ledger import Ledger, require_ledger
 from isotone.mechanism import Progress, no_progress
 from isotone.order import Poset
 from isotone.privacy.guarantee import Neighbours, Number
-from isotone.reading.answers import Answers
-from isotone.reading.question import Question
+from isotone.reading.columns.answers import Answers
+from isotone.reading.columns.question import Question
 from isotone.release import pipeline
 from isotone.release.kinds.counts.building import count_query
 from isotone.release.kinds.parameters import stated_promise, unit_in_words

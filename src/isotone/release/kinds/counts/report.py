@@ -11,7 +11,7 @@ from isotone.counts import LaplaceMechanism
 from isotone.inference.estimate import AT_THE_LIMIT, NOT_KNOWN
 from isotone.order.drawing.hasse_svg import hasse_svg
 from isotone.order.drawing.outline import nested_order
-from isotone.reading.answers import Answers
+from isotone.reading.columns.answers import Answers
 from isotone.release.kinds.counts.asked import labels_of, questions_of
 from isotone.release.kinds.page import INK, SOFT, Page
 from isotone.release.manifest import guarantee_from, order_from

@@ -19,7 +19,7 @@ from isotone.release.result import Release, seal
 
 if TYPE_CHECKING:
     from isotone.curves import PrivateIsotonicRegression
-    from isotone.reading.sources import Frame
+    from isotone.reading.sources.opening import Frame
 
 __all__ = ["ESTIMATOR", "Y_STEPS", "CurveManifest", "CurveQuery"]
 

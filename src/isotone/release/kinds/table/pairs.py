@@ -13,7 +13,7 @@ from isotone.errors import InputError
 from isotone.privacy.checks import confidence_level
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.pairs import PairSource, count_pairs
-from isotone.reading.sources import Frame
+from isotone.reading.sources.opening import Frame
 from isotone.release.kinds.kind import Query, Stamp
 from isotone.release.kinds.parameters import column_name, contribution_bound, public_names, title_text
 from isotone.release.kinds.recomputed import ROUNDING, Columns

@@ -1,0 +1,1 @@
+"""Mechanisms whose noise is independent from count to count."""

@@ -1,0 +1,1 @@
+"""Curves from noisy histograms, for losses without means."""

@@ -1,0 +1,1 @@
+"""Curves of lines through drawn values."""

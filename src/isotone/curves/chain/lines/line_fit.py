@@ -1,0 +1,141 @@
+"""Lines through drawn values, for losses without means while the budget is small for the data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone.curves.chain.boundaries import BoundaryScore, draw_boundaries, merged
+from isotone.curves.chain.case import MANY, ChainCase
+from isotone.curves.chain.cut_scores import AdditiveScore, HalvingScore
+from isotone.curves.chain.drawn_values import DrawnValues, DrawShares, Imbalance
+from isotone.curves.chain.lines.sloping import find_jumps, lines_through
+from isotone.curves.chain.tree import Parts
+from isotone.curves.circuits.selection import CurveDraws
+from isotone.curves.curve import Curve
+from isotone.curves.grids import FINE
+from isotone.curves.measure import pooled
+from isotone.curves.records import Records
+
+__all__ = ["LineFit", "RefinedLineFit"]
+
+Ints = NDArray[np.int64]
+
+FAR = 1000
+"""Values outside their window have weight ``exp(−FAR)``, so small that they are never drawn; no special case is needed."""
+
+
+def _bins(case: ChainCase) -> int:
+    return case.bins(1.6 * case.strength ** (1 / 3))
+
+
+@dataclass(frozen=True)
+class LineFit(DrawnValues):
+    """Lines through values that stay near the intervals of their parts.
+
+    Values further outside their part's interval than ``margin`` times its width are as good as excluded. Lines are over
+    the points of the grid, not over ``x``: if these are not ``even``, every point is a corner of the curve.
+
+    Guarantee: epsilon-DP for one privacy unit (docs/theory/curves.md, section 12).
+    Error: ``error()`` is an estimate for smooth curves, not a bound.
+    Cost: O(n·levels) after sorting, and O(bins·values).
+    """
+
+    margin: Fraction = Fraction(1, 2)
+    even: bool = True
+
+    @classmethod
+    def of(cls, case: ChainCase) -> LineFit:
+        """The mechanism with sizes for a case."""
+        return cls(
+            case.setting,
+            case.points,
+            AdditiveScore(case.slopes),
+            2,
+            _bins(case),
+            Imbalance(case.slopes, 64),
+            DrawShares(Fraction(1, 2), Fraction(1, 2)),
+            even=case.grid.even,
+            steepest=case.steepest,
+        )
+
+    def draw(self, records: Records, draws: CurveDraws) -> Curve:
+        """A curve of lines, with a jump where the values have one."""
+        parts, starts = self._cut(records, draws)
+        costs = self.score.of(records, starts) + self._outside(parts, starts)
+        values = self._values(costs, self.shares.values, draws)
+        return lines_through(starts, values / self.score.values, self.points, even=self.even)
+
+    def _outside(self, parts: Parts, starts: Ints) -> Ints:
+        """What values outside their windows cost. It depends on released cuts only."""
+        floor = parts.floor[np.searchsorted(parts.low, starts, side="right") - 1]
+        margin = int(self.margin * parts.width)
+        value = np.arange(self.score.values + 1) * (FINE // self.score.values)
+        beyond = (value < floor[:, None] - margin) | (value > floor[:, None] + parts.width + margin)
+        rate = self.setting.rate(self.shares.values, self.score.range)
+        return beyond * min(1 << 60, math.ceil(FAR / rate))
+
+
+@dataclass(frozen=True)
+class RefinedLineFit(DrawnValues):
+    """Lines through values, after a second look at every record.
+
+    Where the values jump, the boundary is drawn again; everywhere else the values are. ``table`` has the loss of every
+    value (column) for every ``y`` (row). ``even`` is as in :class:`LineFit`.
+
+    Guarantee: epsilon-DP for one privacy unit (docs/theory/curves.md, section 12).
+    Error: ``error()`` is an estimate for smooth curves, not a bound.
+    Cost: O(n·levels) after sorting, and O(bins·values).
+    """
+
+    table: Ints = field(repr=False, kw_only=True)
+    even: bool = True
+
+    @classmethod
+    def of(cls, case: ChainCase) -> RefinedLineFit:
+        """The mechanism with sizes for a case."""
+        halving = Fraction(15, 100) if case.strength < MANY else Fraction(8, 100)
+        values = Fraction(45, 100) if case.strength < MANY else Fraction(50, 100)
+        return cls(
+            case.setting,
+            case.points,
+            HalvingScore(),
+            3,
+            _bins(case),
+            Imbalance(case.slopes),
+            DrawShares(halving, values, 1 - halving - values),
+            table=case.table(256),
+            even=case.grid.even,
+            steepest=case.steepest,
+        )
+
+    def draw(self, records: Records, draws: CurveDraws) -> Curve:
+        """A curve of lines, with a jump where the values have one."""
+        _, starts = self._cut(records, draws)
+        costs = self.score.of(records, starts)
+        values = self._values(costs, self.shares.values, draws)
+        return self._again(records, starts, values, costs, draws)
+
+    def _again(self, records: Records, starts: Ints, values: Ints, costs: Ints, draws: CurveDraws) -> Curve:
+        """Boundaries once more where values jump, values once more elsewhere. No record is looked at by both."""
+        steps, heights = merged(starts, values)
+        of_bin = np.searchsorted(steps, starts, side="right") - 1
+        jumps = np.array(find_jumps(heights / self.score.values), np.int64).reshape(-1, 2)
+        jumping: NDArray[np.bool_] = np.any((of_bin >= jumps[:, :1]) & (of_bin <= jumps[:, 1:]), axis=0)
+        second = self._values(np.where(jumping[:, None], 0, costs), self.shares.last, draws)
+        weight = float(self.shares.values**2 / (self.shares.values**2 + self.shares.last**2))
+        places, found = starts[~jumping], (weight * values + (1 - weight) * second)[~jumping]
+        if jumps.size:
+            low, high = steps[jumps[:, 0]], np.r_[steps[1:], self.points][jumps[:, 1]]
+            score = BoundaryScore(self.table, heights[jumps[:, 0]], heights[jumps[:, 1]])
+            cuts = draw_boundaries(records, low, high, score, self.setting, self.shares.last, draws)
+            lower, upper = cuts > low, cuts < high  # a side that is left without points is gone
+            places = np.r_[places, low[lower], cuts[upper]]
+            found = np.r_[found, score.below[lower], score.above[upper]]
+        order = np.argsort(places)
+        rising = pooled(found[order] / self.score.values, np.ones(places.size))
+        return lines_through(places[order], rising, self.points, even=self.even)

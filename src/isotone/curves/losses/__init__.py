@@ -1,0 +1,1 @@
+"""Losses of curves, and what is computed from one alone."""

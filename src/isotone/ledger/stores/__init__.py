@@ -1,0 +1,1 @@
+"""Where the rows of a ledger are kept, and the locks around them."""

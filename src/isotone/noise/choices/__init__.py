@@ -1,0 +1,1 @@
+"""Exact choices from a list, by integer weights or by lazily refined real ones."""

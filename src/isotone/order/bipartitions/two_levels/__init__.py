@@ -1,0 +1,1 @@
+"""Extended bipartitions of orders of two levels, by coupling from the past."""

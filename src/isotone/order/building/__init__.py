@@ -1,0 +1,1 @@
+"""Orders from descriptions, from other orders and at random."""

@@ -1,0 +1,1 @@
+"""Columns and single values, read by declared types."""

@@ -1,0 +1,90 @@
+"""Read a column as numbers.
+
+Each record is read on its own. What cannot be parsed is missing.
+
+Engines disagree on what a failed conversion does (raise, null, wrap around), so text is checked against a
+pattern first and only what matches is converted: no content can make a query fail.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals as nw
+
+from isotone.reading.columns.values import LARGEST, REAL
+
+__all__ = ["as_integer", "as_real", "as_written", "is_readable"]
+
+_INTEGER = r"^[-+]?[0-9]{1,17}(\.0*)?$"
+_LARGEST = 10**17
+_UNREADABLE = (nw.Binary, nw.List, nw.Array, nw.Struct, nw.Object, nw.Duration, nw.Unknown)
+
+
+def is_readable(dtype: Any) -> bool:
+    """Whether every value of this type can be written as text.
+
+    Nested values and durations cannot.
+    """
+    return not any(dtype == kind for kind in _UNREADABLE)
+
+
+def as_real(column: str, dtype: Any) -> nw.Expr:
+    """The column as a float.
+
+    Missing, unparsable, infinite and NaN values are null.
+
+    Booleans are 1 and 0, and so are the words true and false: what booleans become beside one value of another type.
+    """
+    if dtype == nw.Boolean:
+        return nw.col(column).cast(nw.Int8).cast(nw.Float64)
+    if not is_readable(dtype) or dtype.is_numeric():
+        return as_written(column, dtype)
+    return _finite(_booleans_too(column, REAL).cast(nw.Float64))
+
+
+def as_written(column: str, dtype: Any) -> nw.Expr:
+    """Like ``as_real``, but booleans and the words true/false become null."""
+    if not is_readable(dtype) or dtype == nw.Boolean:
+        return nw.lit(None).cast(nw.Float64)
+    value = nw.col(column) if dtype.is_numeric() else _matching(column, REAL)
+    return _finite(value.cast(nw.Float64))
+
+
+def _finite(number: nw.Expr) -> nw.Expr:
+    # A comparison with NaN is false (or orders NaN last): either way only finite numbers pass.
+    finite = (number > -LARGEST) & (number < LARGEST)
+    return nw.when(finite.fill_null(False)).then(number)
+
+
+def as_integer(column: str, dtype: Any) -> nw.Expr:
+    """The column as a whole number.
+
+    Missing, unparsable, fractional and huge values are null.
+    """
+    if not is_readable(dtype):
+        return nw.lit(None).cast(nw.Int64)
+    if dtype.is_integer():
+        value = nw.col(column)
+        return nw.when((value >= -_LARGEST) & (value <= _LARGEST)).then(value).cast(nw.Int64)
+    if dtype.is_numeric():
+        real = as_real(column, dtype)
+        whole = (real >= -_LARGEST) & (real <= _LARGEST)
+        rounded = nw.when(whole.fill_null(False)).then(real).cast(nw.Int64)
+        return nw.when((rounded.cast(nw.Float64) == real).fill_null(False)).then(rounded)
+    if dtype == nw.Boolean:
+        return nw.col(column).cast(nw.Int8).cast(nw.Int64)
+    text = _booleans_too(column, _INTEGER)
+    return text.str.replace_all(r"\.0*$", "").cast(nw.Int64)
+
+
+def _matching(column: str, pattern: str) -> nw.Expr:
+    text = nw.col(column).cast(nw.String).str.strip_chars()
+    return nw.when(text.str.contains(pattern).fill_null(False)).then(text)
+
+
+def _booleans_too(column: str, pattern: str) -> nw.Expr:
+    text = nw.col(column).cast(nw.String).str.strip_chars()
+    word = text.str.to_lowercase()
+    number = nw.when(text.str.contains(pattern).fill_null(False)).then(text)
+    return nw.when(word == "true").then(nw.lit("1")).when(word == "false").then(nw.lit("0")).otherwise(number)

@@ -1,0 +1,1 @@
+"""Files, tables and connections, each opened as one lazy frame."""
