@@ -22,6 +22,7 @@ from isotone.tables.top_coding import Counts, top_coded
 __all__ = [
     "LARGEST_PAIR",
     "PublishedPair",
+    "is_matched",
     "joint_distribution",
     "pair_means",
     "release_pair",
@@ -153,6 +154,22 @@ def _transported(means: Floats, joint: Floats, words: NDArray[np.uint64]) -> Int
         _, chosen = linear_sum_assignment(cost.sum(axis=2))
         out[members] = wanted[chosen]
     return out
+
+
+def is_matched(means: Floats, values: Ints, rounding: float) -> bool:
+    """Whether no other order of the published pairs is nearer to the means, which are known up to ``rounding``.
+
+    Only what was matched in one block can be told.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    if len(means) > _BLOCK:
+        return True
+    cost = ((means[:, None, :] - values[None, :, :]) ** 2).sum(axis=2)
+    own, best = float(np.trace(cost)), float(cost[linear_sum_assignment(cost)].sum())
+    # rounding moves the sum of squares by at most twice itself times the distances, of either order
+    room = 4 * rounding * (float(np.abs(means - values).sum()) + float(np.sqrt(2 * len(means) * best)))
+    return own <= best + room + 1e-9
 
 
 def _apportioned(joint: Floats, size: int) -> Ints:

@@ -68,6 +68,8 @@ def table_faults(columns: Columns, manifest: Mapping[str, Any], mechanism: Table
     joint = manifest.get("joint") is not None
     for part in parts:
         faults += _part_faults(columns, part, upper, level, joint=joint)
+    if not faults and not _whole_fits(manifest, parts):
+        faults.append("the distribution and the method of the whole table are not those of its strata")
     if joint and not faults:
         faults += pair_faults(
             columns, manifest, [part.rows for part in parts], [part.thresholds for part in parts]
@@ -125,9 +127,47 @@ def _part_faults(columns: Columns, part: _Part, upper: int, level: float, *, joi
         faults.append("an error is not that of the noise")
     if part.method == "table" and not _follows(columns, part, len(part.share) if joint else 1):
         faults.append("the values do not have the private distribution")
-    if upper <= LARGEST_TABLE and not _posteriors_fit(columns, part, upper, level, joint=joint):
+    if upper > LARGEST_TABLE:
+        return faults
+    readings = _readings(columns, part)
+    if not _posteriors_fit(columns, part, readings, upper, level, joint=joint):
         faults.append("an estimate or an interval does not follow from its noisy count")
+    elif part.method == "table" and not joint and not _in_order(columns, part, readings):
+        faults.append("the values are not in the order of the noisy counts")
     return faults
+
+
+def _whole_fits(manifest: Mapping[str, Any], parts: list[_Part]) -> bool:
+    """Whether the whole table has the mean distribution of its strata, which are published to eight places."""
+    sizes = np.array([len(part.rows) for part in parts], np.float64)
+    mean = sizes / max(sizes.sum(), 1.0) @ np.array([part.share for part in parts])
+    whole = np.array(manifest["distribution"], dtype=float)
+    method = "table" if any(part.method == "table" for part in parts) else "noise"
+    return (
+        manifest["method"] == method
+        and whole.shape == mean.shape
+        and bool(np.all(np.abs(whole - mean) <= 2e-8))
+    )
+
+
+def _readings(columns: Columns, part: _Part) -> list[list[int]]:
+    """For each row what its noisy count may have been, computed once for equal ones."""
+    known: dict[float, list[int]] = {}
+    for at in part.rows:
+        noisy = float(columns["noisy"][at])
+        if noisy not in known:
+            known[noisy] = part.thresholds.readings(noisy)
+    return [known[float(columns["noisy"][at])] for at in part.rows]
+
+
+def _in_order(columns: Columns, part: _Part, readings: list[list[int]]) -> bool:
+    """Whether no value is below that of a row with a smaller noisy count. Every row has a reading."""
+    values = np.array([columns["value"][at] for at in part.rows], np.int64)
+    least, most = (np.array([end(known) for known in readings], np.int64) for end in (min, max))
+    order = np.argsort(most)
+    highest = np.maximum.accumulate(np.append(0, values[order]))  # of the rows with the smallest noisy counts
+    below = np.searchsorted(most[order], least)
+    return bool(np.all(values >= highest[below]))
 
 
 def _follows(columns: Columns, part: _Part, slack: int) -> bool:
@@ -142,15 +182,15 @@ def _follows(columns: Columns, part: _Part, slack: int) -> bool:
     return bool(np.all(np.abs(found - cuts_of(part.share * size, size)) <= slack + room))
 
 
-def _posteriors_fit(columns: Columns, part: _Part, upper: int, level: float, *, joint: bool) -> bool:
+def _posteriors_fit(
+    columns: Columns, part: _Part, readings: list[list[int]], upper: int, level: float, *, joint: bool
+) -> bool:
     """Whether each row has the estimate and the interval that its noisy count gives it."""
     beliefs = part.thresholds.beliefs(part.share, len(part.rows))
     laws: dict[int, tuple[float, Floats]] = {}
     # the distribution is published to eight places, so an end may fall on the other side of a boundary
     shares = [end + loose for end in ((1 - level) / 2, (1 + level) / 2) for loose in (-1e-5, 1e-5)]
-    for at in part.rows:
-        noisy = float(columns["noisy"][at])
-        known = part.thresholds.readings(noisy)
+    for at, known in zip(part.rows, readings, strict=True):
         for k in known:
             if k not in laws:
                 mean = float(min(max(k, 0), upper)) if part.method == "noise" else beliefs.mean(k)

@@ -136,7 +136,7 @@ class TableKind(Kind):
         return replace(mechanism.guarantee, unit=stated.unit)
 
     recomputed: ClassVar[str] = (
-        "categories, largest count and distribution are possible, values have the distribution, the error is that of the "
+        "categories, largest count and distribution are possible, values have the distribution and the order of the noise, the error is that of the "
         "noise, and each estimate and interval follows from its noisy count"
     )
     errors_are_known: ClassVar[bool] = False

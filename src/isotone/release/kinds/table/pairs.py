@@ -23,7 +23,7 @@ from isotone.release.recipes import recipe_of
 from isotone.release.result import Release
 from isotone.tables.choosing import TableMechanism, table_mechanism
 from isotone.tables.measurement import Measurement
-from isotone.tables.pairs import LARGEST_PAIR, PublishedPair, pair_means, release_pair
+from isotone.tables.pairs import LARGEST_PAIR, PublishedPair, is_matched, pair_means, release_pair
 from isotone.tables.thresholds import Preset
 
 __all__ = ["PairQuery", "pair_faults", "pair_query"]
@@ -170,7 +170,9 @@ def pair_faults(
     if names[0] != names[1]:
         return ["the two columns do not have the same categories"]
     if manifest["method"] == "noise":
-        return []
+        apart = np.outer(*(entry["distribution"] for entry in manifest["strata"]))
+        fits = bool(np.all(np.abs(joint - apart) <= 2e-8))
+        return [] if fits else ["the joint distribution is not that of two columns apart"]
     faults: list[str] = []
     size = len(parts[0])
     values = np.column_stack([[columns["value"][at] for at in rows] for rows in parts])
@@ -192,4 +194,6 @@ def pair_faults(
         means = pair_means(joint, channels, pairs.reshape(-1, 2))
         if not np.any(np.all(np.abs(means - estimate) <= 2 * ROUNDING + 1e-5 * means, axis=1)):
             return [*faults, "an estimate does not follow from its noisy counts"]
+    if not is_matched(stated, values, ROUNDING):
+        faults.append("the values are not as near to the estimates as they can be")
     return faults

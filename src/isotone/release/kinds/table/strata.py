@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from isotone.errors import InputError
-from isotone.privacy.checks import positive, require_list, shown
+from isotone.privacy.checks import exact, positive, require_list, shown
 from isotone.release.kinds.parameters import public_names
 
 __all__ = ["PER", "Strata", "checked_population", "checked_strata"]
@@ -42,7 +42,11 @@ def _of_mapping(strata: Mapping[Any, Any], names: Sequence[str]) -> Strata:
     place = {name: at for at, name in enumerate(names)}
     found: list[tuple[str, tuple[int, ...]]] = []
     seen: set[str] = set()
-    for name, held in zip(public_names(list(strata), "strata"), strata.values(), strict=True):
+    classes = public_names(list(strata), "strata")
+    if len(set(classes)) < len(classes):
+        twice = next(name for name in classes if classes.count(name) > 1)
+        raise InputError(f"strata has the class {twice!r} twice: 1 and '1' are one name. Name each once.")
+    for name, held in zip(classes, strata.values(), strict=True):
         members = public_names(held, f"the class {name!r} of strata")
         for member in members:
             if member not in place:
@@ -70,9 +74,17 @@ def checked_population(population: Any, names: Sequence[str]) -> tuple[float, ..
             raise InputError(f"population has no entry for {shown(missing[0])}.")
         population = [by_name[name] for name in names]
     require_list(population, "population", "numbers")
-    values = [float(positive(value, "each population")) for value in population]
+    values = [_people(value) for value in population]
     if len(values) != len(names):
         raise InputError(
             f"population must have {len(names):,} entries, one for each category, not {len(values):,}."
         )
     return tuple(values)
+
+
+def _people(value: Any) -> float:
+    if exact(value, "each population") <= 0:
+        raise InputError(
+            f"each population must be above 0, not {shown(value)}: there is no rate without people."
+        )
+    return float(positive(value, "each population"))

@@ -1,0 +1,115 @@
+"""Forged tables: what the strata, the whole table, the values and the noisy counts say must fit together."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.support.forgeries import Columns, Entries, forged
+
+import isotone as iso
+from isotone.release import verify
+
+SIZE = 60
+NAMES = [f"c{i}" for i in range(2 * SIZE)]
+COUNTS = np.arange(2 * SIZE) % 5  # every count occurs, so that at ε = 9 values and readings are spread
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("shelf")
+    ledger = iso.Ledger(folder / "a.ledger", rho=900, final_delta="1e-6", composition="zcdp filter")
+    data = pd.DataFrame({"place": NAMES, "a": COUNTS, "b": COUNTS[::-1]})
+    common: dict[str, Any] = {"category": "place", "upper": 4, "contributions": 1, "ledger": ledger}
+    classes = ["x"] * SIZE + ["y"] * SIZE
+    iso.release_table(
+        data,
+        categories=NAMES,
+        count="a",
+        epsilon=9,
+        preset="distribution",
+        strata=classes,
+        folder=folder / "strata",
+        **common,
+    )
+    iso.release_table(data, categories=NAMES, counts=["a", "b"], rho=9, folder=folder / "pair", **common)
+    iso.release_table(
+        data, categories=NAMES[:9], counts=["a", "b"], epsilon=9, folder=folder / "few", **common
+    )
+    return folder
+
+
+def reversed_distribution(entries: Entries, columns: Columns) -> None:
+    entries["distribution"] = [0.9, 0.1, 0.0, 0.0, 0.0]
+
+
+def other_method(entries: Entries, columns: Columns) -> None:
+    entries["method"] = "noise"
+
+
+def exchanged_values(entries: Entries, columns: Columns) -> None:
+    """The distribution stays, and the categories of one stratum with the least and the most exchange their values."""
+    values = columns["value"]
+    least, most = int(np.argmin(values[:SIZE])), int(np.argmax(values[:SIZE]))
+    values[least], values[most] = values[most], values[least]
+
+
+def exchanged_pairs(entries: Entries, columns: Columns) -> None:
+    """The joint distribution stays, and two categories exchange both of their values."""
+    first, second = (np.array(columns["estimate"]).reshape(2, -1)).tolist()
+    along = [one - other for one, other in zip(first, second, strict=True)]
+    low, high = int(np.argmin(along)), int(np.argmax(along))
+    for start in (0, 2 * SIZE):
+        values = columns["value"]
+        values[start + low], values[start + high] = values[start + high], values[start + low]
+
+
+def free_estimates(entries: Entries, columns: Columns) -> None:
+    entries["method"] = "noise"
+    columns["estimate"] = [0.5] * len(columns["estimate"])
+
+
+def other_joint(entries: Entries, columns: Columns) -> None:
+    entries["joint"] = np.diag([0.2] * 5).tolist()
+
+
+@pytest.mark.parametrize("name", ["strata", "pair", "few"])
+def test_honest_ones_hold(shelf: Path, name: str) -> None:
+    assert verify(shelf / name).holds
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "words"),
+    [
+        ("strata", reversed_distribution, "of the whole table"),
+        ("strata", other_method, "of the whole table"),
+        ("pair", reversed_distribution, "of the whole table"),
+        ("strata", exchanged_values, "order of the noisy counts"),
+        ("pair", exchanged_pairs, "as near to the estimates"),
+        ("pair", free_estimates, "of the whole table"),
+        ("few", other_joint, "two columns apart"),
+    ],
+)
+def test_what_does_not_fit_is_found_out(
+    shelf: Path, tmp_path: Path, name: str, change: Any, words: str
+) -> None:
+    folder = Path(shutil.copytree(shelf / name, tmp_path / name))
+    verdict = verify(forged(folder, change))
+    assert verdict["content"].holds  # sealed anew
+    assert not verdict.holds
+    assert words in str(verdict["error"])
+
+
+def test_classes_of_one_name_and_places_without_people_are_refused_before_the_charge(tmp_path: Path) -> None:
+    ledger = iso.Ledger(tmp_path / "a.ledger", epsilon=9)
+    given: Any = {"category": "place", "categories": ["a", "b"], "upper": 4, "epsilon": 1, "ledger": ledger}
+    data = pd.DataFrame({"place": ["a"]})
+    with pytest.raises(iso.InputError, match="the class '1' twice"):
+        iso.release_table(data, strata={1: ["a"], "1": ["b"]}, **given)
+    with pytest.raises(iso.InputError, match="no rate without people"):
+        iso.release_table(data, population=[0, 5], **given)
+    assert ledger.charges() == []
