@@ -5,12 +5,15 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import isotone as iso
 from isotone import noise
 from isotone.counts import DiscreteLaplaceMechanism, GaussianMechanism, LaplaceMechanism, PosetMechanism
 from isotone.errors import InputError, IsotoneError
+from isotone.reading.categories import CategorySource, count_categories
 from isotone.tables import TwoStageMechanism, truncated_geometric
 
 P = iso.Poset(["hyp", "twice"], [("twice", "hyp")])
@@ -100,6 +103,22 @@ def test_sums_of_large_integers_in_a_frame_do_not_wrap(ledger):
         frame, category="county", categories=["A"], count="cases", upper=5, epsilon=50, ledger=ledger
     )
     assert release.columns["value"][0] in (0, 5)
+
+
+TEXTS = [str(10**17 - 1), str(10**17), str(10**17 + 1), f"{10**25}.0", str(-(10**19))]
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+@pytest.mark.parametrize(
+    "cases",
+    [[10**17 - 1, 10**17, 10**17 + 1, 2**63 - 1, -(10**18)], [1e16, 1e17, 1.1e17, 1e25, -1e25], TEXTS],
+)
+def test_one_person_more_never_takes_a_huge_count_to_nothing(make, cases):
+    """A count that became missing beyond some size would move by the whole top code when one person comes."""
+    source = CategorySource(
+        make({"county": list("abcde"), "cases": cases}), "county", tuple("abcde"), 9, "cases"
+    )
+    assert count_categories(source, source.open()).tolist() == [9, 9, 9, 9, 0]
 
 
 @pytest.mark.parametrize("upper", [10**9, 2**31, 2**63, 10**30])

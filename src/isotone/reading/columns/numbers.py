@@ -18,6 +18,7 @@ __all__ = ["as_integer", "as_real", "as_written", "is_readable"]
 
 _INTEGER = r"^[-+]?[0-9]{1,17}(\.0*)?$"
 _LARGEST = 10**17
+_HUGE = r"^[-+]?[1-9][0-9]{17,}(\.0*)?$"
 _UNREADABLE = (nw.Binary, nw.List, nw.Array, nw.Struct, nw.Object, nw.Duration, nw.Unknown)
 
 
@@ -60,22 +61,33 @@ def _finite(number: nw.Expr) -> nw.Expr:
 def as_integer(column: str, dtype: Any) -> nw.Expr:
     """The column as a whole number.
 
-    Missing, unparsable, fractional and huge values are null.
+    Missing, unparsable and fractional values are null. Numbers beyond ±10^17 become that bound: one more or one less never moves a
+    value by more than one.
     """
     if not is_readable(dtype):
         return nw.lit(None).cast(nw.Int64)
     if dtype.is_integer():
         value = nw.col(column)
-        return nw.when((value >= -_LARGEST) & (value <= _LARGEST)).then(value).cast(nw.Int64)
+        small = nw.when((value >= -_LARGEST) & (value <= _LARGEST)).then(value).cast(nw.Int64)
+        return _bounded(value > _LARGEST, value < -_LARGEST, small)
     if dtype.is_numeric():
         real = as_real(column, dtype)
         whole = (real >= -_LARGEST) & (real <= _LARGEST)
         rounded = nw.when(whole.fill_null(False)).then(real).cast(nw.Int64)
-        return nw.when((rounded.cast(nw.Float64) == real).fill_null(False)).then(rounded)
+        small = nw.when((rounded.cast(nw.Float64) == real).fill_null(False)).then(rounded)
+        return _bounded(real > _LARGEST, real < -_LARGEST, small)
     if dtype == nw.Boolean:
         return nw.col(column).cast(nw.Int8).cast(nw.Int64)
-    text = _booleans_too(column, _INTEGER)
-    return text.str.replace_all(r"\.0*$", "").cast(nw.Int64)
+    small = _booleans_too(column, _INTEGER).str.replace_all(r"\.0*$", "").cast(nw.Int64)
+    huge = _matching(column, _HUGE)
+    return _bounded(~huge.str.starts_with("-"), huge.str.starts_with("-"), small)
+
+
+def _bounded(above: nw.Expr, below: nw.Expr, otherwise: nw.Expr) -> nw.Expr:
+    """The largest number where it is passed, and its negative."""
+    top, bottom = (nw.lit(bound).cast(nw.Int64) for bound in (_LARGEST, -_LARGEST))
+    high = nw.when(below.fill_null(False)).then(bottom).otherwise(otherwise)
+    return nw.when(above.fill_null(False)).then(top).otherwise(high)
 
 
 def _matching(column: str, pattern: str) -> nw.Expr:
