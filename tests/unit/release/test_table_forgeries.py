@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -107,9 +107,9 @@ def test_what_does_not_fit_is_found_out(
 def test_classes_of_one_name_and_places_without_people_are_refused_before_the_charge(tmp_path: Path) -> None:
     ledger = iso.Ledger(tmp_path / "a.ledger", epsilon=9)
     given: Any = {"category": "place", "categories": ["a", "b"], "upper": 4, "epsilon": 1, "ledger": ledger}
-    data = pd.DataFrame({"place": ["a"]})
+    data, twice = pd.DataFrame({"place": ["a"]}), cast(Any, {1: ["a"], "1": ["b"]})
     with pytest.raises(iso.InputError, match="the class '1' twice"):
-        iso.release_table(data, strata={1: ["a"], "1": ["b"]}, **given)
+        iso.release_table(data, **given, strata=twice)
     with pytest.raises(iso.InputError, match="no rate without people"):
         iso.release_table(data, population=[0, 5], **given)
     assert ledger.charges() == []
