@@ -15,9 +15,12 @@ import os
 import re
 import stat
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, NoReturn
+
+from pydantic_core import from_json
 
 from isotone.errors import InputError
 
@@ -38,7 +41,8 @@ MOST_COLUMNS = 50
 """The most columns of a release; ours have at most ten."""
 
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", re.ASCII)
-_DECIMAL = re.compile(r"-?[0-9]{1,300}\.[0-9]+", re.ASCII)  # such a float is finite
+_DIGITS, _SHORT = b"0123456789.-,", 300  # a float of so many characters without exponent is finite
+_UNEVEN = "it has lines of different lengths: it was changed or cut off"
 _TOGETHER = 1000
 _LONGEST_NUMBER = 400  # digits; a 64-bit integer has 19, a float at most some 330
 
@@ -123,9 +127,11 @@ def plain_json(text: str) -> Any:
             raise ValueError(f"a text in it has more than {LONGEST_TEXT:,} characters")
         if isinstance(part, dict):
             waiting.extend((key, depth) for key in part)
-            waiting.extend((inner, depth + 1) for inner in part.values())
-        elif isinstance(part, list):
-            waiting.extend((inner, depth + 1) for inner in part)
+            part = list(part.values())
+        if isinstance(part, list) and part:
+            # numbers are as good as one of them, and there may be millions
+            waiting.extend((inner, depth + 1) for inner in part if not isinstance(inner, (int, float)))
+            waiting.append((0, depth + 1))
     return value
 
 
@@ -136,39 +142,70 @@ def read_columns(
     text = read_text(folder, name)
     if "\0" in text:
         _refuse(folder, name, "it holds a null character")
-    lines = csv.reader(io.StringIO(text, newline=""), strict=True)
+    blocks = _blocks(text)
     try:
-        header = next(lines, None)
+        header = next(blocks, None)
         if header is None:
             _refuse(folder, name, "it is empty")
-        if len(set(header)) < len(header) or "value" not in header or len(header) > MOST_COLUMNS:
+        titles = [cells[0] for cells in header]
+        if len(set(titles)) < len(titles) or "value" not in titles or len(titles) > MOST_COLUMNS:
             _refuse(folder, name, "its first line does not name the columns of a release")
-        columns: list[list[Any]] = [[] for _ in header]
-        # some lines at a time: a list of all lines may take a hundred times the room of the file
-        while some := list(islice(_even(folder, name, lines, len(header)), _TOGETHER)):
-            for column, title, cells in zip(columns, header, zip(*some, strict=True), strict=True):
+        columns: list[list[Any]] = [[] for _ in titles]
+        known: dict[str, str] = {}  # a word that stands in many rows is kept once
+        for block in blocks:
+            for column, title, cells in zip(columns, titles, block, strict=True):
                 if max(map(len, cells)) > LONGEST_TEXT:
                     _refuse(folder, name, f"a cell has more than {LONGEST_TEXT:,} characters")
-                column += cells if title in words else _numbers(folder, name, cells)
+                column += (
+                    map(known.setdefault, cells, cells) if title in words else _numbers(folder, name, cells)
+                )
     except csv.Error as error:
         _refuse(folder, name, str(error))
-    return {title: tuple(column) for title, column in zip(header, columns, strict=True)}
+    return {title: tuple(column) for title, column in zip(titles, columns, strict=True)}
 
 
-def _even(
-    folder: str | os.PathLike[str], name: str, lines: Iterable[list[str]], length: int
-) -> Iterator[list[str]]:
+def _blocks(text: str) -> Iterator[Sequence[Sequence[str]]]:
+    """The first line of a CSV file, then some lines at a time, each time by column.
+
+    A list of all lines may take a hundred times the room of the file.
+    """
+    lines = io.StringIO(text, newline="")
+    if '"' in text or "\r" in text:
+        rows = csv.reader(lines, strict=True)
+        first = next(rows, None)
+        if first is not None:
+            yield [[cell] for cell in first]
+            while some := list(islice(_even(rows, len(first)), _TOGETHER)):
+                yield list(zip(*some, strict=True))
+        return
+    # without quotes all commas and ends of lines are those of cells
+    first = next(lines, "").removesuffix("\n")
+    if first:
+        width = first.count(",") + 1
+        yield [[cell] for cell in first.split(",")]
+        while some := list(islice(lines, _TOGETHER)):
+            if any(line.count(",") != width - 1 or line == "\n" for line in some):
+                raise csv.Error(_UNEVEN)
+            cells = "".join(some).removesuffix("\n").replace("\n", ",").split(",")
+            yield [cells[place::width] for place in range(width)]
+
+
+def _even(lines: Iterable[list[str]], length: int) -> Iterator[list[str]]:
     """Lines of the same length. Each is looked at before the next is read, as one may fill the memory."""
     for row in lines:
         if len(row) != length:
-            _refuse(folder, name, "it has lines of different lengths: it was changed or cut off")
+            raise csv.Error(_UNEVEN)
         yield row
 
 
-def _numbers(folder: str | os.PathLike[str], name: str, cells: Sequence[str]) -> list[int | float]:
+def _numbers(folder: str | os.PathLike[str], name: str, cells: Sequence[str]) -> Sequence[int | float]:
     """The numbers of a column, whole where no point and no exponent is written."""
-    if max(map(len, cells)) <= _LONGEST_NUMBER and all(map(_DECIMAL.fullmatch, cells)):
-        return list(map(float, cells))  # nearly always, and much faster
+    together = ",".join(cells)
+    if max(map(len, cells)) <= _SHORT and not together.encode().translate(None, _DIGITS):
+        with suppress(ValueError):  # nearly never, and the cell at fault is found below
+            found = from_json(f"[{together}]")
+            if len(found) == len(cells):
+                return found
     return [_number(folder, name, cell) for cell in cells]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -22,6 +22,7 @@ from typing_extensions import TypedDict
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee, exact
+from isotone.release.writing.columns import json_parts
 
 __all__ = [
     "FORMAT",
@@ -163,14 +164,20 @@ class Manifest(Mapping[str, Any]):
 
     def hash_with(self, columns: Mapping[str, tuple[Any, ...]]) -> str:
         """The hash of the values and of this manifest, without ``files`` and ``content_hash``."""
-        return digest(self.bytes_with(columns))
+        return _digest_of(self._parts_with(columns))
 
     def bytes_with(self, columns: Mapping[str, tuple[Any, ...]]) -> bytes:
         """The values and this manifest as canonical bytes, which are sealed and signed."""
+        return b"".join(self._parts_with(columns))
+
+    def _parts_with(self, columns: Mapping[str, tuple[Any, ...]]) -> Iterator[bytes]:
+        """The canonical JSON of both, part by part: together they may take hundreds of megabytes."""
         kept = {key: value for key, value in self.plain().items() if key not in ("files", "content_hash")}
-        return canonical_json(
-            {"manifest": kept, "columns": {name: list(part) for name, part in columns.items()}}
-        )
+        yield b'{"columns": '
+        yield from json_parts(columns)
+        yield b', "manifest": '
+        yield canonical_json(kept)
+        yield b"}"
 
     def text(self) -> str:
         """The file ``manifest.json``."""
@@ -214,7 +221,14 @@ def content_hash(content: Mapping[str, Any]) -> str:
 
 def digest(content: bytes) -> str:
     """The SHA-256 of some bytes, which names them."""
-    return "sha256:" + hashlib.sha256(content).hexdigest()
+    return _digest_of([content])
+
+
+def _digest_of(parts: Iterable[bytes]) -> str:
+    found = hashlib.sha256()
+    for part in parts:
+        found.update(part)
+    return "sha256:" + found.hexdigest()
 
 
 def order_to(P: Poset) -> OrderEntry:

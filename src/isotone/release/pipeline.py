@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from isotone.errors import InputError, IsotoneError
@@ -20,6 +22,7 @@ from isotone.mechanism import Progress, no_progress
 from isotone.privacy.checks import shown, truth
 from isotone.reading.sources.engine import watching
 from isotone.reading.sources.opening import Frame, blank
+from isotone.release.folder import LARGEST
 from isotone.release.kinds.kind import Query, Stamp
 from isotone.release.kinds.parameters import request_name
 from isotone.release.manifest import content_hash
@@ -31,6 +34,8 @@ from isotone.scratch import scratch
 __all__ = ["Outcome", "Presentation", "released", "request_id", "run"]
 
 _REHEARSED = Stamp(1, "2000-01-01T00:00:00+00:00", "rehearsal", "")
+_FILLED = 3 / 4  # of the largest file that is read: counts have more digits than the noise of a rehearsal
+_ZEROS = bytes(1 << 20)
 
 
 @dataclass(frozen=True)
@@ -158,13 +163,14 @@ def request_id(query: Query[Any, Any], identity: Any) -> str | None:
 def rehearse(query: Query[Any, Any], frame: Frame, presentation: Presentation) -> None:
     """Run the whole chain on zero rows, so that what can fail fails before the charge. Nothing of it is kept.
 
-    Query, mechanism, manifest, files and report go through the code that a release goes through.
+    Query, mechanism, manifest, files and report go through the code that a release goes through. Of a large release
+    some rows are written, each name in one of them at least, and room on the disk is tried for all.
     """
     try:
-        nobody = query.publish(query.draw(query.read(blank(frame))), _REHEARSED)
+        nobody, more = query.rehearsal(blank(frame), _REHEARSED)
         with tempfile.TemporaryDirectory(dir=scratch()) as folder:
             nobody.save(folder, report=presentation.folder is not None and presentation.report)
-            _require_readable(folder)
+            _require_readable(Path(folder), more)
     except IsotoneError:
         raise
     except RecursionError:
@@ -175,16 +181,31 @@ def rehearse(query: Query[Any, Any], frame: Frame, presentation: Presentation) -
         ) from error
 
 
-def _require_readable(folder: str) -> None:
-    """Refuse texts and files beyond the limits of those who verify a release."""
+def _require_readable(folder: Path, more: Mapping[str, int]) -> None:
+    """Refuse texts and files beyond the limits of those who verify a release, some of them with ``more`` bytes."""
     try:
         load_release(folder)
+        for file in [folder / "release.csv", folder / "manifest.json"]:
+            size = file.stat().st_size + more.get(file.name, 0)
+            if size > _FILLED * LARGEST[file.name]:
+                raise InputError(
+                    f"{file.name} would have about {size / 2**20:,.0f} MiB, and larger numbers than those of zero rows "
+                    f"must fit into {LARGEST[file.name] // 2**20} MiB too."
+                )
+            _try_room(file, more.get(file.name, 0))
     except InputError as error:
         reason = str(error).rpartition("cannot be read: ")[2]
         raise InputError(
             f"A release with these parameters could not be read again: {reason} Use shorter names, or fewer of them. "
             "Nothing was charged."
         ) from None
+
+
+def _try_room(file: Path, size: int) -> None:
+    """Fill the disk as the rest of a file will."""
+    with file.open("ab") as out:
+        for start in range(0, size, len(_ZEROS)):
+            out.write(_ZEROS[: size - start])
 
 
 def _presented(release: Release, place: Place, presentation: Presentation) -> Release:

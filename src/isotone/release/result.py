@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import secrets
 from collections.abc import Mapping
@@ -23,6 +21,7 @@ from isotone.privacy.guarantee import Guarantee
 from isotone.release.folder import read_columns, read_json
 from isotone.release.manifest import FORMAT, Manifest, digest, guarantee_from, order_from
 from isotone.release.questions import Questions, answered
+from isotone.release.writing.columns import csv_text
 from isotone.scratch import alone_in
 
 if TYPE_CHECKING:
@@ -132,11 +131,7 @@ class Release(Questions):
 
     def csv(self) -> str:
         """The published numbers as CSV text."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(self.columns)
-        writer.writerows(zip(*self.columns.values(), strict=True))
-        return out.getvalue()
+        return csv_text(self.columns)
 
     def sealed_bytes(self) -> bytes:
         """Values and manifest as canonical bytes, which are sealed and signed."""

@@ -16,10 +16,14 @@ from isotone.errors import InputError, SpecError
 from isotone.reading import records
 from isotone.reading.groups import Cells
 from isotone.reading.records import RecordRules, RecordSource, count_records
+from isotone.reading.sources.opening import blank
 from isotone.release import load_release, load_spec, plan_spec, release_spec, verify
+from isotone.release.folder import LARGEST
+from isotone.release.kinds.breakdown import query as query_module
 from isotone.release.kinds.breakdown.query import BreakdownManifest, BreakdownQuery
 from isotone.release.kinds.counts.release import count_query
-from isotone.release.result import seal
+from isotone.release.kinds.kind import Stamp
+from isotone.release.result import Release, seal
 
 P = iso.Poset(["hyp", "twice"], [("twice", "hyp")])
 BY: dict[str, Any] = {
@@ -334,3 +338,44 @@ def test_replace_neighbours_are_promised_by_half_the_noise(tmp_path):
     whole.save(tmp_path / "lie", report=False)
     assert not verify(tmp_path / "lie")["promise"].holds
     np.testing.assert_array_less(0, release.sd)
+
+
+def test_a_large_breakdown_is_rehearsed_in_part(ledger, tmp_path, monkeypatch):
+    """Every name is written and read, and the size of the files is known before the charge."""
+    monkeypatch.setattr(query_module, "_REHEARSED", 6)
+    saved, save = [], Release.save
+
+    def note(self, *given, **options):
+        saved.append((len(ledger.charges()), self.columns))
+        return save(self, *given, **options)
+
+    monkeypatch.setattr(Release, "save", note)
+    released(ledger, folder=tmp_path / "out")
+    (before, part), (after, whole) = saved
+    assert (before, after) == (0, 1)
+    assert 6 <= len(part["value"]) < len(whole["value"])
+    for name in ("margin", *BY["by"], "element"):
+        assert set(part[name]) == set(whole[name])
+    query = count_query(TABLE, P, iso.Guarantee.pure(1), unit="person", mechanism="PosetMechanism", **BY)
+    some, more = query.rehearsal(blank(query.open()), Stamp(1, "2000-01-01T00:00:00+00:00", "", ""))
+    save(some, tmp_path / "part")
+    for name in ("release.csv", "manifest.json"):
+        size = (tmp_path / "part" / name).stat().st_size + more[name]
+        assert size == pytest.approx((tmp_path / "out" / name).stat().st_size, rel=0.25)
+
+
+@pytest.mark.parametrize("file", ["release.csv", "manifest.json"])
+def test_files_that_would_be_too_large_to_read_are_refused_before_the_charge(ledger, monkeypatch, file):
+    monkeypatch.setattr(query_module, "_REHEARSED", 6)
+    monkeypatch.setitem(LARGEST, file, {"release.csv": 1_200, "manifest.json": 2_500}[file])
+    with pytest.raises(InputError, match="would have about"):
+        released(ledger)
+    assert not ledger.charges()
+
+
+def test_a_name_too_long_for_a_file_is_refused_in_a_rehearsal_in_part(ledger, monkeypatch):
+    monkeypatch.setattr(query_module, "_REHEARSED", 6)
+    groups = {**BY["groups"], "sex": ["f", "m" * 100_001]}
+    with pytest.raises(InputError, match="could not be read again"):
+        released(ledger, groups=groups)
+    assert not ledger.charges()

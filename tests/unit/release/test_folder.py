@@ -3,6 +3,7 @@
 import csv
 import os
 import re
+from itertools import islice
 
 import pytest
 
@@ -142,9 +143,10 @@ def test_a_forged_table_is_refused_with_a_short_sentence(tmp_path, text, words):
     assert len(re.sub(re.escape(str(tmp_path)), "", str(caught.value))) < 300
 
 
-def test_a_file_of_empty_lines_is_refused_at_the_first_of_them(tmp_path, monkeypatch):
+@pytest.mark.parametrize("header", ['element,"value"', "element,value"])
+def test_a_file_of_empty_lines_is_refused_at_the_first_of_them(tmp_path, monkeypatch, header):
     """Each empty line would be a list of its own: a file of 128 MiB took 8 GB."""
-    read = []
+    read, taken = [], []
     real = csv.reader
 
     def told(*given, **options):
@@ -152,8 +154,39 @@ def test_a_file_of_empty_lines_is_refused_at_the_first_of_them(tmp_path, monkeyp
             read.append(row)
             yield row
 
+    def some(lines, number):
+        taken.append(number)
+        return islice(lines, number)
+
     monkeypatch.setattr("isotone.release.folder.csv.reader", told)
-    (tmp_path / "release.csv").write_text("element,value\n" + "\n" * 1000)
+    monkeypatch.setattr("isotone.release.folder.islice", some)
+    (tmp_path / "release.csv").write_text(header + "\n" * 5000)
     with pytest.raises(InputError, match="different lengths"):
         read_columns(tmp_path, "release.csv", ["element"])
-    assert len(read) == 2
+    assert len(read) == (2 if '"' in header else 0)
+    assert taken == [1000]
+
+
+@pytest.mark.parametrize("end", ["\n", ""])
+def test_a_file_without_quotes_is_read_like_one_with_them(tmp_path, end):
+    words = [f"w{i % 7}" for i in range(2500)]
+    values = [str((-1) ** i * i / 8) if i % 3 else str(i) for i in range(2500)]
+    odd = ["-0", "-0.0", "007.5", "1e3", "0.1", "12345678901234567890123", "1e-7", "5.5", "9" * 301 + ".0"]
+    values[5 : 5 + len(odd)] = odd
+    lines = [f"{word},{value}" for word, value in zip(words, values, strict=True)]
+    found = []
+    for header in ("element,value", 'element,"value"'):
+        (tmp_path / "release.csv").write_text("\n".join([header, *lines]) + end)
+        found.append(read_columns(tmp_path, "release.csv", ["element"]))
+    assert list(map(repr, found[0]["value"])) == list(map(repr, found[1]["value"]))
+    assert found[0] == found[1]
+    assert found[0]["value"][:3] == (0, -0.125, 0.25)
+    assert len({id(word) for word in found[0]["element"]}) == 7  # each word is kept once
+
+
+@pytest.mark.parametrize("cell", ["5.", ".5", "-.5", "1.2.3", "--1.0", "1-2.0", "", "+1.0", "-", "1,2"])
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_no_other_number_is_read_in_a_block_of_numbers(tmp_path, cell, quote):
+    (tmp_path / "release.csv").write_text(f"element,value\na,1.0\nb,{quote}{cell}{quote}\nc,2.0\n")
+    with pytest.raises(InputError, match=r"where a number belongs|different lengths"):
+        read_columns(tmp_path, "release.csv", ["element"])

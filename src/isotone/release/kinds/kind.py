@@ -87,6 +87,13 @@ class Query(ABC, Generic[Statistic, Drawn]):
     def publish(self, drawn: Drawn, stamp: Stamp) -> Release:
         """The private outputs as a sealed release."""
 
+    def rehearsal(self, frame: Frame, stamp: Stamp) -> tuple[Release, dict[str, int]]:
+        """A release of zero rows, and how many bytes more some files of a real one have, by name.
+
+        A large release may be drawn in full and written in part, by a public rule.
+        """
+        return self.publish(self.draw(self.read(frame)), stamp), {}
+
 
 class Kind(ABC):
     """Everything that the project knows about one kind of release."""

@@ -30,6 +30,10 @@ class Page(ABC):
     sequence_name: ClassVar[str] = "the sequence of the file"
     """What the sequence of the table is called."""
 
+    def head(self, release: Release) -> Release:
+        """The release, or its first rows where the table shows no others."""
+        return release
+
     def sequence(self, release: Release) -> list[tuple[int, int]]:
         """The rows of the table in their sequence, each with how deep it is nested."""
         return [(row, 0) for row in range(len(next(iter(release.columns.values()), ())))]

@@ -42,24 +42,29 @@ _FEWEST = 3  # rows that are worth sorting
 def numbers_table(release: Release) -> str:
     """The table, with the choice of a sequence above it, and folded where a few rows in equal steps tell the same."""
     page = kind_named(release.kind).page
+    number = len(next(iter(release.columns.values()), ()))
+    apart = not _is_one(release.columns.get("sd", ()))
+    release = page.head(release)
     whole = page.sequence(release)
     sequence, folded = whole[: page.most_rows], ""
     if page.few_rows and len(whole) > 2 * page.few_rows:
         steps = page.few_rows - 1
         sequence = [whole[place * (len(whole) - 1) // steps] for place in range(steps + 1)]
-        folded = f'<details><summary>All {len(whole):,} rows</summary><div class="scroll">{_table(release, whole, 0)}</div></details>'
-    left = 0 if folded else len(whole) - len(sequence)
+        folded = f'<details><summary>All {len(whole):,} rows</summary><div class="scroll">{_table(release, whole, 0, apart=apart)}</div></details>'
+    left = 0 if folded else number - len(sequence)
     choice = _choice(page.sequence_name) if len(whole) >= _FEWEST else ""
-    return f'<div>{choice}<div class="scroll">{_table(release, sequence, left)}</div>{folded}</div>'
+    return (
+        f'<div>{choice}<div class="scroll">{_table(release, sequence, left, apart=apart)}</div>{folded}</div>'
+    )
 
 
-def _table(release: Release, sequence: Sequence[tuple[int, int]], left: int) -> str:
-    """The table of these rows, and how many are left out."""
+def _table(release: Release, sequence: Sequence[tuple[int, int]], left: int, *, apart: bool) -> str:
+    """The table of these rows, each with its error if they are told apart, and how many are left out."""
     page = kind_named(release.kind).page
     shown = {
         name: column
         for name, column in page.shown(release).items()
-        if _NAMES.get(name, name) and not (name == "sd" and _is_one(column))
+        if _NAMES.get(name, name) and (apart or name != "sd")
     }
     labels, rows = page.labels(release), list(zip(*shown.values(), strict=True))
     words, errors = release.manifest.text_columns | {"where"}, _errors(release)

@@ -13,6 +13,8 @@ from html import escape
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.kinds import Page, kind_named
 from isotone.release.reporting.numbers import STYLE, numbers_table
@@ -143,8 +145,7 @@ def _facts(release: Release) -> str:
     ]
     facts.append((escape(promise.unit), "what is protected, one at a time"))
     if release.columns.get("sd"):
-        squares = math.fsum(float(x) ** 2 for x in release.columns["sd"])
-        typical = math.sqrt(squares / len(release.columns["sd"]))
+        typical = math.sqrt(np.mean(np.square(np.array(release.columns["sd"], dtype=np.float64))))
         facts.append((f"± {typical:.3g}", _page(release).typical_error))
     if release.total is not None and isinstance(release.total, int):
         facts.append(

@@ -24,6 +24,7 @@ from isotone.release.manifest import Manifest, OrderEntry, guarantee_to, order_t
 from isotone.release.recipes import rebuild_count_mechanism, recipe_of
 from isotone.release.result import Release, seal
 from isotone.release.waves import WavesEntry, waves_entry
+from isotone.release.writing.columns import thinned
 
 if TYPE_CHECKING:
     from isotone.reading.sources.opening import Frame
@@ -46,6 +47,10 @@ RESERVED = ("margin", "element", "value", "sd", "low", "high", "raw")
 """Columns of a release, which no attribute may be called."""
 
 DECIMALS = 4
+_REHEARSED, _AROUND = (
+    100_000,
+    8,
+)  # numbers that a rehearsal writes, and the characters around one in a manifest
 _RECIPE = {"name", "base", "shares", "importance", "rho"}
 
 
@@ -167,7 +172,31 @@ class BreakdownQuery(Query[Ints, Margins]):
 
     def publish(self, drawn: Margins, stamp: Stamp) -> Release:
         """Values with standard deviations and intervals."""
-        manifest = BreakdownManifest(
+        columns = breakdown_columns(self.mechanism, drawn.values, self.known)
+        return seal(columns, self._manifest(drawn.measured, stamp))
+
+    def rehearsal(self, frame: Frame, stamp: Stamp) -> tuple[Release, dict[str, int]]:
+        """All is drawn; of many numbers every so many are written, and each name at least once."""
+        drawn = self.draw(self.read(frame))
+        columns = breakdown_columns(self.mechanism, drawn.values, self.known)
+        number = len(columns["value"])
+        step = -(-number // _REHEARSED)
+        if step == 1:
+            return self.publish(drawn, stamp), {}
+        measured = [None if table is None else table.ravel()[::step] for table in drawn.measured]
+        some = seal(thinned(columns, step), self._manifest(measured, stamp))
+        numbers = sum(
+            len(str(x)) + _AROUND for table in measured if table is not None for x in table.tolist()
+        )
+        rows = len(some.columns["value"])
+        more = {
+            "release.csv": len(some.csv().encode()) * (number - rows) // rows,
+            "manifest.json": numbers * (step - 1),
+        }
+        return some, more
+
+    def _manifest(self, measured: Sequence[Ints | None], stamp: Stamp) -> BreakdownManifest:
+        return BreakdownManifest(
             kind=BreakdownManifest.name,
             title=self.title,
             order=order_to(self.P),
@@ -178,10 +207,9 @@ class BreakdownQuery(Query[Ints, Margins]):
             confidence=self.confidence,
             questions=entries_of(self.source.questions),
             waves=waves_entry(self.guarantee, self.waves),
-            measured=[[] if table is None else table.ravel().tolist() for table in drawn.measured],
+            measured=[[] if table is None else table.ravel().tolist() for table in measured],
             **stamp.entries(),
         )
-        return seal(breakdown_columns(self.mechanism, drawn.values, self.known), manifest)
 
 
 def margins_recipe(mechanism: MarginsMechanism) -> dict[str, Any]:

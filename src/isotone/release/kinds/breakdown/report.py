@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from heapq import nlargest
 from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isotone.release.kinds.counts.asked import labels_of
 from isotone.release.kinds.counts.report import CountsPage
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["BreakdownPage"]
 
-_MOST_BARS, _MOST_ELEMENTS = 25, 30
+Ints = NDArray[np.int64]
+
+_MOST_BARS, _MOST_ELEMENTS, _MOST_ROWS = 25, 30, 2_000
 
 _STYLE = """<style>
 .pick input { position: absolute; opacity: 0; } .pick label { display: inline-block; border: 1px solid var(--line); border-radius: 1rem; padding: .1rem .7rem; margin: .15rem; cursor: pointer; }
@@ -37,14 +39,20 @@ class BreakdownPage(CountsPage):
     """Bars with intervals for every margin."""
 
     lead: ClassVar[str] = "How many say yes to each question, or have each item, by groups."
-    most_rows: ClassVar[int | None] = 2_000
+    most_rows: ClassVar[int | None] = _MOST_ROWS
 
     def caption(self, release: Release, level: str) -> str:
         """Values and intervals."""
         return (
             f"Released values with their {level} intervals, a chart for each margin. Pick a question or item above; "
-            "where a margin has many cells, the largest are shown."
+            f"where a margin has more than {_MOST_BARS} cells, those with the {_MOST_BARS} largest released values are shown."
         )
+
+    def head(self, release: Release) -> Release:
+        """The first rows, to whole cells: the table shows no others."""
+        size = len(release.order)
+        kept = -(-_MOST_ROWS // size) * size
+        return replace(release, columns={name: column[:kept] for name, column in release.columns.items()})
 
     def shown(self, release: Release) -> dict[str, tuple[Any, ...]]:
         """Where, in one column, and the others."""
@@ -96,7 +104,8 @@ class BreakdownPage(CountsPage):
     def draw(self, release: Release, ax: Axes) -> None:
         """The largest cells of the first element, in all margins."""
         first = str(release.order.elements[0])
-        rows = _largest(release, [row for row, x in enumerate(release.columns["element"]) if x == first])
+        own = [row for row, x in enumerate(release.columns["element"]) if x == first]
+        rows = _largest(np.array(release.columns["value"], dtype=np.float64), np.array(own, np.int64))
         names = [f"{margin}: {name}" if name != "all" else name for margin, name in _named(release, rows)]
         value, high = (np.array([release.columns[key][i] for i in rows]) for key in ("value", "high"))
         place = np.arange(len(rows))[::-1]
@@ -116,19 +125,20 @@ class BreakdownPage(CountsPage):
             f'<label for="pick{i}">{escape(words[x])}</label>'
             for i, x in enumerate(elements)
         )
-        rows = _rows(release)
+        rows, values = _rows(release), np.array(release.columns["value"], dtype=np.float64)
         panels = "".join(
-            f'<div class="panel panel{i}">{_panel(release, x, rows[x])}</div>' for i, x in enumerate(elements)
+            f'<div class="panel panel{i}">{_panel(release, values, x, rows[x])}</div>'
+            for i, x in enumerate(elements)
         )
         return f'{_STYLE.replace("SHOWN", shown)}<div class="pick">{picks}{panels}</div>'
 
 
-def _panel(release: Release, element: str, margins: dict[str, list[int]]) -> str:
+def _panel(release: Release, values: NDArray[np.float64], element: str, margins: dict[str, Ints]) -> str:
     """The charts of one element, one for each margin."""
     parts: list[str] = []
     words = labels_of(release.manifest)
     for margin, found in margins.items():
-        rows = _largest(release, found)
+        rows = _largest(values, found)
         names = [name for _, name in _named(release, rows)]
         value, low, high = (
             [float(release.columns[key][i]) for i in rows] for key in ("value", "low", "high")
@@ -140,21 +150,34 @@ def _panel(release: Release, element: str, margins: dict[str, list[int]]) -> str
     return "".join(parts)
 
 
-def _rows(release: Release) -> dict[str, dict[str, list[int]]]:
-    """The rows of each element in each margin, in one pass: a breakdown may have millions."""
-    found: dict[str, dict[str, list[int]]] = {}
-    for row, (margin, element) in enumerate(
-        zip(release.columns["margin"], release.columns["element"], strict=True)
-    ):
-        found.setdefault(element, {}).setdefault(margin, []).append(row)
+def _rows(release: Release) -> dict[str, dict[str, Ints]]:
+    """The rows of each element in each margin, at once: a breakdown may have millions."""
+    margins, elements = (list(dict.fromkeys(release.columns[name])) for name in ("margin", "element"))
+    place = _places(release, "margin", margins) * len(elements) + _places(release, "element", elements)
+    sequence = np.argsort(place, kind="stable")
+    ends = np.cumsum(np.bincount(place, minlength=len(margins) * len(elements)))
+    parts = iter(np.split(sequence, ends[:-1]))
+    found: dict[str, dict[str, Ints]] = {element: {} for element in elements}
+    for margin in margins:
+        for element in elements:
+            rows = next(parts)
+            if len(rows):
+                found[element][margin] = rows
     return found
 
 
-def _largest(release: Release, rows: list[int]) -> list[int]:
+def _places(release: Release, name: str, words: list[str]) -> Ints:
+    """The place of the word of each row in a list."""
+    known = {word: place for place, word in enumerate(words)}
+    column = release.columns[name]
+    return np.fromiter(map(known.__getitem__, column), np.int64, len(column))
+
+
+def _largest(values: NDArray[np.float64], rows: Ints) -> list[int]:
     """All rows in their sequence, or those of the largest values if there are many."""
     if len(rows) <= _MOST_BARS:
-        return rows
-    return nlargest(_MOST_BARS, rows, key=release.columns["value"].__getitem__)
+        return rows.tolist()
+    return rows[np.argsort(-values[rows], kind="stable")[:_MOST_BARS]].tolist()
 
 
 def _named(release: Release, rows: list[int]) -> list[tuple[str, str]]:
