@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,12 @@ from common import save_figure, write_table
 from isotone.mechanism import Progress
 from isotone.published.tables.row_by_row import even_split_table
 from isotone.tables import TwoStageMechanism, truncated_geometric
+from isotone.tables.thresholds import default_preset
 
 EPSILONS = ("0.1", "0.3", "1", "2")
 PRESETS = ("counts", "both", "distribution")
+DRAWS = 10
+NAMES = ("estimate", "value", "distance", "held")
 SMALL_SIZES = (2, 5, 10, 20, 49)
 DOUBTFUL = ("left tail", "hurdle")
 """Held-out tables of 200 and 800 categories, on which intervals are measured: the fewer the categories, the more they vary."""
@@ -58,41 +62,53 @@ def distance(one: NDArray[np.int64], two: NDArray[np.int64]) -> float:
     return float(np.mean(np.abs(np.sort(one) - np.sort(two))))
 
 
-def measured(table: Table, epsilon: str, preset: str | None, draws: int) -> Found:
-    """Means over seeded runs of one preset; None is plain clamped noise."""
-    rng, counts = np.random.default_rng(42), table.counts
-    found: list[tuple[float, ...]] = []
-    for _ in range(draws):
-        if preset is None:
-            values = np.asarray(truncated_geometric(table.upper + 1, epsilon).simulate(counts, rng))
-            estimate, held = values, 1.0
-        elif preset == "even":
-            values = np.asarray(even_split_table(counts, table.upper, epsilon, rng))
-            estimate, held = values, 1.0
-        else:
-            chosen: Any = None if preset == "default" else preset
-            full = TwoStageMechanism(table.upper, epsilon, chosen).simulate_in_full(counts, rng)
-            values, estimate = np.asarray(full.values), full.estimates
-            low, high = full.interval()
-            held = float(np.mean((low <= counts) & (counts <= high)))
-        squares = [float(np.sqrt(np.mean((each - counts) ** 2))) for each in (estimate, values)]
-        found.append((*squares, distance(values, counts), held))
-    return Found(*(float(x) for x in np.mean(found, axis=0)))
+def once(table: Table, epsilon: str, preset: str, seed: int) -> Found:
+    """The errors of one seeded run of a preset, of plain clamped noise or of the even split."""
+    rng, counts, held = np.random.default_rng(seed), table.counts, 1.0
+    if preset == "plain":
+        values = np.asarray(truncated_geometric(table.upper + 1, epsilon).simulate(counts, rng))
+        estimate = values
+    elif preset == "even":
+        values = np.asarray(even_split_table(counts, table.upper, epsilon, rng))
+        estimate = values
+    else:
+        chosen: Any = preset
+        full = TwoStageMechanism(table.upper, epsilon, chosen).simulate_in_full(counts, rng)
+        values, estimate = np.asarray(full.values), full.estimates
+        low, high = full.interval()
+        held = float(np.mean((low <= counts) & (counts <= high)))
+    squares = [float(np.sqrt(np.mean((each - counts) ** 2))) for each in (estimate, values)]
+    return Found(*squares, distance(values, counts), held)
+
+
+def measured(table: Table, epsilon: str, preset: str, draws: int) -> Found:
+    """Means over seeded runs."""
+    found = [once(table, epsilon, preset, seed) for seed in range(draws)]
+    return Found(*(float(np.mean([getattr(each, name) for each in found])) for name in NAMES))
+
+
+def usual(table: Table, epsilon: str) -> str:
+    """The preset that a release takes unless told otherwise."""
+    return default_preset(Fraction(epsilon), table.upper, len(table.counts))
+
+
+Line = tuple[str, str, str, str, Found, Found]
 
 
 def run(out: Path, quick: bool, progress: Progress) -> None:
     """Write every error, the geometric means relative to plain noise, and small tables."""
     groups = {"tuned": tuned(), "held out": [held_out(name) for name in SHAPES], "real": real()}
-    draws = 1 if quick else 3
-    lines: list[tuple[str, str, str, str, Found, Found]] = []
+    draws = 1 if quick else DRAWS
+    lines: list[Line] = []
     for group, tables in groups.items():
         for at, table in enumerate(tables[1:2] if quick else tables):
             progress(at / (3 * len(tables)) + (list(groups).index(group)) / 3, table.name)
             for epsilon in EPSILONS[::3] if quick else EPSILONS:
-                plain = measured(table, epsilon, None, 4 * draws)
-                presets = ("default", *(PRESETS if group == "tuned" else ("even",)))
-                found = ((preset, measured(table, epsilon, preset, draws)) for preset in presets)
-                lines += [(group, table.name, epsilon, preset, each, plain) for preset, each in found]
+                plain = measured(table, epsilon, "plain", 4 * draws)
+                found = {"default": measured(table, epsilon, usual(table, epsilon), draws)}
+                for preset in PRESETS if group == "tuned" else ("even",):
+                    found[preset] = measured(table, epsilon, preset, draws)
+                lines += [(group, table.name, epsilon, preset, each, plain) for preset, each in found.items()]
     _write(out, lines)
     _means(out, lines)
     _small(out)
@@ -101,7 +117,7 @@ def run(out: Path, quick: bool, progress: Progress) -> None:
     progress(1.0, "done")
 
 
-def _picture(out: Path, lines: list[tuple[str, str, str, str, Found, Found]]) -> None:
+def _picture(out: Path, lines: list[Line]) -> None:
     """Both errors relative to plain noise, a point for every preset and ε: left and low is better."""
     figure = Figure(figsize=(8.4, 3.6), layout="constrained")
     for axis, group in zip(figure.subplots(1, 2, sharey=True), ("tuned", "held out"), strict=True):
@@ -122,21 +138,21 @@ def _picture(out: Path, lines: list[tuple[str, str, str, str, Found, Found]]) ->
     save_figure(figure, out, "means")
 
 
-def _write(out: Path, lines: list[tuple[str, str, str, str, Found, Found]]) -> None:
+def _write(out: Path, lines: list[Line]) -> None:
     columns: dict[str, list[object]] = {
         "group": [line[0] for line in lines],
         "table": [line[1] for line in lines],
         "epsilon": [line[2] for line in lines],
         "preset": [line[3] for line in lines],
     }
-    for name in ("estimate", "value", "distance", "held"):
+    for name in NAMES:
         columns[name] = [f"{getattr(line[4], name):.5g}" for line in lines]
     for name in ("value", "distance"):
         columns[f"plain_{name}"] = [f"{getattr(line[5], name):.5g}" for line in lines]
     write_table(out, "measured", columns)
 
 
-def _means(out: Path, lines: list[tuple[str, str, str, str, Found, Found]]) -> None:
+def _means(out: Path, lines: list[Line]) -> None:
     """Geometric means over the tables, relative to plain clamped noise at the same ε."""
     rows: list[tuple[object, ...]] = []
     for group in dict.fromkeys(line[0] for line in lines):

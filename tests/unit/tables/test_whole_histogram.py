@@ -98,6 +98,13 @@ def test_the_model_is_named_in_words() -> None:
     )
 
 
+def test_a_power_law_is_told_by_a_scale_that_falls() -> None:
+    """Smooth in the logarithm of the count: bent at the first counts, straight further on. Seeded."""
+    table = np.repeat(np.arange(60), np.round(4000.0 * np.arange(1, 61) ** -1.7).astype(int))
+    cumulative, noisy = measured(table, 60, 0.05, 1.0, seed=2)
+    assert "that falls" in estimate_histogram(cumulative, noisy, noise_precision(0.05), 1.0).model
+
+
 def test_round_numbers_that_stand_out_are_told_from_the_ground() -> None:
     rng = np.random.default_rng(9)
     plain = rng.gamma(3, 12, 5000)

@@ -45,10 +45,11 @@ def minus_log(
     return views.misfit(np.cumsum(h)[:-1])[0] + float(scatter + bent)
 
 
+@pytest.mark.parametrize("falling", [False, True])
 @pytest.mark.parametrize(("n", "order"), [(2, 1), (3, 1), (3, 2), (4, 2), (12, 1), (12, 2)])
-def test_a_penalty_is_the_sum_of_squared_differences(n: int, order: int) -> None:
-    penalty, theta = roughness(n, order, 0.2), np.random.default_rng(n).normal(size=n)
-    scale = np.full(n - order, 0.2)
+def test_a_penalty_is_the_sum_of_squared_differences(n: int, order: int, falling: bool) -> None:
+    penalty, theta = roughness(n, order, 0.2, falling), np.random.default_rng(n).normal(size=n)
+    scale = 0.2 / (1.0 + np.arange(n - order)) ** falling
     scale[[0, -1]] = 3.0
     expected = np.sum((np.diff(theta, n=order) / scale) ** 2)
     if order == 2:

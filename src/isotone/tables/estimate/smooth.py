@@ -22,6 +22,7 @@ __all__ = ["Fit", "Penalty", "fit", "roughness"]
 
 _END = 3.0  # the standard deviation of the first and the last difference: zero or top inflation
 _TILT = 0.5  # of the mean slope of the log-intensity, for second differences only
+_SMOOTHEST = 1e-4  # of a difference: beyond it systems of long tables would be hard to solve
 _FLOOR = -25.0  # of a log-intensity: exp(-25) categories are none
 _LEAST = 1e-12  # categories on a count
 _STEPS = 40
@@ -39,14 +40,17 @@ class Penalty:
     log_determinant: float
 
 
-def roughness(n: int, order: int, scale: float) -> Penalty:
+def roughness(n: int, order: int, scale: float, falling: bool = False) -> Penalty:
     """The penalty for normal differences of ``order`` 1 or 2.
 
-    Their standard deviation is ``scale``. The end ones are free.
+    Their standard deviation is ``scale``, or ``scale/(1 + t)`` from count ``t`` on if it is falling, as where a distribution
+    is smooth in the logarithm of the count. The end ones are free.
     """
     band = np.zeros((3, n))
     spread = np.full(n - order, scale)
-    spread[[0, -1]] = max(scale, _END)
+    if falling:
+        spread = np.maximum(spread / np.arange(1, n - order + 1), _SMOOTHEST)
+    spread[[0, -1]] = np.maximum(spread[[0, -1]], _END)
     _add_squares(band, np.array([-1.0, 1.0] if order == 1 else [1.0, -2.0, 1.0]), spread)
     if order == 2:
         _add_squares(band, np.array([-1.0, 1.0]), np.full(n - 1, _TILT * np.sqrt(n - 1)))

@@ -29,10 +29,14 @@ _FAINT = 0.5  # categories on a count, at least, when the error of a view is jud
 _TELLING = (
     400.0  # categories times the cube of ε (at most 1), at least, before counts may be said to be absent
 )
-_ROUGH = ((1, 5.0), (1, 1.0))
-_BENDING = ((2, 2.0), (2, 0.6), (2, 0.2), (2, 0.06), (2, 0.02), (2, 0.005))
-_LONG = ((2, 0.0015), (2, 0.0004), (2, 0.0001))  # for more than 100 counts
-_LEVEL = ((1, 0.2), (1, 0.05), (1, 0.01))
+Shapes = tuple[tuple[int, float, bool], ...]
+"""Order of differences, their scale, and whether it falls as counts grow."""
+
+_ROUGH: Shapes = ((1, 5.0, False), (1, 1.0, False))
+_BENDING: Shapes = tuple((2, scale, False) for scale in (2.0, 0.6, 0.2, 0.06, 0.02, 0.005))
+_LONG: Shapes = tuple((2, scale, False) for scale in (0.0015, 0.0004, 0.0001))  # for more than 100 counts
+_LEVEL: Shapes = tuple((1, scale, False) for scale in (0.2, 0.05, 0.01))
+_FALLING: Shapes = tuple((2, scale, True) for scale in (2.0, 0.6, 0.2, 0.06))
 _DISPERSIONS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1e3, 1e4, 1e5, 1e6)
 _BARE = 0.05  # at most this share of the categories outside the spikes: nearly all mass is in spikes
 _SPIKE = 1e4  # the least dispersion of a spike: next to nothing ties it to the ground
@@ -64,7 +68,7 @@ class _Search:
     def __init__(
         self,
         views: Views | GaussianViews,
-        shapes: tuple[tuple[int, float], ...],
+        shapes: Shapes,
         spikes: NDArray[np.bool_] | None = None,
     ) -> None:
         n = len(views.direct) + 1
@@ -145,12 +149,12 @@ def _surprise(spikes: NDArray[np.bool_]) -> float:
     return log(n) + lgamma(n + 1) - lgamma(some + 1) - lgamma(n - some + 1)
 
 
-def _shapes(n: int) -> tuple[tuple[int, float], ...]:
-    """Pairs (order of differences, their scale), from rough to smooth.
+def _shapes(n: int) -> Shapes:
+    """All shapes for ``n`` counts, from rough to smooth.
 
-    Neighbours in the list are alike.
+    Neighbours in the list are alike, but for the last ones, which fall.
     """
-    shapes = _ROUGH + _BENDING + (_LONG if n > 100 else ()) + _LEVEL
+    shapes = _ROUGH + _BENDING + (_LONG if n > 100 else ()) + _LEVEL + _FALLING
     return tuple(shape for shape in shapes if n > shape[0])
 
 
@@ -200,9 +204,7 @@ def smooth_histogram(views: GaussianViews | DirectViews, start: NDArray[np.float
     return _told(smooth.fit, views.size, _in_words(shapes, smooth))
 
 
-def _with_spikes(
-    views: Views, shapes: tuple[tuple[int, float], ...], smooth: Fit
-) -> tuple[NDArray[np.bool_], _Candidate | None]:
+def _with_spikes(views: Views, shapes: Shapes, smooth: Fit) -> tuple[NDArray[np.bool_], _Candidate | None]:
     """The counts that may be spikes, and the best model in which they are.
 
     The model is None if there are none.
@@ -216,9 +218,7 @@ def _with_spikes(
     return spikes, search.blended(search.best(start))
 
 
-def _blended(
-    views: Views | GaussianViews, shapes: tuple[tuple[int, float], ...], previous: _Candidate
-) -> _Candidate:
+def _blended(views: Views | GaussianViews, shapes: Shapes, previous: _Candidate) -> _Candidate:
     """The smooth models under better errors, from the one that was best under the first idea of them."""
     search = _Search(views, shapes)
     return search.blended(search.from_previous(previous))
@@ -231,9 +231,10 @@ def _bare(spikes: NDArray[np.bool_], spiked: _Candidate | None) -> bool:
     )
 
 
-def _in_words(shapes: tuple[tuple[int, float], ...], chosen: _Candidate) -> str:
-    order, scale = shapes[chosen.shape]
-    return f"differences of order {order} and scale {scale:g}, dispersion {_DISPERSIONS[chosen.dispersion]:g}"
+def _in_words(shapes: Shapes, chosen: _Candidate) -> str:
+    order, scale, falling = shapes[chosen.shape]
+    scaled = f"{scale:g}" + " that falls" * falling
+    return f"differences of order {order} and scale {scaled}, dispersion {_DISPERSIONS[chosen.dispersion]:g}"
 
 
 def _told(found: Fit, size: int, model: str) -> Estimate:
