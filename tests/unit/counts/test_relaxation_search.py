@@ -8,7 +8,8 @@ from tests.support.posets import all_posets
 
 from isotone.counts.sampling.relaxation_count import LogCount
 from isotone.counts.sampling.relaxation_modules import rows_of, split_module
-from isotone.counts.sampling.relaxation_search import fits, put_back, try_pairs
+from isotone.counts.sampling.relaxation_search import put_back, try_pairs
+from isotone.counts.sampling.relaxation_tree import fits, fits_with, grow, new_tree
 from isotone.order import Poset
 from isotone.order.bipartitions import extended as bipartitions
 from isotone.order.bipartitions.tree import steps
@@ -51,6 +52,24 @@ def test_a_block_fits_exactly_if_its_states_are_within_reach(reach):
         up, down = rows_of.plain(M)
         assert all(fits.plain(up, down, w, math.log2(reach)) for w in range(13)) == whole
         seen.add(whole)
+    assert seen == {True, False}
+
+
+@pytest.mark.parametrize("reach", [4, 16, 64])
+def test_one_more_relation_is_judged_alike_from_the_tree_and_from_the_whole_order(reach):
+    seen = set()
+    for seed in range(60):
+        P = random_order(9, seed)
+        if not steps(P).within(reach):
+            continue
+        up, down = rows_of.plain(matrix(P))
+        tree = new_tree.plain(9)
+        grow.plain(up, down, tree)
+        for x, y in np.argwhere(matrix(P) == 0).tolist():
+            if x != y:
+                larger = steps(Poset(range(9), [*P.covers, (x, y)])).within(reach)
+                assert fits_with.plain(up, down, tree, x, y, math.log2(reach)) == larger
+                seen.add(larger)
     assert seen == {True, False}
 
 

@@ -9,27 +9,14 @@ transitively closed. ``reach`` bounds the binary logarithm of the states of ever
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.counts.sampling.relaxation_modules import (
-    BITS,
-    Int64,
-    Ints,
-    Matrix,
-    component,
-    members,
-    rows_of,
-    split,
-)
+from isotone.counts.sampling.relaxation_modules import BITS, Int64, Ints, Matrix, members, rows_of
+from isotone.counts.sampling.relaxation_tree import fits, fits_with, grow, new_tree
 from isotone.kernels import kernel
 
-__all__ = ["fits", "put_back", "try_pairs"]
-
-MODULES = 60
-"""The most modules of a prime block."""
+__all__ = ["put_back", "try_pairs"]
 
 
 @kernel
@@ -43,7 +30,7 @@ def put_back(
     """
     n = P.shape[0]
     up, down = rows_of(Q)
-    up_before, down_before = np.empty_like(up), np.empty_like(down)
+    up_before, down_before, tree = np.empty_like(up), np.empty_like(down), new_tree(n)
     for w in order:
         placed[w] = True
         for phase in range(3):
@@ -62,10 +49,11 @@ def put_back(
         missing = [z for z in range(n) if placed[z] and P[w, z] != 0 and not _related(up, down, w, z)]
         candidates = np.array(missing, np.int64)
         skipped = np.array([_between(P, w, z) for z in candidates], np.float64)
-        for k in np.argsort(skipped if style < 2 else -skipped):
+        pairs = np.empty((candidates.size, 2), np.int64)
+        for i, k in enumerate(np.argsort(skipped if style < 2 else -skipped)):
             z = candidates[k]
-            low, high = (w, z) if P[w, z] == 1 else (z, w)
-            _try(up, down, low, high, reach, up_before, down_before)
+            pairs[i, 0], pairs[i, 1] = (w, z) if P[w, z] == 1 else (z, w)
+        _try_each(up, down, tree, pairs, reach)
     _write(up, Q)
 
 
@@ -73,22 +61,23 @@ def put_back(
 def try_pairs(Q: Matrix, pairs: Ints, reach: float) -> None:
     """Try to put back each of the pairs (lower, upper), one by one."""
     up, down = rows_of(Q)
-    up_before, down_before = np.empty_like(up), np.empty_like(down)
-    for k in range(pairs.shape[0]):
-        _try(up, down, pairs[k, 0], pairs[k, 1], reach, up_before, down_before)
+    _try_each(up, down, new_tree(Q.shape[0]), pairs, reach)
     _write(up, Q)
 
 
 @kernel
-def _try(
-    up: Ints, down: Ints, low: Int64, high: Int64, reach: float, up_before: Ints, down_before: Ints
-) -> None:
-    if _related(up, down, low, high):
-        return
-    up_before[:], down_before[:] = up, down
-    _relate(up, down, low, high)
-    if not fits(up, down, low, reach):
-        up[:], down[:] = up_before, down_before
+def _try_each(up: Ints, down: Ints, tree: Ints, pairs: Ints, reach: float) -> None:
+    """Add each of the pairs that fits. The tree is written anew when the order has changed."""
+    changed = True
+    for k in range(pairs.shape[0]):
+        low, high = pairs[k, 0], pairs[k, 1]
+        if _related(up, down, low, high):
+            continue
+        if changed:
+            grow(up, down, tree)
+        changed = fits_with(up, down, tree, low, high, reach)
+        if changed:
+            _relate(up, down, low, high)
 
 
 @kernel(leaf=True)
@@ -131,27 +120,3 @@ def _between(P: Matrix, x: Int64, y: Int64) -> Int64:
         if P[x, z] == P[x, y] and P[z, y] == P[x, y]:
             count += 1
     return count
-
-
-@kernel
-def fits(up: Ints, down: Ints, w: Int64, reach: float) -> bool:
-    """Whether every prime block of the connected component of w is within reach."""
-    n, width = up.shape
-    stack, found = np.empty((2 * n + 2, width), np.int64), np.empty((n + 1, width), np.int64)
-    listed, everything = np.empty(n, np.int64), np.full(width, (np.int64(1) << BITS) - 1)
-    component(up, down, everything, w, False, stack[0])
-    depth = 1
-    while depth > 0:
-        depth -= 1
-        if members(stack[depth], listed) < 4:  # the smallest prime order has four elements
-            continue
-        children, prime = split(up, down, stack[depth].copy(), found)
-        states = 0.0
-        for c in range(children):
-            stack[depth] = found[c]
-            size = members(found[c], listed)
-            states += math.log2(size + 1.0)
-            depth += 1 if size >= 4 else 0
-        if prime and (states > reach or children > MODULES):
-            return False
-    return True
