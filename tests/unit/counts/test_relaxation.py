@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.stats import chi2
+from tests.support.bipartitions import extended_bipartitions
 from tests.support.posets import all_posets
 
 from isotone.counts import (
@@ -19,7 +20,7 @@ from isotone.counts.mechanisms import k_norm
 from isotone.counts.sampling import choosing, kept_draws, sources
 from isotone.counts.sampling.bipartition_sampler import Sampler
 from isotone.counts.sampling.recent import Recent
-from isotone.counts.sampling.restoring import missing_pairs
+from isotone.counts.sampling.restoring import Worth, missing_pairs
 from isotone.errors import InputError, OrderError
 from isotone.mechanism import no_progress
 from isotone.noise.public_stream import public_stream
@@ -159,6 +160,25 @@ def test_relations_are_put_back_as_far_as_rejection_goes(kind):
     all_of_it = choosing.build_sampler(P, Q, no_progress, kind=type(made), share=1e-9)
     assert all_of_it.method.name == "rejection"
     assert all_of_it.order == P
+
+
+def test_relations_are_put_back_by_what_they_save_for_what_they_cost():
+    """From all extended bipartitions, so exactly: what each pair saves with all that follows from it, and its price."""
+    P, Q = Poset(range(5), [(0, 1), (1, 2), (3, 2), (3, 4)]), Poset(range(5), [(1, 2), (3, 4)])
+    rows = [(A + B, len(A)) for A, B in extended_bipartitions(Q)]
+    orders, sizes = np.array([row for row, _ in rows], np.int32), np.array([a for _, a in rows])
+    related, missing = Q.leq_matrix() & ~np.eye(5, dtype=bool), missing_pairs(P, Q)
+    worth = Worth(Sampler.given, P)
+    found = worth(related, orders, sizes, missing)
+    squares = Sampler.given(Q, orders, sizes).sum(axis=1)
+    for (x, y), value in zip(missing.tolist(), found.tolist(), strict=True):
+        larger = set(extended_bipartitions(Poset(range(5), [*Q.covers, (x, y)])))
+        fits = np.array([(tuple(row[:a]), tuple(row[a:])) in larger for row, a in rows])
+        saved = 1 - squares[fits].mean() / squares.mean()
+        assert value == pytest.approx(saved / math.log(fits.mean()), rel=1e-9)
+    # rows of two stages count by their number, and by the relations that each stage had
+    assert worth(related, orders, sizes, missing) == pytest.approx(found, rel=1e-9)
+    assert len(set(found.round(6).tolist())) > 2
 
 
 def test_an_order_between_costs_less_than_the_relaxed_one():

@@ -19,7 +19,7 @@ from isotone.counts.sampling.kept_draws import KeptDraws
 from isotone.counts.sampling.method import Method
 from isotone.counts.sampling.reinsertion import wander
 from isotone.counts.sampling.relaxation import Relaxation
-from isotone.counts.sampling.restoring import restore
+from isotone.counts.sampling.restoring import estimated_share
 from isotone.counts.sampling.simulation import places
 from isotone.counts.sampling.sources import Source, TableSource, seeded
 from isotone.mechanism import Error
@@ -194,7 +194,7 @@ class Sampler:
     def _estimated_log_count(self) -> float:
         """From that of unrelated elements, by a random walk."""
         points = Poset.antichain(self.order.elements)
-        return self._log_count_of_points(len(points)) + restore(self.wander, self.order, points, -math.inf)[1]
+        return self._log_count_of_points(len(points)) + estimated_share(self.wander, self.order, points)
 
     @classmethod
     def _log_count_of_points(cls, n: int) -> float:

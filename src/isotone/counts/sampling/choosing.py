@@ -18,7 +18,7 @@ from isotone.counts.sampling.bipartition_sampler import Sampler
 from isotone.counts.sampling.method import Method
 from isotone.counts.sampling.recent import Recent
 from isotone.counts.sampling.relaxation import Relaxation, relax
-from isotone.counts.sampling.restoring import missing_pairs, restore
+from isotone.counts.sampling.restoring import estimated_share, missing_pairs, restore
 from isotone.counts.sampling.sources import RARE, CoupledSource, TableSource, seeded
 from isotone.errors import InputError
 from isotone.mechanism import Progress, no_progress
@@ -128,7 +128,7 @@ def _affordable(kind: type[S], P: Poset, relaxed: Poset, made: Tables, share: fl
     count, tried = _kept(made, missing_pairs(P, relaxed))
     if count >= KEPT and count / tried >= share:
         return P
-    return restore(kind.wander, P, relaxed, math.log(share))[0]
+    return restore(kind.wander, kind.given, P, relaxed, share)
 
 
 def _acceptance(kind: type[S], order: Poset, relaxed: Poset, made: Tables) -> float:
@@ -136,7 +136,7 @@ def _acceptance(kind: type[S], order: Poset, relaxed: Poset, made: Tables) -> fl
     if order == relaxed:
         return 1.0
     count, tried = _kept(made, missing_pairs(order, relaxed))
-    return count / tried if count >= KEPT else math.exp(restore(kind.wander, order, relaxed, -math.inf)[1])
+    return count / tried if count >= KEPT else math.exp(estimated_share(kind.wander, order, relaxed))
 
 
 def _kept(made: Tables, dropped: Ints) -> tuple[int, int]:
