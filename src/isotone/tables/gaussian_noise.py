@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,6 +98,13 @@ class GaussianMeasurement:
     def unbiased(self, noisy: Ints) -> NDArray[np.float64]:
         """The noisy counts, whose noise is symmetric."""
         return noisy.astype(np.float64)
+
+    def errors(self, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """How far a noisy count is from the true one, and with which probabilities: the same for every count."""
+        room = ceil(9 * self.deviation) + 1
+        away = np.arange(-room, room + 1, dtype=np.float64)
+        law = np.exp(-(away**2) / (2 * float(self.counts)))
+        return away, law / law.sum()
 
     @property
     def deviation(self) -> float:

@@ -60,6 +60,13 @@ class Measurement(Protocol):
         """For each noisy count an estimate whose mean is the true count."""
         ...
 
+    def errors(self, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """How far :meth:`unbiased` is from a true count, and with which probabilities.
+
+        Where no thresholds are measured it is the same for every count.
+        """
+        ...
+
     @property
     def deviation(self) -> float:
         """The largest standard deviation of :meth:`unbiased` over all true counts, a public number."""

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from isotone.noise import UnevenLine
 from isotone.privacy.draws import Draws
 from isotone.tables.estimate.categories import GeometricBeliefs
-from isotone.tables.estimate.unbiased import largest_deviation, unbiased
+from isotone.tables.estimate.unbiased import error_law, largest_deviation, unbiased
 from isotone.tables.estimate.views import noise_precision
 from isotone.tables.estimate.whole import estimate_histogram
 from isotone.tables.matrices.geometric import geometric_matrix
@@ -123,6 +123,10 @@ class Thresholds:
     def unbiased(self, noisy: Ints) -> NDArray[np.float64]:
         """For each noisy count an estimate whose mean is the true count."""
         return unbiased(noisy, self.line)
+
+    def errors(self, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """How far :meth:`unbiased` is from a true count, and with which probabilities."""
+        return error_law(self.line, count)
 
     @property
     def deviation(self) -> float:

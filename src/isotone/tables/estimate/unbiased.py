@@ -8,6 +8,8 @@ public number.
 
 from __future__ import annotations
 
+from math import ceil
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,7 +17,9 @@ from isotone.noise import UnevenLine
 from isotone.tables.estimate.views import SILENT
 from isotone.tables.matrices.geometric import spread
 
-__all__ = ["largest_deviation", "unbiased"]
+__all__ = ["error_law", "largest_deviation", "unbiased"]
+
+_TAIL = 30.0  # a noisy count is further away, by this sum of rates, with a probability of e^-30
 
 
 def unbiased(noisy: NDArray[np.int64], line: UnevenLine) -> NDArray[np.float64]:
@@ -38,6 +42,24 @@ def largest_deviation(line: UnevenLine) -> float:
     if set(line.weights) <= {line.outside}:
         return plain
     return max(plain, float(np.sqrt(np.max(_variances(line)))))
+
+
+def error_law(line: UnevenLine, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """How far :func:`unbiased` is from a true count on the line, and with which probabilities.
+
+    >>> from fractions import Fraction
+    >>> errors, law = error_law(UnevenLine(Fraction(1), (1, 1), 1), 2)
+    >>> bool(abs(law @ errors) < 1e-9), round(float(law.sum()), 9)
+    (True, 1.0)
+    """
+    unit, top = float(line.unit), len(line.weights)
+    room = ceil(_TAIL / (unit * min((line.outside, *line.weights))))
+    x = np.arange(count - room, count + room + 1)
+    inside = np.clip(x, 0, top)
+    place = unit * (line.positions[inside] + line.outside * (x - inside).astype(np.float64))
+    rate = min(unit * line.outside, SILENT)
+    weights = np.where(x == inside, _steps(line)[2][inside], np.tanh(rate / 2))
+    return unbiased(x, line) - count, weights * np.exp(-np.abs(place - place[room]))
 
 
 def _steps(line: UnevenLine) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from math import sqrt
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,10 @@ from isotone.errors import InputError
 from isotone.inference.estimate import Estimate
 from isotone.privacy.checks import confidence_level, shown
 from isotone.release.kinds.reader import Reader
+from isotone.release.kinds.recomputed import Columns
+from isotone.release.recipes import rebuild_table_mechanism
+from isotone.tables.estimate.sums import reach
+from isotone.tables.measurement import Measurement
 
 __all__ = ["TableReader", "sum_of", "sums_of"]
 
@@ -21,37 +26,45 @@ __all__ = ["TableReader", "sum_of", "sums_of"]
 class TableReader(Reader):
     """Sums of the top-coded counts of categories.
 
-    A single sum is unbiased. Every interval uses the noise alone, so it holds for every table.
+    A single sum is unbiased. Every interval uses the noise alone and not the estimates.
     """
 
     def sum(self, what: Any, confidence: float | None) -> Estimate:
         """The sum of the unbiased noisy counts of some categories, of all where none are named."""
         columns = self.release.columns
         names = columns["category"] if what is None else what
-        return sum_of(columns, names, self._level(confidence), self.release.manifest["upper"])
+        return sum_of(columns, names, self._level(confidence), self.measured)
 
     def sums(self, groups: Mapping[str, Iterable[Any]], confidence: float | None) -> dict[str, Estimate]:
         """Sums over public groups."""
-        upper = self.release.manifest["upper"]
-        return sums_of(self.release.columns, groups, self._level(confidence), upper)
+        return sums_of(self.release.columns, groups, self._level(confidence), self.measured)
+
+    @cached_property
+    def measured(self) -> dict[Any, Measurement]:
+        """How the categories of each stratum were measured. Without strata its name is None."""
+        columns, manifest = self.release.columns, self.release.manifest
+        if "noisy" not in columns:
+            self.refuse("sums over categories: its noisy counts were not published")
+        mechanism = rebuild_table_mechanism(manifest["mechanism"])
+        sizes = Counter(columns.get("stratum", (None,) * len(columns["category"])))
+        return {name: mechanism.measurement(size, manifest["upper"]) for name, size in sizes.items()}
 
     def _level(self, confidence: float | None) -> float:
         return confidence_level(self.release.manifest["confidence"] if confidence is None else confidence)
 
 
 def sum_of(
-    columns: Mapping[str, tuple[Any, ...]], categories: Iterable[Any], confidence: float, upper: int
+    columns: Columns, categories: Iterable[Any], confidence: float, measured: Mapping[Any, Measurement]
 ) -> Estimate:
     """The unbiased sum of the noisy counts of these categories."""
-    where = _places(columns["category"], categories)
-    return _sum(columns, where, confidence, upper)
+    return _sum(columns, _places(columns["category"], categories), confidence, measured)
 
 
 def sums_of(
-    columns: Mapping[str, tuple[Any, ...]],
+    columns: Columns,
     groups: Mapping[str, Iterable[Any]],
     confidence: float,
-    upper: int,
+    measured: Mapping[Any, Measurement],
 ) -> dict[str, Estimate]:
     """Sums over public groups, each moved from its unbiased value towards the sum of the estimates.
 
@@ -66,7 +79,7 @@ def sums_of(
     spread = max(0.0, float(np.sum(rests**2 - sizes * noise))) / max(float(np.sum(sizes**2)), 1.0)
     found: dict[str, Estimate] = {}
     for (name, where), size, rest in zip(places.items(), sizes, rests, strict=True):
-        plain = _sum(columns, where, confidence, upper)
+        plain = _sum(columns, where, confidence, measured)
         weight = size * spread / (size * spread + noise) if size * spread + noise > 0 else 0.0
         value = float(np.sum(estimate[where])) + weight * float(rest)
         found[name] = replace(plain, value=min(max(value, plain.low), plain.high))
@@ -74,18 +87,14 @@ def sums_of(
 
 
 def _sum(
-    columns: Mapping[str, tuple[Any, ...]], where: NDArray[np.int64], confidence: float, upper: int
+    columns: Columns, where: NDArray[np.int64], confidence: float, measured: Mapping[Any, Measurement]
 ) -> Estimate:
-    from scipy.special import ndtri
-
-    noisy = np.array(columns["noisy"], np.float64)[where]
-    variances = np.array(columns["sd"], np.float64)[where] ** 2
-    value, sd = float(np.sum(noisy)), sqrt(float(np.sum(variances)))
-    z = float(ndtri((1 + confidence) / 2))
-    # noise of few counts has heavier tails than a normal law: its excess kurtosis is at most 3 for one count
-    heavy = 3 * float(np.sum(variances**2)) / max(float(np.sum(variances)) ** 2, 1e-300)
-    reach = sd * (z + max(z**3 - 3 * z, 0.0) / 24 * heavy)
-    low, high = max(value - reach, 0.0), min(value + reach, float(upper * len(where)))
+    value = float(np.sum(np.array(columns["noisy"], np.float64)[where]))
+    strata = columns.get("stratum")
+    numbers = Counter(None if strata is None else strata[at] for at in where.tolist())
+    away = reach([(measured[name], number) for name, number in sorted(numbers.items(), key=str)], confidence)
+    most = sum(measured[name].upper * number for name, number in numbers.items())
+    low, high = max(value - away, 0.0), min(value + away, float(most))
     return Estimate(value, min(low, high), max(low, high), confidence)
 
 
