@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -98,7 +98,7 @@ def _sum(
     return Estimate(value, min(low, high), max(low, high), confidence)
 
 
-def _places(names: tuple[Any, ...], categories: Iterable[Any]) -> NDArray[np.int64]:
+def _places(names: Sequence[Any], categories: Iterable[Any]) -> NDArray[np.int64]:
     if isinstance(categories, (str, bytes)):
         raise InputError(f"Give a list of categories, not {shown(categories)}.")
     place = {str(name): at for at, name in enumerate(names)}
