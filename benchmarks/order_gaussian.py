@@ -134,10 +134,10 @@ def _random_order(n: int) -> Poset:
 
 def _notes() -> str:
     return (
-        f"\n\nPromise: ρ = {RHO}; every release is exact and cryptographic. Plan: the covariance is optimised, rounded "
-        "to integers and its integer sensitivity computed; it needs no data and is kept for later promises. Above the "
+        f"\n\nGuarantee: ρ = {RHO}; every release is exact and cryptographic. Plan: the covariance is optimised, rounded "
+        "to integers and its integer sensitivity computed; it needs no data and is kept for later guarantees. Above the "
         "bound: how far the total variance is, at most, above that of the best Gaussian (not computed for a random "
         "order of 1,000, where the search takes minutes). OpenDP "
-        f"{importlib.metadata.version('opendp')} adds discrete Gaussian noise of the same promise with equal variances: "
+        f"{importlib.metadata.version('opendp')} adds discrete Gaussian noise of the same guarantee with equal variances: "
         "its total variance is the 1 of the ratios. Peak memory is that of the process so far."
     )

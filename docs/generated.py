@@ -14,7 +14,7 @@ DOCS = Path(__file__).resolve().parent
 
 _SECTION_NOTES = {
     "data": "Where the records are, and how one is read. Every rule looks at one unit at a time.",
-    "privacy": "What is promised, and the ledger that pays for it.",
+    "privacy": "What is guaranteed, and the ledger that pays for it.",
     "order": "Counts over a partial order, given here or in a file: in exactly one of the three ways. Where there are questions, they are its elements, and `relations` may stand alone.",
     "breakdown": "Counts in the cells of several margins, which add up. It has all entries of `[order]`, and these.",
     "questions": "One table for each question, such as `[questions.hypertension]`. Its name is the element of the order.",
@@ -161,7 +161,7 @@ def manifest_page() -> str:
     lines = [
         "# The manifest",
         "",
-        "`manifest.json` says what a release is and what it promises. It holds public values and private outputs only: no",
+        "`manifest.json` says what a release is and what it guarantees. It holds public values and private outputs only: no",
         f"count of rows, no size, hash or time of the data. This is `{FORMAT}`; a reader of version n also reads version",
         "n - 1. `isotone.release.manifest.manifest_schema` gives the JSON Schema, made from the same types as this page.",
         "",
@@ -215,7 +215,7 @@ def command_line_page() -> str:
         "| code | meaning |",
         "|---|---|",
         "| 0 | done |",
-        "| 1 | refused or failed: the sentence says why. `verify` and `audit`: a check failed, a promise is broken |",
+        "| 1 | refused or failed: the sentence says why. `verify` and `audit`: a check failed, a guarantee is broken |",
         "| 2 | a mistake in the call itself |",
         "| 130 | interrupted; a charge that was made stays spent |",
     ]

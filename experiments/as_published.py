@@ -106,7 +106,7 @@ def _picture(laws: dict[str, list[float]], rows: list[dict[str, Any]]) -> Figure
     exact = [row["audit_exact"] for row in rows]
     right.bar(place + 0.27, exact, 0.25, label="exact sampler, same audit", color="C0")
     right.axhline(1, color="black", lw=1)
-    right.text(len(rows) - 0.45, 1.05, "promised", fontsize=8, ha="right")
+    right.text(len(rows) - 0.45, 1.05, "guaranteed", fontsize=8, ha="right")
     right.set_xticks(place, [row["order"].replace("survey, ", "survey\n") for row in rows], fontsize=8)
     right.set(ylabel="privacy loss at nominal ε = 1")
     right.legend(fontsize=8)

@@ -38,7 +38,7 @@ def main() -> dict[str, float]:
     error = calibrated.reliability(groups=10).error
     if error is not None:
         print(f"calibration error of the classifier: {error.value:.3f} ({error.low:.3f} to {error.high:.3f})")
-    print(f"promised: {calibrated.guarantee_}")
+    print(f"guaranteed: {calibrated.guarantee_}")
     return found
 
 

@@ -35,7 +35,7 @@ def main() -> dict[str, float]:
     surely = min((d for d, end in zip(DOSES, low, strict=True) if end >= 0.5), default=float("inf"))
     possibly = min((d for d, end in zip(DOSES, high, strict=True) if end >= 0.5), default=float("inf"))
     print(f"Half respond from a dose between {possibly:g} and {surely:g} on, with 95 % confidence.")
-    print(f"promised: {model.guarantee_}")
+    print(f"guaranteed: {model.guarantee_}")
     return {"surely": surely, "possibly": possibly}
 
 

@@ -26,7 +26,7 @@ def main() -> dict[str, float]:
     print("year  survival  at least  at most")
     for row in zip(years, 1 - happened, 1 - high, 1 - low, strict=True):
         print("{:4d}  {:8.2f}  {:8.2f}  {:7.2f}".format(*row))
-    print(f"promised: {model.guarantee_}")
+    print(f"guaranteed: {model.guarantee_}")
     return {"five years": float(1 - happened[4])}
 
 

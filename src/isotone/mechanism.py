@@ -43,11 +43,11 @@ Output = TypeVar("Output", covariant=True)
 
 @runtime_checkable
 class HasGuarantee(Protocol):
-    """Anything that says what it promises."""
+    """Anything that says what it guarantees."""
 
     @property
     def guarantee(self) -> Guarantee:
-        """What a release promises."""
+        """What a release guarantees."""
         ...
 
 

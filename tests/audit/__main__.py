@@ -1,6 +1,6 @@
 """The long checks: ``python -m tests.audit [NAME ...]``.
 
-Every module in this folder holds functions ``audit_*()`` that raise where a promise is broken and return a
+Every module in this folder holds functions ``audit_*()`` that raise where a guarantee is broken and return a
 sentence that says what was found. They run for minutes; ``make test`` does not run them.
 """
 

@@ -190,7 +190,7 @@ def test_switches_on_the_kind_are_seen() -> None:
         "match kind:\n    case 'curve':\n        pass",
     )
     assert all(list(switches(source, KINDS)) for source in seen)
-    assert not list(switches("a = {'order': entries}\nb = promise.kind == 'pure'", KINDS))
+    assert not list(switches("a = {'order': entries}\nb = guarantee.kind == 'pure'", KINDS))
 
 
 def test_neighbours_are_asked_for_what_they_are_and_not_for_their_name() -> None:

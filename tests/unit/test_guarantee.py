@@ -1,4 +1,4 @@
-"""Promises: exact numbers, composition, conversion."""
+"""Guarantees: exact numbers, composition, conversion."""
 
 import math
 from decimal import Decimal
@@ -41,13 +41,13 @@ def test_what_is_not_a_finite_number_is_refused_by_name(bad):
 
 
 @pytest.mark.parametrize("bad", [0, -1, "-0.5", 0.0])
-def test_a_promise_needs_a_positive_number(bad):
+def test_a_guarantee_needs_a_positive_number(bad):
     with pytest.raises(InputError, match="above 0"):
         positive(bad, "epsilon")
 
 
 @given(epsilons, epsilons)
-def test_pure_promises_add_exactly(a, b):
+def test_pure_guarantees_add_exactly(a, b):
     assert (Guarantee.pure(a) + Guarantee.pure(b)).epsilon == a + b
 
 
@@ -59,7 +59,7 @@ def test_parallel_takes_the_larger_and_is_refused_where_a_unit_may_move(a, b):
 
 
 @pytest.mark.parametrize(
-    "promise",
+    "guarantee",
     [
         Guarantee.pure("0.7", neighbours="replace"),
         Guarantee.zcdp("0.3", neighbours="replace", unit="person"),
@@ -67,12 +67,12 @@ def test_parallel_takes_the_larger_and_is_refused_where_a_unit_may_move(a, b):
         Guarantee.approximate(100, "1e-6", neighbours="replace"),
     ],
 )
-def test_replacing_undoes_what_was_taken_for_it(promise):
-    part = promise.for_replacing()
+def test_replacing_undoes_what_was_taken_for_it(guarantee):
+    part = guarantee.for_replacing()
     assert part.neighbours == "add-remove"
-    assert part.replacing() == promise
+    assert part.replacing() == guarantee
     with pytest.raises(InputError):
-        promise.replacing()
+        guarantee.replacing()
     with pytest.raises(InputError):
         part.for_replacing()
 
@@ -89,24 +89,24 @@ def test_replacing_is_a_group_of_two():
         Guarantee.approximate(1000, "1e-6").replacing()
 
 
-def test_zero_concentrated_promises_add_and_absorb_pure_ones():
+def test_zero_concentrated_guarantees_add_and_absorb_pure_ones():
     both = Guarantee.zcdp("0.1") + Guarantee.pure(1)
     assert both.kind == "zcdp"
     assert both.rho == Fraction(1, 10) + Fraction(1, 2)
     assert (Guarantee.pure(3) + Guarantee.zcdp("0.1")).rho == Fraction(1, 10) + Fraction(9, 2)
 
 
-def test_an_approximate_promise_is_not_added_to_a_concentrated_one():
+def test_an_approximate_guarantee_is_not_added_to_a_concentrated_one():
     with pytest.raises(InputError, match="no exact sum"):
         _ = Guarantee.zcdp("0.1") + Guarantee.approximate(1, "1e-6")
 
 
-def test_deltas_that_add_up_to_one_promise_nothing():
+def test_deltas_that_add_up_to_one_guarantee_nothing():
     with pytest.raises(InputError, match="guarantee nothing"):
         _ = Guarantee.approximate(1, "0.5") + Guarantee.approximate(1, "0.5")
 
 
-def test_promises_about_different_units_do_not_combine():
+def test_guarantees_about_different_units_do_not_combine():
     with pytest.raises(InputError, match="different neighbours or units"):
         _ = Guarantee.pure(1, unit="person") + Guarantee.pure(1, unit="household")
     with pytest.raises(InputError, match="different neighbours or units"):
@@ -138,6 +138,6 @@ def test_delta_zero_is_pure():
     assert Guarantee.approximate(1, 0) == Guarantee.pure(1)
 
 
-def test_it_says_what_it_promises():
+def test_it_says_what_it_guarantees():
     text = str(Guarantee.approximate(1, "1e-6", unit="person"))
     assert text == "(ε, δ)-DP with ε = 1, δ = 1/1000000, add-remove one person"

@@ -230,8 +230,8 @@ import isotone as iso
 from isotone.order import Poset
 for P in (Poset("abcdefghijk", [("a", "c"), ("b", "c"), ("b", "d"), ("e", "d")]),
           Poset(range(100), [(k, k // 3) for k in range(3, 100)])):
-    for promise in ({"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}, {"rho": 0.5, "neighbours": "replace"}):
-        chosen = iso.counts.plan(P, **promise)
+    for guarantee in ({"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}, {"rho": 0.5, "neighbours": "replace"}):
+        chosen = iso.counts.plan(P, **guarantee)
         for row in chosen:
             row.mechanism.release([5] * len(P))
     iso.counts.consistent(P, [1.0] * len(P))

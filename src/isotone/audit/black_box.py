@@ -25,7 +25,7 @@ from isotone.errors import InputError
 from isotone.mechanism import Progress, no_progress
 from isotone.privacy.guarantee import Guarantee
 
-__all__ = ["Finding", "audit", "promise_of"]
+__all__ = ["Finding", "audit", "guarantee_of"]
 
 Floats = NDArray[np.float64]
 
@@ -115,7 +115,7 @@ def audit(
     >>> audit(respond, "yes", "no", 20_000, claimed=Guarantee.pure("0.9"), batch=True).broken
     True
     """
-    promise = promise_of(mechanism, claimed)
+    guarantee = guarantee_of(mechanism, claimed)
     if trials < _LEAST:
         raise InputError(f"An audit needs at least {_LEAST} trials, not {trials}.")
     if not 0 < confidence < 1:
@@ -131,27 +131,27 @@ def audit(
     progress(0.9, "learning an event")
     scores = learn_scores(_part(sides, slice(quarter)))
     scores += [_suspected(k, function) for k, function in enumerate(suspicions)]
-    event = _best_event(scores, _part(sides, slice(quarter, half)), promise, confidence)
+    event = _best_event(scores, _part(sides, slice(quarter, half)), guarantee, confidence)
     progress(0.97, "testing the event on fresh draws")
-    bound, number = _test(event, _part(sides, slice(half, None)), promise, 1 - confidence)
+    bound, number = _test(event, _part(sides, slice(half, None)), guarantee, 1 - confidence)
     progress(1.0, "done")
-    measure = "ρ" if promise.kind == "zcdp" else "ε"
+    measure = "ρ" if guarantee.kind == "zcdp" else "ε"
     return Finding(
-        number, max(bound, 0.0), confidence, trials, event.words, measure, delta=float(promise.delta)
+        number, max(bound, 0.0), confidence, trials, event.words, measure, delta=float(guarantee.delta)
     )
 
 
-def promise_of(mechanism: Any, claimed: Guarantee | None) -> Guarantee:
+def guarantee_of(mechanism: Any, claimed: Guarantee | None) -> Guarantee:
     """The guarantee to be tested.
 
     It is ``claimed``, or what the mechanism says of itself.
     """
-    promise = claimed if claimed is not None else getattr(mechanism, "guarantee", None)
-    if not isinstance(promise, Guarantee):
+    guarantee = claimed if claimed is not None else getattr(mechanism, "guarantee", None)
+    if not isinstance(guarantee, Guarantee):
         raise InputError(
             "What is claimed? Give claimed=Guarantee.pure(…), or a mechanism that has a guarantee."
         )
-    return promise
+    return guarantee
 
 
 def _part(sides: Sides, part: slice) -> Sides:
@@ -196,7 +196,7 @@ class _Event:
         return int(np.count_nonzero((-values if self.turned else values) >= self.threshold))
 
 
-def _best_event(scores: list[OutputScore], sides: Sides, promise: Guarantee, confidence: float) -> _Event:
+def _best_event(scores: list[OutputScore], sides: Sides, guarantee: Guarantee, confidence: float) -> _Event:
     """The event with the largest bound on these draws.
 
     The draws are not used again.
@@ -213,14 +213,14 @@ def _best_event(scores: list[OutputScore], sides: Sides, promise: Guarantee, con
             lows = clopper_pearson(hits[0], len(p), (1 - confidence) / 2)[0]
             highs = clopper_pearson(hits[1], len(q), (1 - confidence) / 2)[1]
             for cut, low, high in zip(cuts, lows, highs, strict=True):
-                bound = violates(promise, float(low), float(high))[0]
+                bound = violates(guarantee, float(low), float(high))[0]
                 if bound > best:
                     best, found = bound, _Event(score, float(cut), turned, swapped)
     return found
 
 
-def _test(event: _Event, sides: Sides, promise: Guarantee, failure: float) -> tuple[float, float]:
+def _test(event: _Event, sides: Sides, guarantee: Guarantee, failure: float) -> tuple[float, float]:
     p, q = (sides.second, sides.first) if event.swapped else (sides.first, sides.second)
     low = clopper_pearson(event.hits(p), len(p), failure / 2)[0]
     high = clopper_pearson(event.hits(q), len(q), failure / 2)[1]
-    return violates(promise, float(low), float(high))
+    return violates(guarantee, float(low), float(high))

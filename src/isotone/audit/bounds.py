@@ -59,8 +59,8 @@ def rho_bound(p_low: float, q_high: float) -> float:
     return best
 
 
-def violates(promise: Guarantee, p_low: float, q_high: float) -> tuple[float, float]:
+def violates(guarantee: Guarantee, p_low: float, q_high: float) -> tuple[float, float]:
     """The lower bound on ε or ρ, and the value that was claimed."""
-    if promise.kind == "zcdp":
-        return rho_bound(p_low, q_high), float(promise.rho)
-    return epsilon_bound(p_low, q_high, float(promise.delta)), float(promise.epsilon)
+    if guarantee.kind == "zcdp":
+        return rho_bound(p_low, q_high), float(guarantee.rho)
+    return epsilon_bound(p_low, q_high, float(guarantee.delta)), float(guarantee.epsilon)

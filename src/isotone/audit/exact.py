@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.audit.black_box import promise_of
+from isotone.audit.black_box import guarantee_of
 from isotone.audit.gaussians import gaussian_distance, gaussian_epsilon
 from isotone.audit.transitions import matrix_loss
 from isotone.errors import InputError
@@ -96,16 +96,16 @@ def audit_exact(
     claims ε = 1; BROKEN: the largest loss found is 1.09861, at the output (0), between (0) and (1)
     """
     if isinstance(mechanism, (np.ndarray, list, tuple)) or hasattr(mechanism, "matrix"):
-        return _audit_matrix(mechanism, promise_of(mechanism, claimed))
-    promise = promise_of(mechanism, claimed)
+        return _audit_matrix(mechanism, guarantee_of(mechanism, claimed))
+    guarantee = guarantee_of(mechanism, claimed)
     if statistic is None or not len(neighbours):
         raise InputError("Give a statistic and at least one neighbour of it.")
     rng = np.random.default_rng(seed)
-    if promise.kind != "pure":
-        return _audit_gaussian(mechanism, statistic, neighbours, promise, rng)
+    if guarantee.kind != "pure":
+        return _audit_gaussian(mechanism, statistic, neighbours, guarantee, rng)
     density, whole = _explicit(mechanism)
     possible = getattr(mechanism, "possible_outputs", None)  # where counts add up in every output
-    best = ExactFinding(float(promise.epsilon), -np.inf, _numbers(statistic), (), ())
+    best = ExactFinding(float(guarantee.epsilon), -np.inf, _numbers(statistic), (), ())
     for neighbour in neighbours:
         loss, output = _search(density, statistic, neighbour, rng, starts, rounds, whole, possible)
         if loss > best.loss:
@@ -178,17 +178,17 @@ def _allowed(points: Floats, whole: bool, possible: Callable[[Floats], Floats] |
     return points if possible is None else possible(points)
 
 
-def _audit_matrix(mechanism: Any, promise: Guarantee) -> ExactFinding:
-    if promise.kind != "pure":
+def _audit_matrix(mechanism: Any, guarantee: Guarantee) -> ExactFinding:
+    if guarantee.kind != "pure":
         raise InputError("An exact audit of a matrix is about pure ε: give claimed=Guarantee.pure(…).")
     built = hasattr(mechanism, "matrix")
     loss, row, column = matrix_loss(mechanism.matrix() if built else mechanism, mechanism if built else None)
     steps = mechanism.unit.steps if hasattr(mechanism, "unit") else 1  # a unit may be several steps
-    return ExactFinding(float(promise.epsilon), steps * loss, (row,), (row + 1,), (column,))
+    return ExactFinding(float(guarantee.epsilon), steps * loss, (row,), (row + 1,), (column,))
 
 
 def _audit_gaussian(
-    mechanism: Any, statistic: Any, neighbours: Sequence[Any], promise: Guarantee, rng: np.random.Generator
+    mechanism: Any, statistic: Any, neighbours: Sequence[Any], guarantee: Guarantee, rng: np.random.Generator
 ) -> ExactFinding:
     if not hasattr(mechanism, "log_density"):
         raise InputError(
@@ -197,10 +197,10 @@ def _audit_gaussian(
     distances = [gaussian_distance(mechanism.log_density, statistic, other, rng) for other in neighbours]
     top = int(np.argmax(distances))
     between = _numbers(statistic), _numbers(neighbours[top])
-    if promise.kind == "zcdp":
-        return ExactFinding(float(promise.rho), distances[top] ** 2 / 2, *between, (), measure="ρ")
-    loss = gaussian_epsilon(distances[top], float(promise.delta))
-    return ExactFinding(float(promise.epsilon), loss, *between, (), delta=float(promise.delta))
+    if guarantee.kind == "zcdp":
+        return ExactFinding(float(guarantee.rho), distances[top] ** 2 / 2, *between, (), measure="ρ")
+    loss = gaussian_epsilon(distances[top], float(guarantee.delta))
+    return ExactFinding(float(guarantee.epsilon), loss, *between, (), delta=float(guarantee.delta))
 
 
 def _numbers(statistic: Any) -> tuple[float, ...]:

@@ -105,7 +105,7 @@ def verify(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Check files, seal, promise, errors and report of a release from its folder alone.
+    """Check files, seal, guarantee, errors and report of a release from its folder alone.
 
     With --key also who signed it, with --ledger also that it was paid for.
     """

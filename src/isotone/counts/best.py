@@ -20,7 +20,7 @@ from isotone.privacy.unit import Unit
 if TYPE_CHECKING:
     from isotone.order import Poset
 
-__all__ = ["Criterion", "best_mechanism", "build_or_none", "cared_for", "promise_of", "setting_of"]
+__all__ = ["Criterion", "best_mechanism", "build_or_none", "cared_for", "guarantee_of", "setting_of"]
 
 Criterion = Literal["total", "worst"]
 
@@ -48,16 +48,16 @@ def best_mechanism(
     """
     cared = cared_for(P, by, care)
     order = cared_error(P, cared)
-    promise = promise_of(epsilon, delta, rho, neighbours)
+    guarantee = guarantee_of(epsilon, delta, rho, neighbours)
     setting = setting_of(P, neighbours, contributions, max_size, relaxation, cared, groups)
-    size, listed = len(P), candidates(setting, promise)
-    bounds = [-math.inf if c.least is None else c.least(promise) for c in listed]  # closed forms come first
+    size, listed = len(P), candidates(setting, guarantee)
+    bounds = [-math.inf if c.least is None else c.least(guarantee) for c in listed]  # closed forms come first
     best: tuple[float, int, AdditiveMechanism] | None = None
     for place in sorted(range(len(listed)), key=lambda place: bounds[place]):
         total_counts = cared in ("nodes", "worst")  # the bounds are about the total
         if total_counts and best and _cannot_beat(bounds[place], best[0], size):
             continue
-        found = build_or_none(listed[place], promise, no_progress)
+        found = build_or_none(listed[place], guarantee, no_progress)
         if found is None:
             continue
         shaped = found.least_total() if total_counts and isinstance(found, PosetMechanism) else 0.0
@@ -96,18 +96,18 @@ def setting_of(
     return Setting(P, Unit(contributions, neighbours).contributions, largest, relaxation, care, several)
 
 
-def promise_of(
+def guarantee_of(
     epsilon: Number | None, delta: Number, rho: Number | None, neighbours: Neighbours
 ) -> Guarantee:
-    """The promise that a plan or a release is asked for."""
+    """The guarantee that a plan or a release is asked for."""
     # the default delta of 0 goes with rho too
     slack = None if rho is not None and exact(delta, "delta") == 0 else delta
     return Unit(neighbours=neighbours).guarantee(epsilon, slack, rho)
 
 
-def build_or_none(candidate: Candidate, promise: Guarantee, progress: Progress) -> AdditiveMechanism | None:
+def build_or_none(candidate: Candidate, guarantee: Guarantee, progress: Progress) -> AdditiveMechanism | None:
     """The mechanism, or None where it would reject nearly all of its draws."""
     try:
-        return candidate.build(promise, progress)
-    except TooFewDrawsError:  # a fact about the order and the promise, which are public
+        return candidate.build(guarantee, progress)
+    except TooFewDrawsError:  # a fact about the order and the guarantee, which are public
         return None

@@ -1,4 +1,4 @@
-"""The mechanisms that apply to an order and a promise, for a plan to compare.
+"""The mechanisms that apply to an order and a guarantee, for a plan to compare.
 
 A new mechanism that can release enters the comparison here, in one line. ℓ2 and other ℓp balls are not listed:
 they cannot release, and are never the best (docs/theory/baselines.md, section 3).
@@ -50,10 +50,10 @@ LARGEST_STACK = 400
 """The most counts of all groups together that are looked at with one draw: with many groups it gains little."""
 
 Build = Callable[[Guarantee, Progress], AdditiveMechanism]
-"""Makes a mechanism that keeps a given promise, telling how far it is."""
+"""Makes a mechanism that keeps a given guarantee, telling how far it is."""
 
 Least = Callable[[Guarantee], float]
-"""A lower bound of the total squared error under a promise, which needs neither the mechanism nor a simulation."""
+"""A lower bound of the total squared error under a guarantee, which needs neither the mechanism nor a simulation."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Setting:
-    """What the mechanisms must cover, but for the size of the promise."""
+    """What the mechanisms must cover, but for the size of the guarantee."""
 
     P: Poset
     contributions: int
@@ -78,44 +78,44 @@ class Setting:
     care: str | dict[str, str] = "nodes"
     groups: int | None = None
 
-    def common(self, promise: Guarantee) -> dict[str, Any]:
+    def common(self, guarantee: Guarantee) -> dict[str, Any]:
         """The arguments that every mechanism takes."""
         return {
-            "neighbours": promise.neighbours,
+            "neighbours": guarantee.neighbours,
             "contributions": self.contributions,
             "max_size": self.max_size,
         }
 
-    def least_of_hull(self, promise: Guarantee) -> float:
+    def least_of_hull(self, guarantee: Guarantee) -> float:
         """The least total squared error of noise shaped by the hull of all records."""
         if self.P.choices:  # not every filter is a record
             return 0.0
-        rate = Unit(self.contributions, promise.neighbours).per_step(largest_pure(promise))
+        rate = Unit(self.contributions, guarantee.neighbours).per_step(largest_pure(guarantee))
         return k_norm_total(len(self.P), float(rate), log_hull(self.P))
 
-    def least_of_differences(self, promise: Guarantee) -> float:
+    def least_of_differences(self, guarantee: Guarantee) -> float:
         """The least total squared error of noise shaped by differences of two records."""
         if self.P.choices:
             return 0.0
-        rate = largest_pure(promise) / self.contributions
+        rate = largest_pure(guarantee) / self.contributions
         return k_norm_total(len(self.P), float(rate), log_differences(self.P))
 
-    def least_of_bounded(self, promise: Guarantee) -> float:
+    def least_of_bounded(self, guarantee: Guarantee) -> float:
         """The least total squared error with bounded records, whose body contains the hull on a smaller scale."""
-        return self.least_of_hull(promise) * ((self.max_size or 0) / len(self.P)) ** 2
+        return self.least_of_hull(guarantee) * ((self.max_size or 0) / len(self.P)) ** 2
 
-    def least_of_gaussians(self, promise: Guarantee) -> float:
+    def least_of_gaussians(self, guarantee: Guarantee) -> float:
         """The least total squared error of any Gaussian noise."""
         if self.max_size is not None or self.P.choices:  # such records need not span the hull
             return 0.0
-        variance = variance_per_sensitivity(promise) * self.contributions**2
+        variance = variance_per_sensitivity(guarantee) * self.contributions**2
         return gaussian_total(len(self.P), float(variance), log_hull(self.P))
 
 
-def candidates(setting: Setting, promise: Guarantee) -> list[Candidate]:
-    """The mechanisms that apply, unsorted, each built from a promise of the same kind as ``promise``."""
-    if setting.groups is not None and adjacency(promise.neighbours).exchanges:
-        return _for_groups(setting, setting.groups, promise)
+def candidates(setting: Setting, guarantee: Guarantee) -> list[Candidate]:
+    """The mechanisms that apply, unsorted, each built from a guarantee of the same kind as ``guarantee``."""
+    if setting.groups is not None and adjacency(guarantee.neighbours).exchanges:
+        return _for_groups(setting, setting.groups, guarantee)
     P = setting.P
 
     def pure(kind: Callable[..., AdditiveMechanism], **other: Any) -> Candidate:
@@ -135,33 +135,33 @@ def candidates(setting: Setting, promise: Guarantee) -> list[Candidate]:
         return OrderGaussianMechanism(P, **_parameters(g), **setting.common(g), progress=progress)
 
     if is_hierarchy(P):
-        found = _for_hierarchies(setting, promise)
-        if len(P) <= SMALL_HIERARCHY and adjacency(promise.neighbours).exchanges:
+        found = _for_hierarchies(setting, guarantee)
+        if len(P) <= SMALL_HIERARCHY and adjacency(guarantee.neighbours).exchanges:
             found.append(ordered(DifferenceBodyMechanism, lambda _: 0.0))
         return found
     if any(choice.kind == "partition" for choice in P.choices):  # only noise that adds up
-        kinds = [PosetMechanism, *[DifferenceBodyMechanism] * adjacency(promise.neighbours).exchanges]
+        kinds = [PosetMechanism, *[DifferenceBodyMechanism] * adjacency(guarantee.neighbours).exchanges]
         return [ordered(kind, lambda _: 0.0) for kind in kinds]
     # where a bound on sizes changes nothing, records need not be cut
     found = [ordered(PosetMechanism, setting.least_of_hull), pure(LInfinityMechanism, max_size=None)]
-    if adjacency(promise.neighbours).exchanges:
+    if adjacency(guarantee.neighbours).exchanges:
         found.append(ordered(DifferenceBodyMechanism, setting.least_of_differences))
     if setting.max_size is not None and setting.max_size < len(P) <= BOUNDED_REACH:
         found.append(ordered(BoundedPosetMechanism, setting.least_of_bounded, setting.max_size))
     found += [pure(LaplaceMechanism), pure(DiscreteLaplaceMechanism)]
     if P.height > 1 and chains_of(P) is not None and not P.choices:
         found.append(pure(HierarchicalMechanism, max_size=None))
-    if promise.kind != "pure":
+    if guarantee.kind != "pure":
         found.append(Candidate(order_gaussian, setting.least_of_gaussians))
         found += [gaussian(GaussianMechanism), gaussian(DiscreteGaussianMechanism)]
     return found
 
 
-def _for_groups(setting: Setting, groups: int, promise: Guarantee) -> list[Candidate]:
+def _for_groups(setting: Setting, groups: int, guarantee: Guarantee) -> list[Candidate]:
     """Noise for groups where a unit may be replaced.
 
     Replacing one may take it out of a group and put another into a second group, which no replace-calibrated noise on
-    one group covers. So each group is promised so much about adding or removing that what is asked for about replacing
+    one group covers. So each group is guaranteed so much about adding or removing that what is asked for about replacing
     follows; or all groups have one draw.
     """
 
@@ -176,13 +176,13 @@ def _for_groups(setting: Setting, groups: int, promise: Guarantee) -> list[Candi
         unit = (g.neighbours, setting.contributions)
         return GroupedDifferenceMechanism(setting.P, largest_pure(g), *unit, groups=groups, progress=progress)
 
-    found = [adding(one) for one in candidates(replace(setting, groups=None), promise.for_replacing())]
+    found = [adding(one) for one in candidates(replace(setting, groups=None), guarantee.for_replacing())]
     if len(setting.P) * groups <= LARGEST_STACK and can_stack(setting.P):
         found.append(Candidate(together, lambda _: 0.0))
     return found
 
 
-def _for_hierarchies(setting: Setting, promise: Guarantee) -> list[Candidate]:
+def _for_hierarchies(setting: Setting, guarantee: Guarantee) -> list[Candidate]:
     """Mechanisms whose counts add up: shares for what is cared for, leaves only, and levels alike."""
     P = setting.P
 
@@ -199,23 +199,23 @@ def _for_hierarchies(setting: Setting, promise: Guarantee) -> list[Candidate]:
     def gaussian(g: Guarantee, _: Progress) -> AdditiveMechanism:
         return TreeGaussianMechanism(P, **_parameters(g), **setting.common(g), care=setting.care)
 
-    builds = [field, leaves, levels, *([gaussian] if promise.kind != "pure" else [])]
+    builds = [field, leaves, levels, *([gaussian] if guarantee.kind != "pure" else [])]
     return [Candidate(build) for build in builds]
 
 
-def largest_pure(promise: Guarantee) -> Fraction:
-    """The largest epsilon (to about 15 digits, rounded down) whose pure promise implies ``promise``.
+def largest_pure(guarantee: Guarantee) -> Fraction:
+    """The largest epsilon (to about 15 digits, rounded down) whose pure guarantee implies ``guarantee``.
 
     >>> largest_pure(Guarantee.zcdp("1/2"))
     Fraction(1, 1)
     """
-    if promise.kind != "zcdp":
-        return promise.epsilon
+    if guarantee.kind != "zcdp":
+        return guarantee.epsilon
     scale = 10**30
-    return Fraction(math.isqrt(math.floor(2 * promise.rho * scale)), 10**15)  # isqrt rounds down
+    return Fraction(math.isqrt(math.floor(2 * guarantee.rho * scale)), 10**15)  # isqrt rounds down
 
 
-def _parameters(promise: Guarantee) -> dict[str, Fraction]:
-    if promise.kind == "zcdp":
-        return {"rho": promise.rho}
-    return {"epsilon": promise.epsilon, "delta": promise.delta}
+def _parameters(guarantee: Guarantee) -> dict[str, Fraction]:
+    if guarantee.kind == "zcdp":
+        return {"rho": guarantee.rho}
+    return {"epsilon": guarantee.epsilon, "delta": guarantee.delta}

@@ -41,7 +41,7 @@ def count_mechanism(name: str) -> type[Any]:
 
 def choose_mechanism(
     P: Poset,
-    promise: Guarantee,
+    guarantee: Guarantee,
     contributions: int,
     max_size: int | None,
     mechanism: str | AdditiveMechanism | None,
@@ -50,19 +50,19 @@ def choose_mechanism(
     care: Care | None = None,
     relaxation: Relaxation | None = None,
 ) -> Any:
-    """The mechanism for the guarantee ``promise``, chosen without data.
+    """The mechanism for the guarantee ``guarantee``, chosen without data.
 
     ``groups`` is the number of groups, or None. They are released in parallel, and adding or removing a unit changes one
     of them; for replacing, see :func:`isotone.counts.candidates.candidates`. ``relaxation`` is what an earlier search found for this order.
     """
     if isinstance(mechanism, AdditiveMechanism):
-        _require_fitting(mechanism, P, promise, contributions, max_size, groups)
+        _require_fitting(mechanism, P, guarantee, contributions, max_size, groups)
         return mechanism
     setting: dict[str, Any] = {"contributions": contributions, "max_size": max_size}
     if mechanism is None or mechanism == "best":
         from isotone.counts.best import best_mechanism
 
-        asked = _budget(promise) | setting
+        asked = _budget(guarantee) | setting
         return best_mechanism(P, **asked, care=care, relaxation=relaxation, groups=groups)
     kind = count_mechanism(mechanism)
     together = "groups" in inspect.signature(kind).parameters
@@ -71,8 +71,8 @@ def choose_mechanism(
             raise InputError(f"{mechanism} is for counts of several groups: say by= and groups=.")
         setting["groups"] = groups
     # noise of its own for each group must be for adding or removing: a unit that is replaced may change groups
-    apart = groups is not None and not together and promise.adjacency.exchanges
-    setting |= _budget(promise.for_replacing() if apart else promise)
+    apart = groups is not None and not together and guarantee.adjacency.exchanges
+    setting |= _budget(guarantee.for_replacing() if apart else guarantee)
     if not kind.can_release:
         raise InputError(
             f"{mechanism} exists for comparison and has no exact sampler. Leave the choice to the plan."
@@ -90,20 +90,24 @@ def choose_mechanism(
     except TypeError:
         without = "" if relaxation is None else " or needs no relaxation"
         raise InputError(
-            f"{mechanism} cannot promise {promise}{without}. Leave the choice to the plan."
+            f"{mechanism} cannot guarantee {guarantee}{without}. Leave the choice to the plan."
         ) from None
 
 
-def _budget(promise: Guarantee) -> dict[str, Any]:
-    """A promise as arguments of a mechanism."""
-    budget = {"rho": promise.rho} if promise.kind == "zcdp" else {"epsilon": promise.epsilon}
-    return {**budget, **({"delta": promise.delta} if promise.delta else {}), "neighbours": promise.neighbours}
+def _budget(guarantee: Guarantee) -> dict[str, Any]:
+    """A guarantee as arguments of a mechanism."""
+    budget = {"rho": guarantee.rho} if guarantee.kind == "zcdp" else {"epsilon": guarantee.epsilon}
+    return {
+        **budget,
+        **({"delta": guarantee.delta} if guarantee.delta else {}),
+        "neighbours": guarantee.neighbours,
+    }
 
 
 def _require_fitting(
     mechanism: AdditiveMechanism,
     P: Poset,
-    promise: Guarantee,
+    guarantee: Guarantee,
     contributions: int,
     max_size: int | None,
     groups: int | None,
@@ -114,9 +118,11 @@ def _require_fitting(
     together = getattr(mechanism, "groups", None)
     if together is not None and together != groups:
         raise InputError(f"The mechanism given is for {together} groups.")
-    if together is None and groups is not None and promise.adjacency.exchanges:
+    if together is None and groups is not None and guarantee.adjacency.exchanges:
         raise InputError("For groups and replace neighbours name the mechanism instead of passing one.")
     if (mechanism.contributions, mechanism.max_size) != (contributions, max_size):
         raise InputError("The mechanism given is for other contributions or another max_size.")
-    if not replace(mechanism.guarantee, unit=promise.unit).within(promise):
-        raise InputError(f"The mechanism given promises {mechanism.guarantee}, which is less than asked for.")
+    if not replace(mechanism.guarantee, unit=guarantee.unit).within(guarantee):
+        raise InputError(
+            f"The mechanism given guarantees {mechanism.guarantee}, which is less than asked for."
+        )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from isotone.counts.best import Criterion, build_or_none, cared_for, promise_of, setting_of
+from isotone.counts.best import Criterion, build_or_none, cared_for, guarantee_of, setting_of
 from isotone.counts.candidates import Build, Setting, candidates
 from isotone.counts.caring import Care, cared_error
 from isotone.counts.mechanisms.additive import AdditiveMechanism
@@ -47,10 +47,10 @@ def plan(
     care: Care | None = None,
     groups: int | None = None,
 ) -> CountPlan:
-    """Compare every mechanism that keeps a promise for counts over ``P``.
+    """Compare every mechanism that keeps a guarantee for counts over ``P``.
 
-    The promise is ``epsilon`` (pure), ``epsilon`` and ``delta``, or ``rho`` (zCDP; pure mechanisms then count
-    as epsilon²/2). ``max_size`` promises that records are cut to at most so many yeses (:func:`cut`): where it
+    The guarantee is ``epsilon`` (pure), ``epsilon`` and ``delta``, or ``rho`` (zCDP; pure mechanisms then count
+    as epsilon²/2). ``max_size`` says that records are cut to at most so many yeses (:func:`cut`): where it
     is far below the number of elements it matters more than the order. ``by`` says what best means: the least
     ``total`` squared error, or the least error of the ``worst`` element. Only public things enter.
 
@@ -71,22 +71,22 @@ def plan(
     """
     cared = cared_for(P, by, care)
     order = cared_error(P, cared)
-    promise = promise_of(epsilon, delta, rho, neighbours)
+    guarantee = guarantee_of(epsilon, delta, rho, neighbours)
     setting = setting_of(P, neighbours, contributions, max_size, relaxation, cared, groups)
-    rows = [CountRow.of(mechanism, build) for build, mechanism in _built(setting, promise, progress)]
+    rows = [CountRow.of(mechanism, build) for build, mechanism in _built(setting, guarantee, progress)]
     progress(1.0, "done")
     least = min(row.rmse for row in rows)
     rows = [replace(row, ratio=(row.rmse / least) ** 2 if least else 0.0) for row in rows]
-    return CountPlan(tuple(sorted(rows, key=lambda row: order(row.mechanism.error()))), P, promise)
+    return CountPlan(tuple(sorted(rows, key=lambda row: order(row.mechanism.error()))), P, guarantee)
 
 
 def _built(
-    setting: Setting, promise: Guarantee, progress: Progress
+    setting: Setting, guarantee: Guarantee, progress: Progress
 ) -> Iterator[tuple[Build, AdditiveMechanism]]:
     """Every mechanism that applies, one after the other."""
-    listed = candidates(setting, promise)
+    listed = candidates(setting, guarantee)
     for done, candidate in enumerate(listed):
-        mechanism = build_or_none(candidate, promise, _part(progress, done, len(listed)))
+        mechanism = build_or_none(candidate, guarantee, _part(progress, done, len(listed)))
         if mechanism is not None:
             progress((done + 1) / (len(listed) + 1), type(mechanism).__name__)
             yield candidate.build, mechanism
@@ -133,14 +133,14 @@ class CountRow(Row):
 
 @dataclass(frozen=True)
 class CountPlan(Plan[CountRow]):
-    """Mechanisms for one order and one promise, best first."""
+    """Mechanisms for one order and one guarantee, best first."""
 
     P: Poset
     guarantee: Guarantee
 
     @property
     def title(self) -> str:
-        """The number of counts and the promise."""
+        """The number of counts and the guarantee."""
         return f"{len(self.P)} counts, {self.guarantee}"
 
     @property
@@ -242,21 +242,21 @@ class CountPlan(Plan[CountRow]):
         same = mechanism.neighbours == self.guarantee.neighbours
         return same or self.guarantee.kind != "approximate"
 
-    def _scaled_budget(self, promise: Guarantee, shrink: float) -> float:
-        """The budget that multiplies the noise of a mechanism with this promise by ``shrink``."""
+    def _scaled_budget(self, guarantee: Guarantee, shrink: float) -> float:
+        """The budget that multiplies the noise of a mechanism with this guarantee by ``shrink``."""
         from scipy.optimize import root_scalar
 
         if self.guarantee.kind == "zcdp":  # noise goes with 1/√ρ, for pure mechanisms too
             return float(self.guarantee.rho) / shrink**2
-        if promise.kind == "pure":
+        if guarantee.kind == "pure":
             return float(self.guarantee.epsilon) / shrink
         delta = self.guarantee.delta
-        target = 0.5 * math.log(sigma_squared(promise.epsilon, delta)) + math.log(shrink)
+        target = 0.5 * math.log(sigma_squared(guarantee.epsilon, delta)) + math.log(shrink)
 
         def excess(log_epsilon: float) -> float:
             return 0.5 * math.log(sigma_squared(math.exp(log_epsilon), delta)) - target
 
-        middle = math.log(float(promise.epsilon) / shrink)  # nearly right: σ falls a little slower than 1/ε
+        middle = math.log(float(guarantee.epsilon) / shrink)  # nearly right: σ falls a little slower than 1/ε
         low, high = middle, middle
         while excess(low) < 0:
             low -= 0.5

@@ -1,6 +1,6 @@
 """Compare both kinds of neighbours for a steward whose number of records is public.
 
-A release that is ε-DP when a unit is added or removed is 2ε-DP when one is replaced. So a promise of ε about
+A release that is ε-DP when a unit is added or removed is 2ε-DP when one is replaced. So a guarantee of ε about
 replacing asks no more about a unit's answers than ε/2 about adding or removing, and needs less noise; but it
 hides the presence of a unit less well (docs/theory/difference.md, section 2).
 """
@@ -37,12 +37,12 @@ def _under_replace(plan: CountPlan, ordered: PosetMechanism) -> str:
     epsilon, best = plan.guarantee.epsilon, plan.best
     says = (
         f"The number of records is taken as public, as the steward states it. add-remove at ε = {epsilon / 2} "
-        f"promises the same about answers, with rms error {ordered.error().rmse:.4g}, and hides presence at "
+        f"guarantees the same about answers, with rms error {ordered.error().rmse:.4g}, and hides presence at "
         f"ε = {epsilon / 2}."
     )
     if isinstance(best, DifferenceBodyMechanism):
         return f"{says} {type(best).__name__} hides presence at ε = {epsilon} only."
-    return f"{says} A promise about replacing need not hide presence at all."
+    return f"{says} A guarantee about replacing need not hide presence at all."
 
 
 def _under_add_remove(plan: CountPlan, ordered: PosetMechanism) -> str:
@@ -53,7 +53,7 @@ def _under_add_remove(plan: CountPlan, ordered: PosetMechanism) -> str:
     if other.error().rmse >= plan.best.error().rmse:
         return ""
     return (
-        f"If the number of records is public: replace at ε = {epsilon} promises the same about answers with rms "
+        f"If the number of records is public: replace at ε = {epsilon} guarantees the same about answers with rms "
         f"error {other.error().rmse:.4g}, and hides presence at ε = {epsilon} only."
     )
 
@@ -66,6 +66,6 @@ def _for_hierarchy(best: TreeFieldMechanism) -> str:
         return ""
     presence = float(other.rate * best.contributions)
     return (
-        f"If the number of records is public: replace at ε = {epsilon} promises the same about answers with rms "
+        f"If the number of records is public: replace at ε = {epsilon} guarantees the same about answers with rms "
         f"error {other.error().rmse:.4g}, and hides presence at ε = {presence:.4g} only."
     )

@@ -109,7 +109,7 @@ class RegressionMechanism(Generic[Fit]):
 
     @property
     def guarantee(self) -> Guarantee:
-        """What a release promises."""
+        """What a release guarantees."""
         return self.setting.guarantee
 
     def draw(self, records: Records, draws: CurveDraws) -> Fit:

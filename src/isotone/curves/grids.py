@@ -2,7 +2,7 @@
 
 Everything a mechanism of this package sees of a record are two integers: the index of its ``x`` and the
 index of its ``y`` on grids that were fixed without looking at the data. Snapping is done record by record, so
-it needs no exactness: any fixed function of one record keeps the promise (docs/theory/curves.md, section 1).
+it needs no exactness: any fixed function of one record keeps the guarantee (docs/theory/curves.md, section 1).
 """
 
 from __future__ import annotations

@@ -42,12 +42,12 @@ class CurveSetting:
         object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
         if self.epsilon > LARGEST_EPSILON:
             raise InputError(
-                f"epsilon={float(self.epsilon):g} promises nothing: take at most {LARGEST_EPSILON:,}."
+                f"epsilon={float(self.epsilon):g} guarantees nothing: take at most {LARGEST_EPSILON:,}."
             )
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the whole release promises."""
+        """What the whole release guarantees."""
         return self.unit.pure(self.epsilon)
 
     @property
@@ -93,7 +93,7 @@ class ConcentratedSetting(CurveSetting):
 
     A choice whose losses lie in an interval of length ε costs ρ = ε²/8, and geometric noise that loses at most ε costs
     ρ = ε²/2 (docs/theory/curves.md, section 4.1). ``epsilon`` is the budget whose geometric noise has the same variance as
-    Gaussian noise, ``2√ρ``: it sets sizes, and promises nothing.
+    Gaussian noise, ``2√ρ``: it sets sizes, and guarantees nothing.
     """
 
     rho: Fraction = Fraction(0)
@@ -102,12 +102,14 @@ class ConcentratedSetting(CurveSetting):
     def of(cls, rho: Fraction, unit: Unit, weight_steps: int = 1) -> ConcentratedSetting:
         """The setting for a budget."""
         if _alike(rho) > LARGEST_EPSILON:
-            raise InputError(f"rho={float(rho):g} promises nothing: take at most {LARGEST_EPSILON**2 / 4:g}.")
+            raise InputError(
+                f"rho={float(rho):g} guarantees nothing: take at most {LARGEST_EPSILON**2 / 4:g}."
+            )
         return cls(_alike(rho), unit, weight_steps, rho)
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the whole release promises."""
+        """What the whole release guarantees."""
         return self.unit.zcdp(self.rho)
 
     def rate(self, share: Fraction, scale: int) -> Fraction:

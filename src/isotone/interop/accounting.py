@@ -47,10 +47,10 @@ _SLACK = 1 + 1e-9
 """Far above the rounding errors of the formulas below."""
 
 
-def pld(promise: Any, interval: float = 1e-4) -> distributions.PrivacyLossDistribution:
+def pld(mechanism: Any, interval: float = 1e-4) -> distributions.PrivacyLossDistribution:
     """A privacy loss distribution that dominates the guarantee, for dp_accounting.
 
-    ``promise`` is a :class:`~isotone.Guarantee`, or a mechanism, whose noise may allow a better one than its promise.
+    ``mechanism`` may allow better than its guarantee by its noise. A :class:`~isotone.Guarantee` alone is taken too.
     ``interval`` is the step in which losses are rounded up.
 
     >>> from isotone.privacy.guarantee import Guarantee
@@ -58,22 +58,22 @@ def pld(promise: Any, interval: float = 1e-4) -> distributions.PrivacyLossDistri
     >>> round(two.get_epsilon_for_delta(0), 6), bool(two.get_epsilon_for_delta(0.05) < 0.75)
     (0.75, True)
     """
-    multiplier = _noise_multiplier(promise)
+    multiplier = _noise_multiplier(mechanism)
     if multiplier is not None:
         return distributions.from_gaussian_mechanism(multiplier, value_discretization_interval=interval)
-    if isinstance(promise, DiscreteGaussianMechanism) and promise.contributions == 1:
+    if isinstance(mechanism, DiscreteGaussianMechanism) and mechanism.contributions == 1:
         one = distributions.from_discrete_gaussian_mechanism(
-            math.sqrt(promise.parameter) / _SLACK, value_discretization_interval=interval
+            math.sqrt(mechanism.parameter) / _SLACK, value_discretization_interval=interval
         )
-        return one.self_compose(promise.sensitivity.coordinates)
-    told = _guarantee(promise)
+        return one.self_compose(mechanism.sensitivity.coordinates)
+    told = _guarantee(mechanism)
     if told.kind == "zcdp":
         return _concentrated(_up(told.rho), interval)
     parameters = common.DifferentialPrivacyParameters(_up(told.epsilon), _up(told.delta))
     return distributions.from_privacy_parameters(parameters, interval)
 
 
-def event(promise: Any) -> dp_event.DpEvent:
+def event(mechanism: Any) -> dp_event.DpEvent:
     """A ``DpEvent`` for dp_accounting's accountants, where there is one that is true.
 
     Rounded Gaussian noise is a ``GaussianDpEvent``. ρ-zCDP is a ``ZCDpEvent``, which ``RdpAccountant`` takes, and so is
@@ -87,10 +87,10 @@ def event(promise: Any) -> dp_event.DpEvent:
     >>> event(Guarantee.zcdp("1/8"))
     ZCDpEvent(rho=0.125, xi=0.0)
     """
-    multiplier = _noise_multiplier(promise)
+    multiplier = _noise_multiplier(mechanism)
     if multiplier is not None:
         return dp_event.GaussianDpEvent(multiplier)
-    told = _guarantee(promise)
+    told = _guarantee(mechanism)
     if told.kind == "zcdp":
         return dp_event.ZCDpEvent(_up(told.rho))
     if told.kind == "approximate":
@@ -100,14 +100,16 @@ def event(promise: Any) -> dp_event.DpEvent:
     return dp_event.ZCDpEvent(_up(told.epsilon**2 / 2))
 
 
-def _guarantee(promise: Any) -> Guarantee:
-    if isinstance(promise, Guarantee):
-        return promise
-    if isinstance(promise, HasGuarantee):
-        return promise.guarantee
-    if isinstance(promise, _Fitted):
-        return promise.guarantee_
-    raise InputError(f"Pass a Guarantee, a mechanism or a fitted estimator, not a {type(promise).__name__}.")
+def _guarantee(mechanism: Any) -> Guarantee:
+    if isinstance(mechanism, Guarantee):
+        return mechanism
+    if isinstance(mechanism, HasGuarantee):
+        return mechanism.guarantee
+    if isinstance(mechanism, _Fitted):
+        return mechanism.guarantee_
+    raise InputError(
+        f"Pass a Guarantee, a mechanism or a fitted estimator, not a {type(mechanism).__name__}."
+    )
 
 
 @runtime_checkable
@@ -118,14 +120,14 @@ class _Fitted(Protocol):
     def guarantee_(self) -> Guarantee: ...
 
 
-def _noise_multiplier(promise: Any) -> float | None:
+def _noise_multiplier(mechanism: Any) -> float | None:
     """Standard deviation over ℓ2 sensitivity, rounded down, if a release is post-processing of a Gaussian one."""
     squared: Fraction | None = None
-    if isinstance(promise, GaussianMechanism):
-        squared = promise.variance / promise.sensitivity.l2_squared
-    elif isinstance(promise, OrderGaussianMechanism) and promise.guarantee.kind == "approximate":
-        reach = promise.strategy.sensitivity_squared * promise.contributions**2
-        squared = promise.variance / reach
+    if isinstance(mechanism, GaussianMechanism):
+        squared = mechanism.variance / mechanism.sensitivity.l2_squared
+    elif isinstance(mechanism, OrderGaussianMechanism) and mechanism.guarantee.kind == "approximate":
+        reach = mechanism.strategy.sensitivity_squared * mechanism.contributions**2
+        squared = mechanism.variance / reach
     return None if squared is None else math.sqrt(squared) / _SLACK
 
 

@@ -58,10 +58,10 @@ class Composition:
         return _concentrated(guarantee) if self.rule == "addition" else Cost.of(guarantee)
 
     def overall(self, budget: Guarantee) -> Guarantee:
-        """What all releases under a total promise together.
+        """What all releases under a total guarantee together.
 
         For a filter it is (ε, δ)-DP at the ``final_delta`` and the total δ together. It holds for the total alone: what
-        was spent at some moment promises nothing by itself, as that moment may have been chosen by what was released.
+        was spent at some moment guarantees nothing by itself, as that moment may have been chosen by what was released.
         """
         if self.rule == "addition":
             return budget

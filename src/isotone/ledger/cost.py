@@ -45,12 +45,12 @@ class Cost:
             return cls(rho=guarantee.concentrated)
         if guarantee.kind != kind and (kind, guarantee.kind) not in _INCLUDED:
             advice = (
-                "Convert the promise with to_approximate(delta) first."
+                "Convert the guarantee with to_approximate(delta) first."
                 if (kind, guarantee.kind) == ("approximate", "zcdp")
                 else f"Keep a ledger of {_KINDS[guarantee.kind]} for it, or one with composition='zcdp filter'."
             )
             raise LedgerError(
-                f"A budget of {_KINDS.get(kind, 'an unknown kind')} cannot pay for a promise of {_KINDS[guarantee.kind]}. {advice}"
+                f"A budget of {_KINDS.get(kind, 'an unknown kind')} cannot pay for a guarantee of {_KINDS[guarantee.kind]}. {advice}"
             )
         return cls(guarantee.epsilon, guarantee.delta, guarantee.rho)
 

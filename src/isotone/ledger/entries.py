@@ -210,7 +210,7 @@ class Entries:
         budget, unit, where = self.budget(), self.unit(), self._ledger.address
         if guarantee.neighbours != budget.neighbours:
             raise LedgerError(
-                f"The ledger {where} is for {budget.neighbours} neighbours; this release promises "
+                f"The ledger {where} is for {budget.neighbours} neighbours; this release guarantees "
                 f"{guarantee.neighbours}. Release with neighbours={budget.neighbours!r}."
             )
         if unit is not None and guarantee.unit != unit:

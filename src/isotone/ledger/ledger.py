@@ -166,7 +166,7 @@ class Ledger:
 
     @property
     def overall(self) -> Guarantee:
-        """What all releases together promise when the whole total is spent.
+        """What all releases together guarantee when the whole total is spent.
 
         For a zCDP filter it is (ε, δ)-DP at the δ that was fixed at creation. It is about the total and not about what
         was spent so far.

@@ -1,4 +1,4 @@
-"""The manifest says what a release is and what it promises, in typed values that can be hashed and checked.
+"""The manifest says what a release is and what it guarantees, in typed values that can be hashed and checked.
 
 It holds public things and private outputs only. There is no row count, no file size, no hash and no time of
 the data in it; the one time is that of the charge, which was made before the data was read. Each kind of release
@@ -26,9 +26,9 @@ from isotone.release.writing.columns import json_parts
 
 __all__ = [
     "FORMAT",
+    "GuaranteeEntry",
     "Manifest",
     "OrderEntry",
-    "Promise",
     "canonical_json",
     "content_hash",
     "digest",
@@ -47,7 +47,7 @@ LARGEST_ORDER, MOST_COVERS = 20_000, 1_000_000
 _RENAMED = {"request": "spec"}  # what version 1 called them
 
 
-class Promise(TypedDict):
+class GuaranteeEntry(TypedDict):
     """The guarantee. Its numbers are exact text."""
 
     kind: str
@@ -91,7 +91,7 @@ class Manifest(Mapping[str, Any]):
         "kind": "What was released.",
         "title": "The title of the report; presentation, and sealed with the rest.",
         "mechanism": "The name of the mechanism's class and the arguments that build it again.",
-        "guarantee": "What is promised: kind, exact numbers as text, neighbours, and the unit in words.",
+        "guarantee": "What is guaranteed: kind, exact numbers as text, neighbours, and the unit in words.",
         "versions": "The software that made the release.",
         "time": "The time of the charge, which is before the data was read.",
         "charge": "The number of the charge in the ledger.",
@@ -106,7 +106,7 @@ class Manifest(Mapping[str, Any]):
     kind: str
     title: str
     mechanism: dict[str, Any]
-    guarantee: Promise
+    guarantee: GuaranteeEntry
     versions: dict[str, str]
     time: str
     charge: int
@@ -260,15 +260,15 @@ def _require_size(elements: int, covers: int) -> None:
         )
 
 
-def guarantee_to(promise: Guarantee) -> Promise:
+def guarantee_to(guarantee: Guarantee) -> GuaranteeEntry:
     """A guarantee as plain values, numbers as exact text."""
     return {
-        "kind": promise.kind,
-        "epsilon": str(promise.epsilon),
-        "delta": str(promise.delta),
-        "rho": str(promise.rho),
-        "neighbours": promise.neighbours,
-        "unit": promise.unit,
+        "kind": guarantee.kind,
+        "epsilon": str(guarantee.epsilon),
+        "delta": str(guarantee.delta),
+        "rho": str(guarantee.rho),
+        "neighbours": guarantee.neighbours,
+        "unit": guarantee.unit,
     }
 
 

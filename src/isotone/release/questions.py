@@ -176,7 +176,7 @@ class Questions:
         ``records`` is stated by you, and never read from data: the number of records as the rules of the release count
         them, a mapping by group where there are groups. Where the rules can leave a unit out, ``after_rules=True``
         states that your number excludes it too. A wrong number biases every count. For whoever knows the number, a
-        promise about adding or removing is one about replacing at twice ε; the manifest says so.
+        guarantee about adding or removing is one about replacing at twice ε; the manifest says so.
         """
         return self._reader().given(records, after_rules)
 

@@ -72,7 +72,7 @@ def rebuild_table_mechanism(recipe: Mapping[str, Any]) -> TableMechanism:
 
 
 def rebuild_curve_mechanism(recipe: Mapping[str, Any]) -> Any:
-    """The checked public parameters of a curve's estimator, with the promise they make."""
+    """The checked public parameters of a curve's estimator, with the guarantee they make."""
     from isotone.curves import PrivateIsotonicRegression  # here: it brings scikit-learn
 
     if recipe.get("name") != PrivateIsotonicRegression.__name__:
@@ -117,7 +117,7 @@ def _arguments(kind: type[Any]) -> list[str]:
 
 
 def _argument(mechanism: Any, name: str) -> Any:
-    """An argument as plain values. The numbers of the promise come from the guarantee, and are exact."""
+    """An argument as plain values. Epsilon, delta and rho are those of the guarantee, and exact."""
     if name in ("epsilon", "delta", "rho"):
         number: Fraction = getattr(mechanism.guarantee, name)
         return str(number) if number else None

@@ -37,7 +37,7 @@ class Release(Questions):
     """What a steward publishes.
 
     ``columns`` are the published numbers by column; ``manifest`` says what was released, by which mechanism
-    and under which promise. Both hold private outputs and public values only, so everything here may be shown.
+    and under which guarantee. Both hold private outputs and public values only, so everything here may be shown.
     """
 
     columns: Mapping[str, tuple[Any, ...]]
@@ -50,7 +50,7 @@ class Release(Questions):
 
     @property
     def guarantee(self) -> Guarantee:
-        """The promise."""
+        """The guarantee."""
         return guarantee_from(self.manifest.guarantee)
 
     @property
@@ -114,7 +114,7 @@ class Release(Questions):
     ) -> Release:
         """The same release with values that could be true: not negative, and following the order.
 
-        Post-processing: the promise stays as it is. Values are the nearest in squares weighted by the variances of the
+        Post-processing: the guarantee stays as it is. Values are the nearest in squares weighted by the variances of the
         noise, or, for some hundreds of elements, in the norm of its covariance. Intervals hold all at once. The values as
         released stay beside, in the column ``raw``, and questions are answered from them.
         """

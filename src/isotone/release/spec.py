@@ -1,6 +1,6 @@
 """The specification of a release is one TOML file. All of it is public and fixed before data is read.
 
-A spec says where the data is, what is promised, what is released and where it goes. Its hash identifies it in
+A spec says where the data is, what is guaranteed, what is released and where it goes. Its hash identifies it in
 the ledger and in the manifest, so that the same spec is not charged twice by accident. Nothing in a spec may be
 chosen by looking at the data.
 """
@@ -96,7 +96,7 @@ class Budget(Section):
 
 
 class Privacy(Section):
-    """``[privacy]``: what is promised, and the ledger that pays for it."""
+    """``[privacy]``: what is guaranteed, and the ledger that pays for it."""
 
     epsilon: Amount | None = None
     """What this release spends. Quoted numbers such as "0.1" or "1/3" are exact, and so is 0.1."""
@@ -126,7 +126,7 @@ class Privacy(Section):
         return self
 
     def guarantee(self, unit: str) -> Guarantee:
-        """The promise of the release, for the unit in words."""
+        """The guarantee of the release, for the unit in words."""
         if self.rho is not None:
             return Guarantee.zcdp(self.rho, neighbours=self.neighbours, unit=unit)
         assert self.epsilon is not None
@@ -207,8 +207,8 @@ class _Spec(Section):
 
     def head(self) -> dict[str, Any]:
         """What a plan says first."""
-        promise = self.privacy.guarantee(self.unit)
-        return {"guarantee": str(promise), "spec": self.hash, "kind": self.kind.name}
+        guarantee = self.privacy.guarantee(self.unit)
+        return {"guarantee": str(guarantee), "spec": self.hash, "kind": self.kind.name}
 
     def resolve(self, path: str) -> Path:
         """A path of the spec, seen from where the spec is."""

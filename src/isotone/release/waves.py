@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import TypedDict
 
-from isotone.counts.best import promise_of
+from isotone.counts.best import guarantee_of
 from isotone.counts.caring import Care
 from isotone.counts.choosing import choose_mechanism
 from isotone.counts.mechanisms.additive import AdditiveMechanism
@@ -25,7 +25,7 @@ from isotone.ledger.composition import Composition
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, confidence_level, truth, whole_number
 from isotone.privacy.guarantee import Guarantee
-from isotone.release.manifest import Manifest, Promise, guarantee_from, guarantee_to
+from isotone.release.manifest import GuaranteeEntry, Manifest, guarantee_from, guarantee_to
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -49,10 +49,10 @@ MOST_WAVES = 1_000
 
 
 class WavesEntry(TypedDict):
-    """How many releases are planned, and what all of them promise together."""
+    """How many releases are planned, and what all of them guarantee together."""
 
     planned: int
-    together: Promise
+    together: GuaranteeEntry
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def plan_waves(
     (Guarantee(ε = 1, add-remove one record), Guarantee(ε = 5, add-remove one record))
     """
     number = planned_waves(waves)
-    together = promise_of(epsilon, delta, rho, neighbours)
+    together = guarantee_of(epsilon, delta, rho, neighbours)
     each = _part(together, number) if truth(same_units, "same_units") else together
     noise = choose_mechanism(
         P,
@@ -201,16 +201,16 @@ def _planned(
     )
 
 
-def _part(promise: Guarantee, waves: int) -> Guarantee:
-    """An equal part for each wave, so that all together keep the promise."""
+def _part(guarantee: Guarantee, waves: int) -> Guarantee:
+    """An equal part for each wave, so that all together keep the guarantee."""
     share = Fraction(1, waves)
-    parts = {name: getattr(promise, name) * share for name in ("epsilon", "delta", "rho")}
-    return replace(promise, **parts)
+    parts = {name: getattr(guarantee, name) * share for name in ("epsilon", "delta", "rho")}
+    return replace(guarantee, **parts)
 
 
-def waves_entry(promise: Guarantee, waves: int) -> WavesEntry | None:
+def waves_entry(guarantee: Guarantee, waves: int) -> WavesEntry | None:
     """What a manifest says about a release that is one of several; None if it stands alone."""
-    return None if waves == 1 else {"planned": waves, "together": guarantee_to(promise.times(waves))}
+    return None if waves == 1 else {"planned": waves, "together": guarantee_to(guarantee.times(waves))}
 
 
 def wave_faults(manifest: Manifest) -> list[str]:
@@ -218,21 +218,21 @@ def wave_faults(manifest: Manifest) -> list[str]:
     entry = manifest.get("waves")
     if entry is None:
         return []
-    planned, promise = entry["planned"], guarantee_from(manifest.guarantee)
+    planned, guarantee = entry["planned"], guarantee_from(manifest.guarantee)
     if not 2 <= planned <= MOST_WAVES:
         return ["the number of planned waves is out of range"]
-    if guarantee_from(entry["together"]) != promise.times(planned):
+    if guarantee_from(entry["together"]) != guarantee.times(planned):
         return ["what all waves cost together is not that many times what this one cost"]
     return []
 
 
-def require_affordable(promise: Guarantee, waves: int, ledger: Ledger) -> None:
+def require_affordable(guarantee: Guarantee, waves: int, ledger: Ledger) -> None:
     """Refuse a plan that the ledger's total cannot pay by its own rule; what is left is looked at by the charge."""
     if waves == 1:
         return
-    each = Composition(ledger.composition).cost(promise, ledger.budget.kind)
+    each = Composition(ledger.composition).cost(guarantee, ledger.budget.kind)
     if not sum([each] * waves, Cost()).within(ledger.total):
         raise InputError(
-            f"{waves} waves at this price cost {promise.times(waves)}, and the ledger has {ledger.total}. Plan fewer waves, "
+            f"{waves} waves at this price cost {guarantee.times(waves)}, and the ledger has {ledger.total}. Plan fewer waves, "
             "or spend less on each. Nothing was charged."
         )

@@ -1,4 +1,4 @@
-"""Which mechanism keeps a promise about a table best, by public numbers alone."""
+"""Which mechanism keeps a guarantee about a table best, by public numbers alone."""
 
 from __future__ import annotations
 
@@ -16,9 +16,14 @@ TableMechanism = TwoStageMechanism | GaussianTableMechanism
 
 
 def table_mechanism(
-    upper: int, promise: Guarantee, preset: Preset | None = None, *, contributions: int = 1, once: bool = True
+    upper: int,
+    guarantee: Guarantee,
+    preset: Preset | None = None,
+    *,
+    contributions: int = 1,
+    once: bool = True,
 ) -> TableMechanism:
-    """The mechanism for a promise.
+    """The mechanism for a guarantee.
 
     Geometric noise for ε, Gaussian noise for ρ. For (ε, δ) the one with less noise on a count: one that keeps ε keeps (ε, δ).
 
@@ -27,45 +32,45 @@ def table_mechanism(
     >>> type(table_mechanism(9, Guarantee.approximate(1, "1e-6"), contributions=20)).__name__
     'GaussianTableMechanism'
     """
-    if promise.kind != "zcdp":
+    if guarantee.kind != "zcdp":
         pure = TwoStageMechanism(
-            upper, promise.epsilon, preset, contributions=contributions, neighbours=promise.neighbours
+            upper, guarantee.epsilon, preset, contributions=contributions, neighbours=guarantee.neighbours
         )
-        if promise.kind == "pure":
+        if guarantee.kind == "pure":
             return pure
-        geometric, gaussian = noises(promise, contributions, once)
+        geometric, gaussian = noises(guarantee, contributions, once)
         if geometric <= gaussian:
             return pure
     return GaussianTableMechanism(
         upper,
-        epsilon=promise.epsilon or None,
-        delta=promise.delta or None,
-        rho=promise.rho or None,
+        epsilon=guarantee.epsilon or None,
+        delta=guarantee.delta or None,
+        rho=guarantee.rho or None,
         preset=preset,
         once=once,
         contributions=contributions,
-        neighbours=promise.neighbours,
+        neighbours=guarantee.neighbours,
     )
 
 
-def noises(promise: Guarantee, contributions: int, once: bool) -> tuple[float, float]:
+def noises(guarantee: Guarantee, contributions: int, once: bool) -> tuple[float, float]:
     """The standard deviations of geometric and of Gaussian noise on a count, if all is spent on counts."""
     made = GaussianTableMechanism(
         1,
-        epsilon=promise.epsilon or None,
-        delta=promise.delta or None,
-        rho=promise.rho or None,
+        epsilon=guarantee.epsilon or None,
+        delta=guarantee.delta or None,
+        rho=guarantee.rho or None,
         once=once,
         contributions=contributions,
-        neighbours=promise.neighbours,
+        neighbours=guarantee.neighbours,
     )
-    rate = float(made.unit.per_step(pure_epsilon(promise)))
+    rate = float(made.unit.per_step(pure_epsilon(guarantee)))
     geometric = (2 * (1 + 1 / expm1(rate)) / expm1(rate)) ** 0.5 if rate < 50 else 0.0
     return geometric, made.measurement(1).deviation
 
 
-def pure_epsilon(promise: Guarantee) -> Fraction:
-    """The ε of the pure promise that implies this one: its own, or √(2ρ) rounded down."""
-    if promise.kind != "zcdp":
-        return promise.epsilon
-    return Fraction(isqrt(int(2 * promise.rho * 10**24)), 10**12)
+def pure_epsilon(guarantee: Guarantee) -> Fraction:
+    """The ε of the pure guarantee that implies this one: its own, or √(2ρ) rounded down."""
+    if guarantee.kind != "zcdp":
+        return guarantee.epsilon
+    return Fraction(isqrt(int(2 * guarantee.rho * 10**24)), 10**12)

@@ -94,9 +94,9 @@ class GaussianTableMechanism:
 
     @property
     def rho(self) -> Fraction:
-        """The ρ that is spent: that of the promise, or the largest that implies it."""
-        promise = self.guarantee
-        return promise.rho if promise.kind == "zcdp" else largest_rho(promise.epsilon, promise.delta)
+        """The ρ that is spent: that of the guarantee, or the largest that implies it."""
+        guarantee = self.guarantee
+        return guarantee.rho if guarantee.kind == "zcdp" else largest_rho(guarantee.epsilon, guarantee.delta)
 
     def measurement(self, size: int, upper: int | None = None) -> GaussianMeasurement:
         """The noise for a table, or a stratum, of ``size`` categories. A function of public numbers.
@@ -106,10 +106,12 @@ class GaussianTableMechanism:
         """
         top = self.upper if upper is None else upper
         made = measurement_for(self.preset, top, self.rho, self.unit, self.once, size)
-        promise = self.guarantee
+        guarantee = self.guarantee
         alone = made.cumulative is None and change(self.unit, self.once, Fraction(0), Fraction(1)) == 1
-        if alone and promise.kind == "approximate":  # one count moves by one: the exact condition is known
-            return GaussianMeasurement(top, None, discrete_sigma_squared(promise.epsilon, promise.delta, 1))
+        if alone and guarantee.kind == "approximate":  # one count moves by one: the exact condition is known
+            return GaussianMeasurement(
+                top, None, discrete_sigma_squared(guarantee.epsilon, guarantee.delta, 1)
+            )
         return made
 
     def error(self) -> Error:

@@ -116,20 +116,20 @@ class TablePlan(Plan[TableRow]):
 
     @property
     def epsilon(self) -> Fraction:
-        """The ε of the promise, or of the pure promise that implies it."""
+        """The ε of the guarantee, or of the pure guarantee that implies it."""
         return pure_epsilon(self.guarantee)
 
     @property
     def title(self) -> str:
         """The shape of the table and the budget."""
-        promise = self.guarantee
-        parts = {"ε": promise.epsilon, "δ": promise.delta, "ρ": promise.rho}
+        guarantee = self.guarantee
+        parts = {"ε": guarantee.epsilon, "δ": guarantee.delta, "ρ": guarantee.rho}
         budget = ", ".join(f"{name} = {float(x):g}" for name, x in parts.items() if x)
         return f"Table of {self.size} categories, counts 0..{self.upper}, {budget}"
 
     @property
     def remark(self) -> str:
-        """What a wrong guess may mean, and what Gaussian noise would gain on a count where the promise allows it."""
+        """What a wrong guess may mean, and what Gaussian noise would gain on a count where the guarantee allows it."""
         said = ""
         if self.others:
             said = f"The shape is a guess. Over {self.others.shapes} others {self.rows[0].name!r} has: {self.others}."
@@ -206,9 +206,9 @@ def plan(
     if len(z) < 2:
         raise InputError("A table whose counts are all 0 needs no mechanism: upper must be at least 1.")
     unit = Unit(contributions, neighbours)
-    promise = unit.guarantee(epsilon, delta, rho)
+    guarantee = unit.guarantee(epsilon, delta, rho)
     table = apportioned(z, number)
-    candidates = _candidates(len(z) - 1, promise, unit, number, once)
+    candidates = _candidates(len(z) - 1, guarantee, unit, number, once)
     found: list[TableRow] = []
     for position, (name, mechanism, share) in enumerate(candidates):
         progress(position / len(candidates), name)
@@ -216,9 +216,9 @@ def plan(
         found.append(_simulated(name, mechanism, share, table, len(z), runs, rng))
     progress(1.0, "done")
     found.sort(key=lambda row: (row.count_error * row.wasserstein, row.count_error))
-    curve = _trade_off(z, unit.per_step(pure_epsilon(promise)))
+    curve = _trade_off(z, unit.per_step(pure_epsilon(guarantee)))
     wide = _range(found[0], len(z), number) if isinstance(shape, str) else None
-    return TablePlan(tuple(found), curve, number, len(z) - 1, promise, runs, unit.contributions, once, wide)
+    return TablePlan(tuple(found), curve, number, len(z) - 1, guarantee, runs, unit.contributions, once, wide)
 
 
 def _range(row: TableRow, n: int, size: int) -> Range:
@@ -246,13 +246,13 @@ def expected_errors(
 
 
 def _candidates(
-    upper: int, promise: Guarantee, unit: Unit, size: int, once: bool
+    upper: int, guarantee: Guarantee, unit: Unit, size: int, once: bool
 ) -> list[tuple[str, TwoStageMechanism | Any, Fraction]]:
-    epsilon = pure_epsilon(promise)
+    epsilon = pure_epsilon(guarantee)
     options: dict[str, Any] = {"contributions": unit.contributions, "neighbours": unit.neighbours}
     found: list[tuple[str, Any, Fraction]] = []
-    for preset in get_args(Preset) if promise.kind != "pure" else ():
-        budget = {name: getattr(promise, name) or None for name in ("epsilon", "delta", "rho")}
+    for preset in get_args(Preset) if guarantee.kind != "pure" else ():
+        budget = {name: getattr(guarantee, name) or None for name in ("epsilon", "delta", "rho")}
         gaussian = GaussianTableMechanism(upper, **budget, preset=preset, once=once, **options)
         found.append(
             (f"{preset}, Gaussian", gaussian, share_of(preset, False) if size >= SMALL else Fraction(0))

@@ -88,7 +88,7 @@ def test_counting_and_both_rounds_share_rho() -> None:
     assert sum(spent) == RHO
 
 
-def test_a_fit_promises_what_it_spent() -> None:
+def test_a_fit_guarantees_what_it_spent() -> None:
     x = np.arange(2_000) % 100
     model = PrivateIsotonicRegression(rho=50, bounds=(0, 100), y_values=(0, 1), x_grid=101, public_n=2_000)
     found = model.fit(x, (x >= 50) * 1.0)

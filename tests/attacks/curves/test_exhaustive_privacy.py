@@ -199,7 +199,7 @@ def test_a_second_look_at_the_records_of_a_jump_is_caught(
 ) -> None:
     """Values drawn again from records that also draw a boundary would spend the last share twice.
 
-    The second values are told here, which the release does not do: even so the honest draw keeps its promise.
+    The second values are told here, which the release does not do: even so the honest draw keeps its guarantee.
     """
     honest, seen = DrawnValues._values, [np.zeros(0, np.int64)]
 
@@ -234,7 +234,7 @@ def test_a_range_half_as_large_is_caught() -> None:
 
 
 def test_shapes_need_the_range_over_the_whole_interval() -> None:
-    """The unconstrained score needs half the interval only; a tree of constant pieces would break its promise."""
+    """The unconstrained score needs half the interval only; a tree of constant pieces would break its guarantee."""
 
     class HalfInterval(ShapeTree):
         def _range(self, node: Any) -> int:

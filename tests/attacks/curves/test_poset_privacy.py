@@ -2,7 +2,7 @@
 
 Output laws are enumerated by running the code that releases. Two families of neighbouring data: all pairs with at
 most two records, and pairs that differ in one record, or one heavy unit, on top of a heavy background. ``FLOOR`` is
-the least share of epsilon that the worst pair must reach: the promise is kept, and hardly more than kept.
+the least share of epsilon that the worst pair must reach: the guarantee is kept, and hardly more than kept.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def test_the_check_says_what_it_is_and_keeps_nothing(tmp_path, capfd):
     assert "60 rows" not in before
     found = client.post(f"{here}/check")
     assert "60 rows" in found.text
-    assert "the promise is then void" in found.text
+    assert "the guarantee is then void" in found.text
     assert found.headers["cache-control"] == "no-store"
     for name in ("what", "people", "accuracy", "budget", "review", "check"):
         assert "60 rows" not in client.get(f"{here}/{name}").text

@@ -36,6 +36,6 @@ def test_textbook_laplace_noise_is_convicted_by_its_binary_places(noise):
 
 @pytest.mark.parametrize("kind", [PosetMechanism, LaplaceMechanism, DiscreteLaplaceMechanism])
 def test_noise_in_whole_numbers_passes(kind):
-    """Cryptographic bits: a kept promise is called broken with probability below 1e-6."""
+    """Cryptographic bits: a kept guarantee is called broken with probability below 1e-6."""
     found = audit(kind(P, epsilon=1), [0, 0], [1, 1], DRAWS, confidence=1 - 1e-6)
     assert not found.broken

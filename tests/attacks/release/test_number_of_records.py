@@ -64,4 +64,4 @@ def test_a_draw_for_each_group_that_was_forged_is_not_believed(tmp_path):
     lie = {**release.manifest.mechanism, "epsilon": "1", "neighbours": "replace"}
     forged = seal(release.columns, replace(release.manifest, mechanism=lie, content_hash=None, files=None))
     forged.save(tmp_path / "out", report=False)
-    assert not verify(tmp_path / "out")["promise"].holds
+    assert not verify(tmp_path / "out")["guarantee"].holds

@@ -46,7 +46,7 @@ def test_released_noise_has_the_stated_probabilities(name):
     many, one = Poset.antichain(range(size)), Poset.chain([0])
     counts = np.arange(size)
     sample = INDEPENDENT[name](many, 1).release(counts) - counts
-    # with one element the sensitivity is 1: the same scale needs the promise divided by the number of elements
+    # with one element the sensitivity is 1: the same scale needs the guarantee divided by the number of elements
     check_integers(sample, INDEPENDENT[name](one, Fraction(1)), INDEPENDENT[name](one, WRONG))
 
 

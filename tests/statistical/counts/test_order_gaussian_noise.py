@@ -30,10 +30,10 @@ def two_sided(statistic: float, degrees: int) -> float:
 
 @pytest.mark.parametrize("P", [SURVEY, Poset.chain(range(9)), DIAMOND], ids=["forest", "chain", "dense"])
 @pytest.mark.parametrize(
-    "promise", [{"rho": "0.0002"}, {"epsilon": "0.1", "delta": "1e-6"}], ids=["zcdp", "dp"]
+    "guarantee", [{"rho": "0.0002"}, {"epsilon": "0.1", "delta": "1e-6"}], ids=["zcdp", "dp"]
 )
-def test_released_noise_has_the_covariance_of_the_mechanism(P: Poset, promise: dict[str, str]) -> None:
-    m = OrderGaussianMechanism(P, **promise)  # type: ignore[arg-type]
+def test_released_noise_has_the_covariance_of_the_mechanism(P: Poset, guarantee: dict[str, str]) -> None:
+    m = OrderGaussianMechanism(P, **guarantee)  # type: ignore[arg-type]
     number = draws(6_000, 0.25) // len(P)
     noise = np.array([m.release(np.zeros(len(P), int)) for _ in range(number)], dtype=float)
     # rounding to integers adds a variance of 1/12, here a part in ten thousand at most

@@ -92,7 +92,7 @@ def test_the_rest_of_a_sum_of_scales_goes_to_the_goal() -> None:
 
 
 @pytest.mark.parametrize("method", ["cumulative", "cyclic-laplace"])
-def test_the_noise_on_the_cumulative_histogram_has_the_law_it_promises(method: Method) -> None:
+def test_the_noise_on_the_cumulative_histogram_has_the_law_it_guarantees(method: Method) -> None:
     epsilon, n = 0.5, draws(60_000, 0.2) + 1
     counts = np.arange(200) % 50
     z = privatize_distribution(counts, n - 1, epsilon, method)
@@ -118,7 +118,7 @@ def test_the_noise_on_the_cumulative_histogram_has_the_law_it_promises(method: M
     assert_tells(seen, law(epsilon), law(epsilon * (1 - off(0.2))), law(epsilon * (1 + off(0.25))))
 
 
-def test_the_cyclic_gaussian_has_the_variance_that_its_promise_needs() -> None:
+def test_the_cyclic_gaussian_has_the_variance_that_its_guarantee_needs() -> None:
     """The variance of 30,000 independent differences: the bounds hold but with probability 1e-8."""
     n = 60_001
     counts = np.arange(200) % 50

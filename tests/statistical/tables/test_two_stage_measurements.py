@@ -1,4 +1,4 @@
-"""The noise of both measurements has exactly the law that was promised.
+"""The noise of both measurements has exactly the law that was guaranteed.
 
 Each test accepts the true law with a false-alarm rate of 1e-8, and rejects one whose ε is wrong by a quarter.
 """

@@ -1,4 +1,4 @@
-"""Audits: a broken promise is caught, a kept one is not, and the bounds are what they say."""
+"""Audits: a broken guarantee is caught, a kept one is not, and the bounds are what they say."""
 
 import math
 from fractions import Fraction
@@ -53,7 +53,7 @@ def laplace(scale, rng):
 
 
 def test_laplace_noise_that_is_too_small_by_five_percent_is_caught():
-    """The seeds make it repeatable; a kept promise is called broken for one seed in a thousand at most."""
+    """The seeds make it repeatable; a kept guarantee is called broken for one seed in a thousand at most."""
     rng = np.random.default_rng(5)
     honest = audit(laplace(1.0, rng), 0, 1, 300_000, claimed=ONE, batch=True)
     assert not honest.broken
@@ -64,7 +64,7 @@ def test_laplace_noise_that_is_too_small_by_five_percent_is_caught():
 
 
 def test_so_few_draws_are_enough_to_see_twice_the_loss():
-    """How often a kept promise is called broken is tested in test_false_alarms.py."""
+    """How often a kept guarantee is called broken is tested in test_false_alarms.py."""
     rng = np.random.default_rng(6)
     weaker = [
         audit(laplace(0.4, rng), 0, 1, 400, claimed=ONE, confidence=0.8, batch=True).broken for _ in range(10)

@@ -1,4 +1,4 @@
-"""An audit of a kept promise: how often it cries wolf, and that its test has not seen what it learned from."""
+"""An audit of a kept guarantee: how often it cries wolf, and that its test has not seen what it learned from."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def words(half, rng):
 
 
 @pytest.mark.parametrize(("half", "confidence"), [(1, 0.99), (30, 0.8)])
-def test_kept_promises_are_called_broken_no_more_often_than_the_confidence_says(half, confidence):
+def test_kept_guarantees_are_called_broken_no_more_often_than_the_confidence_says(half, confidence):
     """1,000 audits exactly at ε, of the one best event or of one that many words can make up (false alarm 1e-6)."""
     rng = np.random.default_rng(1)
     alarms = sum(

@@ -157,8 +157,8 @@ def test_several_attributes_may_have_levels(places, tau):
 
 def test_a_breakdown_with_two_trees_is_planned_and_released():
     breakdown = two_trees(PLACES)
-    for promise in (Guarantee.pure(1), Guarantee.zcdp("1/2")):
-        m = margins_mechanism(Poset.chain("ab"), breakdown, promise)
+    for guarantee in (Guarantee.pure(1), Guarantee.zcdp("1/2")):
+        m = margins_mechanism(Poset.chain("ab"), breakdown, guarantee)
         released = m.release(np.zeros((breakdown.cells, 2), np.int64))
         total, *_, cells = released.values
         np.testing.assert_allclose(cells.sum(axis=(0, 1, 2)), total.ravel(), atol=1e-9)
@@ -246,10 +246,10 @@ def test_every_change_by_one_unit_costs_epsilon_at_most_in_all_margins_together(
 
 def test_replacing_has_half_the_rate():
     breakdown = read_breakdown(["x"], {"x": ["1", "2"]}, ["", "x"])
-    promise = Guarantee.pure(1, neighbours="replace")
-    found = margins_mechanism(Poset.chain("ab"), breakdown, promise)
+    guarantee = Guarantee.pure(1, neighbours="replace")
+    found = margins_mechanism(Poset.chain("ab"), breakdown, guarantee)
     assert found.base.epsilon == Fraction(1, 2)
-    assert found.guarantee.replacing() == promise
+    assert found.guarantee.replacing() == guarantee
     with pytest.raises(InputError, match="add-remove"):
         MarginsMechanism(PosetMechanism(Poset.chain("ab"), 1, neighbours="replace"), breakdown)
 
@@ -385,11 +385,11 @@ def test_the_plan_compares_ways_to_share():
 
 
 def test_gaussian_noise_is_taken_where_it_is_better_under_delta():
-    promise = Guarantee.approximate(1, "1e-6")
-    found = margins_mechanism(survey_sections(3), SURVEY, promise)
+    guarantee = Guarantee.approximate(1, "1e-6")
+    found = margins_mechanism(survey_sections(3), SURVEY, guarantee)
     assert isinstance(found.base, OrderGaussianMechanism)
-    assert found.guarantee == promise
-    assert all(part.guarantee == promise for part in found.parts if part is not None)
+    assert found.guarantee == guarantee
+    assert all(part.guarantee == guarantee for part in found.parts if part is not None)
 
 
 def test_pure_noise_under_zcdp_shares_squares():

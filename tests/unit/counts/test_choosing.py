@@ -92,19 +92,23 @@ def test_on_all_small_orders_the_choice_is_the_best_of_the_plan(
 
 
 def test_bounds_are_below_the_errors() -> None:
-    promises = [Guarantee.pure(1), Guarantee.pure(1, neighbours="replace"), Guarantee.approximate(2, "1e-6")]
+    guarantees = [
+        Guarantee.pure(1),
+        Guarantee.pure(1, neighbours="replace"),
+        Guarantee.approximate(2, "1e-6"),
+    ]
     orders = [*all_posets(3), *all_posets(4), Poset.chain(range(130)), Poset.antichain(range(120))]
     close = 0
     for P in orders:
-        for promise in promises:
+        for guarantee in guarantees:
             for max_size in (None, 2) if len(P) < 4 else (None,):
-                for candidate in candidates(Setting(P, 2, max_size, None), promise):
-                    found = build_or_none(candidate, promise, no_progress)
+                for candidate in candidates(Setting(P, 2, max_size, None), guarantee):
+                    found = build_or_none(candidate, guarantee, no_progress)
                     if candidate.least is None or found is None:
                         continue
                     error = found.error()
                     total = error.total + 4 * float(np.sum(error.standard_error))
-                    assert candidate.least(promise) <= total * (1 + 1e-9)
+                    assert candidate.least(guarantee) <= total * (1 + 1e-9)
                     if isinstance(found, PosetMechanism):
                         assert found.least_total() <= total * (1 + 1e-9)
                         close += found.least_total() > 0.7 * total

@@ -200,7 +200,7 @@ def test_one_draw_for_each_group_would_cost_twice():
     assert float(m.norm([1, 1, 1]) + m.norm([-1, -1, -1])) == 2
 
 
-def test_an_audit_finds_the_promise_and_not_more():
+def test_an_audit_finds_the_guarantee_and_not_more():
     m = DifferenceBodyMechanism(SURVEY, 1)
     found = audit_exact(m, [1, 1, 0], [[1, 0, 1], [0, 0, 0]])
     assert found.loss == pytest.approx(1, abs=1e-6)

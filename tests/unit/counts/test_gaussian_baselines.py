@@ -41,7 +41,7 @@ def test_under_zcdp_the_variance_is_the_squared_sensitivity_over_two_rho(kind):
     )
 
 
-def test_the_gaussian_variance_is_the_smallest_that_gives_its_promise():
+def test_the_gaussian_variance_is_the_smallest_that_gives_its_guarantee():
     m = GaussianMechanism(Poset.antichain(range(4)), 1, "1e-6")
     sd = math.sqrt(m.variance / 4)
     assert analytic_delta(1.0, sd) <= 1e-6 * (1 + 1e-9)
@@ -105,7 +105,7 @@ def test_the_gaussian_density_is_the_normal_one():
 
 @BOTH
 @pytest.mark.parametrize(
-    ("promise", "message"),
+    ("guarantee", "message"),
     [
         ({}, "needs epsilon and delta, or rho"),
         ({"epsilon": 1}, "needs epsilon and delta, or rho"),
@@ -115,6 +115,6 @@ def test_the_gaussian_density_is_the_normal_one():
         ({"rho": 0}, "rho must be above 0"),
     ],
 )
-def test_a_promise_must_be_one_of_two_forms(kind, promise, message):
+def test_a_guarantee_must_be_one_of_two_forms(kind, guarantee, message):
     with pytest.raises(InputError, match=message):
-        kind(Poset.chain("ab"), **promise)
+        kind(Poset.chain("ab"), **guarantee)

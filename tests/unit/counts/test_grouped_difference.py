@@ -235,10 +235,10 @@ def test_a_stack_has_its_copies_one_after_the_other():
 
 
 def test_the_plan_for_groups_compares_one_draw_with_a_draw_each():
-    promise = Guarantee.pure(1, neighbours="replace")
+    guarantee = Guarantee.pure(1, neighbours="replace")
     found = plan(V, 1, neighbours="replace", groups=2)
     assert isinstance(found.best, GroupedDifferenceMechanism)
-    assert type(choose_mechanism(V, promise, 1, None, None, groups=2)) is GroupedDifferenceMechanism
+    assert type(choose_mechanism(V, guarantee, 1, None, None, groups=2)) is GroupedDifferenceMechanism
     others = {row.name: row.mechanism for row in found.rows[1:]}
     assert others["PosetMechanism"].guarantee == Guarantee.pure("1/2")
     assert "hides presence at ε = 1 only" in found.advice
@@ -257,16 +257,16 @@ def test_odd_numbers_of_groups_are_refused(groups, why):
 
 def test_what_does_not_fit_is_refused():
     m = GroupedDifferenceMechanism(V, 1, groups=2)
-    promise = Guarantee.pure(1, neighbours="replace")
+    guarantee = Guarantee.pure(1, neighbours="replace")
     with pytest.raises(InputError, match="a row for each of the 2 groups"):
         m.release([[0, 0, 0]])
     with pytest.raises(InputError, match="no total"):
         m.release_with_total([0, 0, 0], 5)
     with pytest.raises(InputError, match="2 groups"):
-        choose_mechanism(V, promise, 1, None, m, groups=3)
+        choose_mechanism(V, guarantee, 1, None, m, groups=3)
     with pytest.raises(InputError, match="several groups"):
-        choose_mechanism(V, promise, 1, None, "GroupedDifferenceMechanism", groups=None)
-    assert choose_mechanism(V, promise, 1, None, m, groups=2) is m
+        choose_mechanism(V, guarantee, 1, None, "GroupedDifferenceMechanism", groups=None)
+    assert choose_mechanism(V, guarantee, 1, None, m, groups=2) is m
 
 
 def test_the_audit_lets_a_unit_change_groups():
@@ -274,6 +274,6 @@ def test_the_audit_lets_a_unit_change_groups():
     pairs = [(base, others) for base, others in _neighbouring_counts(m) if base.any()]
     assert any(base[:2].any() and any(other[2:].any() for other in others) for base, others in pairs)
     for claimed, broken in ((1, False), ("9/10", True)):
-        promise = Guarantee.pure(claimed, neighbours="replace")
-        found = audit_exact(m, pairs[0][0], pairs[0][1][:2], claimed=promise, starts=60, rounds=12)
+        guarantee = Guarantee.pure(claimed, neighbours="replace")
+        found = audit_exact(m, pairs[0][0], pairs[0][1][:2], claimed=guarantee, starts=60, rounds=12)
         assert found.broken == broken

@@ -112,7 +112,7 @@ def test_error_is_the_variance_of_the_law():
 
 @BOTH
 @pytest.mark.parametrize("epsilon", [0, -1, "x", float("nan")])
-def test_an_epsilon_that_promises_nothing_is_refused(kind, epsilon):
+def test_an_epsilon_that_guarantees_nothing_is_refused(kind, epsilon):
     with pytest.raises(InputError, match="epsilon"):
         kind(Poset.chain("ab"), epsilon)
 

@@ -46,7 +46,7 @@ def test_it_has_the_shape_of_a_mechanism() -> None:
     assert "OrderGaussianMechanism over 15 elements" in str(m)
 
 
-def test_with_a_weak_promise_the_counts_come_back() -> None:
+def test_with_a_weak_guarantee_the_counts_come_back() -> None:
     counts = [20, 10, 5, 8, 9, *[1] * 6, 7, 2, 2, 2]
     assert OrderGaussianMechanism(SURVEY, rho=10**9).release(counts).tolist() == counts
 
@@ -240,7 +240,7 @@ def test_progress_goes_forward() -> None:
         ({"rho": "1e-25"}, "weaker one"),
     ],
 )
-def test_what_cannot_be_promised_is_refused(arguments: dict[str, object], message: str) -> None:
+def test_what_cannot_be_guaranteed_is_refused(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         OrderGaussianMechanism(DIAMOND, **arguments)  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""The promise of the released integers, checked by computing their whole distribution on tiny orders.
+"""The guarantee of the released integers, checked by computing their whole distribution on tiny orders.
 
 Strategies are rounded so coarsely here that rounding matters: what is tested is the exact integer arithmetic.
 """
@@ -82,7 +82,7 @@ def excess(law: NDArray[np.float64], moved: NDArray[np.int64], epsilon: float) -
 
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 @pytest.mark.parametrize("P", ORDERS, ids=str)
-def test_the_noisy_rows_are_concentrated_as_promised_and_less_noise_is_caught(
+def test_the_noisy_rows_are_concentrated_as_guaranteed_and_less_noise_is_caught(
     P: Poset, neighbours: Neighbours
 ) -> None:
     strategy = coarse_strategy(P, neighbours)
@@ -99,7 +99,7 @@ def test_the_noisy_rows_are_concentrated_as_promised_and_less_noise_is_caught(
 
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 @pytest.mark.parametrize("P", ORDERS, ids=str)
-def test_the_noisy_rows_have_the_promised_epsilon_and_delta_and_less_noise_is_caught(
+def test_the_noisy_rows_have_the_guaranteed_epsilon_and_delta_and_less_noise_is_caught(
     P: Poset, neighbours: Neighbours
 ) -> None:
     strategy = coarse_strategy(P, neighbours)
@@ -127,7 +127,7 @@ def released_law(strategy: Strategy, law: NDArray[np.float64]) -> Law:
 
 
 @pytest.mark.parametrize("P", [Poset.chain("a"), Poset.antichain("ab")], ids=str)
-def test_the_released_integers_keep_the_promise_of_the_rows(P: Poset) -> None:
+def test_the_released_integers_keep_the_guarantee_of_the_rows(P: Poset) -> None:
     strategy = coarse_strategy(P, "add-remove", bits=2)
     rho, alpha = 1.0, 3.0
     variance = float(sigma_squared_zcdp(1, strategy.sensitivity_squared))

@@ -36,10 +36,14 @@ def test_the_best_comes_first_and_is_ready_to_release(survey):
     }
 
 
-def test_every_mechanism_keeps_the_promise(survey):
-    promises: list[dict[str, Any]] = [{"epsilon": "0.7"}, {"epsilon": "0.7", "delta": "1e-6"}, {"rho": "0.3"}]
-    for promise, neighbours in zip(promises, ("add-remove", "replace", "replace"), strict=True):
-        p = plan(survey, **promise, neighbours=neighbours, contributions=2, max_size=2)
+def test_every_mechanism_keeps_the_guarantee(survey):
+    guarantees: list[dict[str, Any]] = [
+        {"epsilon": "0.7"},
+        {"epsilon": "0.7", "delta": "1e-6"},
+        {"rho": "0.3"},
+    ]
+    for guarantee, neighbours in zip(guarantees, ("add-remove", "replace", "replace"), strict=True):
+        p = plan(survey, **guarantee, neighbours=neighbours, contributions=2, max_size=2)
         for row in p:
             assert row.mechanism.guarantee.within(p.guarantee)
             assert row.mechanism.contributions == 2
@@ -91,14 +95,14 @@ def test_under_zcdp_a_pure_mechanism_gets_the_epsilon_that_rho_allows(survey):
 
 @pytest.mark.parametrize("simultaneous", [True, False])
 @pytest.mark.parametrize(
-    "promise", [{"epsilon": 2}, {"epsilon": "0.5", "delta": "1e-6"}, {"epsilon": 1, "max_size": 1}]
+    "guarantee", [{"epsilon": 2}, {"epsilon": "0.5", "delta": "1e-6"}, {"epsilon": 1, "max_size": 1}]
 )
-def test_epsilon_for_is_the_smallest_that_keeps_within_the_error(survey, promise, simultaneous):
-    p = plan(survey, **promise)
+def test_epsilon_for_is_the_smallest_that_keeps_within_the_error(survey, guarantee, simultaneous):
+    p = plan(survey, **guarantee)
     epsilon = p.epsilon_for(error=25, confidence=0.9, simultaneous=simultaneous)
 
     def least_width(e: float) -> float:
-        rows = plan(survey, **(promise | {"epsilon": e})).rows
+        rows = plan(survey, **(guarantee | {"epsilon": e})).rows
         if simultaneous:
             return min(row.mechanism.simultaneous_half_width(0.9) for row in rows)
         return min(max(row.mechanism.half_widths(0.9)) for row in rows)
@@ -153,7 +157,7 @@ def test_progress_never_goes_back(survey):
 
 
 @pytest.mark.parametrize(
-    ("promise", "message"),
+    ("guarantee", "message"),
     [
         ({}, "Give epsilon|not both"),
         ({"epsilon": 1, "rho": 1}, "Give epsilon|not both"),
@@ -165,9 +169,9 @@ def test_progress_never_goes_back(survey):
         ({"epsilon": 1, "neighbours": "swap"}, "neighbours"),
     ],
 )
-def test_a_promise_that_cannot_be_kept_is_refused(survey, promise, message):
+def test_a_guarantee_that_cannot_be_kept_is_refused(survey, guarantee, message):
     with pytest.raises(InputError, match=message):
-        plan(survey, **promise)
+        plan(survey, **guarantee)
 
 
 @pytest.mark.parametrize("error", [0, -1, float("nan"), float("inf")])
@@ -203,11 +207,11 @@ def test_a_plan_says_what_a_public_number_of_records_changes(survey: Poset) -> N
         str(plan(survey, 2, neighbours="replace")),
         plan(survey, 2, neighbours="replace")._repr_html_(),
     ):
-        assert f"add-remove at ε = 1 promises the same about answers, with rms error {half:.4g}" in rendered
+        assert f"add-remove at ε = 1 guarantees the same about answers, with rms error {half:.4g}" in rendered
         assert "hides presence at ε = 2 only" in rendered
     whole = plan(survey, 2, neighbours="replace").rows[0].rmse
     assert (
-        f"replace at ε = 2 promises the same about answers with rms error {whole:.4g}"
+        f"replace at ε = 2 guarantees the same about answers with rms error {whole:.4g}"
         in plan(survey, 1).advice
     )
     assert plan(survey, rho=1).advice == ""

@@ -186,7 +186,7 @@ def test_dropping_a_record_costs_a_whole_way_under_replace() -> None:
     assert TreeFieldMechanism(SEVERAL, 1, "replace", contributions=3).rate == Fraction(1, 6)
 
 
-def test_neighbouring_outputs_are_no_likelier_than_promised() -> None:
+def test_neighbouring_outputs_are_no_likelier_than_guaranteed() -> None:
     for neighbours in ("add-remove", "replace"):
         m = TreeFieldMechanism(TREE, 1, neighbours, care="nodes")
         units = [unit[m.tree.node] for unit in _units(TREE, 1)]
@@ -197,7 +197,7 @@ def test_neighbouring_outputs_are_no_likelier_than_promised() -> None:
         assert np.ptp(logs, axis=0).max() <= 1 + 1e-9
 
 
-def test_an_audit_sees_the_promise_and_not_more() -> None:
+def test_an_audit_sees_the_guarantee_and_not_more() -> None:
     m = TreeFieldMechanism(TREE, epsilon=1, shares=SHARES)
     place = {x: i for i, x in enumerate(TREE.elements)}
     one = np.zeros(5, np.int64)
@@ -257,7 +257,7 @@ def test_elements_with_the_same_count_have_the_same_noise_and_their_shares_add_u
         ({**SHARES, "all": "-1/10"}, "negative"),
     ],
 )
-def test_shares_that_break_the_promise_are_refused(shares: Any, reason: str) -> None:
+def test_shares_that_break_the_guarantee_are_refused(shares: Any, reason: str) -> None:
     with pytest.raises(InputError, match=reason):
         TreeFieldMechanism(TREE, epsilon=1, shares=shares)
 

@@ -232,7 +232,7 @@ def test_bands_at_points() -> None:
 
 @pytest.mark.parametrize("kind", ["population", "records"])
 def test_bands_cover_and_a_fifth_of_the_width_does_not(kind: str) -> None:
-    """Seeded draws of the two sums, a curve of three values: 50 % is promised, and far more is kept."""
+    """Seeded draws of the two sums, a curve of three values: 50 % is guaranteed, and far more is kept."""
     rng = np.random.default_rng(5)
     f, n = np.array([0.2, 0.5, 0.9]), np.array([60, 200, 80])
     missed, missed_by_fifth = 0, 0

@@ -1,4 +1,4 @@
-"""Calibration of frozen classifiers: what is read, what is promised, and what the diagram is made of."""
+"""Calibration of frozen classifiers: what is read, what is guaranteed, and what the diagram is made of."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ def test_the_fit_of_a_wider_range_clipped_is_the_fit_of_the_range() -> None:
         ({"y_range": None}, "y_range"),
         ({"y_range": (1, 0)}, "y_range"),
         ({"epsilon": 0}, "epsilon"),
-        ({"epsilon": 10**12}, "promises nothing"),
+        ({"epsilon": 10**12}, "guarantees nothing"),
         ({"epsilon": "1e-9"}, "too small"),
         ({"method": "bins"}, "method must be .* not 'bins'"),
         ({"levels": 0}, "levels"),

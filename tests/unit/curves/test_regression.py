@@ -1,4 +1,4 @@
-"""The estimator: parameters, private contents, promises, what it keeps."""
+"""The estimator: parameters, private contents, guarantees, what it keeps."""
 
 from __future__ import annotations
 

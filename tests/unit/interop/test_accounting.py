@@ -1,4 +1,4 @@
-"""Promises and mechanisms in the real dp_accounting: what it computes is never better than the truth."""
+"""Guarantees and mechanisms in the real dp_accounting: what it computes is never better than the truth."""
 
 from __future__ import annotations
 
@@ -52,20 +52,20 @@ def test_what_is_accounted_is_at_least_the_true_loss_of_every_record(mechanism):
 
 @pytest.mark.parametrize("mechanism", EXPLICIT[:1] + EXPLICIT[2:])
 def test_a_distribution_for_a_tenth_more_noise_would_be_caught(mechanism):
-    kind, promise = type(mechanism), mechanism.guarantee
-    if promise.kind == "zcdp":
-        kinder = pld(kind(PAIR, rho=promise.rho * 8 / 10))
-    elif promise.kind == "approximate":
-        kinder = pld(kind(PAIR, promise.epsilon * 9 / 10, promise.delta))
+    kind, guarantee = type(mechanism), mechanism.guarantee
+    if guarantee.kind == "zcdp":
+        kinder = pld(kind(PAIR, rho=guarantee.rho * 8 / 10))
+    elif guarantee.kind == "approximate":
+        kinder = pld(kind(PAIR, guarantee.epsilon * 9 / 10, guarantee.delta))
     else:
-        kinder = pld(kind(PAIR, promise.epsilon * 9 / 10))
+        kinder = pld(kind(PAIR, guarantee.epsilon * 9 / 10))
     gaps = [
         true_delta(mechanism, [1, 1], epsilon) - kinder.get_delta_for_epsilon(epsilon) for epsilon in EPSILONS
     ]
     assert max(gaps) > 1e-6
 
 
-def test_pure_promises_add_up_at_delta_zero_and_gain_by_composition_above_it():
+def test_pure_guarantees_add_up_at_delta_zero_and_gain_by_composition_above_it():
     one = pld(Guarantee.pure("1/10"))
     many = one.self_compose(100)
     assert one.compose(one).get_epsilon_for_delta(0) == pytest.approx(0.2, abs=1e-9)
@@ -80,7 +80,7 @@ def test_our_counts_and_another_librarys_gaussian_compose():
     assert both < 0.5 + theirs.get_epsilon_for_delta(1e-6)
 
 
-def test_a_calibrated_gaussian_meets_its_own_promise_and_no_more():
+def test_a_calibrated_gaussian_meets_its_own_guarantee_and_no_more():
     for mechanism in (
         counts.GaussianMechanism(PAIR, 1, "1e-6"),
         counts.OrderGaussianMechanism(PAIR, 1, "1e-6"),
@@ -91,24 +91,24 @@ def test_a_calibrated_gaussian_meets_its_own_promise_and_no_more():
 
 
 @pytest.mark.parametrize("rho", ["1/200", "1/2"])
-def test_concentrated_promises_lie_between_the_gaussian_and_the_simple_conversion(rho):
-    promise = Guarantee.zcdp(rho)
-    told = pld(promise, 1e-3)
-    gaussian = distributions.from_gaussian_mechanism(math.sqrt(0.5 / float(promise.rho)))
+def test_concentrated_guarantees_lie_between_the_gaussian_and_the_simple_conversion(rho):
+    guarantee = Guarantee.zcdp(rho)
+    told = pld(guarantee, 1e-3)
+    gaussian = distributions.from_gaussian_mechanism(math.sqrt(0.5 / float(guarantee.rho)))
     for delta in (1e-2, 1e-4, 1e-8):
         epsilon = told.get_epsilon_for_delta(delta)
         assert gaussian.get_epsilon_for_delta(delta) <= epsilon
-        assert epsilon <= float(promise.to_approximate(delta).epsilon)
+        assert epsilon <= float(guarantee.to_approximate(delta).epsilon)
     for epsilon in (-0.5, -0.1, 0.0, 0.1, 0.5):
         assert told.get_delta_for_epsilon(epsilon) >= gaussian.get_delta_for_epsilon(epsilon) - 1e-12
 
 
-def test_discrete_noise_shaped_by_the_order_is_accounted_by_its_promise():
+def test_discrete_noise_shaped_by_the_order_is_accounted_by_its_guarantee():
     shaped = counts.OrderGaussianMechanism(PAIR, rho="1/8")
-    promised = pld(Guarantee.zcdp("1/8"))
-    assert pld(shaped).get_epsilon_for_delta(1e-6) == promised.get_epsilon_for_delta(1e-6)
+    guaranteed = pld(Guarantee.zcdp("1/8"))
+    assert pld(shaped).get_epsilon_for_delta(1e-6) == guaranteed.get_epsilon_for_delta(1e-6)
     twice = counts.DiscreteGaussianMechanism(PAIR, rho="1/8", contributions=2)
-    assert pld(twice).get_epsilon_for_delta(1e-6) == promised.get_epsilon_for_delta(1e-6)
+    assert pld(twice).get_epsilon_for_delta(1e-6) == guaranteed.get_epsilon_for_delta(1e-6)
 
 
 def test_events_are_taken_by_the_accountants():
@@ -123,14 +123,14 @@ def test_events_are_taken_by_the_accountants():
     assert accountant.get_epsilon(1e-6) == pytest.approx(1, rel=1e-4)
 
 
-def test_tables_curves_and_their_promises_are_accounted_too():
+def test_tables_curves_and_their_guarantees_are_accounted_too():
     assert pld(TwoStageMechanism(5, "1/2")).get_epsilon_for_delta(0) == pytest.approx(0.5, abs=1e-4)
     model = PrivateIsotonicRegression("1/2", (0, 1), (0, 1)).fit([0.5], [0.5])
     assert pld(model).get_epsilon_for_delta(0) == pytest.approx(0.5, abs=1e-4)
     assert event(model) == dp_event.ZCDpEvent(0.125)
 
 
-def test_what_has_no_promise_or_no_event_is_refused():
+def test_what_has_no_guarantee_or_no_event_is_refused():
     with pytest.raises(InputError, match="not a int"):
         pld(3)
     with pytest.raises(InputError, match="no event"):

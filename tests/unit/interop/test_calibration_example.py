@@ -9,4 +9,4 @@ EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "classifier-calibra
 def test_private_calibration_repairs_a_classifier_that_is_too_sure(capsys):
     before, after = runpy.run_path(str(EXAMPLE))["main"]().values()
     assert after < before - 0.01
-    assert "promised: ε-DP with ε = 1, add-remove one record" in capsys.readouterr().out
+    assert "guaranteed: ε-DP with ε = 1, add-remove one record" in capsys.readouterr().out

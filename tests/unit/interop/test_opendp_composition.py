@@ -174,4 +174,4 @@ def test_counts_are_released_with_the_budget_that_the_map_tells(kind, options, m
     made = bridge.make_isotone_counts(*SPACE, P, 0.375, mechanism=kind.__name__, **options)
     made(table())
     told = made.map(1)[0] if options else made.map(1)
-    assert [promise.rho or promise.epsilon for promise in used] == [told] == [0.375]
+    assert [guarantee.rho or guarantee.epsilon for guarantee in used] == [told] == [0.375]

@@ -188,7 +188,7 @@ def test_rows_are_the_right_distance_and_no_distance_of_counts_is(P):
     assert mechanism.norm(two).max() <= 2 + 1e-12
     if P.height > 1:
         steps = np.array([x for x in itertools.product([-1, 0, 1], repeat=len(P)) if any(x)], dtype=float)
-        assert mechanism.norm(steps).max() > 1.5  # so an ℓ∞ metric on counts would promise too much
+        assert mechanism.norm(steps).max() > 1.5  # so an ℓ∞ metric on counts would guarantee too much
 
 
 @pytest.mark.parametrize("rows", [0, 1, 7])
@@ -209,7 +209,7 @@ def test_maps_round_up_and_never_down(amount, d):
 
 
 @given(st.fractions(min_value="1/100", max_value=3), st.integers(1, 40))
-def test_the_map_of_approximate_promises_is_that_of_a_chain_of_neighbours(epsilon, d):
+def test_the_map_of_approximate_guarantees_is_that_of_a_chain_of_neighbours(epsilon, d):
     _, approximate = measure_and_map(Guarantee.approximate(epsilon, "1e-9"))
     loss, delta = approximate(d)
     by_hand = min(1.0, math.fsum(1e-9 * math.exp(i * float(epsilon)) for i in range(d)))
@@ -217,7 +217,7 @@ def test_the_map_of_approximate_promises_is_that_of_a_chain_of_neighbours(epsilo
     assert by_hand * (1 - 1e-12) <= delta <= by_hand * (1 + 1e-9)
 
 
-def test_a_map_beyond_all_floats_promises_nothing():
+def test_a_map_beyond_all_floats_guarantees_nothing():
     _, approximate = measure_and_map(Guarantee.approximate(10, "1e-9"))
     assert approximate(10**6) == (10.0**7, 1.0)
     assert round_up(Fraction(10) ** 400) == math.inf

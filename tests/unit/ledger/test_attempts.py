@@ -134,7 +134,7 @@ def test_data_without_a_name_is_never_resumed(place):
 
 
 def test_a_plain_charge_is_never_resumed(place):
-    """It may have been drawn: only an attempt promises that nothing was drawn before the mark."""
+    """It may have been drawn: only an attempt guarantees that nothing was drawn before the mark."""
     ledger = make(place)
     ledger.charge(ONE, spec="r")
     with ledger.attempt(ONE, request="r") as attempt:

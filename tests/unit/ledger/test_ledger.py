@@ -85,7 +85,7 @@ def test_charges_compose_by_the_rule_of_the_budgets_kind(place, budget, charge, 
         ({"rho": 1}, Guarantee.approximate("0.1", "1e-9")),
     ],
 )
-def test_a_promise_that_a_budget_cannot_pay_exactly_is_refused(place, budget, charge):
+def test_a_guarantee_that_a_budget_cannot_pay_exactly_is_refused(place, budget, charge):
     ledger = make(place, **budget)
     with pytest.raises(LedgerError, match="cannot pay"):
         ledger.charge(charge)

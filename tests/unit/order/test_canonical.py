@@ -103,13 +103,13 @@ def test_plans_are_the_same_however_described():
     rng = np.random.default_rng(6)
     P = sparse_order(9, rng)
     Q = described_anew(P, rng)
-    promises: list[dict[str, Any]] = [
+    guarantees: list[dict[str, Any]] = [
         {"epsilon": 1},
         {"rho": "1/2"},
         {"epsilon": 1, "delta": "1e-6", "max_size": 4},
     ]
-    for promise in promises:
-        first, second = plan(P, **promise), plan(Q, **promise)
+    for guarantee in guarantees:
+        first, second = plan(P, **guarantee), plan(Q, **guarantee)
         assert [(r.name, r.rmse, r.worst, r.half_width, r.note) for r in first] == [
             (r.name, r.rmse, r.worst, r.half_width, r.note) for r in second
         ]

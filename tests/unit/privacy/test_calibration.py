@@ -37,7 +37,7 @@ def normal(x: mpmath.mpf) -> mpmath.mpf:
     return mpmath.erfc(-x / mpmath.sqrt(2)) / 2
 
 
-PROMISES = [
+GUARANTEES = [
     ("1", "1e-6"),
     ("0.1", "1e-9"),
     ("1/3", "1e-5"),
@@ -52,7 +52,7 @@ PROMISES = [
 ]
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), PROMISES)
+@pytest.mark.parametrize(("epsilon", "delta"), GUARANTEES)
 def test_the_variance_is_enough_and_a_trillionth_less_is_not(epsilon: str, delta: str) -> None:
     with mpmath.workdps(120):
         variance = sigma_squared(epsilon, delta)

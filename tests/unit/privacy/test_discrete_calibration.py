@@ -1,4 +1,4 @@
-"""Gaussian noise is as large as its promise needs, and hardly larger."""
+"""Gaussian noise is as large as its guarantee needs, and hardly larger."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_the_discrete_variance_is_enough_and_nearly_the_least(epsilon: str, delt
     assert two < 8 * one
 
 
-def test_a_delta_that_promises_nothing_is_refused() -> None:
+def test_a_delta_that_guarantees_nothing_is_refused() -> None:
     for delta in (Fraction(0), Fraction(1)):
         with pytest.raises(InputError, match="delta"):
             sigma_squared(1, delta)

@@ -1,4 +1,4 @@
-"""What the project promises about itself: one version, a changelog, ratios that are kept."""
+"""What the project says about itself: one version, a changelog, ratios that are kept."""
 
 import re
 from importlib.metadata import version

@@ -205,12 +205,12 @@ def test_a_forged_breakdown_is_found(ledger, tmp_path):
         ({"columns": {"state": tuple("A" for _ in first)}}, "error"),
         ({"measured": measured}, "error"),
         ({"measured": manifest.measured[:-1]}, "error"),
-        ({"mechanism": cheap}, "promise"),
-        ({"mechanism": unknown}, "promise"),
-        ({"mechanism": stronger}, "promise"),
-        ({"rules": {**manifest.rules, "missing": "maybe"}}, "promise"),
-        ({"rules": {**manifest.rules, "contributions": 3}}, "promise"),
-        ({"breakdown": {**manifest.breakdown, "margins": [[], ["moon"]]}}, "promise"),
+        ({"mechanism": cheap}, "guarantee"),
+        ({"mechanism": unknown}, "guarantee"),
+        ({"mechanism": stronger}, "guarantee"),
+        ({"rules": {**manifest.rules, "missing": "maybe"}}, "guarantee"),
+        ({"rules": {**manifest.rules, "contributions": 3}}, "guarantee"),
+        ({"breakdown": {**manifest.breakdown, "margins": [[], ["moon"]]}}, "guarantee"),
     ]
     for i, (lie, check) in enumerate(lies):
         forged(release, **lie).save(tmp_path / str(i), report=False)
@@ -323,7 +323,7 @@ def test_a_spec_asks_for_a_breakdown(tmp_path):
     assert len(iso.Ledger(tmp_path / "s.ledger").charges()) == 1
 
 
-def test_replace_neighbours_are_promised_by_half_the_noise(tmp_path):
+def test_replace_neighbours_are_guaranteed_by_half_the_noise(tmp_path):
     ledger = iso.Ledger(tmp_path / "r.ledger", epsilon=10, neighbours="replace")
     release = released(ledger, neighbours="replace", folder=tmp_path / "out")
     assert release.manifest["mechanism"]["base"]["epsilon"] == "1/2"
@@ -336,7 +336,7 @@ def test_replace_neighbours_are_promised_by_half_the_noise(tmp_path):
         },
     )
     whole.save(tmp_path / "lie", report=False)
-    assert not verify(tmp_path / "lie")["promise"].holds
+    assert not verify(tmp_path / "lie")["guarantee"].holds
     np.testing.assert_array_less(0, release.sd)
 
 

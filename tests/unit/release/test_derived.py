@@ -92,11 +92,11 @@ FORGERIES: list[tuple[str, str, Any]] = [
     ("a smaller sd", "given", lambda m, c: c.update(sd=[x * 0.9 for x in c["sd"]])),
     ("a nearer end", "given", lambda m, c: c["low"].__setitem__(0, c["low"][0] + 1)),
     ("another number of records", "given", lambda m, c: m["derived"].update(records=SIZE + 9)),
-    ("a kinder promise", "given", lambda m, c: m["derived"].update(promise="nothing changes")),
+    ("a kinder guarantee", "given", lambda m, c: m["derived"].update(promise="nothing changes")),
     ("the raw values", "given", lambda m, c: c["raw"].__setitem__(0, 0)),
     ("an origin", "given", lambda m, c: m["derived"]["of"][0]["values"].__setitem__(0, 0)),
     (
-        "the origin's promise",
+        "the origin's guarantee",
         "given",
         lambda m, c: m["derived"]["of"][0]["manifest"]["mechanism"].update(epsilon="2"),
     ),

@@ -46,8 +46,8 @@ def test_an_order_beyond_the_limits_is_never_built(counts, monkeypatch, n, cover
     folder = forged(counts, over(n, [["e0", "e1"]] * covers))
     monkeypatch.setattr(manifests, "Poset", never)
     verdict = verify(folder)
-    assert not verdict["promise"].holds
-    assert "too large for a release" in verdict["promise"].words
+    assert not verdict["guarantee"].holds
+    assert "too large for a release" in verdict["guarantee"].words
     assert not verdict["error"].holds
 
 
@@ -80,8 +80,8 @@ def test_no_relaxation_is_searched_for_a_stranger(counts, monkeypatch, name):
     folder = forged(counts, change)
     monkeypatch.setattr(relaxation, "_Search", never)
     verdict = verify(folder)
-    assert not verdict["promise"].holds
-    assert "names no relaxation" in verdict["promise"].words
+    assert not verdict["guarantee"].holds
+    assert "names no relaxation" in verdict["guarantee"].words
 
 
 @pytest.mark.parametrize("upper", [10**6 + 1, 10**30, -1, 2.5, "9", True, [1]])

@@ -30,7 +30,7 @@ ANSWERS = pd.DataFrame(
 PURE: dict[str, Any] = {"epsilon": 1}
 APPROXIMATE: dict[str, Any] = {"epsilon": 1, "delta": "1e-6"}
 CONCENTRATED: dict[str, Any] = {"rho": "0.5"}
-PROMISES = {
+GUARANTEES = {
     "PosetMechanism": [PURE],
     "LaplaceMechanism": [PURE],
     "DiscreteLaplaceMechanism": [PURE],
@@ -98,29 +98,29 @@ def settings_of(name: str) -> list[dict[str, Any]]:
     ]
 
 
-def released(folder, name: str, promise: dict[str, Any], setting: dict[str, Any]):
+def released(folder, name: str, guarantee: dict[str, Any], setting: dict[str, Any]):
     fixed = {key: setting[key] for key in ("neighbours", "unit") if key in setting}
     order = HIERARCHY if name.startswith("Tree") else CHAIN if name == "HierarchicalMechanism" else P
-    with iso.Ledger(folder / "answers.ledger", **promise, **fixed) as ledger:
-        return iso.release_counts(ANSWERS, order, ledger=ledger, mechanism=name, **promise, **setting)
+    with iso.Ledger(folder / "answers.ledger", **guarantee, **fixed) as ledger:
+        return iso.release_counts(ANSWERS, order, ledger=ledger, mechanism=name, **guarantee, **setting)
 
 
 CASES = [
-    (name, promise, setting)
-    for name, promises in PROMISES.items()
-    for promise in promises
+    (name, guarantee, setting)
+    for name, guarantees in GUARANTEES.items()
+    for guarantee in guarantees
     for setting in settings_of(name)
 ]
 
 
 def test_no_mechanism_is_left_out():
     simulated_only = {"L2Mechanism", "LpMechanism"}
-    assert set(count_mechanisms()) == set(PROMISES) | simulated_only
+    assert set(count_mechanisms()) == set(GUARANTEES) | simulated_only
 
 
-@pytest.mark.parametrize(("name", "promise", "setting"), CASES)
-def test_a_release_by_any_mechanism_can_be_rebuilt_and_verified(tmp_path, name, promise, setting):
-    release = released(tmp_path, name, promise, setting)
+@pytest.mark.parametrize(("name", "guarantee", "setting"), CASES)
+def test_a_release_by_any_mechanism_can_be_rebuilt_and_verified(tmp_path, name, guarantee, setting):
+    release = released(tmp_path, name, guarantee, setting)
     release.save(tmp_path / "out", report=False)
     verdict = verify(tmp_path / "out")
     assert verdict.holds, str(verdict)
@@ -132,11 +132,11 @@ def test_a_release_by_any_mechanism_can_be_rebuilt_and_verified(tmp_path, name, 
     np.testing.assert_allclose(np.tile(rebuilt.error().sd, repeat), release.columns["sd"], rtol=0.02)
 
 
-@pytest.mark.parametrize("promise", [PURE, APPROXIMATE, CONCENTRATED])
+@pytest.mark.parametrize("guarantee", [PURE, APPROXIMATE, CONCENTRATED])
 @pytest.mark.parametrize("max_size", [None, 2, 4])
-def test_what_the_plan_picks_can_be_verified_too(tmp_path, promise, max_size):
-    with iso.Ledger(tmp_path / "answers.ledger", **promise) as ledger:
-        release = iso.release_counts(ANSWERS, P, ledger=ledger, max_size=max_size, **promise)
+def test_what_the_plan_picks_can_be_verified_too(tmp_path, guarantee, max_size):
+    with iso.Ledger(tmp_path / "answers.ledger", **guarantee) as ledger:
+        release = iso.release_counts(ANSWERS, P, ledger=ledger, max_size=max_size, **guarantee)
     release.save(tmp_path / "out", report=False)
     assert verify(tmp_path / "out").holds, str(verify(tmp_path / "out"))
 
@@ -154,22 +154,22 @@ def test_noise_for_shorter_records_than_were_counted_is_found_by_a_stranger(tmp_
 
 @pytest.mark.parametrize("name", sorted(HAS_TOTAL))
 def test_the_number_of_records_comes_with_its_own_error(tmp_path, name):
-    release = released(tmp_path, name, PROMISES[name][0], {"total": True})
+    release = released(tmp_path, name, GUARANTEES[name][0], {"total": True})
     assert isinstance(release.total, int)
     assert release.manifest["total_sd"] > 0
     release.save(tmp_path / "out")
     assert f"{release.total:,} ±" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", sorted(set(PROMISES) - HAS_TOTAL - NEEDS_BOUND))
+@pytest.mark.parametrize("name", sorted(set(GUARANTEES) - HAS_TOTAL - NEEDS_BOUND))
 def test_the_number_of_records_is_refused_where_noise_does_not_cover_it(tmp_path, name):
     grouped = SETTINGS[4] if name == "GroupedDifferenceMechanism" else {}
     with pytest.raises(InputError, match="does not give the number of records for free"):
-        released(tmp_path, name, PROMISES[name][0], {"total": True, **grouped})
+        released(tmp_path, name, GUARANTEES[name][0], {"total": True, **grouped})
 
 
 def test_a_number_of_records_that_the_noise_does_not_cover_is_found_by_a_stranger(tmp_path):
-    """Sealed by its publisher, but not private: the promise does not follow from the mechanism."""
+    """Sealed by its publisher, but not private: the guarantee does not follow from the mechanism."""
     from isotone.release.result import seal
 
     honest = released(tmp_path, "LaplaceMechanism", PURE, {})
@@ -177,5 +177,5 @@ def test_a_number_of_records_that_the_noise_does_not_cover_is_found_by_a_strange
     forged = seal(honest.columns, {**manifest, "total": 4, "total_sd": 1.0})
     forged.save(tmp_path / "out", report=False)
     failed = [check for check in verify(tmp_path / "out").checks if not check.holds]
-    assert "promise" in [check.name for check in failed]
+    assert "guarantee" in [check.name for check in failed]
     assert "does not cover the number of records" in str(verify(tmp_path / "out"))

@@ -102,7 +102,7 @@ def test_a_finished_release_is_noted_with_its_content(ledger):
             {"mechanism": "BoundedPosetMechanism", "max_size": 2, "total": True},
             "does not give the number of records",
         ),
-        ({"mechanism": "LaplaceMechanism", "delta": "1e-6"}, "cannot promise"),
+        ({"mechanism": "LaplaceMechanism", "delta": "1e-6"}, "cannot guarantee"),
         ({"groups": ["a"]}, "needs by="),
         ({"by": "person"}, "public list"),
         ({"by": "persn", "groups": ["a"]}, "no column"),
@@ -153,7 +153,7 @@ def test_groups_are_released_in_parallel(ledger, silent):
     assert ledger.spent().epsilon == 1
 
 
-def test_groups_under_replace_share_the_promise(tmp_path):
+def test_groups_under_replace_share_the_guarantee(tmp_path):
     ledger = iso.Ledger(tmp_path / "r.ledger", epsilon=2, neighbours="replace")
     table = TABLE.assign(region="north")
     grouped = {"by": "region", "groups": ["north", "south"], "neighbours": "replace"}
@@ -193,14 +193,14 @@ def test_noise_for_other_groups_is_not_believed(tmp_path):
     said = {**release.manifest.mechanism, "groups": 3}
     forged = seal(release.columns, replace(release.manifest, mechanism=said, content_hash=None, files=None))
     forged.save(tmp_path / "out")
-    assert not verify(tmp_path / "out")["promise"].holds
+    assert not verify(tmp_path / "out")["guarantee"].holds
 
 
 @pytest.mark.parametrize("mechanism", ["OrderGaussianMechanism", "GaussianMechanism", None])
 def test_a_unit_replaced_inside_its_group_is_covered_by_gaussian_noise_too(mechanism):
     """The farthest replacement: ten yeses become ten others. Half of rho for each group would not be enough."""
     wide = iso.Poset.antichain([f"q{i}" for i in range(20)])
-    promise = iso.Guarantee.zcdp(1, neighbours="replace")
+    guarantee = iso.Guarantee.zcdp(1, neighbours="replace")
     change = np.r_[np.ones(10), -np.ones(10)]
 
     def rho(noise) -> float:
@@ -208,15 +208,15 @@ def test_a_unit_replaced_inside_its_group_is_covered_by_gaussian_noise_too(mecha
             return float(change @ np.linalg.solve(noise.covariance(), change)) / 2
         return float(change @ (change / noise.error().variance)) / 2
 
-    for_groups = choose_mechanism(wide, promise, 1, None, mechanism, groups=2)
+    for_groups = choose_mechanism(wide, guarantee, 1, None, mechanism, groups=2)
     assert rho(for_groups) <= 1
     assert rho(OrderGaussianMechanism(wide, rho="1/2")) > 1
 
 
 def test_groups_under_replace_split_delta_by_the_rule_for_two_units():
-    promise = iso.Guarantee.approximate(16, "1e-6", neighbours="replace")
+    guarantee = iso.Guarantee.approximate(16, "1e-6", neighbours="replace")
     wide = iso.Poset.antichain([f"q{i}" for i in range(60)])
-    noise = choose_mechanism(wide, promise, 1, None, "OrderGaussianMechanism", groups=2)
+    noise = choose_mechanism(wide, guarantee, 1, None, "OrderGaussianMechanism", groups=2)
     assert noise.guarantee.epsilon == 8
     assert noise.guarantee.delta < 1e-6 / np.exp(8)
     change = np.r_[np.ones(30), -np.ones(30)]
@@ -237,7 +237,7 @@ def test_the_plans_best_is_used_unless_named(ledger):
     assert counts(ledger, mechanism="LaplaceMechanism").manifest["mechanism"]["name"] == "LaplaceMechanism"
 
 
-def test_consistent_values_follow_the_order_and_keep_the_promise(ledger, monkeypatch):
+def test_consistent_values_follow_the_order_and_keep_the_guarantee(ledger, monkeypatch):
     monkeypatch.setattr(PosetMechanism, "_integer_noise", lambda self, draws: np.array([-290, 5, -9]))
     release = counts(ledger)
     assert release.value.tolist() == [10, 205, -9]
@@ -345,7 +345,7 @@ def test_a_changed_release_is_noticed(ledger, tmp_path, name, change):
     assert "Do not rely" in str(verdict)
 
 
-def test_a_promise_the_mechanism_does_not_keep_is_noticed_even_when_sealed_anew(ledger):
+def test_a_guarantee_the_mechanism_does_not_keep_is_noticed_even_when_sealed_anew(ledger):
     from isotone.release.result import seal
     from isotone.release.verifying.verify import derived_guarantee
 
@@ -465,7 +465,7 @@ def test_a_verdict_claims_no_error_that_it_could_not_check(ledger, tmp_path):
     )
     table.save(tmp_path / "table", report=False)
     verdict = str(verify(tmp_path / "table"))
-    assert "the numbers and their promise belong together" in verdict
+    assert "the numbers and their guarantee belong together" in verdict
     assert "trust the publisher for: the errors" in verdict
 
 

@@ -192,7 +192,7 @@ def test_a_grid_that_is_none_is_named_without_the_types_that_were_tried(tmp_path
         ('epsilon = "1"\ndelta = "1e-6"', "choices would have ε = 0.441 in place of 1"),
     ],
 )
-def test_a_plan_of_a_curve_says_what_would_be_promised(tmp_path, privacy, words):
+def test_a_plan_of_a_curve_says_what_would_be_guaranteed(tmp_path, privacy, words):
     assert words in str(plan_spec(curve_spec(tmp_path, privacy=privacy)))
 
 

@@ -145,11 +145,11 @@ def forged(shelf: Path, folder: Path, change: Any) -> Release:
         (lambda c, m: m["mechanism"].update(directions=[False, False]), "error"),
         (lambda c, m: m["mechanism"].update(bins=[12, 1]), "error"),
         (lambda c, m: m["mechanism"].update(bins=[10**9, 1]), "error"),
-        (lambda c, m: m["guarantee"].update(epsilon="1"), "promise"),
-        (lambda c, m: m["guarantee"].update(neighbours="replace"), "promise"),
-        (lambda c, m: m["rules"].update(contributions=2), "promise"),
-        (lambda c, m: m["mechanism"].update(ledger="x"), "promise"),
-        (lambda c, m: m["mechanism"].update(name="Other"), "promise"),
+        (lambda c, m: m["guarantee"].update(epsilon="1"), "guarantee"),
+        (lambda c, m: m["guarantee"].update(neighbours="replace"), "guarantee"),
+        (lambda c, m: m["rules"].update(contributions=2), "guarantee"),
+        (lambda c, m: m["mechanism"].update(ledger="x"), "guarantee"),
+        (lambda c, m: m["mechanism"].update(name="Other"), "guarantee"),
     ],
 )
 def test_a_forged_surface_is_noticed(shelf: Path, tmp_path: Path, change: Any, check: str) -> None:
@@ -189,7 +189,7 @@ def test_a_spec_asks_for_a_surface(tmp_path: Path) -> None:
     assert any("a: numbers from" in line for line in spec.kind.check(spec, spec.source))
 
 
-def test_a_surface_promises_pure_epsilon(tmp_path: Path) -> None:
+def test_a_surface_guarantees_pure_epsilon(tmp_path: Path) -> None:
     DATA.to_csv(tmp_path / "d.csv", index=False)
     (tmp_path / "spec.toml").write_text(
         SPEC.replace('epsilon = "1"', 'rho = "1"').replace("{ epsilon", "{ rho")
@@ -198,7 +198,7 @@ def test_a_surface_promises_pure_epsilon(tmp_path: Path) -> None:
         SurfaceKind().query(load_spec(tmp_path / "spec.toml"))
 
 
-def test_an_audit_finds_no_more_than_was_promised() -> None:
+def test_an_audit_finds_no_more_than_was_guaranteed() -> None:
     def progress(share: float, words: str) -> None: ...
 
     found = SurfaceKind().audit_named("PrivatePosetRegression", 1, 300, progress)

@@ -111,9 +111,9 @@ def test_a_plan_that_the_ledger_cannot_pay_is_refused_before_the_charge(tmp_path
         ({"rho": 2}, {"epsilon": 1}, 4),  # ε counts as ε²/2 each
         ({"rho": 2, "composition": "zcdp filter", "final_delta": "1e-6"}, {"epsilon": 1}, 4),
     ]
-    for budget, promise, most in cases:
+    for budget, guarantee, most in cases:
         ledger = iso.Ledger(tmp_path / f"{most}{len(list(tmp_path.iterdir()))}", **budget)
-        options: dict[str, Any] = {**promise, "ledger": ledger, "unit": "person"}
+        options: dict[str, Any] = {**guarantee, "ledger": ledger, "unit": "person"}
         with pytest.raises(InputError, match="waves at this price cost"):
             iso.release_counts(DATA, P, waves=most + 1, **options)
         assert ledger.charges() == []

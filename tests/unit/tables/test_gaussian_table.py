@@ -218,12 +218,12 @@ def test_strata_are_measured_each_with_all_of_rho():
 
 
 def test_delta_buys_nothing_for_one_contribution_and_something_from_about_ten():
-    promise = Guarantee.approximate(1, "1e-6")
-    better = [k for k in range(1, 31) if noises(promise, k, True)[1] < noises(promise, k, True)[0]]
+    guarantee = Guarantee.approximate(1, "1e-6")
+    better = [k for k in range(1, 31) if noises(guarantee, k, True)[1] < noises(guarantee, k, True)[0]]
     assert better == list(range(11, 31))
-    assert isinstance(table_mechanism(9, promise, contributions=10), TwoStageMechanism)
-    assert isinstance(table_mechanism(9, promise, contributions=11), GaussianTableMechanism)
-    assert isinstance(table_mechanism(9, promise, contributions=30, once=False), TwoStageMechanism)
+    assert isinstance(table_mechanism(9, guarantee, contributions=10), TwoStageMechanism)
+    assert isinstance(table_mechanism(9, guarantee, contributions=11), GaussianTableMechanism)
+    assert isinstance(table_mechanism(9, guarantee, contributions=30, once=False), TwoStageMechanism)
     assert isinstance(table_mechanism(9, Guarantee.zcdp("0.1")), GaussianTableMechanism)
     assert isinstance(table_mechanism(9, Guarantee.pure(1), contributions=30), TwoStageMechanism)
     assert pure_epsilon(Guarantee.zcdp("1/3")) ** 2 <= Fraction(2, 3)

@@ -86,7 +86,7 @@ def test_no_matrix_with_the_same_output_is_better_under_epsilon_and_delta(delta)
 
 
 def test_no_matrix_is_better_under_gaussian_privacy():
-    """(ε, δ(ε)) at some ε is a weaker promise, so that the program is a bound from below; with several it is close."""
+    """(ε, δ(ε)) at some ε is a weaker guarantee, so that the program is a bound from below; with several it is close."""
     mu, z = 1.0, np.array([0.5, 0.2, 0.3])
     curve = [
         (math.exp(e), float(ndtr(mu / 2 - e / mu) - math.exp(e) * ndtr(-mu / 2 - e / mu)))
@@ -100,7 +100,7 @@ def test_no_matrix_is_better_under_gaussian_privacy():
 
 
 @pytest.mark.parametrize("trade_off", [approximate_trade_off("0.5", "0.01"), gaussian_trade_off(2)])
-def test_canonical_noise_uses_the_promise_up(trade_off):
+def test_canonical_noise_uses_the_guarantee_up(trade_off):
     noise = CanonicalNoise(trade_off)
     assert noise.cdf(0.0) == pytest.approx(0.5)
     for x in np.linspace(-4, 4, 33):

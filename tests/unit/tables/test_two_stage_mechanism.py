@@ -1,4 +1,4 @@
-"""The mechanism for tables: what it promises, how it spends, what it accepts."""
+"""The mechanism for tables: what it guarantees, how it spends, what it accepts."""
 
 from __future__ import annotations
 

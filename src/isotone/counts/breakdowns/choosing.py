@@ -24,7 +24,7 @@ __all__ = ["margins_mechanism"]
 def margins_mechanism(
     P: Poset,
     breakdown: Breakdown,
-    promise: Guarantee,
+    guarantee: Guarantee,
     *,
     contributions: int = 1,
     max_size: int | None = None,
@@ -33,7 +33,7 @@ def margins_mechanism(
     relaxation: Relaxation | None = None,
     importance: Any = None,
 ) -> MarginsMechanism:
-    """The mechanism for a breakdown that keeps ``promise``, with the best noise for the cells and the best shares.
+    """The mechanism for a breakdown that keeps ``guarantee``, with the best noise for the cells and the best shares.
 
     For replace neighbours the noise is for adding or removing, at so much less that replacing follows.
     """
@@ -45,23 +45,23 @@ def margins_mechanism(
         )
 
     def made(asked: Guarantee, kind: str | AdditiveMechanism | None) -> MarginsMechanism:
-        # a unit that is replaced may change its cell: each is promised so much about adding that replacing follows
+        # a unit that is replaced may change its cell: each is guaranteed so much about adding that replacing follows
         each = asked.for_replacing() if asked.adjacency.exchanges else asked
         base = choose_mechanism(
             P, each, contributions, max_size, kind, groups=None, care=care, relaxation=relaxation
         )
-        if promise.kind != "zcdp" or base.guarantee.kind != "pure":
+        if guarantee.kind != "zcdp" or base.guarantee.kind != "pure":
             return MarginsMechanism(base, breakdown, importance)
-        adding = promise.for_replacing() if promise.adjacency.exchanges else promise
+        adding = guarantee.for_replacing() if guarantee.adjacency.exchanges else guarantee
         return MarginsMechanism(base, breakdown, importance, rho=adding.rho)
 
-    if promise.kind != "approximate" or mechanism not in (None, "best"):
-        return made(promise, mechanism)
+    if guarantee.kind != "approximate" or mechanism not in (None, "best"):
+        return made(guarantee, mechanism)
     # all parts of Gaussian noise together cost what one does, so it wins more often than for one table
-    pure = Guarantee.pure(promise.epsilon, neighbours=promise.neighbours, unit=promise.unit)
+    pure = Guarantee.pure(guarantee.epsilon, neighbours=guarantee.neighbours, unit=guarantee.unit)
     found = [made(pure, None)]
     gaussian = "TreeGaussianMechanism" if is_hierarchy(P) else "OrderGaussianMechanism"
     if is_hierarchy(P) or not any(choice.kind == "partition" for choice in P.choices):
-        found.append(made(promise, gaussian))
+        found.append(made(guarantee, gaussian))
     weights = importance_of(breakdown, importance)
     return min(found, key=lambda one: float(weights @ one.mean_variances()))

@@ -102,7 +102,7 @@ class MarginsMechanism:
             whole = Guarantee.zcdp(rho, neighbours=whole.neighbours, unit=whole.unit)
             if base.guarantee.kind != "pure" or not base.guarantee.within(whole):
                 raise InputError(
-                    f"rho is for a base of pure privacy within it, and this one promises {base.guarantee}."
+                    f"rho is for a base of pure privacy within it, and this one guarantees {base.guarantee}."
                 )
         set_ = object.__setattr__
         set_(self, "base", base)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from isotone.counts.best import promise_of
+from isotone.counts.best import guarantee_of
 from isotone.counts.breakdowns.cells import Breakdown, read_breakdown
 from isotone.counts.breakdowns.choosing import margins_mechanism
 from isotone.counts.breakdowns.margins import MarginsMechanism
@@ -64,7 +64,7 @@ class MarginsPlan(Plan[MarginsRow]):
 
     @property
     def title(self) -> str:
-        """The number of counts and margins, and the promise."""
+        """The number of counts and margins, and the guarantee."""
         size = len(self.best.base.P)
         return f"{size} counts in {len(self.breakdown.margins)} margins, {self.guarantee}"
 
@@ -121,11 +121,11 @@ def plan_breakdown(
     >>> [row.name for row in p]
     ['best shares', 'equal shares', 'region × sex only']
     """
-    promise = promise_of(epsilon, delta, rho, neighbours)
+    guarantee = guarantee_of(epsilon, delta, rho, neighbours)
     found = margins_mechanism(
         P,
         read_breakdown(by, groups, margins, unlisted),
-        promise,
+        guarantee,
         contributions=contributions,
         max_size=max_size,
         care=care,

@@ -112,7 +112,7 @@ def _add(a: _Floats, factor: float, b: _Floats) -> None:
 def _line_search(
     objective: Objective, x: _Floats, value: float, direction: _Floats, slope: float
 ) -> tuple[_Floats, float, _Floats] | None:
-    """A point along ``direction`` that is inside and lower by a fair share of what the slope promises."""
+    """A point along ``direction`` that is inside and lower by a fair share of what the slope predicts."""
     length = 1.0
     while length > 1e-12:
         point = x + length * direction

@@ -191,8 +191,8 @@ class TreeGaussianMechanism(MeasuredTree):
         care: Care = "nodes",
         shares: Mapping[Any, Any] | None = None,
     ) -> None:
-        promise = gaussian_guarantee(epsilon, delta, rho, neighbours)
-        self._settle(P, promise, contributions, max_size)
+        guarantee = gaussian_guarantee(epsilon, delta, rho, neighbours)
+        self._settle(P, guarantee, contributions, max_size)
         tree, plain, gap = require_hierarchy(P), care_of(P, care), math.nan
         if shares is None:
             weights = np.bincount(tree.node, care_weights(P, plain), len(tree)).astype(np.float64)
@@ -203,10 +203,10 @@ class TreeGaussianMechanism(MeasuredTree):
             chosen = shares_by_node(P, tree, shares)
         self._share(chosen, plain, tree)
         reach = self.cost * self.contributions**2
-        if promise.kind == "zcdp":
-            variance = sigma_squared_zcdp(promise.rho) * reach
+        if guarantee.kind == "zcdp":
+            variance = sigma_squared_zcdp(guarantee.rho) * reach
         else:
-            variance = sigma_squared(promise.epsilon, promise.delta, reach)
+            variance = sigma_squared(guarantee.epsilon, guarantee.delta, reach)
         self._set(variance=variance, gap=gap)
 
     def part(self, share: Fraction) -> TreeGaussianMechanism:

@@ -123,13 +123,13 @@ class AdditiveMechanism(ABC):
         return np.array(released, np.int64).reshape(rows.shape)
 
     def part(self, share: Fraction) -> Self:
-        """One of several draws from the same records; with shares that add up to 1, all together promise what this does.
+        """One of several draws from the same records; with shares that add up to 1, all together guarantee what this does.
 
         Epsilon is divided; for Gaussian noise the variance is, so that (ε, δ) holds for all of them together.
         """
         made = self._copy()
-        promise = self.guarantee
-        made._set(guarantee=replace(promise, epsilon=promise.epsilon * share, rho=promise.rho * share))
+        guarantee = self.guarantee
+        made._set(guarantee=replace(guarantee, epsilon=guarantee.epsilon * share, rho=guarantee.rho * share))
         return made
 
     def _copy(self) -> Self:

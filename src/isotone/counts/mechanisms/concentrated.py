@@ -45,7 +45,7 @@ class ConcentratedMechanism(AdditiveMechanism):
         """Calibrate the noise to the settled guarantee and sensitivity."""
 
     def part(self, share: Fraction) -> Self:
-        """One of several draws from the same records; with shares that add up to 1, all together promise what this does.
+        """One of several draws from the same records; with shares that add up to 1, all together guarantee what this does.
 
         The variance is divided. Under (ε, δ) a part says no more than the whole does, and keeps more.
         """
@@ -59,9 +59,9 @@ class ConcentratedMechanism(AdditiveMechanism):
         """Divide the variance of the noise by ``share``."""
 
 
-def part_of_gaussian(promise: Guarantee, share: Fraction) -> Guarantee:
+def part_of_gaussian(guarantee: Guarantee, share: Fraction) -> Guarantee:
     """The guarantee that a part of Gaussian noise states."""
-    return replace(promise, rho=promise.rho * share) if promise.kind == "zcdp" else promise
+    return replace(guarantee, rho=guarantee.rho * share) if guarantee.kind == "zcdp" else guarantee
 
 
 def gaussian_guarantee(
@@ -73,14 +73,14 @@ def gaussian_guarantee(
     """
     if rho is None and (epsilon is None or delta is None):
         raise InputError("Gaussian noise needs epsilon and delta, or rho. With delta = 0 use PosetMechanism.")
-    promise = Unit(neighbours=neighbours).guarantee(epsilon, delta, rho)
-    if promise.kind == "pure":
+    guarantee = Unit(neighbours=neighbours).guarantee(epsilon, delta, rho)
+    if guarantee.kind == "pure":
         raise InputError("delta must be above 0 for Gaussian noise. With delta = 0 use PosetMechanism.")
-    return promise
+    return guarantee
 
 
-def variance_per_sensitivity(promise: Guarantee) -> Fraction:
+def variance_per_sensitivity(guarantee: Guarantee) -> Fraction:
     """The variance of the noise at sensitivity 1."""
-    if promise.kind == "zcdp":
-        return sigma_squared_zcdp(promise.rho)
-    return sigma_squared(promise.epsilon, promise.delta)
+    if guarantee.kind == "zcdp":
+        return sigma_squared_zcdp(guarantee.rho)
+    return sigma_squared(guarantee.epsilon, guarantee.delta)

@@ -109,7 +109,7 @@ class PrivateIsotonicRegression(EvaluatedCurve, PrivateEstimator[ChainProblem]):
     contributions : int
         How many records of one unit count, when ``groups`` is given to ``fit``.
     neighbours, unit
-        What the promise is about.
+        What the guarantee is about.
     out_of_bounds : "clip", "nan" or "raise"
         What ``predict`` does beyond ``bounds``.
     ledger : object with ``charge(guarantee, description)``, optional

@@ -74,7 +74,7 @@ class PrivatePosetRegression(PrivateEstimator[OrderProblem]):
     contributions : int
         How many records of one unit count, when ``groups`` is given to ``fit``.
     neighbours, unit
-        What the promise is about.
+        What the guarantee is about.
     ledger : object with ``charge(guarantee, description)``, optional
         Charged before the data are read.
 
@@ -162,7 +162,7 @@ class PrivatePosetRegression(PrivateEstimator[OrderProblem]):
     def check(self) -> Guarantee:
         """Check every parameter, without data and without spending anything. Refuse what ``fit`` would refuse.
 
-        Returns what a fit promises.
+        Returns what a fit guarantees.
         """
         return self._public(weighted=False, grouped=True).whole.guarantee
 

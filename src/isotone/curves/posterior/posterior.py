@@ -2,7 +2,7 @@
 
 Model: a bin holds a Poisson number of records, so the sums of ``y`` and of ``1 − y`` are independent Poisson counts, whose
 rates are the bin's rate times its value and times the rest. Values are a rising hidden chain under nine priors, which are
-averaged by their evidence. The numbers of records enter as messages and not as joint states: an approximation. No promise
+averaged by their evidence. The numbers of records enter as messages and not as joint states: an approximation. No guarantee
 of privacy depends on anything here (docs/theory/curves.md, section 8.1).
 """
 

@@ -86,8 +86,8 @@ def _plan(spec: Spec) -> CountPlan:
 
 def _plain_noise(plan: CountPlan) -> list[CountRow]:
     """Laplace noise, which knows nothing of choices and which the plan leaves out where counts must add up."""
-    promise, best = plan.guarantee, plan.best
-    if not plan.P.choices or promise.kind != "pure" or any(row.name == _LAPLACE for row in plan.rows):
+    guarantee, best = plan.guarantee, plan.best
+    if not plan.P.choices or guarantee.kind != "pure" or any(row.name == _LAPLACE for row in plan.rows):
         return []
 
     def build(asked: Guarantee, progress: Progress) -> AdditiveMechanism:
@@ -95,7 +95,7 @@ def _plain_noise(plan: CountPlan) -> list[CountRow]:
         free = plan.P.forget_choices()
         return LaplaceMechanism(free, asked.epsilon, asked.neighbours, best.contributions)
 
-    made = CountRow.of(build(promise, no_progress), build)
+    made = CountRow.of(build(guarantee, no_progress), build)
     return [
         replace(made, name=f"{_LAPLACE}, which does not add up", ratio=(made.rmse / plan.rows[0].rmse) ** 2)
     ]
@@ -108,7 +108,7 @@ def _label(spec: Spec, name: str) -> str:
 
 
 def count_accuracy(spec: Spec, goal: Goal, guesses: Mapping[str, int]) -> dict[str, Any]:
-    """The error of every count, and of other mechanisms with the same promise."""
+    """The error of every count, and of other mechanisms with the same guarantee."""
     query = spec.kind.query(spec)
     assert isinstance(query, CountQuery)
     mechanism, names = query.mechanism, [str(x) for x in query.P.elements]

@@ -48,15 +48,15 @@ class Account:
         return parts
 
 
-def account(path: Path, dataset: str | None, promise: Guarantee) -> Account | None:
-    """The account of a ledger for a promise; None if there is no ledger yet."""
+def account(path: Path, dataset: str | None, guarantee: Guarantee) -> Account | None:
+    """The account of a ledger for a guarantee; None if there is no ledger yet."""
     if not path.exists():
         return None
     ledger = Ledger(path, dataset=dataset)
     cost, refused = None, ""
     try:
-        cost = Cost.of(promise, ledger.budget.kind)
-        ledger.check(promise)
+        cost = Cost.of(guarantee, ledger.budget.kind)
+        ledger.check(guarantee)
     except IsotoneError as error:
         refused = str(error)
     return Account(

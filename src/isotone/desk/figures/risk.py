@@ -1,4 +1,4 @@
-"""What a promise means for one person, as odds."""
+"""What a guarantee means for one person, as odds."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ __all__ = ["odds"]
 _BELIEFS = ("0.01", "0.1", "0.5")
 
 
-def odds(promise: Guarantee) -> list[tuple[str, str]]:
+def odds(guarantee: Guarantee) -> list[tuple[str, str]]:
     """How far a reader's belief about one person may move at most, a pair (before, after) for some beliefs.
 
     >>> odds(Guarantee.pure(1))
     [('1 %', '2.7 %'), ('10 %', '23 %'), ('50 %', '73 %')]
     """
-    stated = promise.to_approximate("1e-6") if promise.kind == "zcdp" else promise
+    stated = guarantee.to_approximate("1e-6") if guarantee.kind == "zcdp" else guarantee
     epsilon = min(float(stated.epsilon), 700.0)
     found: list[tuple[str, str]] = []
     for belief in map(float, _BELIEFS):

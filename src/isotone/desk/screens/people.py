@@ -10,7 +10,7 @@ from starlette.responses import Response
 from isotone.desk.screens.common import desk_of, draft_of, go, page, submitted
 from isotone.desk.words import FormError
 from isotone.errors import IsotoneError
-from isotone.release.reporting.report import promise_in_words
+from isotone.release.reporting.report import guarantee_in_words
 
 __all__ = ["people"]
 
@@ -35,7 +35,7 @@ def people(request: Request) -> Response:
         sentence = ""
         try:
             spec = draft.spec(desk.root)
-            sentence = promise_in_words(spec.privacy.guarantee(spec.unit))
+            sentence = guarantee_in_words(spec.privacy.guarantee(spec.unit))
         except IsotoneError:
             pass
         return page(

@@ -17,7 +17,7 @@ from isotone.desk.words import FormError, release_lines
 from isotone.errors import InputError, IsotoneError
 from isotone.ledger import Charge, Ledger
 from isotone.privacy.guarantee import exact
-from isotone.release.reporting.report import promise_in_words
+from isotone.release.reporting.report import guarantee_in_words
 from isotone.release.spec import Spec, load_spec
 
 __all__ = ["job", "progress", "release"]
@@ -70,7 +70,7 @@ def release(request: Request) -> Response:
             asked=asked,
             amount=None if spec is None else (spec.privacy.rho or spec.privacy.epsilon),
             letter="ε" if spec is None or spec.privacy.rho is None else "ρ",
-            promise="" if spec is None else promise_in_words(spec.privacy.guarantee(spec.unit)),
+            guarantee="" if spec is None else guarantee_in_words(spec.privacy.guarantee(spec.unit)),
             typed=fields(request),
         )
 

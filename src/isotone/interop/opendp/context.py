@@ -90,11 +90,11 @@ def make_isotone_counts(
     contributions = whole_number(contributions, "contributions")
     max_size = None if max_size is None else whole_number(max_size, "max_size")
     build = _builder(mechanism, P, P.elements, delta, neighbours, contributions, max_size)
-    promise = _promise(build(Fraction(1)).guarantee, amount)
+    guarantee = _guarantee(build(Fraction(1)).guarantee, amount)
     return counts_measurement(
         input_domain,
         input_metric,
-        promise,
+        guarantee,
         P,
         lambda counts, _: build(amount).release(counts),
         contributions=contributions,
@@ -217,6 +217,6 @@ def _builder(
     return build
 
 
-def _promise(at_one: Guarantee, budget: Fraction) -> Guarantee:
+def _guarantee(at_one: Guarantee, budget: Fraction) -> Guarantee:
     """The guarantee of the same mechanism with another budget."""
     return replace(at_one, rho=budget) if at_one.kind == "zcdp" else replace(at_one, epsilon=budget)

@@ -84,7 +84,7 @@ def _with_total(mechanism: Any) -> Callable[[NDArray[np.int64], int], Any]:
 def counts_measurement(
     input_domain: Any,
     input_metric: Any,
-    promise: Guarantee,
+    guarantee: Guarantee,
     P: Poset,
     release: Callable[[NDArray[np.int64], int], Any],
     *,
@@ -94,10 +94,10 @@ def counts_measurement(
     answers: Answers,
     on_violation: Literal["close", "drop"],
 ) -> Any:
-    """A measurement that counts rows over ``P`` and releases the counts by a mechanism with this promise."""
+    """A measurement that counts rows over ``P`` and releases the counts by a mechanism with this guarantee."""
     require_rows(input_domain)
     adjacency = InputMetric.of(input_metric)
-    adjacency.check(promise, contributions)
+    adjacency.check(guarantee, contributions)
     rules = RecordRules(adjacency.unit, contributions, on_violation, max_size, answers)
     if source.element is not None and adjacency.unit is None:
         raise InputError(
@@ -109,5 +109,5 @@ def counts_measurement(
         counts, records = count_records(here, here.open(P, rules, None), P, rules)
         return release(counts[0], int(records[0]))
 
-    measure_of_loss, privacy_map = measure_and_map(promise)
+    measure_of_loss, privacy_map = measure_and_map(guarantee)
     return make_user_measurement(input_domain, input_metric, measure_of_loss, measure, privacy_map)

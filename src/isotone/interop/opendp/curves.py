@@ -75,16 +75,16 @@ def curve_measurement(
     if estimator.ledger is not None:
         raise InputError("OpenDP keeps the account here: leave out the estimator's ledger.")
     if estimator.rho is not None:
-        raise InputError("A measurement of a curve promises epsilon here: leave out the estimator's rho.")
+        raise InputError("A measurement of a curve guarantees epsilon here: leave out the estimator's rho.")
     _check_columns(estimator, x)
     estimator.check()
-    promise = Guarantee.pure(
+    guarantee = Guarantee.pure(
         estimator.epsilon if epsilon is None else epsilon,
         neighbours=estimator.neighbours,
         unit=estimator.unit,
     )
     adjacency = InputMetric.of(input_metric)
-    adjacency.check(promise, estimator.contributions)
+    adjacency.check(guarantee, estimator.contributions)
 
     def measure(data: Any) -> Any:
         copy = _copy(build())
@@ -92,7 +92,7 @@ def curve_measurement(
             return _fit_chain(copy, data, x, y, adjacency.unit)
         return _fit_order(copy, data, x, y, adjacency.unit)
 
-    measure_of_loss, privacy_map = measure_and_map(promise)
+    measure_of_loss, privacy_map = measure_and_map(guarantee)
     return make_user_measurement(input_domain, input_metric, measure_of_loss, measure, privacy_map)
 
 

@@ -86,11 +86,11 @@ class InputMetric:
             )
         return cls(_NEIGHBOURS[kind], _identifier(metric) if "Id" in kind else None)
 
-    def check(self, promise: Guarantee, contributions: int) -> None:
+    def check(self, guarantee: Guarantee, contributions: int) -> None:
         """Refuse a mechanism that was built for other neighbours, or for several rows of a unit without a unit."""
-        if promise.neighbours != self.neighbours:
+        if guarantee.neighbours != self.neighbours:
             raise InputError(
-                f"The mechanism promises something about {promise.neighbours} neighbours, and the input metric is "
+                f"The mechanism guarantees something about {guarantee.neighbours} neighbours, and the input metric is "
                 f"about {self.neighbours}. Build it with neighbours={self.neighbours!r}."
             )
         if self.unit is None and contributions != 1:

@@ -112,7 +112,7 @@ def make_distribution(
 def table_measurement(
     input_domain: Any,
     input_metric: Any,
-    promise: Guarantee,
+    guarantee: Guarantee,
     release: Callable[[NDArray[np.int64]], Any],
     *,
     contributions: int,
@@ -120,10 +120,10 @@ def table_measurement(
     category: str,
     categories: Sequence[str],
 ) -> Any:
-    """A measurement that counts rows by category and releases the counts by a mechanism with this promise."""
+    """A measurement that counts rows by category and releases the counts by a mechanism with this guarantee."""
     require_rows(input_domain)
     adjacency = InputMetric.of(input_metric)
-    adjacency.check(promise, contributions)
+    adjacency.check(guarantee, contributions)
     require_list(categories, "categories")
     names, category = tuple(label(name) for name in categories), plain_text(category, "category")
     _ = CategorySource(None, category, names, upper)  # refuses what cannot be
@@ -132,5 +132,5 @@ def table_measurement(
         here = CategorySource(data, category, names, upper, None, adjacency.unit, contributions)
         return release(count_categories(here, here.open()))
 
-    measure_of_loss, privacy_map = measure_and_map(promise)
+    measure_of_loss, privacy_map = measure_and_map(guarantee)
     return make_user_measurement(input_domain, input_metric, measure_of_loss, measure, privacy_map)

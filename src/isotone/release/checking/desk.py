@@ -57,7 +57,7 @@ def _no_unit(spec: Spec) -> list[str]:
     ledger = spec.privacy.ledger
     new = "://" not in ledger and not spec.resolve(ledger).exists()
     return [
-        "no unit is declared, so the promise protects one row: if a person may have several rows, name the column (unit = …)"
+        "no unit is declared, so the guarantee protects one row: if a person may have several rows, name the column (unit = …)"
         + (". The ledger is new, and its unit cannot be changed later" if new else "")
     ]
 

@@ -1,7 +1,7 @@
 """The facts of a release in the forms that catalogues, data loaders and registries read.
 
 DCAT is the W3C's vocabulary for catalogues. Croissant, of MLCommons, describes the columns of a file so that a program
-can load it. The record follows what public registries of deployments ask for: the promise, the unit, the mechanism.
+can load it. The record follows what public registries of deployments ask for: the guarantee, the unit, the mechanism.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _CROISSANT_TYPES = {"text": "sc:Text", "integer": "sc:Integer", "number": "sc:Fl
 _CSV, _MANIFEST = "release.csv", "manifest.json"
 
 
-def _promise(promise: Guarantee) -> dict[str, str]:
-    """The numbers of a promise as exact text; those that say nothing are left out."""
-    numbers = {"epsilon": promise.epsilon, "delta": promise.delta, "rho": promise.rho}
+def _guarantee(guarantee: Guarantee) -> dict[str, str]:
+    """The numbers of a guarantee as exact text; those that say nothing are left out."""
+    numbers = {"epsilon": guarantee.epsilon, "delta": guarantee.delta, "rho": guarantee.rho}
     return {name: str(value) for name, value in numbers.items() if value}
 
 
 def _description(facts: Facts) -> str:
-    numbers = ", ".join(f"{name} = {value}" for name, value in _promise(facts.guarantee).items())
+    numbers = ", ".join(f"{name} = {value}" for name, value in _guarantee(facts.guarantee).items())
     return f"{facts.lead} Released with {_FLAVOURS[facts.guarantee.kind]}, {numbers}."
 
 
@@ -72,7 +72,7 @@ def dcat(facts: Facts) -> dict[str, Any]:
     }
     said["dcat:distribution"] = [
         {**_file(_CSV, "text/csv", "The released values."), "spdx:checksum": checksum},
-        _file(_MANIFEST, "application/json", "What the release is and what it promises."),
+        _file(_MANIFEST, "application/json", "What the release is and what it guarantees."),
     ]
     return said
 
@@ -147,11 +147,11 @@ def _field(column: Column) -> dict[str, Any]:
 
 def deployment(facts: Facts) -> dict[str, Any]:
     """A record of one deployment of differential privacy, for a public registry."""
-    promise = facts.guarantee
+    guarantee = facts.guarantee
     privacy: dict[str, Any] = {
-        "flavour": _FLAVOURS[promise.kind],
-        **_promise(promise),
-        "neighbours": promise.neighbours,
+        "flavour": _FLAVOURS[guarantee.kind],
+        **_guarantee(guarantee),
+        "neighbours": guarantee.neighbours,
         "unit": facts.unit,
         "contributions": facts.contributions,
         "model": "central",

@@ -19,7 +19,7 @@ __all__ = [
     "request_name",
     "require_type",
     "require_writable",
-    "stated_promise",
+    "stated_guarantee",
     "title_text",
     "unit_in_words",
 ]
@@ -95,10 +95,10 @@ def require_writable(text: str, name: str) -> None:
         raise InputError(f"{name} holds {text!r}, which cannot be written as UTF-8.") from None
 
 
-def stated_promise(
+def stated_guarantee(
     epsilon: Number | None, delta: Number | None, rho: Number | None, neighbours: Neighbours, unit: str
 ) -> Guarantee:
-    """The promise that the numbers of a call make."""
+    """The guarantee that the numbers of a call make."""
     if rho is not None:
         if epsilon is not None or delta is not None:
             raise InputError("Give rho, or epsilon (with delta if you like): not both.")

@@ -23,7 +23,7 @@ from isotone.release.reporting.pictures import svg
 if TYPE_CHECKING:
     from isotone.release.result import Release
 
-__all__ = ["generator", "promise_in_words", "report_html"]
+__all__ = ["generator", "guarantee_in_words", "report_html"]
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1c2733; --soft: #5b6b7a; --line: #d9e0e7; --mark: #1f4e79; --paper: #ffffff; --desk: #f4f6f8; --box: #eef2f5; }
@@ -67,7 +67,7 @@ def report_html(release: Release) -> str:
         f'<p class="lead">{_lead(release)}</p>',
         _facts(release),
         f"<figure>{svg(release)}<figcaption>{_page(release).caption(release, level)}</figcaption></figure>",
-        f"<h2>What is promised</h2>{_promise(release)}",
+        f"<h2>What is guaranteed</h2>{_guarantee(release)}",
         f"<h2>How accurate it is</h2>{_accuracy(release, level)}",
         f"<h2>The numbers</h2>{numbers_table(release)}",
         f"<h2>How the data was read</h2>{_rules(release)}",
@@ -90,32 +90,32 @@ def generator() -> str:
     return ", ".join(f"{name} {version(name)}" for name in made_with)
 
 
-def promise_in_words(promise: Guarantee) -> str:
-    """A promise in words that a journalist understands.
+def guarantee_in_words(guarantee: Guarantee) -> str:
+    """A guarantee in words that a journalist understands.
 
-    >>> promise_in_words(Guarantee.pure(1, unit="person"))[:66]
+    >>> guarantee_in_words(Guarantee.pure(1, unit="person"))[:66]
     'Whatever one person contributed, nobody can be sure of it from thi'
     """
-    unit = promise.unit
-    change = f"had {promise.adjacency.otherwise.format(unit=unit)}"
+    unit = guarantee.unit
+    change = f"had {guarantee.adjacency.otherwise.format(unit=unit)}"
     text = (
         f"Whatever one {unit} contributed, nobody can be sure of it from this page. Every number here was "
         f"changed at random, and {change}, "
     )
-    if promise.kind == "zcdp":
-        shown = promise.to_approximate("1e-6").epsilon
+    if guarantee.kind == "zcdp":
+        shown = guarantee.to_approximate("1e-6").epsilon
         return text + (
             f"the page would look almost the same: it is ρ-zero-concentrated differentially private with ρ = "
-            f"{_short(promise.rho)}, which means that, except with a chance of one in a million, no reader's odds "
+            f"{_short(guarantee.rho)}, which means that, except with a chance of one in a million, no reader's odds "
             f"about anyone move by more than a factor of {_factor(shown)}."
         )
-    factor = _factor(promise.epsilon)
+    factor = _factor(guarantee.epsilon)
     text += (
         f"anything one could read off it would have been about as likely: no probability changes by more than a "
-        f"factor of {factor} (differential privacy with ε = {_short(promise.epsilon)})."
+        f"factor of {factor} (differential privacy with ε = {_short(guarantee.epsilon)})."
     )
-    if promise.delta:
-        text += f" This holds but for a chance of δ = {float(promise.delta):.2g}."
+    if guarantee.delta:
+        text += f" This holds but for a chance of δ = {float(guarantee.delta):.2g}."
     return text
 
 
@@ -136,14 +136,16 @@ def _lead(release: Release) -> str:
 
 
 def _facts(release: Release) -> str:
-    promise = release.guarantee
+    guarantee = release.guarantee
     facts = [
         (
-            f"ρ = {_short(promise.rho)}" if promise.kind == "zcdp" else f"ε = {_short(promise.epsilon)}",
+            f"ρ = {_short(guarantee.rho)}"
+            if guarantee.kind == "zcdp"
+            else f"ε = {_short(guarantee.epsilon)}",
             "privacy budget spent on this page",
         )
     ]
-    facts.append((escape(promise.unit), "what is protected, one at a time"))
+    facts.append((escape(guarantee.unit), "what is protected, one at a time"))
     if release.columns.get("sd"):
         typical = math.sqrt(np.mean(np.square(np.array(release.columns["sd"], dtype=np.float64))))
         facts.append((f"± {typical:.3g}", _page(release).typical_error))
@@ -158,9 +160,9 @@ def _facts(release: Release) -> str:
     )
 
 
-def _promise(release: Release) -> str:
+def _guarantee(release: Release) -> str:
     return (
-        f"<p>{escape(promise_in_words(release.guarantee))}</p><p>The promise is about what a reader can learn about "
+        f"<p>{escape(guarantee_in_words(release.guarantee))}</p><p>The guarantee is about what a reader can learn about "
         "one of them; it does not hide what is true of the group as a whole. It holds whatever else the reader "
         "knows, now or later. Other releases from the same data add to what is spent: the ledger keeps the total.</p>"
     )
@@ -203,7 +205,7 @@ def _verify(release: Release) -> str:
     return (
         f"<p>Cite as: {escape(cite)} Content <code>{digest}</code>.</p><p>Anyone who has this folder and the software can "
         "check it with <code>isotone verify FOLDER</code>. It compares the hashes, builds the mechanism again from its "
-        "description, derives the promise from it, computes again what is published about errors, and draws this page "
+        "description, derives the guarantee from it, computes again what is published about errors, and draws this page "
         "again. Who made the folder is known only if it is signed by a key that you know: "
         "<code>isotone verify FOLDER --key KEY</code>.</p>"
     )
@@ -212,7 +214,7 @@ def _verify(release: Release) -> str:
 def _details(release: Release) -> str:
     manifest = release.manifest
     facts = {
-        "promise": str(release.guarantee),
+        "guarantee": str(release.guarantee),
         "mechanism": ", ".join(f"{key} = {_plain(value)}" for key, value in manifest["mechanism"].items()),
         "data set": manifest.get("dataset"),
         "charge in the ledger": manifest.get("charge"),

@@ -1,9 +1,9 @@
 """Verify a release with its folder alone, as a stranger can.
 
 From the folder: its files are those of a release and nothing else is read; the content hash matches the values and the manifest; the
-mechanism described keeps the promise stated, for records of the kind that the rules let through; everything published
+mechanism described keeps the guarantee stated, for records of the kind that the rules let through; everything published
 about errors is the mechanism's own; the report is the one that the folder gives. With a key that the reader names:
-who signed it. With a ledger, or an extract of one charge: that the promise was paid for. Nobody but the steward knows
+who signed it. With a ledger, or an extract of one charge: that the guarantee was paid for. Nobody but the steward knows
 whether the data was read by the rules stated.
 """
 
@@ -54,6 +54,7 @@ class Verdict:
         return all(check.holds for check in self.checks)
 
     def __getitem__(self, name: str) -> Check:
+        name = _FORMER_NAMES.get(name, name)
         return next(check for check in self.checks if check.name == name)
 
     def __str__(self) -> str:
@@ -65,7 +66,7 @@ class Verdict:
         open_ends = [_TRUST[check.name] for check in self.checks if not check.checked]
         trust = ", ".join([*open_ends, "that the data was read by the rules stated"])
         lines.append(
-            f"A reader may rely on: the numbers and their promise belong together. A reader must trust the publisher for: {trust}."
+            f"A reader may rely on: the numbers and their guarantee belong together. A reader must trust the publisher for: {trust}."
         )
         return "\n".join(lines)
 
@@ -77,6 +78,9 @@ _TRUST = {
     "signature": "who made this folder",
     "ledger": "that the ledger was charged",
 }
+
+_FORMER_NAMES = {"promise": "guarantee"}
+"""Checks by the names they had before."""
 
 _FAULTS = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, MemoryError)
 
@@ -99,7 +103,7 @@ def verify(
     steps: list[tuple[str, Callable[[], Check]]] = [
         ("files", lambda: _files(release, folder)),
         ("content", lambda: _content(release)),
-        ("promise", lambda: _promise(release)),
+        ("guarantee", lambda: _guarantee(release)),
         ("error", lambda: _error(release, full)),
         ("report", lambda: _report(release, folder)),
         ("signature", lambda: _signature(release, folder, keys)),
@@ -157,17 +161,17 @@ def _content(release: Release) -> Check:
 
 
 def derived_guarantee(release: Release) -> Guarantee:
-    """The promise that follows from the mechanism and the rules described."""
+    """The guarantee that follows from the mechanism and the rules described."""
     return kind_named(release.kind).derived_guarantee(release)
 
 
-def _promise(release: Release) -> Check:
+def _guarantee(release: Release) -> Check:
     stated = guarantee_from(release.manifest["guarantee"])
     derived = derived_guarantee(release)
     kept = derived.within(stated)
-    words = f"the mechanism described promises {derived}"
+    words = f"the mechanism described guarantees {derived}"
     return Check(
-        "promise", kept, words if kept else f"{words}, which is less than the {stated} that is stated"
+        "guarantee", kept, words if kept else f"{words}, which is less than the {stated} that is stated"
     )
 
 
@@ -222,14 +226,14 @@ def _ledger(
     ledger: str | os.PathLike[str] | None,
     keys: Sequence[signing.PublicKey] | None,
 ) -> Check:
-    """The charge exists, covers the promise, and is the charge of these values."""
+    """The charge exists, covers the guarantee, and is the charge of these values."""
     if ledger is None:
         return Check("ledger", True, "no ledger was given", checked=False)
     words, witnesses = list[str](), list[str]()
     for draw in kind_named(release.kind).draws(release.manifest):
         found, witness = paid_charge(ledger, draw.dataset, draw.charge, keys)
-        promise = guarantee_from(draw.guarantee)
-        faults = charge_faults(found, draw.charge, draw.dataset, promise, draw.content_hash or "")
+        guarantee = guarantee_from(draw.guarantee)
+        faults = charge_faults(found, draw.charge, draw.dataset, guarantee, draw.content_hash or "")
         if faults:
             return Check("ledger", False, "; ".join(faults))
         words.append(f"charge {draw.charge} paid for these values")

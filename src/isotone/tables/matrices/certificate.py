@@ -55,7 +55,7 @@ def certificate(
 
     >>> certificate([0.5, 0.3, 0.2], 1, "absolute").optimal
     True
-    >>> certificate([0.5, 0.3, 0.2], 1, [[0, 1, 1], [1, 0, 1], [1, 1, 0]]).optimal  # not Monge: no promise
+    >>> certificate([0.5, 0.3, 0.2], 1, [[0, 1, 1], [1, 0, 1], [1, 1, 0]]).optimal  # not Monge: no guarantee
     False
     """
     p = probabilities_of(z)

@@ -32,7 +32,7 @@ class CountMechanism(ABC):
     """A mechanism that publishes one count for each category, row by row.
 
     A true count ``i`` is published as ``j`` with probability ``matrix()[i, j]``, each category by itself. One
-    person changes one count by one, so the promise for a table is that of neighbouring rows of the matrix;
+    person changes one count by one, so the guarantee for a table is that of neighbouring rows of the matrix;
     with ``contributions`` or replace-one neighbours the matrix is built for a smaller ε (privacy/unit.py).
     """
 

@@ -69,7 +69,7 @@ def discrete_gaussian(
     contributions: int = 1,
     neighbours: Neighbours = "add-remove",
 ) -> DiscreteGaussianCountMechanism:
-    """Discrete Gaussian noise on counts ``0..n-1``, with about the least variance that the promise allows.
+    """Discrete Gaussian noise on counts ``0..n-1``, with about the least variance that the guarantee allows.
 
     Guarantee: (epsilon, delta)-DP for adding or removing one person (docs/theory/tables.md, section 9).
 

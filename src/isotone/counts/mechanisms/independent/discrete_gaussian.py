@@ -46,8 +46,10 @@ class DiscreteGaussianMechanism(ConcentratedMechanism, IndependentMechanism):
     parameter: Fraction
 
     def _prepare(self, progress: Progress) -> None:
-        promise = self.guarantee
-        concentrated = promise.rho if promise.kind == "zcdp" else largest_rho(promise.epsilon, promise.delta)
+        guarantee = self.guarantee
+        concentrated = (
+            guarantee.rho if guarantee.kind == "zcdp" else largest_rho(guarantee.epsilon, guarantee.delta)
+        )
         self._set(parameter=self.sensitivity.l2_squared / (2 * concentrated))
 
     def log_probability(self, output: ArrayLike, counts: Counts | None = None) -> NDArray[np.float64]:

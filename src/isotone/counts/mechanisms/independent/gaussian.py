@@ -41,12 +41,12 @@ class GaussianMechanism(ConcentratedMechanism, IndependentMechanism):
     variance: Fraction
 
     def _prepare(self, progress: Progress) -> None:
-        promise = self.guarantee
+        guarantee = self.guarantee
         reach = self.sensitivity.l2_squared
-        if promise.kind == "zcdp":
-            variance = reach / (2 * promise.rho)
+        if guarantee.kind == "zcdp":
+            variance = reach / (2 * guarantee.rho)
         else:
-            variance = sigma_squared(promise.epsilon, promise.delta, reach)
+            variance = sigma_squared(guarantee.epsilon, guarantee.delta, reach)
         self._set(variance=variance)
 
     def log_density(self, output: ArrayLike, counts: Counts | None = None) -> NDArray[np.float64]:

@@ -119,7 +119,7 @@ class BreakdownKind(Kind):
         return rebuild_margins(order_from(manifest["order"]), manifest)
 
     def derived_guarantee(self, release: Release) -> Guarantee:
-        """What the noise of all cells of a record promises together, for records that the rules let through."""
+        """What the noise of all cells of a record guarantees together, for records that the rules let through."""
         manifest, mechanism = release.manifest, self.rebuild(release.manifest)
         stated, rules, base = guarantee_from(manifest.guarantee), manifest["rules"], mechanism.base
         shorter = base.max_size is None or (
@@ -128,8 +128,8 @@ class BreakdownKind(Kind):
         require_repaired(rules, exclusive=bool(base.P.choices))
         if base.contributions < rules["contributions"] or not shorter:
             raise InputError("the mechanism is for records of another kind than those that were counted")
-        promise = replace(mechanism.guarantee, unit=stated.unit)
-        return promise.replacing() if stated.adjacency.exchanges else promise
+        guarantee = replace(mechanism.guarantee, unit=stated.unit)
+        return guarantee.replacing() if stated.adjacency.exchanges else guarantee
 
     recomputed: ClassVar[str] = (
         "all values, errors and intervals follow from the noisy integers and the mechanism"

@@ -68,7 +68,7 @@ class BreakdownManifest(Manifest):
         "confidence": "The confidence of the intervals.",
         "measured": "For each margin the noisy integers that were drawn, cell after cell; empty if it was not measured.",
         "questions": "By element: its label, its column and what counts as a yes; what is not said is as rules say. Absent without any.",
-        "waves": "How many releases like this one are planned, and what all of them promise together; absent for one alone.",
+        "waves": "How many releases like this one are planned, and what all of them guarantee together; absent for one alone.",
         "derived": "How the values were changed after the release; absent for values as drawn.",
     }
 

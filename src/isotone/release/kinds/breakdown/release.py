@@ -61,7 +61,7 @@ def breakdown_query(
     source: RecordSource,
     P: Poset,
     rules: RecordRules,
-    promise: Guarantee,
+    guarantee: Guarantee,
     breakdown: Breakdown,
     *,
     importance: Any,
@@ -81,7 +81,7 @@ def breakdown_query(
     noise = margins_mechanism(
         P,
         breakdown,
-        promise,
+        guarantee,
         contributions=rules.contributions,
         max_size=rules.max_size,
         mechanism=mechanism,
@@ -94,15 +94,17 @@ def breakdown_query(
         said: dict[str, Any] = {} if care is None else {"care": care_of(P, care)}
         asked = {"name": mechanism or "best", **said}
         asked["importance"] = importance_of(breakdown, importance).tolist()
-    if noise.guarantee.neighbours == promise.neighbours:  # the noise may promise more: only that is charged
-        promise = replace(noise.guarantee, unit=promise.unit)
+    if (
+        noise.guarantee.neighbours == guarantee.neighbours
+    ):  # the noise may guarantee more: only that is charged
+        guarantee = replace(noise.guarantee, unit=guarantee.unit)
     return BreakdownQuery(
         source,
         P,
         rules,
         noise,
         asked,
-        promise,
+        guarantee,
         confidence,
         title,
         known_errors(noise, confidence),

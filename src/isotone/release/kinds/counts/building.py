@@ -41,7 +41,7 @@ __all__ = ["count_query", "spec_query"]
 def count_query(
     data: Any,
     P: Poset,
-    promise: Guarantee,
+    guarantee: Guarantee,
     *,
     unit: str | None = None,
     element: str | None = None,
@@ -85,16 +85,16 @@ def count_query(
         public = None
         if by is not None:
             public = Groups(column_name(by, "by"), public_names(() if groups is None else groups, "groups"))
-        return _grouped_query(source, P, rules, promise, public, **noise, **page)
+        return _grouped_query(source, P, rules, guarantee, public, **noise, **page)
     cells = public_breakdown(by, groups, margins, "drop" if unlisted is None else unlisted)
-    return breakdown_query(source, P, rules, promise, cells, importance=importance, **noise, **page)
+    return breakdown_query(source, P, rules, guarantee, cells, importance=importance, **noise, **page)
 
 
 def _grouped_query(
     source: RecordSource,
     P: Poset,
     rules: RecordRules,
-    promise: Guarantee,
+    guarantee: Guarantee,
     groups: Groups | None,
     *,
     mechanism: str | AdditiveMechanism | None,
@@ -109,10 +109,10 @@ def _grouped_query(
     several = None if groups is None else len(groups.values)
     units, size = rules.contributions, rules.max_size
     noise = choose_mechanism(
-        P, promise, units, size, mechanism, groups=several, care=care, relaxation=relaxation
+        P, guarantee, units, size, mechanism, groups=several, care=care, relaxation=relaxation
     )
-    if noise.neighbours == promise.neighbours:  # the mechanism may promise more: only that is charged
-        promise = replace(noise.guarantee, unit=promise.unit)
+    if noise.neighbours == guarantee.neighbours:  # the mechanism may guarantee more: only that is charged
+        guarantee = replace(noise.guarantee, unit=guarantee.unit)
     if total and not getattr(noise, "has_total", False):
         raise InputError(
             f"{type(noise).__name__} does not give the number of records for free. Leave out total=True."
@@ -120,7 +120,7 @@ def _grouped_query(
     asked = None if isinstance(mechanism, AdditiveMechanism) else _asked(P, mechanism, care)
     known = count_columns(noise, confidence)
     return CountQuery(
-        source, P, rules, groups, noise, asked, promise, total, confidence, title, known, relaxation, waves
+        source, P, rules, groups, noise, asked, guarantee, total, confidence, title, known, relaxation, waves
     )
 
 

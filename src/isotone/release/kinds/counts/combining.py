@@ -29,7 +29,7 @@ __all__ = [
     "require_different_draws",
     "require_same_definition",
     "require_same_records",
-    "total_promise",
+    "total_guarantee",
 ]
 
 
@@ -40,16 +40,16 @@ def combine_counts(releases: Sequence[Release], follows_order: bool) -> Release:
         _require_same_counts(first, other.manifest)
     require_different_draws([draws_of(release.manifest) for release in releases])
     P = _common_order([release.order for release in releases], first, stated)
-    promises = _promises([release.manifest for release in releases])
-    whole, *_ = promises.values()
-    if len(promises) > 1:
-        whole = reduce(_side_by_side, promises.values())
+    guarantees = _guarantees([release.manifest for release in releases])
+    whole, *_ = guarantees.values()
+    if len(guarantees) > 1:
+        whole = reduce(_side_by_side, guarantees.values())
     plain = {
         **first.plain(),
         "order": order_to(P),
         "mechanism": {"name": "Combination"},
         "guarantee": guarantee_to(whole),
-        "dataset": " + ".join(promises),
+        "dataset": " + ".join(guarantees),
         "charge": 0,
         "request": "",
         "time": max(release.manifest.time for release in releases),
@@ -58,7 +58,7 @@ def combine_counts(releases: Sequence[Release], follows_order: bool) -> Release:
     derived = {
         "how": "combined",
         "covariance_error": _covariance_error(releases),
-        "costs": {name: guarantee_to(promise) for name, promise in promises.items()},
+        "costs": {name: guarantee_to(guarantee) for name, guarantee in guarantees.items()},
         "follows_order": stated,
         "of": [packed(release) for release in releases],
     }
@@ -135,7 +135,7 @@ def require_same_definition(first: Manifest, second: Manifest) -> None:
 def _require_same_counts(first: Manifest, second: Manifest) -> None:
     require_same_definition(first, second)
     if first.guarantee["neighbours"] != second.guarantee["neighbours"]:
-        raise InputError("The releases promise different neighbours: their costs cannot be added.")
+        raise InputError("The releases guarantee different neighbours: their costs cannot be added.")
 
 
 def _common_order(orders: Sequence[Poset], manifest: Manifest, follows_order: bool) -> Poset:
@@ -178,25 +178,25 @@ def require_same_records(
             )
 
 
-def _promises(manifests: Sequence[Manifest]) -> dict[str, Guarantee]:
-    """What all draws promise together, for each data set by its name."""
+def _guarantees(manifests: Sequence[Manifest]) -> dict[str, Guarantee]:
+    """What all draws guarantee together, for each data set by its name."""
     found: dict[str, Guarantee] = {}
     for manifest in manifests:
         for draw in draws_of(manifest):
-            promise = guarantee_from(draw.guarantee)
-            found[draw.dataset] = found[draw.dataset] + promise if draw.dataset in found else promise
+            guarantee = guarantee_from(draw.guarantee)
+            found[draw.dataset] = found[draw.dataset] + guarantee if draw.dataset in found else guarantee
     return found
 
 
 def _side_by_side(first: Guarantee, second: Guarantee) -> Guarantee:
-    """The promise to a unit of one of two data sets; the sum where that cannot be told."""
+    """The guarantee to a unit of one of two data sets; the sum where that cannot be told."""
     same_kind = (first.kind == "zcdp") == (second.kind == "zcdp")
     if same_kind and not first.adjacency.exchanges:
         return first.parallel(second)
     return first + second
 
 
-def total_promise(manifest: Manifest) -> Guarantee:
-    """The promise that follows from the draws of a derived release."""
-    promises = list(_promises([manifest]).values())
-    return reduce(_side_by_side, promises) if len(promises) > 1 else promises[0]
+def total_guarantee(manifest: Manifest) -> Guarantee:
+    """The guarantee that follows from the draws of a derived release."""
+    guarantees = list(_guarantees([manifest]).values())
+    return reduce(_side_by_side, guarantees) if len(guarantees) > 1 else guarantees[0]

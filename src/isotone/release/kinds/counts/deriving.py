@@ -1,7 +1,7 @@
 """Releases derived from a release: given a public number of records, or made consistent.
 
 A derived release carries what it was derived from, so anyone can compute it again from its folder, and can tell
-which draws are in it. Nothing is read but published values: the promise stays that of the draws.
+which draws are in it. Nothing is read but published values: the guarantee stays that of the draws.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from isotone.release.result import Release, seal
 __all__ = [
     "derived_release",
     "given",
+    "guarantee_given_records",
     "made_consistent",
     "number_of_records",
     "packed",
-    "promise_given_records",
     "public_records",
     "require_all_counted",
     "without",
@@ -61,7 +61,7 @@ def given(release: Release, records: Any, after_rules: bool) -> Release:
         "how": "given",
         "records": numbers if manifest.get("groups") else numbers[0],
         "after_rules": stated,
-        "promise": promise_given_records(release.guarantee),
+        "guarantee": guarantee_given_records(release.guarantee),
         "covariance_error": _slope_error(manifest),
         "of": [packed(release)],
     }
@@ -113,11 +113,11 @@ def number_of_records(value: Any, name: str = "records") -> int:
     return whole_number(value, name, least=0, most=_MOST_RECORDS)
 
 
-def promise_given_records(promise: Guarantee) -> str:
-    """What a promise becomes for a reader who knows the number of records."""
-    if promise.adjacency.exchanges:
-        return f"given N public: {promise}; the mechanism for differences of records needs less noise"
-    return f"given N public: {promise.replacing()}"
+def guarantee_given_records(guarantee: Guarantee) -> str:
+    """What a guarantee becomes for a reader who knows the number of records."""
+    if guarantee.adjacency.exchanges:
+        return f"given N public: {guarantee}; the mechanism for differences of records needs less noise"
+    return f"given N public: {guarantee.replacing()}"
 
 
 def made_consistent(release: Release, integers: bool, weights: str) -> Release:

@@ -11,7 +11,7 @@ from isotone.errors import InputError
 from isotone.mechanism import Progress
 from isotone.privacy.guarantee import Guarantee, Number
 from isotone.release.kinds.counts.building import spec_query
-from isotone.release.kinds.counts.combining import draws_of, total_promise
+from isotone.release.kinds.counts.combining import draws_of, total_guarantee
 from isotone.release.kinds.counts.deriving import made_consistent
 from isotone.release.kinds.counts.query import CountManifest, CountQuery, count_columns
 from isotone.release.kinds.counts.report import CountsPage
@@ -53,22 +53,22 @@ class CountsKind(Kind):
 
     def plan(self, spec: Spec, records: int | None, progress: Progress) -> SpecPlan:
         """Every mechanism that keeps the guarantee, best first."""
-        promise, order = spec.privacy.guarantee(spec.unit), spec.said(Order)
-        concentrated = promise.kind == "zcdp"
+        guarantee, order = spec.privacy.guarantee(spec.unit), spec.said(Order)
+        concentrated = guarantee.kind == "zcdp"
         made = plan_counts(
             spec_order(spec),
-            None if concentrated else promise.epsilon,
-            promise.delta,
-            rho=promise.rho if concentrated else None,
+            None if concentrated else guarantee.epsilon,
+            guarantee.delta,
+            rho=guarantee.rho if concentrated else None,
             max_size=order.max_size,
-            neighbours=promise.neighbours,
+            neighbours=guarantee.neighbours,
             contributions=spec.data.contributions,
             relaxation=order.found(spec.resolve),
             progress=progress,
             care=order.care,
             groups=_groups(spec),
         )
-        made = replace(made, guarantee=promise)  # the plan does not know the unit, the spec does
+        made = replace(made, guarantee=guarantee)  # the plan does not know the unit, the spec does
         return SpecPlan(made, {**spec.head(), **made.plain()})
 
     def audit(self, spec: Spec, trials: int, progress: Progress) -> AuditReport:
@@ -77,9 +77,9 @@ class CountsKind(Kind):
 
         order = spec.said(Order)
         options = (spec.data.contributions, order.max_size, order.mechanism)
-        promise, P = spec.privacy.guarantee(spec.unit), spec_order(spec)
+        guarantee, P = spec.privacy.guarantee(spec.unit), spec_order(spec)
         more: dict[str, Any] = {"care": order.care, "relaxation": order.found(spec.resolve)}
-        mechanism = choose_mechanism(P, promise, *options, groups=_groups(spec), **more)
+        mechanism = choose_mechanism(P, guarantee, *options, groups=_groups(spec), **more)
         return audit_count_mechanism(mechanism, trials, progress)
 
     def audit_named(self, name: str, epsilon: Number, trials: int, progress: Progress) -> AuditReport:
@@ -113,11 +113,11 @@ class CountsKind(Kind):
         return rebuild_count_mechanism(order_from(manifest["order"]), manifest.mechanism)
 
     def derived_guarantee(self, release: Release) -> Guarantee:
-        """What the noise promises for records of the kind that the rules let through."""
+        """What the noise guarantees for records of the kind that the rules let through."""
         if release.manifest.get("derived"):
             for draw in draws_of(release.manifest):
-                self.derived_guarantee(Release({}, draw))  # each keeps its own promise
-            return total_promise(release.manifest)
+                self.derived_guarantee(Release({}, draw))  # each keeps its own guarantee
+            return total_guarantee(release.manifest)
         manifest, mechanism = release.manifest, self.rebuild(release.manifest)
         stated = guarantee_from(manifest.guarantee)
         if release.total is not None and not getattr(mechanism, "has_total", False):
@@ -127,18 +127,18 @@ class CountsKind(Kind):
         require_repaired(rules, exclusive=bool(mechanism.P.choices))
         if mechanism.contributions < rules["contributions"] or not shorter:
             raise InputError("the mechanism is for records of another kind than those that were counted")
-        promise = replace(mechanism.guarantee, unit=stated.unit)
+        guarantee = replace(mechanism.guarantee, unit=stated.unit)
         number, together = _number_of_groups(manifest), getattr(mechanism, "groups", None)
         if together is not None:
             if together != number:
                 raise InputError(f"the noise is for {together} groups, and {number or 'none'} are released")
-            return promise
+            return guarantee
         if number and stated.adjacency.exchanges:
             # one unit may leave a group and another enter a second one, which noise for replacing does not cover
-            if promise.adjacency.exchanges:
+            if guarantee.adjacency.exchanges:
                 raise InputError("the noise is for replacing within a group, and a unit may change groups")
-            promise = promise.replacing()
-        return promise
+            guarantee = guarantee.replacing()
+        return guarantee
 
     recomputed: ClassVar[str] = "elements, standard deviations and intervals are the mechanism's own"
 

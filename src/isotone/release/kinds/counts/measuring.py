@@ -146,8 +146,8 @@ def _as_released(
     if has_total:
         rows = np.concatenate((rows, np.array(totals, dtype=np.float64)[:, None]), axis=1)
         variance = np.append(variance, mechanism.total_variance())
-    promised = {"epsilon", "delta", "rho"}
-    shape = {key: value for key, value in manifest.mechanism.items() if key not in promised}
+    guaranteed = {"epsilon", "delta", "rho"}
+    shape = {key: value for key, value in manifest.mechanism.items() if key not in guaranteed}
     return [
         Measured(
             mechanism.P,

@@ -90,7 +90,7 @@ class CountManifest(Manifest):
         "total_sd": "The standard deviation of total.",
         "law": "How half-widths were found where they have no closed form: public draws of the noise, and the rank taken.",
         "questions": "By element: its label, its column and what counts as a yes; what is not said is as rules say. Absent without any.",
-        "waves": "How many releases like this one are planned, and what all of them promise together; absent for one alone.",
+        "waves": "How many releases like this one are planned, and what all of them guarantee together; absent for one alone.",
         "derived": "How the values were derived from other releases, and those releases; absent for values as drawn.",
     }
 

@@ -18,7 +18,7 @@ from isotone.reading.columns.answers import Answers
 from isotone.reading.columns.question import Question
 from isotone.release import pipeline
 from isotone.release.kinds.counts.building import count_query
-from isotone.release.kinds.parameters import stated_promise, unit_in_words
+from isotone.release.kinds.parameters import stated_guarantee, unit_in_words
 from isotone.release.result import Release
 
 __all__ = ["release_counts"]
@@ -72,7 +72,7 @@ def release_counts(
     ledger
         Pays for the release. The charge is durable before the data is read.
     epsilon, delta, rho
-        The promise: pure ``epsilon``, ``epsilon`` with ``delta``, or ``rho``-zCDP.
+        The guarantee: pure ``epsilon``, ``epsilon`` with ``delta``, or ``rho``-zCDP.
     unit
         The column that says whose row it is; without it every row is one unit. Rows without a unit are dropped.
     element
@@ -89,7 +89,7 @@ def release_counts(
     contributions
         How many records a unit may give; the noise grows with it. 1 combines a unit's rows into one record.
     max_size
-        Records keep at most this many yeses (from the top of the order); the promise may then be cheaper.
+        Records keep at most this many yeses (from the top of the order); the guarantee may then be cheaper.
     by, groups
         A column and the public list of its values: one release for each group. For a breakdown several columns, and
         a list for each; a finer level, which stands after its coarser one, has a mapping of its values to those.
@@ -142,7 +142,7 @@ def release_counts(
     query = count_query(
         data,
         P,
-        stated_promise(epsilon, delta, rho, neighbours, unit_in_words(unit, unit_name)),
+        stated_guarantee(epsilon, delta, rho, neighbours, unit_in_words(unit, unit_name)),
         unit=unit,
         element=element,
         columns=columns,

@@ -95,7 +95,7 @@ class CountsPage(Page):
         waves = release.manifest.get("waves")
         if waves:
             words.append(
-                f"This is one of {waves['planned']} releases that are planned. What all of them promise together: "
+                f"This is one of {waves['planned']} releases that are planned. What all of them guarantee together: "
                 f"{guarantee_from(waves['together'])}."
             )
         if rules.get("max_size"):
@@ -203,7 +203,7 @@ def _derivation(release: Release, level: str) -> list[str]:
         return [
             f"The values are adjusted by a number of records that whoever derived them states as public ("
             f"{derived['records']}); the release as drawn is in the column raw. They are right if that number is, as the "
-            f"rules count records. To a reader who knows it the promise is: {derived['promise']}."
+            f"rules count records. To a reader who knows it the guarantee is: {derived['promise']}."
         ]
     if derived["how"] == "consistent":
         return [
@@ -237,7 +237,7 @@ def _bars(release: Release, ax: Axes) -> None:
 
 
 def _comparison(release: Release) -> str | None:
-    """The error of plain Laplace noise with the same promise, or None where it does not compare.
+    """The error of plain Laplace noise with the same guarantee, or None where it does not compare.
 
     Only what is known without the data: the errors of two mechanisms whose noise does not depend on it.
     """
@@ -245,13 +245,13 @@ def _comparison(release: Release) -> str | None:
         return None
     P = order_from(release.manifest["order"])
     ours = rebuild_count_mechanism(P, release.manifest["mechanism"])
-    promise = ours.guarantee
-    if promise.kind != "pure":
+    guarantee = ours.guarantee
+    if guarantee.kind != "pure":
         return None
     if type(ours) is LaplaceMechanism:
         return "This is Laplace noise."
     setting = {"contributions": ours.contributions, "max_size": ours.max_size}
-    plain = LaplaceMechanism(P, promise.epsilon, neighbours=promise.neighbours, **setting)
+    plain = LaplaceMechanism(P, guarantee.epsilon, neighbours=guarantee.neighbours, **setting)
     ratio = plain.error().rmse / ours.error().rmse
     if ratio < 1.005:
         return None

@@ -19,11 +19,11 @@ _FITS = 6_000  # an audit fits at most so often: a fit takes milliseconds
 
 
 def audit_curve(
-    options: dict[str, Any], contributions: int, promise: Guarantee, trials: int, progress: Progress
+    options: dict[str, Any], contributions: int, guarantee: Guarantee, trials: int, progress: Progress
 ) -> AuditReport:
     """A fit to a dozen records, with and without one unit more (or with one replaced), seen at three points."""
     estimator = curves.PrivateIsotonicRegression(
-        **budget(promise), neighbours=promise.neighbours, contributions=contributions, **options
+        **budget(guarantee), neighbours=guarantee.neighbours, contributions=contributions, **options
     )
     setup = estimator.check()
     low, high = float(setup.grid.low), float(setup.grid.high)
@@ -38,6 +38,6 @@ def audit_curve(
         more_x, more_y = np.append(x, [high] * count), np.append(y, [extra or 0.0] * count)
         return estimator.fit(more_x, more_y, groups=owners[: 12 + count]).predict(seen)
 
-    sides = (top, bottom) if promise.adjacency.exchanges else (None, bottom)
-    found = audit(release, *sides, trials=min(trials, _FITS), claimed=promise, progress=progress)
+    sides = (top, bottom) if guarantee.adjacency.exchanges else (None, bottom)
+    found = audit(release, *sides, trials=min(trials, _FITS), claimed=guarantee, progress=progress)
     return AuditReport((found,))

@@ -45,13 +45,13 @@ class CurveKind(Kind):
 
     def query(self, spec: Spec) -> CurveQuery:
         """The query of a spec with ``[curve]``."""
-        curve, promise, data = spec.said(Curve), spec.privacy.guarantee(spec.unit), spec.data
+        curve, guarantee, data = spec.said(Curve), spec.privacy.guarantee(spec.unit), spec.data
         options, title = curve.options(), spec.output.title
         return curve_query(
             spec.source,
             curve.x,
             curve.y,
-            promise,
+            guarantee,
             data.unit,
             data.contributions,
             title,
@@ -62,16 +62,16 @@ class CurveKind(Kind):
 
     def plan(self, spec: Spec, records: int | None, progress: Progress) -> SpecPlan:
         """What the methods are expected to lose on about ``records`` records."""
-        curve, promise = spec.said(Curve), kept(spec.privacy.guarantee(spec.unit))
+        curve, guarantee = spec.said(Curve), kept(spec.privacy.guarantee(spec.unit))
         setting: dict[str, Any] = {
-            "neighbours": promise.neighbours,
+            "neighbours": guarantee.neighbours,
             "contributions": spec.data.contributions,
         }
         curves.PrivateIsotonicRegression(
-            **budget(promise), unit=promise.unit, **setting, **curve.options()
+            **budget(guarantee), unit=guarantee.unit, **setting, **curve.options()
         ).check()
         text = (
-            f"A monotone curve of {curve.y} over {curve.x}: {curve.described()}, {promise}. No data was read "
+            f"A monotone curve of {curve.y} over {curve.x}: {curve.described()}, {guarantee}. No data was read "
             "and no budget was spent."
         )
         text += compared(spec.privacy.guarantee(spec.unit))
@@ -81,7 +81,7 @@ class CurveKind(Kind):
             return SpecPlan(text, {**spec.head(), "text": text})
         expected = curves.plan(
             n=size,
-            **budget(promise),
+            **budget(guarantee),
             loss=curve.loss,
             y_range=curve.y_ends,
             labels=curve.y_values is not None or None,
@@ -98,8 +98,8 @@ class CurveKind(Kind):
         options = spec.said(Curve).options()
         from isotone.release.kinds.curve.audit import audit_curve
 
-        promise = kept(spec.privacy.guarantee(spec.unit))
-        return audit_curve(options, spec.data.contributions, promise, trials, progress)
+        guarantee = kept(spec.privacy.guarantee(spec.unit))
+        return audit_curve(options, spec.data.contributions, guarantee, trials, progress)
 
     def audit_named(self, name: str, epsilon: Number, trials: int, progress: Progress) -> AuditReport:
         """The estimator on [0, 100] × [0, 1]."""
@@ -125,7 +125,7 @@ class CurveKind(Kind):
         return rebuild_curve_mechanism(manifest.mechanism)
 
     def derived_guarantee(self, release: Release) -> Guarantee:
-        """What the estimator of the manifest promises."""
+        """What the estimator of the manifest guarantees."""
         stated, setup = guarantee_from(release.manifest.guarantee), self.rebuild(release.manifest)
         if release.manifest.mechanism.get("contributions", 1) < release.manifest["rules"]["contributions"]:
             raise InputError("the noise is for fewer rows a unit than the rules let through")

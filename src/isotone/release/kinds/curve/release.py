@@ -91,9 +91,9 @@ def release_curve(
         a band keep their value; those of a credible band are linear, as the curve is.
     """
     require_ledger(ledger)
-    promise = Unit(1, neighbours, unit_in_words(unit, unit_name)).guarantee(epsilon, delta, rho)
+    guarantee = Unit(1, neighbours, unit_in_words(unit, unit_name)).guarantee(epsilon, delta, rho)
     options = {"bounds": bounds, "y_range": y_range, **options}
-    query = curve_query(data, x, y, promise, unit, contributions, title, options, band, confidence)
+    query = curve_query(data, x, y, guarantee, unit, contributions, title, options, band, confidence)
     return pipeline.released(query, ledger, request, again, folder, progress)
 
 
@@ -101,7 +101,7 @@ def curve_query(
     data: Any,
     x: str,
     y: str,
-    promise: Guarantee,
+    guarantee: Guarantee,
     unit: str | None,
     contributions: int,
     title: str | None,
@@ -118,14 +118,14 @@ def curve_query(
     x, y = column_name(x, "x"), column_name(y, "y")
     unit = None if unit is None else column_name(unit, "unit")
     units = contribution_bound(contributions, unit)
-    promise = kept(promise)
+    guarantee = kept(guarantee)
     settings: dict[str, Any] = {
-        **budget(promise),
-        "neighbours": promise.neighbours,
+        **budget(guarantee),
+        "neighbours": guarantee.neighbours,
         "contributions": units,
         **{key: frozen(value) for key, value in options.items()},
     }
-    public = curves.PrivateIsotonicRegression(unit=promise.unit, **settings).check()
+    public = curves.PrivateIsotonicRegression(unit=guarantee.unit, **settings).check()
     grid = public.grid
     limits = (grid.low, grid.high), public.y_range
     source = PointSource(
@@ -133,33 +133,33 @@ def curve_query(
     )
     kind = band_kind(band, public, settings.get("output", "population"), settings.get("method", "auto"))
     level = confidence_level(confidence)
-    return CurveQuery(source, settings, grid, promise, title_text(title, f"{y} by {x}"), kind, level)
+    return CurveQuery(source, settings, grid, guarantee, title_text(title, f"{y} by {x}"), kind, level)
 
 
-def kept(promise: Guarantee) -> Guarantee:
-    """What a curve keeps of a promise: of (ε, δ) it keeps ε alone."""
-    if promise.kind != "approximate":
-        return promise
-    return replace(promise, kind="pure", delta=Fraction(0))
+def kept(guarantee: Guarantee) -> Guarantee:
+    """What a curve keeps of a guarantee: of (ε, δ) it keeps ε alone."""
+    if guarantee.kind != "approximate":
+        return guarantee
+    return replace(guarantee, kind="pure", delta=Fraction(0))
 
 
-def compared(promise: Guarantee) -> str:
-    """What another kind of promise would mean for a curve, in words. Choices have bounded range (docs/theory/composition.md)."""
-    if promise.kind == "approximate":
-        choices = (8 * float(largest_rho(promise.epsilon, promise.delta))) ** 0.5
+def compared(guarantee: Guarantee) -> str:
+    """What another kind of guarantee would mean for a curve, in words. Choices have bounded range (docs/theory/composition.md)."""
+    if guarantee.kind == "approximate":
+        choices = (8 * float(largest_rho(guarantee.epsilon, guarantee.delta))) ** 0.5
         return (
             " δ buys nothing for a curve: it is made with ε alone. As the zCDP that implies (ε, δ) its choices would have "
-            f"ε = {choices:.3g} in place of {float(promise.epsilon):.3g}."
+            f"ε = {choices:.3g} in place of {float(guarantee.epsilon):.3g}."
         )
-    if promise.kind == "zcdp":
-        pure = (2 * float(promise.rho)) ** 0.5
+    if guarantee.kind == "zcdp":
+        pure = (2 * float(guarantee.rho)) ** 0.5
         return (
-            f" The pure promise that implies this one has ε = {pure:.3g}; with zCDP choices have twice that, {2 * pure:.3g}, "
+            f" The pure guarantee that implies this one has ε = {pure:.3g}; with zCDP choices have twice that, {2 * pure:.3g}, "
             "and sums have Gaussian noise."
         )
     return ""
 
 
-def budget(promise: Guarantee) -> dict[str, Fraction]:
-    """The arguments of the estimator for a promise."""
-    return {"rho": promise.rho} if promise.kind == "zcdp" else {"epsilon": promise.epsilon}
+def budget(guarantee: Guarantee) -> dict[str, Fraction]:
+    """The arguments of the estimator for a guarantee."""
+    return {"rho": guarantee.rho} if guarantee.kind == "zcdp" else {"epsilon": guarantee.epsilon}

@@ -18,9 +18,11 @@ __all__ = ["audit_surface"]
 _FITS = 3_000  # an audit fits at most so often: a fit takes milliseconds
 
 
-def audit_surface(recipe: dict[str, Any], promise: Guarantee, trials: int, progress: Progress) -> AuditReport:
+def audit_surface(
+    recipe: dict[str, Any], guarantee: Guarantee, trials: int, progress: Progress
+) -> AuditReport:
     """A fit to a dozen records, with and without one unit more (or with one replaced), seen at three corners."""
-    estimator = surface_estimator(recipe, promise.unit)
+    estimator = surface_estimator(recipe, guarantee.unit)
     first, second = middles([[float(e) for e in pair] for pair in recipe["bounds"]], recipe["bins"])
     bottom, top = (float(end) for end in recipe["y_range"])
     corners = np.array([[first[0], second[0]], [first[-1], second[0]], [first[-1], second[-1]]])
@@ -34,6 +36,6 @@ def audit_surface(recipe: dict[str, Any], promise: Guarantee, trials: int, progr
         values = np.append(y, [extra or 0.0] * more)
         return estimator.fit(rows, values, groups=owners[: 12 + more]).predict(corners)
 
-    sides = (top, bottom) if promise.adjacency.exchanges else (None, bottom)
-    found = audit(release, *sides, trials=min(trials, _FITS), claimed=promise, progress=progress)
+    sides = (top, bottom) if guarantee.adjacency.exchanges else (None, bottom)
+    found = audit(release, *sides, trials=min(trials, _FITS), claimed=guarantee, progress=progress)
     return AuditReport((found,))

@@ -43,12 +43,12 @@ class SurfaceKind(Kind):
 
     def query(self, spec: Spec) -> SurfaceQuery:
         """The query of a spec with ``[surface]``."""
-        surface, promise, data = spec.said(Surface), spec.privacy.guarantee(spec.unit), spec.data
+        surface, guarantee, data = spec.said(Surface), spec.privacy.guarantee(spec.unit), spec.data
         return surface_query(
             spec.source,
             surface.x,
             surface.y,
-            promise,
+            guarantee,
             data.unit,
             data.contributions,
             spec.output.title,
@@ -77,9 +77,9 @@ class SurfaceKind(Kind):
         from isotone.release.kinds.surface.audit import audit_surface
 
         options: dict[str, Any] = {"bounds": ((0, 1), (0, 1)), "y_range": (0, 1), "bins": 4}
-        promise = Guarantee.pure(epsilon)
-        query = surface_query(None, ("a", "b"), "y", promise, None, 1, None, options)
-        return audit_surface(query.recipe, promise, trials, progress)
+        guarantee = Guarantee.pure(epsilon)
+        query = surface_query(None, ("a", "b"), "y", guarantee, None, 1, None, options)
+        return audit_surface(query.recipe, guarantee, trials, progress)
 
     def check(self, spec: Spec, source: Any) -> list[str]:
         """Values that are missing or no numbers."""
@@ -92,7 +92,7 @@ class SurfaceKind(Kind):
         return surface_estimator(manifest.mechanism, guarantee_from(manifest.guarantee).unit).check()
 
     def derived_guarantee(self, release: Release) -> Guarantee:
-        """What the estimator of the manifest promises."""
+        """What the estimator of the manifest guarantees."""
         stated, found = guarantee_from(release.manifest.guarantee), self.rebuild(release.manifest)
         if release.manifest.mechanism.get("contributions", 1) < release.manifest["rules"]["contributions"]:
             raise InputError("the noise is for fewer rows a unit than the rules let through")

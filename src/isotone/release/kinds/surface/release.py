@@ -67,9 +67,11 @@ def release_surface(
         A row for each cell: ``x1`` and ``x2``, the middles of its bins, and ``value``. The report shows it as a heat map.
     """
     require_ledger(ledger)
-    promise = Guarantee.pure(epsilon, neighbours=neighbours, unit=unit_in_words(unit, unit_name))
+    guarantee = Guarantee.pure(epsilon, neighbours=neighbours, unit=unit_in_words(unit, unit_name))
     options = {"bounds": bounds, "y_range": y_range, "bins": bins, "increasing": increasing, "loss": loss}
-    query = surface_query(data, x, y, promise, unit, contributions, title, {**options, "public_n": public_n})
+    query = surface_query(
+        data, x, y, guarantee, unit, contributions, title, {**options, "public_n": public_n}
+    )
     return pipeline.released(query, ledger, request, again, folder, progress)
 
 
@@ -77,15 +79,15 @@ def surface_query(
     data: Any,
     x: Any,
     y: Any,
-    promise: Guarantee,
+    guarantee: Guarantee,
     unit: str | None,
     contributions: int,
     title: str | None,
     options: dict[str, Any],
 ) -> SurfaceQuery:
     """The query that :func:`release_surface` runs, with every public parameter checked."""
-    if promise.kind != "pure":
-        raise InputError("A surface promises pure ε: give epsilon alone.")
+    if guarantee.kind != "pure":
+        raise InputError("A surface guarantees pure ε: give epsilon alone.")
     names = [column_name(name, "each of x") for name in _two(x, "x")]
     y = column_name(y, "y")
     unit = None if unit is None else column_name(unit, "unit")
@@ -101,14 +103,14 @@ def surface_query(
         "bins": bins,
         "directions": rising,
         "y_range": [str(end) for end in _interval(options["y_range"], "y_range")],
-        "epsilon": str(promise.epsilon),
-        "neighbours": promise.neighbours,
+        "epsilon": str(guarantee.epsilon),
+        "neighbours": guarantee.neighbours,
         "contributions": units,
         "loss": options.get("loss", "squared"),
     }
     if options.get("public_n") is not None:
         recipe["public_n"] = whole_number(options["public_n"], "public_n (or None)")
-    estimator = surface_estimator(recipe, promise.unit)
+    estimator = surface_estimator(recipe, guarantee.unit)
     estimator.check()
     source = CellSource(
         data,
@@ -121,7 +123,7 @@ def surface_query(
         unit,
         units,
     )
-    return SurfaceQuery(source, recipe, promise, title_text(title, f"{y} by {names[0]} and {names[1]}"))
+    return SurfaceQuery(source, recipe, guarantee, title_text(title, f"{y} by {names[0]} and {names[1]}"))
 
 
 def _two(value: Any, name: str, *, one: bool = False) -> list[Any]:

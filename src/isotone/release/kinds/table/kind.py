@@ -49,7 +49,7 @@ class TableKind(Kind):
 
     def query(self, spec: Spec) -> TableQuery | PairQuery:
         """The query of a spec with ``[table]``."""
-        table, promise = spec.said(Table), spec.privacy.guarantee(spec.unit)
+        table, guarantee = spec.said(Table), spec.privacy.guarantee(spec.unit)
         if table.counts is not None:
             declared = "contributions" in spec.data.model_fields_set
             return pair_query(
@@ -57,7 +57,7 @@ class TableKind(Kind):
                 table.category,
                 table.names(spec.resolve),
                 table.upper,
-                promise,
+                guarantee,
                 table.counts,
                 table.kind,
                 spec.data.unit,
@@ -71,7 +71,7 @@ class TableKind(Kind):
             table.category,
             table.names(spec.resolve),
             table.upper,
-            promise,
+            guarantee,
             table.count,
             spec.data.unit,
             spec.data.contributions,
@@ -84,17 +84,17 @@ class TableKind(Kind):
 
     def plan(self, spec: Spec, records: int | None, progress: Progress) -> SpecPlan:
         """Mechanisms compared on a table of the guessed shape."""
-        table, promise = spec.said(Table), spec.privacy.guarantee(spec.unit)
+        table, guarantee = spec.said(Table), spec.privacy.guarantee(spec.unit)
         made = tables.plan(
             table.shape,
             upper=table.upper,
             size=len(table.names(spec.resolve)),
-            epsilon=promise.epsilon or None,
-            delta=promise.delta or None,
-            rho=promise.rho or None,
+            epsilon=guarantee.epsilon or None,
+            delta=guarantee.delta or None,
+            rho=guarantee.rho or None,
             once=table.count is None and (table.counts is None or table.kind is not None),
             contributions=spec.data.contributions,
-            neighbours=promise.neighbours,
+            neighbours=guarantee.neighbours,
             progress=progress,
         )
         return SpecPlan(made, {**spec.head(), "text": str(made), **made.plain()})
@@ -124,7 +124,7 @@ class TableKind(Kind):
         return rebuild_table_mechanism(manifest.mechanism)
 
     def derived_guarantee(self, release: Release) -> Guarantee:
-        """What the mechanism of the manifest promises."""
+        """What the mechanism of the manifest guarantees."""
         stated, mechanism = guarantee_from(release.manifest.guarantee), self.rebuild(release.manifest)
         if mechanism.unit.contributions < release.manifest["rules"]["contributions"]:
             raise InputError("the noise is for fewer categories a unit than the rules let through")

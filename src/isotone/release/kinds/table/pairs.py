@@ -121,7 +121,7 @@ def pair_query(
     category: str,
     categories: Any,
     upper: int,
-    promise: Guarantee,
+    guarantee: Guarantee,
     counts: Any,
     kind: str | None,
     unit: str | None,
@@ -143,16 +143,16 @@ def pair_query(
             "such rows could tell or bound it."
         )
     units = contribution_bound(1 if contributions is None else contributions, "" if kind is None else unit)
-    mechanism = table_mechanism(upper, promise, preset, contributions=units, once=kind is not None)
+    mechanism = table_mechanism(upper, guarantee, preset, contributions=units, once=kind is not None)
     if mechanism.upper > LARGEST_PAIR:
         raise InputError(f"upper must be at most {LARGEST_PAIR} for pairs of counts, not {mechanism.upper}.")
     listed = public_names(categories, "categories")
     if not listed:
         raise InputError("categories is empty: give the public list of categories.")
     source = PairSource(data, category, listed, mechanism.upper, (names[0], names[1]), kind, unit, units)
-    promise = replace(mechanism.guarantee, unit=promise.unit)
+    guarantee = replace(mechanism.guarantee, unit=guarantee.unit)
     return PairQuery(
-        source, mechanism, promise, confidence_level(confidence), title_text(title, "Pairs of counts")
+        source, mechanism, guarantee, confidence_level(confidence), title_text(title, "Pairs of counts")
     )
 
 

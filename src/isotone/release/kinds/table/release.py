@@ -100,7 +100,7 @@ def release_table(
         expected error, for maps and lists) with ``low`` and ``high``, and ``noisy`` (unbiased, for adding up) with ``sd``.
     """
     require_ledger(ledger)
-    promise = Unit(1, neighbours, unit_in_words(unit, unit_name)).guarantee(epsilon, delta, rho)
+    guarantee = Unit(1, neighbours, unit_in_words(unit, unit_name)).guarantee(epsilon, delta, rho)
     if counts is not None:
         if count is not None or strata is not None or population is not None:
             raise InputError("Two columns (counts=) take no count, strata or population.")
@@ -109,7 +109,7 @@ def release_table(
             category,
             categories,
             upper,
-            promise,
+            guarantee,
             counts,
             kind,
             unit,
@@ -126,7 +126,7 @@ def release_table(
         category,
         categories,
         upper,
-        promise,
+        guarantee,
         count,
         unit,
         1 if contributions is None else contributions,
@@ -144,7 +144,7 @@ def table_query(
     category: str,
     categories: Sequence[str | int | bool],
     upper: int,
-    promise: Guarantee,
+    guarantee: Guarantee,
     count: str | None,
     unit: str | None,
     contributions: int,
@@ -162,8 +162,8 @@ def table_query(
         contribution_bound(contributions, unit) if count is None else contribution_bound(contributions, "")
     )
     # rows of a unit are counted once in a category; of aggregated rows nothing is known but their number
-    mechanism = table_mechanism(upper, promise, preset, contributions=units, once=count is None)
-    promise = replace(mechanism.guarantee, unit=promise.unit)  # ε alone, where δ buys nothing
+    mechanism = table_mechanism(upper, guarantee, preset, contributions=units, once=count is None)
+    guarantee = replace(mechanism.guarantee, unit=guarantee.unit)  # ε alone, where δ buys nothing
     names = public_names(categories, "categories")
     if not names:
         raise InputError("categories is empty: give the public list of categories.")
@@ -171,7 +171,7 @@ def table_query(
     return TableQuery(
         source,
         mechanism,
-        promise,
+        guarantee,
         confidence_level(confidence),
         title_text(title, "Table of counts"),
         checked_strata(strata, names),

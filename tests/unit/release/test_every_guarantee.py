@@ -1,4 +1,4 @@
-"""Every kind of release keeps every kind of promise: from a spec to a folder that verifies."""
+"""Every kind of release keeps every kind of guarantee: from a spec to a folder that verifies."""
 
 from __future__ import annotations
 
@@ -19,40 +19,38 @@ KINDS = {
     "curve": "[curve]\nx = 'x'\ny = 'y'\nbounds = [0, 9]\ny_range = [0, 1]\nx_grid = 10\n",
     "quantiles": "[curve]\nx = 'x'\ny = 'y'\nbounds = [0, 9]\ny_range = [0, 1]\nx_grid = 10\nloss = 'absolute'\n",
 }
-PROMISES = {"rho": "rho = '1/2'", "delta": "epsilon = 1\ndelta = '1e-6'", "epsilon": "epsilon = 1"}
+GUARANTEES = {"rho": "rho = '1/2'", "delta": "epsilon = 1\ndelta = '1e-6'", "epsilon": "epsilon = 1"}
 FILTER: dict[str, Any] = {"rho": 9, "delta": "1e-3", "composition": "zcdp filter", "final_delta": "1e-6"}
 
 
-def written(folder: Path, kind: str, promise: str, contributions: int = 1) -> Path:
+def written(folder: Path, kind: str, guarantee: str, contributions: int = 1) -> Path:
     rows = [
         {"person": i // 3, "place": CATEGORIES[(i * i) % 60], "x": i % 10, "y": (i % 10) / 9}
         for i in range(300)
     ]
     pd.DataFrame(rows).to_csv(folder / "data.csv", index=False)
     text = f"[data]\npath = 'data.csv'\nunit = 'person'\ncontributions = {contributions}\n"
-    text += (
-        f"[privacy]\n{promise}\nledger = 'a.ledger'\n{KINDS[kind]}[output]\nfolder = 'out'\nreport = false\n"
-    )
+    text += f"[privacy]\n{guarantee}\nledger = 'a.ledger'\n{KINDS[kind]}[output]\nfolder = 'out'\nreport = false\n"
     (folder / "spec.toml").write_text(text)
     return folder / "spec.toml"
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("promise", PROMISES)
-def test_a_spec_may_ask_for_every_promise(tmp_path, kind, promise):
+@pytest.mark.parametrize("guarantee", GUARANTEES)
+def test_a_spec_may_ask_for_every_guarantee(tmp_path, kind, guarantee):
     ledger = Ledger(tmp_path / "a.ledger", **FILTER)
-    spec = load_spec(written(tmp_path, kind, PROMISES[promise]))
+    spec = load_spec(written(tmp_path, kind, GUARANTEES[guarantee]))
     made, folder, _ = release_spec(spec)
     assert verify(folder).holds
-    # with one contribution δ buys nothing: what is promised, and charged, is ε
-    assert made.guarantee.kind == ("zcdp" if promise == "rho" else "pure")
+    # with one contribution δ buys nothing: what is guaranteed, and charged, is ε
+    assert made.guarantee.kind == ("zcdp" if guarantee == "rho" else "pure")
     assert ledger.spent().rho == Fraction(1, 2)
     assert ledger.spent().delta == 0
 
 
 def test_many_contributions_make_use_of_delta(tmp_path):
     ledger = Ledger(tmp_path / "a.ledger", **FILTER)
-    made, folder, _ = release_spec(load_spec(written(tmp_path, "table", PROMISES["delta"], 20)))
+    made, folder, _ = release_spec(load_spec(written(tmp_path, "table", GUARANTEES["delta"], 20)))
     assert made.manifest.mechanism["name"] == "GaussianTableMechanism"
     assert made.guarantee.kind == "approximate"
     assert ledger.spent().delta == Fraction(1, 10**6)
@@ -68,9 +66,9 @@ def test_many_contributions_make_use_of_delta(tmp_path):
         ("guarantee", "rho", "1/100", "which is less than"),
     ],
 )
-def test_a_manifest_that_promises_too_much_is_found_out(tmp_path, part, entry, value, words):
+def test_a_manifest_that_guarantees_too_much_is_found_out(tmp_path, part, entry, value, words):
     Ledger(tmp_path / "a.ledger", **FILTER)
-    _, folder, _ = release_spec(load_spec(written(tmp_path, "table", PROMISES["rho"], 2)))
+    _, folder, _ = release_spec(load_spec(written(tmp_path, "table", GUARANTEES["rho"], 2)))
     forged(folder, lambda manifest, columns: manifest[part].__setitem__(entry, value))
     verdict = verify(folder)
     assert not verdict.holds
@@ -81,10 +79,10 @@ def test_a_plan_compares_gaussian_with_geometric_noise(tmp_path):
     for contributions, says in ((1, True), (20, False)):
         folder = tmp_path / str(contributions)
         folder.mkdir()
-        made = plan_spec(load_spec(written(folder, "table", PROMISES["delta"], contributions)))
+        made = plan_spec(load_spec(written(folder, "table", GUARANTEES["delta"], contributions)))
         assert ("δ buys nothing" in str(made)) == says
         assert {row["mechanism"] for row in made.plain()["rows"]} >= {"counts", "counts, Gaussian"}
-    assert "δ buys nothing" in str(plan_spec(load_spec(written(tmp_path, "curve", PROMISES["delta"]))))
+    assert "δ buys nothing" in str(plan_spec(load_spec(written(tmp_path, "curve", GUARANTEES["delta"]))))
 
 
 def test_aggregated_rows_may_hold_a_person_twice_in_a_category(tmp_path):
