@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from _curve_populations import CURVES, DESIGNS, HELD_OUT, POINTS, SEED, TUNED, UNIT, Population
 from common import save_figure, write_table
-from isotone.curves.bands.measured import KINDS, Measured
+from isotone.curves.bands.measured import KINDS, MeasuredSums
 from isotone.curves.chain.case import ChainCase
 from isotone.curves.chain.posterior_fit import PosteriorFit
 from isotone.curves.circuits.selection import SeededCurveDraws
@@ -100,7 +100,7 @@ def fit_in_bins(records: Records, sums: NoisySums) -> Floats:
 
 def measured(
     population: Population, n: int, epsilon: str, repetition: int
-) -> tuple[Records, Measured, Floats]:
+) -> tuple[Records, MeasuredSums, Floats]:
     """A data set, the sums that the mechanism measures, and the true curve."""
     records = population.sample(n, repetition).records
     setting, grid = CurveSetting(Fraction(epsilon)), Grid(*UNIT, POINTS)
@@ -108,7 +108,7 @@ def measured(
     rng = np.random.default_rng([SEED, 7, n, repetition])
     sums = built.measure(records, SeededCurveDraws(rng))
     truth = curve_on_grid(population, n, repetition)
-    return records, Measured(sums, True, population.labels, built.levels), truth
+    return records, MeasuredSums(sums, True, population.labels, built.levels), truth
 
 
 def cell(task: Task) -> list[Row]:

@@ -206,8 +206,17 @@ def test_neighbours_are_asked_for_what_they_are_and_not_for_their_name() -> None
 
 
 def test_folders_and_files_fit_on_a_screen() -> None:
-    for room in ("release", "desk", "cli"):
-        for folder in (SOURCE / room, *(path for path in (SOURCE / room).rglob("*") if path.is_dir())):
-            files = list(folder.glob("*.py"))
-            assert len(files) <= 16, folder
-            assert all(len(path.read_text().splitlines()) <= 300 for path in files), folder
+    for folder in (SOURCE, *(path for path in SOURCE.rglob("*") if path.is_dir())):
+        files = list(folder.glob("*.py"))
+        assert len(files) <= 16, folder
+        assert all(len(path.read_text().splitlines()) <= 300 for path in files), folder
+
+
+def test_a_class_has_a_name_of_its_own() -> None:
+    homes: dict[str, list[str]] = {}
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name.strip("_"), []).append(str(path.relative_to(SOURCE)))
+    assert len(homes) > 300  # the walk sees the whole package
+    assert {name: found for name, found in homes.items() if len(found) > 1} == {}

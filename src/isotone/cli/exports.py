@@ -34,10 +34,10 @@ def export(
     from isotone.release import load_release
     from isotone.release.exporting.export import described
     from isotone.release.exporting.export import export as write
-    from isotone.release.exporting.facts import Words
+    from isotone.release.exporting.facts import PublisherWords
 
     if as_json:
-        typer.echo(json_text(described(load_release(folder), Words(publisher, license, url, unit))))
+        typer.echo(json_text(described(load_release(folder), PublisherWords(publisher, license, url, unit))))
         return
     for path in write(folder, to, publisher=publisher, license=license, url=url, unit=unit):
         if not quiet:

@@ -50,7 +50,7 @@ def read_xlsform(path: Path, separator: str = "") -> Form:
     if "survey" not in sheets:
         raise InputError(f"{str(path)!r} has no sheet 'survey': it is no XLSForm.")
     problems = [f"{name}: a formula in {place} was not evaluated" for name, sheet in sheets.items() for place in sheet.formulas]  # fmt: skip
-    reader = _Reader(_choices(sheets.get("choices", WorkbookSheet())), problems, separator)
+    reader = _XlsformReader(_choices(sheets.get("choices", WorkbookSheet())), problems, separator)
     fields = tuple(reader.fields(_rows(sheets["survey"])))
     settings = next(iter(_rows(sheets.get("settings", WorkbookSheet()))), {})
     return Form(fields, tuple(reader.problems), settings.get("form_title", ""))
@@ -80,7 +80,7 @@ def _choices(sheet: WorkbookSheet) -> dict[str, list[Option]]:
     return lists
 
 
-class _Reader:
+class _XlsformReader:
     def __init__(self, lists: dict[str, list[Option]], problems: list[str], separator: str) -> None:
         self.lists, self.problems, self.separator = lists, problems, separator
         self.conditions: list[Expression | None] = []

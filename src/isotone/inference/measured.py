@@ -15,7 +15,7 @@ from isotone.counts.law import Law
 from isotone.errors import InputError
 from isotone.inference.estimate import AT_THE_LIMIT, NOT_KNOWN, UNUSUAL, Estimate
 from isotone.inference.ratio import ratio
-from isotone.inference.region import Region
+from isotone.inference.region import FeasibleRegion
 from isotone.privacy.checks import confidence_level, did_you_mean, shown
 
 if TYPE_CHECKING:
@@ -128,14 +128,14 @@ class Measured:
             )
         return found
 
-    def region(self, confidence: float) -> Region:
+    def region(self, confidence: float) -> FeasibleRegion:
         """All counts and differences at once."""
         pairs = self.P.cover_pairs
         if self.has_total:
             top = len(self.P)
             above = np.array([(self.P.index(x), top) for x in self.P.maximal], np.int64)
             pairs = np.concatenate((pairs, above))
-        return Region(
+        return FeasibleRegion(
             self.values, self.law, pairs, confidence_level(confidence), whole=self.whole, most=self.records
         )
 

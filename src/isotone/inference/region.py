@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from isotone.counts.law import Law, scales
 from isotone.errors import InputError
 
-__all__ = ["Region"]
+__all__ = ["FeasibleRegion"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -27,7 +27,7 @@ _LARGEST = 1_500
 _ROUNDING = 1e-9
 
 
-class Region:
+class FeasibleRegion:
     """The counts that are compatible with released values; the last may be the number of records.
 
     ``pairs`` are positions (lower, upper) of counts of which the first is never above the second. ``most`` is a public

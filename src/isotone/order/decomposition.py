@@ -104,7 +104,7 @@ def decompose(poset: Poset) -> Node:
     >>> tree, tree.children
     (Series(2 children, 3 elements), (Parallel(2 children, 2 elements), Leaf(0)))
     """
-    arrangement = _Arrangement(poset)
+    arrangement = _FactoringPermutation(poset)
     intervals = [(0, len(poset))]
     splits: list[tuple[type[_Module], slice, Poset | None]] = []
     for first, stop in intervals:  # grows as it is read: children come after their parent
@@ -122,7 +122,7 @@ def decompose(poset: Poset) -> Node:
     return nodes[0]
 
 
-class _Arrangement:
+class _FactoringPermutation:
     """The elements in a row, arranged step by step until every strong module is an interval."""
 
     def __init__(self, poset: Poset) -> None:

@@ -17,7 +17,7 @@ from isotone.errors import InputError
 from isotone.reading.columns.native import listed, numbered
 from isotone.reading.columns.texts import as_text, name_text
 
-__all__ = ["GROUP", "Cells", "Groups"]
+__all__ = ["GROUP", "CrossedGroups", "Groups"]
 
 Frame = nw.LazyFrame[Any]
 
@@ -68,7 +68,7 @@ class Groups:
 
 
 @dataclass(frozen=True)
-class Cells:
+class CrossedGroups:
     """The cells of several public lists; their sequence is that of the first list, then of the second, and so on.
 
     ``unlisted`` says what happens to a row with a value that is in no list: "drop" leaves it out altogether, "other" puts

@@ -30,7 +30,7 @@ from isotone.reading.columns.question import Question
 from isotone.reading.columns.texts import as_text, as_unit, name_text
 from isotone.reading.contributions import UNIT, at_most, check_contributions
 from isotone.reading.exclusive import Conflict, with_one_option
-from isotone.reading.groups import GROUP, Cells, Groups
+from isotone.reading.groups import GROUP, CrossedGroups, Groups
 from isotone.reading.leaves import count_ends
 from isotone.reading.sources.opening import Frame, collect, open_source
 
@@ -98,7 +98,7 @@ class RecordSource:
         column = self.columns.get(element, str(element))
         return answers.read(column, schema[column])
 
-    def open(self, P: Poset, rules: RecordRules, groups: Groups | Cells | None) -> Frame:
+    def open(self, P: Poset, rules: RecordRules, groups: Groups | CrossedGroups | None) -> Frame:
         """The columns that are needed, as a lazy frame.
 
         Raises an error for what names and types alone show to be wrong.
@@ -124,7 +124,7 @@ def count_records(
     frame: Frame,
     P: Poset,
     rules: RecordRules,
-    groups: Groups | Cells | None = None,
+    groups: Groups | CrossedGroups | None = None,
     salt: bytes | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Counts (one row per group or cell, one column per element) and the number of records of each.
@@ -150,7 +150,7 @@ def read_records(
     frame: Frame,
     P: Poset,
     rules: RecordRules,
-    groups: Groups | Cells | None = None,
+    groups: Groups | CrossedGroups | None = None,
     salt: bytes | None = None,
 ) -> Frame:
     """The records as given, before any repair.
@@ -184,7 +184,7 @@ def _names(P: Poset) -> list[str]:
 
 
 def _wide(
-    source: RecordSource, frame: Frame, P: Poset, rules: RecordRules, groups: Groups | Cells | None
+    source: RecordSource, frame: Frame, P: Poset, rules: RecordRules, groups: Groups | CrossedGroups | None
 ) -> Frame:
     schema = frame.collect_schema()
     answers = [
@@ -198,7 +198,7 @@ def _wide(
 
 
 def _long(
-    source: RecordSource, frame: Frame, P: Poset, rules: RecordRules, groups: Groups | Cells | None
+    source: RecordSource, frame: Frame, P: Poset, rules: RecordRules, groups: Groups | CrossedGroups | None
 ) -> Frame:
     frame = _long_rows(source, frame, rules, groups)
     has = [(nw.col(_ITEM) == name_text(x)).fill_null(False) for x in P.elements]
@@ -206,7 +206,7 @@ def _long(
 
 
 def _long_rows(
-    source: RecordSource, frame: Frame, rules: RecordRules, groups: Groups | Cells | None
+    source: RecordSource, frame: Frame, rules: RecordRules, groups: Groups | CrossedGroups | None
 ) -> Frame:
     """The text of the element of each row, with its unit and its group."""
     assert source.element is not None
@@ -215,7 +215,9 @@ def _long_rows(
     return _known(frame.select(item, *_keys(rules, groups, schema)), rules, groups)
 
 
-def _keys(rules: RecordRules, groups: Groups | Cells | None, schema: Mapping[str, Any]) -> list[nw.Expr]:
+def _keys(
+    rules: RecordRules, groups: Groups | CrossedGroups | None, schema: Mapping[str, Any]
+) -> list[nw.Expr]:
     keys: list[nw.Expr] = []
     if rules.unit is not None:
         keys.append(as_unit(rules.unit, schema[rules.unit]).alias(UNIT))
@@ -224,7 +226,7 @@ def _keys(rules: RecordRules, groups: Groups | Cells | None, schema: Mapping[str
     return keys
 
 
-def _known(frame: Frame, rules: RecordRules, groups: Groups | Cells | None) -> Frame:
+def _known(frame: Frame, rules: RecordRules, groups: Groups | CrossedGroups | None) -> Frame:
     """Without the rows that belong to no unit or to no public group."""
     if rules.unit is not None:
         frame = frame.filter(~nw.col(UNIT).is_null())
@@ -233,7 +235,7 @@ def _known(frame: Frame, rules: RecordRules, groups: Groups | Cells | None) -> F
     return groups.placed(frame)
 
 
-def _combined(frame: Frame, groups: Groups | Cells | None, names: Sequence[str]) -> Frame:
+def _combined(frame: Frame, groups: Groups | CrossedGroups | None, names: Sequence[str]) -> Frame:
     """One row per unit.
 
     A unit in several groups, or cells, is counted in the first of the public sequence.

@@ -146,7 +146,7 @@ class Output(Section):
     """Whether to write report.html."""
 
 
-class _Spec(Section):
+class _SpecHead(Section):
     """What every spec has besides the section of its kind."""
 
     data: Data
@@ -217,14 +217,14 @@ class _Spec(Section):
 
 if TYPE_CHECKING:
 
-    class Spec(_Spec):
+    class Spec(_SpecHead):
         """A whole specification. Relative paths in it are relative to the file it came from."""
 
 else:
     # One optional section for each kind; that exactly one is there is checked above.
     Spec = create_model(
         "Spec",
-        __base__=_Spec,
+        __base__=_SpecHead,
         __doc__="A whole specification. Relative paths in it are relative to the file it came from.",
         __module__=__name__,
         **{kind.key: (kind.section | None, None) for kind in KINDS},

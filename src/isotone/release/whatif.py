@@ -33,13 +33,13 @@ def variants(
     drop: Sequence[tuple[str, str]] = (),
 ) -> list[tuple[str, Spec]]:
     """The spec with each ε, each ``max_size``, and with relations ``(lower, upper)`` more or fewer, each with a name."""
-    from isotone.release.kinds.counts.section import Order
+    from isotone.release.kinds.counts.section import OrderSection
 
     found = [("as it is", spec)]
     if add or drop:
         found += [_related(spec, pair, True) for pair in add] + [_related(spec, pair, False) for pair in drop]
     if max_size:
-        order = spec.said(Order)
+        order = spec.said(OrderSection)
         sizes = [(size, whole_number(size, "max_size")) for size in max_size]
         found = [
             (
@@ -70,7 +70,7 @@ def _with_epsilon(spec: Spec, epsilon: Any) -> Spec:
 
 def _related(spec: Spec, pair: tuple[str, str], more: bool) -> tuple[str, Spec]:
     """The spec with one relation more or fewer; all others stay."""
-    from isotone.release.kinds.counts.section import Order, spec_order
+    from isotone.release.kinds.counts.section import OrderSection, spec_order
 
     P, (lower, upper) = spec_order(spec), pair
     for name in pair:
@@ -87,7 +87,9 @@ def _related(spec: Spec, pair: tuple[str, str], more: bool) -> tuple[str, Spec]:
         options = [str(x) for x in choice.options]
         children.setdefault(above[choice.options[0]], []).append((choice.kind, options))
     given = {"elements": [str(x) for x in P.elements], "relations": related, "children": children or None}
-    changed = spec.said(Order).model_copy(update={**given, "parents": None, "file": None, "choice": None})
+    changed = spec.said(OrderSection).model_copy(
+        update={**given, "parents": None, "file": None, "choice": None}
+    )
     what = f"{'with' if more else 'without'} {lower} implies {upper}"
     return what, spec.model_copy(update={spec.kind.key: changed})
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from isotone.svg.axes import SMALL, Axis, LogAxis, below, labels, limits
 from isotone.svg.elements import MARK, element, picture, polyline, text, wrapped
 
-__all__ = ["Row", "nested_dots"]
+__all__ = ["NestedRow", "nested_dots"]
 
 _WIDTH, _FONT, _LINE = 480.0, 12.5, 15.0
 _NAMES = 210.0
@@ -20,7 +20,7 @@ _SPREAD = 30.0
 
 
 @dataclass(frozen=True)
-class Row:
+class NestedRow:
     """A name, how deep it is nested, its value and its interval."""
 
     name: str
@@ -30,7 +30,7 @@ class Row:
     high: float
 
 
-def nested_dots(rows: Sequence[Row], label: str) -> str:
+def nested_dots(rows: Sequence[NestedRow], label: str) -> str:
     """The rows below each other in the given sequence, each name broken at words.
 
     >>> nested_dots([Row("all", 0, 10, 8, 12), Row("some", 1, 4, 2, 6)], "count").count("<circle")
@@ -61,11 +61,11 @@ def nested_dots(rows: Sequence[Row], label: str) -> str:
     return picture(parts, _WIDTH, bottom + _BOTTOM, label, 1.35)
 
 
-def _indent(row: Row) -> float:
+def _indent(row: NestedRow) -> float:
     return _STEP * min(row.depth, _DEEPEST)
 
 
-def _axis(rows: Sequence[Row]) -> Axis | LogAxis:
+def _axis(rows: Sequence[NestedRow]) -> Axis | LogAxis:
     """A linear axis, or a logarithmic one where most values are far below the largest."""
     high = max((max(row.high, row.value) for row in rows), default=1.0)
     sizes = sorted(max(row.value, 1.0) for row in rows)

@@ -24,7 +24,7 @@ from isotone.curves.grids import FINE
 from isotone.curves.losses.known_losses import parse_loss
 from isotone.curves.poset.arrangement import Arrangement, arrange
 from isotone.curves.poset.choose import METHODS, OrderProblem
-from isotone.curves.poset.composition import OrderComposition, Part
+from isotone.curves.poset.composition import CompositionNode, OrderComposition
 from isotone.curves.poset.grid import GridRegion
 from isotone.curves.poset.measured_elements import MeasuredElements
 from isotone.curves.poset.product import ProductOrder
@@ -68,7 +68,7 @@ def planes() -> Arrangement:
 
 
 def grids() -> Arrangement:
-    regions = GridRegion.whole(np.arange(4).reshape(2, 2)), OrderComposition([Part(element=4)])
+    regions = GridRegion.whole(np.arange(4).reshape(2, 2)), OrderComposition([CompositionNode(element=4)])
     return Arrangement(5, regions, SQUARE_AND_POINT.cover_pairs, SQUARE_AND_POINT.linear_order, "grids")
 
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from isotone.curves import PrivateIsotonicRegression
-from isotone.curves.bands.band import LineBand, StepBand, Turned
+from isotone.curves.bands.band import LineBand, StepBand, TurnedBand
 from isotone.curves.bands.credible import credible_band
-from isotone.curves.bands.measured import ROUNDING, Measured
+from isotone.curves.bands.measured import ROUNDING, MeasuredSums
 from isotone.curves.bands.population import log_threshold, population_band
 from isotone.curves.bands.records import TESTED, records_band
 from isotone.curves.bands.tilts import COUNT, VALUES, cumulant, reach, tilts
@@ -215,7 +215,7 @@ def test_bands_at_points() -> None:
     assert low.tolist() == [0, 0, 0.1, 0.1, 0.1, 0.3, 0.3, 0.3]
     assert high.tolist() == [0.5, 0.7, 0.7, 0.7, 0.7, 1, 1, 1]
     assert band.corners.tolist() == [0, 1, 2, 4, 5, 7]
-    turned = Turned(band, 8)
+    turned = TurnedBand(band, 8)
     assert turned.at(np.arange(8)).low.tolist() == low[::-1].tolist()
     assert turned.corners.tolist() == [0, 2, 3, 5, 6, 7]
     crossing = StepBand(np.array([0]), np.array([0.8]), np.array([7]), np.array([0.3]), 8)
@@ -282,7 +282,7 @@ def test_falling_curves_have_the_band_of_the_rising_one_turned() -> None:
     assert measured is not None
     points = np.arange(50)
     for kind in ("population", "records", "credible"):
-        mirror = Measured(measured.sums.mirrored(), True, True, measured.levels).band(0.95, kind)
+        mirror = MeasuredSums(measured.sums.mirrored(), True, True, measured.levels).band(0.95, kind)
         low, high = model.band(points, kind=kind)
         np.testing.assert_allclose(low, mirror.at(49 - points).low)
         np.testing.assert_allclose(high, mirror.at(49 - points).high)

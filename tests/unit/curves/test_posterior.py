@@ -14,7 +14,7 @@ from tests.support.curve_outcomes import records_of
 from isotone.curves import PrivateIsotonicRegression
 from isotone.curves.chain.placement import placed_starts
 from isotone.curves.chain.posterior_fit import PosteriorFit
-from isotone.curves.chain.turned import Turned
+from isotone.curves.chain.turned import TurnedMechanism
 from isotone.curves.grids import FINE
 from isotone.curves.measure import NoisySums, even_starts, noisy_sums, pooled
 from isotone.curves.posterior import hidden_chain
@@ -318,7 +318,7 @@ def test_a_falling_curve_keeps_its_sums_in_the_order_of_x() -> None:
     records = Records(cells, levels.astype(np.int64), np.ones(3_000, np.int64)).sorted()
     setting = CurveSetting(Fraction(2))
     inner = PosteriorFit(setting, 64, 3_000, 16, 30, 51, True)
-    curve = Turned(setting, 64, inner, True, False).simulate(records, rng)
+    curve = TurnedMechanism(setting, 64, inner, True, False).simulate(records, rng)
     assert curve.sums is not None
     assert curve.sums.starts[0] == 0
     ones, zeros = curve.sums.in_records

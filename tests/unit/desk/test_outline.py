@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from isotone.desk.outline import can_be_written, read_outline, write_outline
 from isotone.desk.toml import toml_text
 from isotone.order import Poset
-from isotone.release.kinds.counts.section import Order
+from isotone.release.kinds.counts.section import OrderSection
 
 
 @st.composite
@@ -56,7 +56,7 @@ def test_choices_survive_their_outline(P):
     assert found.problems == ()
     assert found.order() == P
     spec = {"elements": [*found.elements], "relations": [*found.relations], "children": found.children}
-    assert Order.model_validate(spec).order(Path) == P
+    assert OrderSection.model_validate(spec).order(Path) == P
 
 
 def test_options_are_marked():

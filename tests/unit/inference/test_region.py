@@ -8,7 +8,7 @@ from scipy.stats import binom
 
 from isotone.counts import OrderGaussianMechanism, PosetMechanism
 from isotone.inference.measured import Measured
-from isotone.inference.region import Region
+from isotone.inference.region import FeasibleRegion
 from isotone.order import Poset
 
 P = Poset("abc", [("b", "a"), ("c", "a")])
@@ -35,7 +35,7 @@ def brute(region, most):
 )
 def test_intervals_are_those_of_all_counts_that_fit(values, most):
     law = PosetMechanism(P, 2).law(draws=2_000)
-    region = Region(np.array(values, float), law, P.cover_pairs, 0.8, whole=True, most=most)
+    region = FeasibleRegion(np.array(values, float), law, P.cover_pairs, 0.8, whole=True, most=most)
     found = np.array(list(brute(region, most)))
     assert len(found)
     low, high = region.counts
@@ -57,7 +57,7 @@ def test_intervals_are_those_of_all_counts_that_fit(values, most):
 
 def test_nothing_fits_if_the_noise_was_unusually_large():
     law = PosetMechanism(P, 2).law(draws=2_000)
-    region = Region(np.array([0.0, 60, 0]), law, P.cover_pairs, 0.8, whole=True, most=None)
+    region = FeasibleRegion(np.array([0.0, 60, 0]), law, P.cover_pairs, 0.8, whole=True, most=None)
     assert region.empty
     assert region.share(1, 0) is None
     assert region.counts[0].tolist() == np.maximum(region.values - region.half_widths[:3], 0).tolist()

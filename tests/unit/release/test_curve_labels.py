@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 import isotone as iso
 from isotone.reading.points import PointSource, count_points
-from isotone.release.kinds.curve.section import Curve
+from isotone.release.kinds.curve.section import CurveSection
 
 ONE = (Fraction(0), Fraction(1))
 
@@ -64,6 +64,6 @@ def test_a_release_takes_no_second_budget(tmp_path: Path) -> None:
 def test_a_section_needs_a_range_or_two_values() -> None:
     entries: dict[str, Any] = {"x": "x", "y": "y", "bounds": [0, 1]}
     with pytest.raises(ValidationError, match="y_range is missing"):
-        Curve(**entries)
-    assert Curve.model_validate({**entries, "y_values": [0, 1]}).y_ends == ("0", "1")
-    assert Curve.model_validate({**entries, "y_range": [0, 2]}).y_ends == ("0", "2")
+        CurveSection(**entries)
+    assert CurveSection.model_validate({**entries, "y_values": [0, 1]}).y_ends == ("0", "1")
+    assert CurveSection.model_validate({**entries, "y_range": [0, 2]}).y_ends == ("0", "2")

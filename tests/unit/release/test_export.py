@@ -17,7 +17,7 @@ from isotone.errors import InputError
 from isotone.release import export, load_release, verify
 from isotone.release.exporting import DESCRIPTIONS
 from isotone.release.exporting.export import described
-from isotone.release.exporting.facts import Words
+from isotone.release.exporting.facts import PublisherWords
 
 OLD = Path(__file__).parent / "folders" / "release1"
 UNIT = "schoolchild"
@@ -105,7 +105,8 @@ def test_releases_of_the_version_before_are_described(tmp_path, name):
 
 def test_what_the_three_say(shelf):
     said = described(
-        load_release(shelf / "curve"), Words("A bureau", "CC-BY-4.0", "https://example.org/x", "pupil")
+        load_release(shelf / "curve"),
+        PublisherWords("A bureau", "CC-BY-4.0", "https://example.org/x", "pupil"),
     )
     record, card, entry = said["deployment.json"], said["croissant.json"], said["dcat.jsonld"]
     assert record["privacy"] == {
@@ -242,4 +243,4 @@ def test_verify_sees_a_description_of_something_else(copy, name):
 def test_words_are_plain_text():
     for wrong in ("", " ", "a\nb", "x" * 201, 3):
         with pytest.raises(InputError, match="publisher"):
-            Words(publisher=wrong)  # pyright: ignore[reportArgumentType]
+            PublisherWords(publisher=wrong)  # pyright: ignore[reportArgumentType]

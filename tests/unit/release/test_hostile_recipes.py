@@ -78,7 +78,7 @@ def test_no_relaxation_is_searched_for_a_stranger(counts, monkeypatch, name):
         entries["mechanism"] = {"name": name, "epsilon": "1", "neighbours": "add-remove", **size}
 
     folder = forged(counts, change)
-    monkeypatch.setattr(relaxation, "_Search", never)
+    monkeypatch.setattr(relaxation, "_RelaxationSearch", never)
     verdict = verify(folder)
     assert not verdict["guarantee"].holds
     assert "names no relaxation" in verdict["guarantee"].words

@@ -19,7 +19,7 @@ from isotone.errors import InputError, OrderError, SpecError
 from isotone.release import load_spec, plan_spec, release_spec, verify
 from isotone.release.kinds.counts import faults
 from isotone.release.kinds.counts.query import count_columns
-from isotone.release.kinds.counts.section import Order
+from isotone.release.kinds.counts.section import OrderSection
 from isotone.release.order_files import read_relaxation
 from isotone.release.recipes import rebuild_count_mechanism
 
@@ -70,7 +70,7 @@ def test_the_manifest_of_a_release_serves_the_next_spec(desk):
     text = SPEC.replace("found.json", "out/manifest.json").replace('folder = "out"', 'folder = "next"')
     (desk / "next.toml").write_text(text)
     spec = load_spec(desk / "next.toml")
-    found = spec.said(Order).found(spec.resolve)
+    found = spec.said(OrderSection).found(spec.resolve)
     assert found is not None
     assert found.kept(P) == FOUND.kept(P)
     assert "partly relaxed" in str(plan_spec(spec))
@@ -78,9 +78,9 @@ def test_the_manifest_of_a_release_serves_the_next_spec(desk):
 
 def test_the_contents_of_the_file_are_a_part_of_the_request(desk):
     spec = load_spec(desk / "spec.toml")
-    before = spec.said(Order).content(spec.resolve)
+    before = spec.said(OrderSection).content(spec.resolve)
     (desk / "found.json").write_text(json.dumps(Relaxation.of([("a", "b")], restored=[]).plain()))
-    after = spec.said(Order).content(spec.resolve)
+    after = spec.said(OrderSection).content(spec.resolve)
     assert before["relaxation"] == FOUND.plain()
     assert before != after
 

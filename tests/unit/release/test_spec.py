@@ -6,8 +6,8 @@ import pytest
 
 from isotone.errors import IsotoneError, OrderError, SpecError
 from isotone.release import load_order, load_spec, plan_spec
-from isotone.release.kinds.counts.section import Order
-from isotone.release.kinds.curve.section import Curve
+from isotone.release.kinds.counts.section import OrderSection
+from isotone.release.kinds.curve.section import CurveSection
 from isotone.release.order_files import read_categories, read_order
 
 GOOD = """
@@ -33,7 +33,7 @@ def spec(tmp_path, text):
 
 def test_a_good_spec_is_read(tmp_path):
     good = spec(tmp_path, GOOD)
-    P = good.said(Order).order(good.resolve)
+    P = good.said(OrderSection).order(good.resolve)
     assert P.covers == (("twice", "hyp"), ("meds", "hyp"))
     assert good.unit == "person"
     assert good.privacy.guarantee("person").epsilon * 2 == 1
@@ -81,7 +81,7 @@ def test_a_file_that_is_no_toml_or_not_there_is_explained(tmp_path):
 def test_a_cycle_in_the_order_is_printed_in_names(tmp_path):
     bad = spec(tmp_path, GOOD.replace('["meds", "hyp"]', '["hyp", "twice"]'))
     with pytest.raises(OrderError, match=r"hyp.*twice|twice.*hyp"):
-        bad.said(Order).order(bad.resolve)
+        bad.said(OrderSection).order(bad.resolve)
 
 
 def test_the_hash_depends_on_what_is_said_and_not_on_how_it_is_laid_out(tmp_path):
@@ -171,7 +171,9 @@ def curve_spec(tmp_path, more="", privacy='epsilon = "1"'):
 
 
 def test_a_curve_may_have_a_list_of_points_and_steps_of_values(tmp_path):
-    curve = curve_spec(tmp_path, 'x_grid = [0, 0.25, 1]\nvalue_levels = 16\nmethod = "baseline"').said(Curve)
+    curve = curve_spec(tmp_path, 'x_grid = [0, 0.25, 1]\nvalue_levels = 16\nmethod = "baseline"').said(
+        CurveSection
+    )
     assert isinstance(curve.x_grid, list)
     assert [Fraction(point) for point in curve.x_grid] == [0, Fraction(1, 4), 1]
     assert curve.value_levels == 16

@@ -14,7 +14,7 @@ from isotone.order.drawing.hasse_svg import hasse_svg
 from isotone.svg.axes import LogAxis, ticks
 from isotone.svg.charts import bars, cumulative, curve, distribution
 from isotone.svg.elements import text_width, wrapped
-from isotone.svg.nested import Row, nested_dots
+from isotone.svg.nested import NestedRow, nested_dots
 
 SVG = "{http://www.w3.org/2000/svg}"
 EVIL = '<script>alert("x")</script>&\'\x00\x1b\ud800 '
@@ -53,7 +53,7 @@ def assert_inside(root: ElementTree.Element) -> None:
         distribution([0, 1, 2], [0.5, 0.5], [0.4, 0.6], (EVIL, EVIL)),
         curve([0, 1], [0, 1], (0, 1), (EVIL, EVIL)),
         cumulative([0, 1, 90], [0.5, 0.9, 1.0], [0.4, 0.8, 1.0], (EVIL, EVIL), EVIL),
-        nested_dots([Row(EVIL, 3, 3.0, 2.0, 4.0)], EVIL),
+        nested_dots([NestedRow(EVIL, 3, 3.0, 2.0, 4.0)], EVIL),
     ],
 )
 def test_names_are_escaped(picture: str) -> None:
@@ -132,7 +132,7 @@ def test_a_distribution_has_a_bar_for_each_share_and_a_stair_for_each_line() -> 
 )
 def test_nested_dots_lie_on_their_intervals_below_each_other(rows: list[tuple[float, float, int]]) -> None:
     made = [
-        Row(f"name {k}", depth, v, max(v - wide, 0.0), max(v + wide, 0.0))
+        NestedRow(f"name {k}", depth, v, max(v - wide, 0.0), max(v + wide, 0.0))
         for k, (v, wide, depth) in enumerate(rows)
     ]
     root = parsed(nested_dots(made, "count"))
@@ -147,7 +147,7 @@ def test_nested_dots_lie_on_their_intervals_below_each_other(rows: list[tuple[fl
 
 
 def test_a_large_count_and_many_small_ones_share_a_logarithmic_axis() -> None:
-    few = [Row("all", 0, 5000, 4990, 5010), *(Row(f"{k}", 1, k, k / 2, 2 * k) for k in (2, 4, 8))]
+    few = [NestedRow("all", 0, 5000, 4990, 5010), *(NestedRow(f"{k}", 1, k, k / 2, 2 * k) for k in (2, 4, 8))]
     assert "logarithmic" in nested_dots(few, "count")
     assert "logarithmic" not in nested_dots(few[1:], "count")
     axis = LogAxis(999.0, 0.0, 300.0)

@@ -173,7 +173,7 @@ def test_models_that_cannot_be_told_apart_are_averaged(monkeypatch: pytest.Monke
         return replace(found, evidence=float(np.log(dispersion[0])))
 
     monkeypatch.setattr(whole, "fit", indifferent)
-    search = whole._Search(
+    search = whole._ModelSearch(
         Views.of(*measured(SHAPES["decay"][:60], 31, 0.2, 0.5, 1), 0.02, 0.5), whole._shapes(31)
     )  # pyright: ignore[reportPrivateUsage]
     found = search.blended(search.best(Fit.start(np.full(31, 60 / 31))))

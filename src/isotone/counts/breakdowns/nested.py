@@ -27,14 +27,14 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Axis:
+class AttributeLevels:
     """The nodes of one attribute at each level, from level 0, which has one node, on."""
 
     parents: tuple[Ints, ...]
     """For each level from 1 on the place of each node's parent."""
 
     @classmethod
-    def of(cls, attribute: Attribute) -> Axis:
+    def of(cls, attribute: Attribute) -> AttributeLevels:
         """The levels of an attribute below one node for all of its values."""
         first = np.zeros(attribute.size(1), np.int64)
         return cls((first, *(np.array(places, np.int64) for places in attribute.parents)))
@@ -106,9 +106,9 @@ class NestedComponents:
     tree_axis: None = None
 
     @cached_property
-    def axes(self) -> list[Axis]:
+    def axes(self) -> list[AttributeLevels]:
         """The attributes."""
-        return [Axis.of(attribute) for attribute in self.breakdown.attributes]
+        return [AttributeLevels.of(attribute) for attribute in self.breakdown.attributes]
 
     @cached_property
     def all(self) -> list[Margin]:

@@ -54,7 +54,7 @@ def fit_chain(n: int, *, tolerance: float = 1e-4, progress: Progress = no_progre
 
 
 @dataclass(frozen=True)
-class _State:
+class _PrefixState:
     """Prefix probabilities, the eigenvalues and eigenvectors of V^½, and the prefixes' squared lengths."""
 
     p: _Floats
@@ -63,7 +63,7 @@ class _State:
     lengths: _Floats
 
 
-def _equalise(p: _Floats, tolerance: float, progress: Progress) -> _State:
+def _equalise(p: _Floats, tolerance: float, progress: Progress) -> _PrefixState:
     """Probabilities under which all prefixes have almost the same length."""
     state = _state(p)
     for step in range(_STEPS):
@@ -76,7 +76,7 @@ def _equalise(p: _Floats, tolerance: float, progress: Progress) -> _State:
     return state
 
 
-def _state(p: _Floats) -> _State:
+def _state(p: _Floats) -> _PrefixState:
     from scipy.linalg import eigh_tridiagonal
 
     p = p / p.sum()
@@ -85,7 +85,7 @@ def _state(p: _Floats) -> _State:
     diagonal[1:] += inverse[:-1]
     values, vectors = eigh_tridiagonal(diagonal, -inverse[:-1])  # of the inverse of V
     roots = 1 / np.sqrt(values)
-    return _State(p, roots, vectors, np.square(np.cumsum(vectors, axis=0)) @ (1 / roots))
+    return _PrefixState(p, roots, vectors, np.square(np.cumsum(vectors, axis=0)) @ (1 / roots))
 
 
 def _stretch(p: _Floats, size: int) -> _Floats:

@@ -45,7 +45,7 @@ def fit_chain_differences(
 
 
 @dataclass(frozen=True)
-class _State:
+class _PairState:
     """Pair probabilities, eigenvalues and eigenvectors of V^½, and squared distances of the prefixes."""
 
     weights: _Floats
@@ -54,7 +54,7 @@ class _State:
     apart: _Floats
 
 
-def _state(weights: _Floats) -> _State:
+def _state(weights: _Floats) -> _PairState:
     weights = weights * (2 / weights.sum())  # each pair stands twice in the matrix
     laplacian = np.diag(weights.sum(axis=1)) - weights
     # prefix k holds elements 0 … k-1: column sums from below turn pairs of prefixes into pairs of elements
@@ -65,4 +65,4 @@ def _state(weights: _Floats) -> _State:
     np.cumsum(vectors / np.sqrt(roots), axis=0, out=points[1:])
     squares = np.sum(points**2, axis=1)
     apart = np.maximum(squares[:, None] + squares - 2 * points @ points.T, 0.0)
-    return _State(weights, roots, vectors, apart)
+    return _PairState(weights, roots, vectors, apart)

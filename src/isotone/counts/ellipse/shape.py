@@ -36,7 +36,7 @@ from isotone.privacy.checks import whole_number
 if TYPE_CHECKING:
     from isotone.order import Poset
 
-__all__ = ["LARGEST_CHAIN", "LARGEST_DENSE", "Shape", "best_strategy", "shape_of"]
+__all__ = ["LARGEST_CHAIN", "LARGEST_DENSE", "Ellipse", "best_strategy", "shape_of"]
 
 _Ints = NDArray[np.int64]
 
@@ -47,7 +47,7 @@ _LARGEST_FILTER_BOUND = 400
 
 
 @dataclass(frozen=True, eq=False)
-class Shape:
+class Ellipse:
     """A fitted ellipse. ``active`` holds the elements that can be yes at all, in the order of the counts."""
 
     active: _Ints
@@ -108,14 +108,14 @@ def shape_of(
     max_size: int | None = None,
     neighbours: Neighbours = "add-remove",
     progress: Progress = no_progress,
-) -> Shape:
+) -> Ellipse:
     """The nearly smallest ellipse for records over ``P`` with at most ``max_size`` yeses. Results are kept."""
     largest = None if max_size is None else whole_number(max_size, "max_size")
     bounded = largest if largest is not None and largest < len(P) else None
-    return _shape_of(_Call(P, progress), P.elements, bounded, checked_neighbours(neighbours))
+    return _shape_of(_CacheKey(P, progress), P.elements, bounded, checked_neighbours(neighbours))
 
 
-def best_strategy(shape: Shape, bits: int, coordinates: int) -> tuple[Strategy, str]:
+def best_strategy(shape: Ellipse, bits: int, coordinates: int) -> tuple[Strategy, str]:
     """The shaped strategy or independent noise, whichever has the smaller total variance, and its name."""
     size = shape.active.size
     plain = plain_strategy(size, bits, min(coordinates, size))
@@ -129,7 +129,7 @@ def _cost(strategy: Strategy, size: int) -> float:
     return float(strategy.variances()[:size].sum()) * strategy.sensitivity_squared
 
 
-class _Call:
+class _CacheKey:
     """A poset as a cache key, with a progress report that is no part of it."""
 
     def __init__(self, P: Poset, progress: Progress) -> None:
@@ -139,11 +139,13 @@ class _Call:
         return hash(self.P)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Call) and self.P == other.P
+        return isinstance(other, _CacheKey) and self.P == other.P
 
 
 @lru_cache(maxsize=8)
-def _shape_of(call: _Call, elements: tuple[Any, ...], max_size: int | None, neighbours: Neighbours) -> Shape:
+def _shape_of(
+    call: _CacheKey, elements: tuple[Any, ...], max_size: int | None, neighbours: Neighbours
+) -> Ellipse:
     # equal posets may list their elements differently, and arrays follow the list: it is part of the key
     P, progress = call.P, call.progress
     if P.choices and len(P) <= LARGEST_DENSE:
@@ -166,7 +168,7 @@ def _shape_of(call: _Call, elements: tuple[Any, ...], max_size: int | None, neig
     return _forest_shape(active, place[parents[active]], method, max_size, neighbours, progress)
 
 
-def _chain_shape(active: _Ints, bottom_up: _Ints, neighbours: Neighbours, progress: Progress) -> Shape:
+def _chain_shape(active: _Ints, bottom_up: _Ints, neighbours: Neighbours, progress: Progress) -> Ellipse:
     n = active.size
     if n > LARGEST_CHAIN:
         raise InputError(
@@ -177,7 +179,7 @@ def _chain_shape(active: _Ints, bottom_up: _Ints, neighbours: Neighbours, progre
         ellipse = fit_chain_differences(n, progress=progress)
     else:
         ellipse = fit_chain(n, tolerance=1e-6 if n <= LARGEST_DENSE else 1e-4, progress=progress)
-    return Shape(active, "chain", None, neighbours, ellipse, bottom_up, None)
+    return Ellipse(active, "chain", None, neighbours, ellipse, bottom_up, None)
 
 
 def _forest_shape(
@@ -187,7 +189,7 @@ def _forest_shape(
     max_size: int | None,
     neighbours: Neighbours,
     progress: Progress,
-) -> Shape:
+) -> Ellipse:
     grove = plant(parents)
     ellipse = fit_forest(grove, max_size, progress=progress)
     bottom_up = grove.top_down[::-1]
@@ -198,15 +200,15 @@ def _forest_shape(
             if parents[x] >= 0:
                 leq[x] |= leq[parents[x]]
         leq = leq[np.ix_(bottom_up, bottom_up)]
-    return Shape(active, method, max_size, neighbours, ellipse, bottom_up, leq)
+    return Ellipse(active, method, max_size, neighbours, ellipse, bottom_up, leq)
 
 
-def _exclusive_shape(P: Poset, neighbours: Neighbours, progress: Progress) -> Shape:
+def _exclusive_shape(P: Poset, neighbours: Neighbours, progress: Progress) -> Ellipse:
     """The shape where some elements exclude each other. Records are of any size."""
     bottom_up = np.asarray(P.linear_order)
     leq, apart = (matrix[np.ix_(bottom_up, bottom_up)] for matrix in (P.leq_matrix(), never_together(P)))
     ellipse = fit_dense(leq, apart=apart, progress=progress)
-    return Shape(np.arange(len(P)), "dense", None, neighbours, ellipse, bottom_up, leq, apart)
+    return Ellipse(np.arange(len(P)), "dense", None, neighbours, ellipse, bottom_up, leq, apart)
 
 
 def _dense_shape(
@@ -215,7 +217,7 @@ def _dense_shape(
     max_size: int | None,
     neighbours: Neighbours,
     progress: Progress,
-) -> Shape:
+) -> Ellipse:
     possible = np.ones(len(leq), np.bool_) if max_size is None else leq.sum(axis=1) <= max_size
     active = np.flatnonzero(possible)
     kept = linear_order[possible[linear_order]]
@@ -223,4 +225,4 @@ def _dense_shape(
     inner = leq[np.ix_(kept, kept)]
     fit = fit_dense_nonnegative if adjacency(neighbours).exchanges else fit_dense
     ellipse = fit(inner, max_size, progress=progress)
-    return Shape(active, "dense", max_size, neighbours, ellipse, np.searchsorted(active, kept), inner)
+    return Ellipse(active, "dense", max_size, neighbours, ellipse, np.searchsorted(active, kept), inner)

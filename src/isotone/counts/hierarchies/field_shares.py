@@ -43,7 +43,7 @@ def field_shares(
     """The best shares found whose sampler stays within the draws allowed."""
     if worst:
         weights = worst_weights(tree, weights)
-    search = _Search(tree, weights, worst, rate, exchanges, most_draws)
+    search = _ShareSearch(tree, weights, worst, rate, exchanges, most_draws)
     start = gaussian_shares(tree, weights, WORST_POWER if worst else 1).shares
     small = len(tree) <= _LARGE
     for power in _POWERS if small else (0.0, 0.7, 1.0):
@@ -61,7 +61,7 @@ def field_shares(
 
 
 @dataclass(eq=False)
-class _Search:
+class _ShareSearch:
     """The best shares so far."""
 
     tree: Hierarchy

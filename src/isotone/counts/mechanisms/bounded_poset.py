@@ -136,7 +136,7 @@ class BoundedPosetMechanism(PosetMechanism):
     def _integer_noise(self, draws: ExactDraws) -> Ints:
         while True:
             plus, minus, a = self._steps(draws)
-            attempt = _Attempt(self.rate, plus, minus, a, draws)
+            attempt = _LazyDraw(self.rate, plus, minus, a, draws)
             if draws.lazy_coin(attempt.excesses(self.largest)):
                 return attempt.rounded()
 
@@ -158,7 +158,7 @@ class BoundedPosetMechanism(PosetMechanism):
         )
 
 
-class _Attempt:
+class _LazyDraw:
     """One draw of the order's noise, known to as many binary places as were needed so far."""
 
     def __init__(self, rate: Fraction, plus: Ints, minus: Ints, a: int, draws: ExactDraws) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.counts.ellipse.certificate import EllipseCertificate
-from isotone.counts.ellipse.shape import Shape, best_strategy, shape_of
+from isotone.counts.ellipse.shape import Ellipse, best_strategy, shape_of
 from isotone.counts.ellipse.strategy import Strategy
 from isotone.counts.mechanisms.concentrated import ConcentratedMechanism, variance_per_sensitivity
 from isotone.counts.statistic import Counts, check_counts, check_records, deviation
@@ -62,7 +62,7 @@ class OrderGaussianMechanism(ConcentratedMechanism):
 
     variance: Fraction
     method: str
-    shape: Shape = field(repr=False, compare=False)
+    shape: Ellipse = field(repr=False, compare=False)
     strategy: Strategy = field(repr=False, compare=False)
     active: NDArray[np.int64] = field(repr=False, compare=False)
     """The positions of the elements that can be yes at all, in the sequence of the strategy, which is canonical."""

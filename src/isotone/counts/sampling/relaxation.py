@@ -187,7 +187,7 @@ def relax(
     if within_reach(order, reach):
         progress(1.0, "within reach")
         return Relaxation(order.covers)
-    search = _Search(order, reach, np.random.default_rng(seed))
+    search = _RelaxationSearch(order, reach, np.random.default_rng(seed))
     started, limit = time.monotonic(), math.inf if seconds is None else max(seconds, 1e-9)
     for step in range(steps):
         spent = max(step / steps, (time.monotonic() - started) / limit)
@@ -200,7 +200,7 @@ def relax(
     return Relaxation(_poset(order, search.best).covers)
 
 
-class _Search:
+class _RelaxationSearch:
     """The state of a search.
 
     The best relaxation so far, and the one being changed.

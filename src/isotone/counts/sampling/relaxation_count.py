@@ -29,14 +29,14 @@ MOST = 20_000
 """Tables that are kept at most."""
 
 
-class Table(NamedTuple):
+class SizeTable(NamedTuple):
     """Numbers by size of side A, the largest of which is 1, and the logarithm of what they were divided by."""
 
     numbers: Floats
     log: float
 
 
-POINT = Table(np.ones(2), 0.0)
+POINT = SizeTable(np.ones(2), 0.0)
 
 
 class LogCount:
@@ -44,7 +44,7 @@ class LogCount:
 
     def __init__(self) -> None:
         """Nothing is known at first."""
-        self._tables: dict[bytes, Table] = {}
+        self._tables: dict[bytes, SizeTable] = {}
 
     def __call__(self, Q: Matrix) -> float:
         """The logarithm of their number for the order ``Q``, or infinity if it is out of the range of floats."""
@@ -52,7 +52,7 @@ class LogCount:
         total = float(found.numbers.sum())
         return found.log + math.log(total) if 0 < total < math.inf else math.inf
 
-    def _table(self, Q: Matrix, part: Ints) -> Table:
+    def _table(self, Q: Matrix, part: Ints) -> SizeTable:
         if part.size == 1:
             return POINT
         key = hashlib.sha256(Q[np.ix_(part, part)].tobytes()).digest()
@@ -62,7 +62,7 @@ class LogCount:
             self._tables[key] = self._counted(Q, part)
         return self._tables[key]
 
-    def _counted(self, Q: Matrix, part: Ints) -> Table:
+    def _counted(self, Q: Matrix, part: Ints) -> SizeTable:
         label = np.zeros(len(Q), np.int64)
         count, prime = split_module(Q, part, label)
         if prime:
@@ -84,7 +84,7 @@ class LogCount:
         return _stacked(tables) if related else _beside(tables)
 
 
-def _stacked(tables: list[Table]) -> Table:
+def _stacked(tables: list[SizeTable]) -> SizeTable:
     """The table of modules above each other: a convolution."""
     found = tables[0]
     for other in tables[1:]:
@@ -92,7 +92,7 @@ def _stacked(tables: list[Table]) -> Table:
     return found
 
 
-def _beside(tables: list[Table]) -> Table:
+def _beside(tables: list[SizeTable]) -> SizeTable:
     """The table of unrelated modules: a convolution of numbers without the orders of the two sides."""
     found = _loosened(tables[0], -1)
     for other in tables[1:]:
@@ -101,14 +101,14 @@ def _beside(tables: list[Table]) -> Table:
     return _loosened(found, 1)
 
 
-def _loosened(table: Table, sign: int) -> Table:
+def _loosened(table: SizeTable, sign: int) -> SizeTable:
     """Entry a times a! (n - a)!, or divided by it for a negative sign."""
     logs = np.array([math.lgamma(a + 1) for a in range(len(table.numbers))])
     logs = sign * (logs + logs[::-1])
     return _scaled(table.numbers * np.exp(logs - logs.max()), table.log + float(logs.max()))
 
 
-def _prime(Q: Matrix, modules: list[Ints], tables: list[Table]) -> Table:
+def _prime(Q: Matrix, modules: list[Ints], tables: list[SizeTable]) -> SizeTable:
     """The table of a prime module, from the words over its modules."""
     some = np.array([module[0] for module in modules])
     sizes = np.array([module.size for module in modules], np.int64)
@@ -120,11 +120,11 @@ def _prime(Q: Matrix, modules: list[Ints], tables: list[Table]) -> Table:
     return _scaled(numbers, sum(table.log for table in tables) + int(sizes.sum()) * math.log(rate))
 
 
-def _scaled(numbers: Floats, log: float) -> Table:
+def _scaled(numbers: Floats, log: float) -> SizeTable:
     largest = float(numbers.max())
     if not 0 < largest < math.inf:
-        return Table(np.full(len(numbers), np.inf), log)
-    return Table(numbers / largest, log + math.log(largest))
+        return SizeTable(np.full(len(numbers), np.inf), log)
+    return SizeTable(numbers / largest, log + math.log(largest))
 
 
 @kernel

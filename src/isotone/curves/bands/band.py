@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Band", "GridBand", "LineBand", "StepBand", "Turned"]
+__all__ = ["Band", "GridBand", "LineBand", "StepBand", "TurnedBand"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -90,7 +90,7 @@ class LineBand:
 
 
 @dataclass(frozen=True)
-class Turned:
+class TurnedBand:
     """A band with the points in reverse order, for falling curves."""
 
     inner: GridBand

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from isotone.curves.bands.band import GridBand, Turned
+from isotone.curves.bands.band import GridBand, TurnedBand
 from isotone.curves.bands.credible import credible_band
 from isotone.curves.bands.population import population_band
 from isotone.curves.bands.records import records_band
@@ -17,7 +17,7 @@ from isotone.curves.posterior.posterior import curve_posterior
 from isotone.errors import InputError
 from isotone.privacy.checks import confidence_level, one_of
 
-__all__ = ["KINDS", "Measured", "no_band", "why_no_population"]
+__all__ = ["KINDS", "MeasuredSums", "no_band", "why_no_population"]
 
 KINDS = ("population", "records", "credible")
 ROUNDING = 0.5 / FINE
@@ -25,7 +25,7 @@ ROUNDING = 0.5 / FINE
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredSums:
     """The noisy sums of a fit, and what is public about the records.
 
     ``levels`` is the number of values of the posterior, ``contributions`` how many records a unit may have, and
@@ -47,7 +47,7 @@ class Measured:
             raise InputError(reason)
         sums = self.sums if self.increasing else self.sums.mirrored()
         found = self._rising(sums, confidence, kind)
-        return found if self.increasing else Turned(found, sums.points)
+        return found if self.increasing else TurnedBand(found, sums.points)
 
     def curve(self, output: str, ends: tuple[Fraction, Fraction], even: bool) -> Curve:
         """The curve that the sums give, as shares of the range of predictions, whose ``ends`` are shares of that of ``y``."""

@@ -1,7 +1,7 @@
 """Which mechanism fits a curve. A table of public conditions and classes.
 
 Nothing here has seen a record. The limits were chosen by the experiment in docs/reproduction/curves_quality, and no
-guarantee depends on them. A new mechanism is a class with ``of(case)``, and a row in the table.
+guarantee depends on them. A new mechanism is a class with ``of(case)``, and a rule in the table.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from isotone.curves.chain.drawn_values import StepFit
 from isotone.curves.chain.histograms.histogram_fit import HistogramFit
 from isotone.curves.chain.lines.line_fit import LineFit, RefinedLineFit
 from isotone.curves.chain.posterior_fit import OUTPUTS, PosteriorFit, levels_for
-from isotone.curves.chain.turned import Turned
+from isotone.curves.chain.turned import TurnedMechanism
 from isotone.curves.curve import CurveMechanism
 from isotone.curves.grids import LEVELS, Grid
 from isotone.curves.losses.known_losses import Loss
@@ -76,7 +76,7 @@ def _published_shape(case: ChainCase) -> CurveMechanism:
 
 
 @dataclass(frozen=True)
-class Row:
+class ChainRule:
     """A mechanism with its name, the method it stands for, and when. The first row that applies is taken."""
 
     name: str
@@ -86,21 +86,25 @@ class Row:
 
 
 TABLE = (
-    Row("threshold", "threshold", lambda case: case.shape is not None, _published_shape),
-    Row("threshold", "threshold", lambda case: True, _published_tree),
-    Row("baseline", "baseline", lambda case: isinstance(case.shape, LinearPieces), PieceDraw.of),
-    Row("baseline", "baseline", lambda case: True, CurveDraw.of),
-    Row("bins", "bins", lambda case: case.loss.by_means, MeanBins.of),
-    Row("bins", "bins", lambda case: True, QuantileBins.of),
-    Row("additive", "additive", lambda case: True, _additive_tree),
-    Row("nearest of the shape", "auto", lambda case: case.shape is not None, NearestOfShape.of),
-    Row("additive", "auto", lambda case: case.levels is not None, _additive_tree),
-    Row("posterior", "auto", lambda case: case.loss.by_means, PosteriorFit.of),
-    Row("few bins", "auto", lambda case: case.strength < FEW and case.evenness < 1, BinnedDraw.of),
-    Row("lines", "auto", lambda case: _faint(case) and case.evenness * case.strength < CERTAIN, LineFit.of),
-    Row("refined lines", "auto", _faint, RefinedLineFit.of),
-    Row("steps", "auto", lambda case: MANY <= case.strength < AMPLE * case.evenness**2 * case.n, StepFit.of),
-    Row("histograms", "auto", lambda case: True, HistogramFit.of),
+    ChainRule("threshold", "threshold", lambda case: case.shape is not None, _published_shape),
+    ChainRule("threshold", "threshold", lambda case: True, _published_tree),
+    ChainRule("baseline", "baseline", lambda case: isinstance(case.shape, LinearPieces), PieceDraw.of),
+    ChainRule("baseline", "baseline", lambda case: True, CurveDraw.of),
+    ChainRule("bins", "bins", lambda case: case.loss.by_means, MeanBins.of),
+    ChainRule("bins", "bins", lambda case: True, QuantileBins.of),
+    ChainRule("additive", "additive", lambda case: True, _additive_tree),
+    ChainRule("nearest of the shape", "auto", lambda case: case.shape is not None, NearestOfShape.of),
+    ChainRule("additive", "auto", lambda case: case.levels is not None, _additive_tree),
+    ChainRule("posterior", "auto", lambda case: case.loss.by_means, PosteriorFit.of),
+    ChainRule("few bins", "auto", lambda case: case.strength < FEW and case.evenness < 1, BinnedDraw.of),
+    ChainRule(
+        "lines", "auto", lambda case: _faint(case) and case.evenness * case.strength < CERTAIN, LineFit.of
+    ),
+    ChainRule("refined lines", "auto", _faint, RefinedLineFit.of),
+    ChainRule(
+        "steps", "auto", lambda case: MANY <= case.strength < AMPLE * case.evenness**2 * case.n, StepFit.of
+    ),
+    ChainRule("histograms", "auto", lambda case: True, HistogramFit.of),
 )
 
 
@@ -159,9 +163,9 @@ class ChainProblem:
         mirror = upside_down == self.increasing
         if not mirror and not upside_down:
             return inner
-        return Turned(setting, self.grid.points, inner, mirror, upside_down)
+        return TurnedMechanism(setting, self.grid.points, inner, mirror, upside_down)
 
-    def _row(self, case: ChainCase) -> Row:
+    def _row(self, case: ChainCase) -> ChainRule:
         method = self.method
         if self.shape is not None and (method == "additive" or (method == "auto" and not case.loss.by_means)):
             method = "baseline"

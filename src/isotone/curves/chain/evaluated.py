@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from isotone.curves.arrays import numbers_of, only_column
 from isotone.curves.bands.band import Band
-from isotone.curves.bands.measured import Measured, no_band
+from isotone.curves.bands.measured import MeasuredSums, no_band
 from isotone.curves.curve import Curve
 from isotone.curves.grids import Grid
 from isotone.errors import InputError
@@ -28,7 +28,7 @@ class EvaluatedCurve:
     curve_: Curve
     grid_: Grid
     method_: str
-    measured_: Measured | None
+    measured_: MeasuredSums | None
     _predictions: tuple[float, float]
     _y_ends: tuple[float, float]
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.curves.arrays import numbers_of, only_column, shape_of
-from isotone.curves.bands.measured import Measured, why_no_population
+from isotone.curves.bands.measured import MeasuredSums, why_no_population
 from isotone.curves.chain.choose import ChainProblem, usual_points
 from isotone.curves.chain.evaluated import EvaluatedCurve
 from isotone.curves.chain.posterior_fit import RoundShares
@@ -268,7 +268,7 @@ class PrivateIsotonicRegression(EvaluatedCurve, PrivateEstimator[ChainProblem]):
             problem = replace(problem, increasing=up)
         curve = problem.mechanism(n, public.setting).draw(records, draws)
         self._keep(curve, problem)
-        self.measured_ = curve.sums and Measured(
+        self.measured_ = curve.sums and MeasuredSums(
             curve.sums,
             problem.increasing,
             problem.labels,

@@ -9,11 +9,11 @@ from isotone.curves.curve import Curve, CurveMechanism, RiskBound
 from isotone.curves.grids import FINE
 from isotone.curves.records import Records
 
-__all__ = ["Turned"]
+__all__ = ["TurnedMechanism"]
 
 
 @dataclass(frozen=True)
-class Turned(CurveMechanism):
+class TurnedMechanism(CurveMechanism):
     """A mechanism for increasing curves, applied with ``x`` or ``y`` or both running the other way.
 
     Guarantee: that of the inner mechanism, as turning changes record by record.

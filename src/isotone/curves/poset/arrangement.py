@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.curves.poset.composition import MOST_QUOTIENT_IDEALS, OrderComposition, Part, compose
+from isotone.curves.poset.composition import MOST_QUOTIENT_IDEALS, CompositionNode, OrderComposition, compose
 from isotone.curves.poset.grid import GridRegion
 from isotone.curves.poset.ideals import MOST_IDEALS, list_ideals
 from isotone.curves.poset.product import ProductOrder
@@ -215,7 +215,7 @@ def _many(less: Bools) -> bool:
 
 def _relaxed(composition: OrderComposition, large: Sequence[int]) -> OrderComposition:
     """The same tree, with each of the named parts replaced by a forest of its children."""
-    parts: list[Part] = []
+    parts: list[CompositionNode] = []
     now: list[int] = []
     replaced = set(large)
     for k, part in enumerate(composition.parts):
@@ -223,12 +223,12 @@ def _relaxed(composition: OrderComposition, large: Sequence[int]) -> OrderCompos
         if k in replaced and part.less is not None:
             _add_forest(parts, children, part.less)
         else:
-            parts.append(Part(children, part.element, part.less, part.series))
+            parts.append(CompositionNode(children, part.element, part.less, part.series))
         now.append(len(parts) - 1)
     return OrderComposition(parts)
 
 
-def _add_forest(parts: list[Part], children: tuple[int, ...], less: Bools) -> None:
+def _add_forest(parts: list[CompositionNode], children: tuple[int, ...], less: Bools) -> None:
     """Write a forest inside the order ``less`` as series and parallel parts, the one of two that keeps most.
 
     Either everything keeps one element above it, or everything keeps one below it.
@@ -244,16 +244,16 @@ def _add_forest(parts: list[Part], children: tuple[int, ...], less: Bools) -> No
         node = children[x]
         if inner[x]:
             rest = _unrelated(parts, inner[x])
-            parts.append(Part((rest, node) if upward else (node, rest), series=True))
+            parts.append(CompositionNode((rest, node) if upward else (node, rest), series=True))
             node = len(parts) - 1
         (roots if parent[x] < 0 else inner[parent[x]]).append(node)
     _unrelated(parts, roots)  # a single root was written last, as everything is below (or above) it
 
 
-def _unrelated(parts: list[Part], nodes: list[int]) -> int:
+def _unrelated(parts: list[CompositionNode], nodes: list[int]) -> int:
     if len(nodes) == 1:
         return nodes[0]
-    parts.append(Part(tuple(nodes)))
+    parts.append(CompositionNode(tuple(nodes)))
     return len(parts) - 1
 
 

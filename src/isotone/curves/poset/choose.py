@@ -31,7 +31,7 @@ def _threshold_tree(case: Case, arrangement: Arrangement) -> OrderMechanism:
 
 
 @dataclass(frozen=True)
-class Row:
+class OrderRule:
     """A mechanism with its name, the methods it stands for, and when. The first row that applies is taken."""
 
     name: str
@@ -45,13 +45,13 @@ def _all_elements(case: Case, order: Arrangement) -> bool:
 
 
 TABLE = (
-    Row("threshold", ("threshold",), lambda *_: True, _threshold_tree),
-    Row("baseline", ("baseline",), lambda *_: True, PosetBaseline.of),
-    Row("all elements", ("auto",), _all_elements, MeasuredElements.of),
-    Row("coupling", ("coupling",), lambda case, _: case.loss.by_means, MeasuredPosetTree.of),
-    Row("coupling", ("coupling",), lambda *_: True, PosetTree.of),
-    Row("additive", ("additive", "auto"), lambda case, _: case.loss.by_means, MeasuredPosetTree.of),
-    Row("additive", ("additive", "auto"), lambda *_: True, PosetTree.of),
+    OrderRule("threshold", ("threshold",), lambda *_: True, _threshold_tree),
+    OrderRule("baseline", ("baseline",), lambda *_: True, PosetBaseline.of),
+    OrderRule("all elements", ("auto",), _all_elements, MeasuredElements.of),
+    OrderRule("coupling", ("coupling",), lambda case, _: case.loss.by_means, MeasuredPosetTree.of),
+    OrderRule("coupling", ("coupling",), lambda *_: True, PosetTree.of),
+    OrderRule("additive", ("additive", "auto"), lambda case, _: case.loss.by_means, MeasuredPosetTree.of),
+    OrderRule("additive", ("additive", "auto"), lambda *_: True, PosetTree.of),
 )
 
 
@@ -105,5 +105,5 @@ class OrderProblem:
     def _case(self, n: int, setting: CurveSetting) -> Case:
         return Case(self.loss, self.y_range, setting, n, self.levels, self.value_levels)
 
-    def _row(self, case: Case, arrangement: Arrangement) -> Row:
+    def _row(self, case: Case, arrangement: Arrangement) -> OrderRule:
         return next(row for row in TABLE if self.method in row.methods and row.when(case, arrangement))

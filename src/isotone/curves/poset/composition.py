@@ -22,7 +22,7 @@ from isotone.curves.poset.regions import Cut
 from isotone.errors import InputError
 from isotone.order import Leaf, Node, Parallel, Prime
 
-__all__ = ["MOST_QUOTIENT_IDEALS", "OrderComposition", "Part", "compose"]
+__all__ = ["MOST_QUOTIENT_IDEALS", "CompositionNode", "OrderComposition", "compose"]
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -32,7 +32,7 @@ MOST_QUOTIENT_IDEALS = 10_000
 
 
 @dataclass(frozen=True)
-class Part:
+class CompositionNode:
     """A node of the tree, which is an element or children that are unrelated, in series (bottom to top), or as ``less`` says."""
 
     children: tuple[int, ...] = ()
@@ -45,7 +45,7 @@ class Part:
 class OrderComposition:
     """A region described by a tree of parts, children first and the root last."""
 
-    parts: Sequence[Part] = field(repr=False)
+    parts: Sequence[CompositionNode] = field(repr=False)
 
     @cached_property
     def places(self) -> tuple[Ints, Ints]:
@@ -99,7 +99,7 @@ class OrderComposition:
         """The same tree without the other elements. Parts left with one child give way to it."""
         start, _ = self.places
         now: list[int] = []
-        parts: list[Part] = []
+        parts: list[CompositionNode] = []
         for k, part in enumerate(self.parts):
             if not part.children:
                 if kept[start[k]]:
@@ -114,7 +114,7 @@ class OrderComposition:
                 now.append(children[0] if children else -1)
                 continue
             less = None if part.less is None else part.less[np.ix_(alive, alive)]
-            parts.append(Part(children, less=less, series=part.series))
+            parts.append(CompositionNode(children, less=less, series=part.series))
             now.append(len(parts) - 1)
         return OrderComposition(parts) if parts else None
 
@@ -151,7 +151,7 @@ class _Speller:
         self._stop.append(stop)
         return len(self._summed) - 1
 
-    def _some(self, k: int, part: Part, some: list[int]) -> int:
+    def _some(self, k: int, part: CompositionNode, some: list[int]) -> int:
         if not part.children:
             return self._add(False, (), self._places[0][k], self._places[1][k])
         if part.series:
@@ -196,17 +196,19 @@ class _Speller:
 def compose(tree: Node) -> OrderComposition:
     """The composition that the decomposition of an order describes."""
     number: dict[int, int] = {}
-    parts: list[Part] = []
+    parts: list[CompositionNode] = []
     for node in tree.walk():
         children = tuple(number[id(child)] for child in node.children)
         if isinstance(node, Leaf):
-            part = Part(element=node.index)
+            part = CompositionNode(element=node.index)
         elif isinstance(node, Parallel):
-            part = Part(children)
+            part = CompositionNode(children)
         elif isinstance(node, Prime):
-            part = Part(children, less=node.quotient.leq_matrix() & ~np.eye(len(children), dtype=np.bool_))
+            part = CompositionNode(
+                children, less=node.quotient.leq_matrix() & ~np.eye(len(children), dtype=np.bool_)
+            )
         else:
-            part = Part(children, series=True)
+            part = CompositionNode(children, series=True)
         number[id(node)] = len(parts)
         parts.append(part)
     return OrderComposition(parts)

@@ -26,7 +26,7 @@ _CHANGED = "The spec is not the one that was reviewed. Go back to the review."
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Submission:
     """The saved spec, the id that the ledger keeps for it, and the charges it has."""
 
     spec: Spec
@@ -77,7 +77,7 @@ def release(request: Request) -> Response:
     return submitted(request, work, show)
 
 
-def _asked(draft: Draft, root: Root) -> _Asked:
+def _asked(draft: Draft, root: Root) -> _Submission:
     """What the file of the draft asks for. Only a saved spec is released."""
     draft.spec(root)
     try:
@@ -88,7 +88,7 @@ def _asked(draft: Draft, root: Root) -> _Asked:
         raise FormError(_CHANGED)
     id, ledger = request_of(spec), root.inside(spec.privacy.ledger, spec.folder)
     charges = Ledger(ledger, dataset=spec.privacy.dataset).charges() if ledger.exists() else []
-    return _Asked(spec, id, [charge for charge in charges if charge.request == id])
+    return _Submission(spec, id, [charge for charge in charges if charge.request == id])
 
 
 def _require_confirmed(spec: Spec, typed: str) -> None:
@@ -101,7 +101,7 @@ def _require_confirmed(spec: Spec, typed: str) -> None:
         raise FormError("Type what this release spends, as a confirmation. Nothing was charged.")
 
 
-def _again(asked: _Asked, form: dict[str, str]) -> int | None:
+def _again(asked: _Submission, form: dict[str, str]) -> int | None:
     """The charge that a second draw follows, if one is asked for."""
     if form.get("again") != "yes":
         return None

@@ -13,7 +13,7 @@ from isotone.desk.sheets.searching import least_budget
 from isotone.desk.sheets.sheet import SIMULATED, Sheet
 from isotone.desk.words import FormError, number
 from isotone.release.kinds.table.query import TableQuery
-from isotone.release.kinds.table.section import Table
+from isotone.release.kinds.table.section import TableSection
 from isotone.release.result import Release
 from isotone.release.spec import Spec
 from isotone.release.steward import plan_spec
@@ -62,7 +62,7 @@ class TableSheet(Sheet):
     def accuracy(self, spec: Spec, asked: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
         """What mechanisms are expected to lose on a table of the guessed shape."""
         within = _within(spec)
-        shape = spec.said(Table).shape
+        shape = spec.said(TableSection).shape
         words = f"95 % of the counts are expected within ± {within} of the truth, if the table is {shape}."
         return {
             "goal": None,
@@ -93,7 +93,7 @@ class TableSheet(Sheet):
 
 def _within(spec: Spec) -> int | None:
     """How far 95 % of the counts are off, on a table of the guessed shape; None for pairs of counts."""
-    query, table = spec.kind.query(spec), spec.said(Table)
+    query, table = spec.kind.query(spec), spec.said(TableSection)
     if not isinstance(query, TableQuery):
         return None
     size = len(query.source.categories)

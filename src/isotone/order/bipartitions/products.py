@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 _LARGEST = 1_000
 
 
-class _Part:
+class _StepMeans:
     """The elements of a step and the means of their places, a row for each size of side A."""
 
     def __init__(self, elements: Ints, r: Floats, s: Floats) -> None:
@@ -43,7 +43,7 @@ def expected_products(tables: Tables) -> Floats | None:
     squares = expected_squares(tables) if tables.steps.total <= _LARGEST else None
     if squares is None or np.any(tree[:, 0] == PRIME):
         return None
-    polynomials, parts = dict(passed_down(tables, SQUARES)), dict[int, _Part]()
+    polynomials, parts = dict(passed_down(tables, SQUARES)), dict[int, _StepMeans]()
     result = np.empty((squares.size, squares.size))
     for v, (kind, size, left, right, _) in enumerate(tree.tolist()):
         c = polynomials.pop(v)
@@ -64,7 +64,7 @@ def expected_products(tables: Tables) -> Floats | None:
     return result
 
 
-def _points(elements: Ints, c: Floats) -> tuple[_Part, Floats]:
+def _points(elements: Ints, c: Floats) -> tuple[_StepMeans, Floats]:
     """Unrelated elements: each alone among its own, at place 1 of 1, which is 1/2 once interleaving is taken out."""
     k = elements.size
     a = np.arange(k + 1.0)
@@ -72,10 +72,10 @@ def _points(elements: Ints, c: Floats) -> tuple[_Part, Floats]:
     both = a * (a - 1) @ (c[:, 1] / 2 + c[:, 3] / 4) + b * (b - 1) @ (c[:, 2] / 2 + c[:, 4] / 4)
     apart = 2 * a * b @ ((c[:, 1] + c[:, 2]) / 4 + c[:, 5] / 8)
     means = [np.repeat(side[:, None] / (2 * k), k, axis=1) for side in (a, b)]
-    return _Part(elements, *means), np.full((k, k), c[:, 0].sum() + (both + apart) / pairs)
+    return _StepMeans(elements, *means), np.full((k, k), c[:, 0].sum() + (both + apart) / pairs)
 
 
-def _chain(elements: Ints, c: Floats) -> tuple[_Part, Floats]:
+def _chain(elements: Ints, c: Floats) -> tuple[_StepMeans, Floats]:
     """The j-th element of a chain, bottom up: r is hypergeometric, and s = j - r."""
     k = elements.size
     a, j = np.arange(k + 1.0), np.arange(1.0, k + 1)
@@ -85,13 +85,13 @@ def _chain(elements: Ints, c: Floats) -> tuple[_Part, Floats]:
     twice = (c[:, 3] @ (a * (a - 1)) + c[:, 4] @ (b * (b - 1)) + c[:, 5] @ (a * b)) / max(k * (k - 1), 1)
     low, high = np.minimum.outer(j, j), np.maximum.outer(j, j)
     block = c[:, 0].sum() + once * (low + high) / 2 + least * low + twice * low * (high - 1)
-    return _Part(elements, np.outer(a, j) / k, np.outer(b, j) / k), block
+    return _StepMeans(elements, np.outer(a, j) / k, np.outer(b, j) / k), block
 
 
-def _scaled(part: _Part, power: float) -> _Part:
+def _scaled(part: _StepMeans, power: float) -> _StepMeans:
     """Interleaving taken out of the places, or put in."""
     a = np.arange(len(part.r))[:, None]
-    return _Part(part.elements, part.r * (a + 1) ** power, part.s * (len(part.r) - a) ** power)
+    return _StepMeans(part.elements, part.r * (a + 1) ** power, part.s * (len(part.r) - a) ** power)
 
 
 def _chances(numbers: Numbers, left: Ints, right: Ints) -> Floats:
@@ -105,7 +105,7 @@ def _chances(numbers: Numbers, left: Ints, right: Ints) -> Floats:
     return weight / np.bincount(total.ravel(), weight.ravel())[total]
 
 
-def _across(first: _Part, second: _Part, chance: Floats, c: Floats, *, stacked: bool) -> Floats:
+def _across(first: _StepMeans, second: _StepMeans, chance: Floats, c: Floats, *, stacked: bool) -> Floats:
     """The expectation for an element of each part."""
     k, rest = (np.arange(n) for n in chance.shape)
     c0, c1, c2, c3, c4, c5 = (chance * c[np.add.outer(k, rest), i] for i in range(6))
@@ -124,7 +124,7 @@ def _across(first: _Part, second: _Part, chance: Floats, c: Floats, *, stacked: 
     return alone + with_r @ second.r + with_s @ second.s
 
 
-def _joined(first: _Part, second: _Part, chance: Floats, *, stacked: bool) -> _Part:
+def _joined(first: _StepMeans, second: _StepMeans, chance: Floats, *, stacked: bool) -> _StepMeans:
     """The means of the places in both parts together."""
     size, split = sum(chance.shape) - 1, len(first.elements)
     found = [np.zeros((size, split + len(second.elements))) for _ in "rs"]
@@ -142,4 +142,4 @@ def _joined(first: _Part, second: _Part, chance: Floats, *, stacked: bool) -> _P
                 right = right + (k if side == "r" else n - k)[:, None]
             sums[rows, :split] += own * left
             sums[rows, split:] += own * right
-    return _Part(np.concatenate((first.elements, second.elements)), found[0], found[1])
+    return _StepMeans(np.concatenate((first.elements, second.elements)), found[0], found[1])

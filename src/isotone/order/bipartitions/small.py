@@ -24,9 +24,9 @@ __all__ = [
     "STATES",
     "Block",
     "Choose",
+    "Composite",
     "Part",
     "Point",
-    "Row",
     "draw_small",
     "is_small",
     "part_of",
@@ -84,7 +84,7 @@ class Point(Part):
         return ([self.element], []) if a else ([], [self.element])
 
 
-class Row(Part):
+class Composite(Part):
     """Parts on top of each other, bottom up, or beside each other.
 
     ``prefixes[j]`` counts the extended bipartitions of the first ``j`` parts. A split that gives ``k`` of ``a``
@@ -215,7 +215,7 @@ def part_of(P: Poset) -> Part:
             k = range(len(parts))
             made[id(node)] = Block(parts, [[j for j in k if j != i and leq[i, j]] for i in k])
         else:
-            made[id(node)] = Row(parts, beside=isinstance(node, Parallel))
+            made[id(node)] = Composite(parts, beside=isinstance(node, Parallel))
     return made[id(tree)]
 
 

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.order.bipartitions.small import Block, Part, Point, Row
+from isotone.order.bipartitions.small import Block, Composite, Part, Point
 
 __all__ = ["SmallRows"]
 
@@ -85,7 +85,7 @@ class _OfRow:
     less need be drawn.
     """
 
-    def __init__(self, part: Row, shuffled: bool) -> None:
+    def __init__(self, part: Composite, shuffled: bool) -> None:
         self.beside, self.shuffled = part.beside, shuffled
         self.makers = [_maker(child, shuffled or part.beside) for child in part.parts]
         self.sizes = np.array([maker.size for maker in self.makers])
@@ -190,7 +190,7 @@ class _OfBlock:
 def _maker(part: Part, shuffled: bool) -> _Maker:
     if isinstance(part, Point):
         return _OfPoint(part)
-    if isinstance(part, Row):
+    if isinstance(part, Composite):
         return _OfRow(part, shuffled)
     assert isinstance(part, Block)
     return _OfBlock(part, shuffled)
@@ -199,7 +199,7 @@ def _maker(part: Part, shuffled: bool) -> _Maker:
 def _elements(part: Part) -> list[int]:
     if isinstance(part, Point):
         return [part.element]
-    assert isinstance(part, (Row, Block))
+    assert isinstance(part, (Composite, Block))
     return [x for child in part.parts for x in _elements(child)]
 
 

@@ -90,7 +90,7 @@ class Steps:
 
 def steps(P: Poset) -> Steps:
     """The steps that count the extended bipartitions of ``P``, from its decomposition tree."""
-    draft = _Draft()
+    draft = _StepWriter()
     made: dict[Node, int] = {}  # nodes compare by identity
     tree = P.decomposition()
     for node in tree.walk():
@@ -106,7 +106,7 @@ def steps(P: Poset) -> Steps:
 
 
 @dataclass
-class _Draft:
+class _StepWriter:
     """Steps being written."""
 
     rows: list[tuple[int, int, int, int]] = field(default_factory=lambda: [])

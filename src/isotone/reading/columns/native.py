@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import narwhals as nw
 
@@ -57,9 +57,8 @@ def _joining(stages: Sequence[Mapping[str, Sequence[str]]]) -> Any:
         import pyarrow as pa
         import pyarrow.compute
 
-        either: Any = pyarrow.compute.__dict__[
-            "or_"
-        ]  # made when Arrow is loaded, so type checkers do not know it
+        # made when Arrow is loaded, so type checkers do not know it
+        either: Any = pyarrow.compute.__dict__["or_"]
         for batch in batches:
             answers = dict(zip(batch.schema.names, batch.columns, strict=True))
             for stage in plain:
@@ -226,69 +225,58 @@ def with_sha256(frame: Frame, text: str, name: str) -> Frame:
 
 
 def numbered(frame: Frame, text: str, values: Sequence[str], name: str) -> Frame:
-    """The rows whose ``text`` is one of ``values``, with its place among them as a column ``name``.
-
-    ``values`` is public and may be long: it is a table to join with, never an expression for each value.
-    """
-    native: Any = frame.to_native()
-    engine = frame.implementation
-    places = list(range(len(values)))
-    if engine.is_duckdb():
-        texts = ", ".join("'" + value.replace("'", "''") + "'" for value in values)
-        listed = f'SELECT unnest([{texts}]) AS "{text}", unnest(range({len(values)}))::INTEGER AS "{name}"'
-        # One query that reads the rows once; tables of another connection could not be joined.
-        return nw.from_native(
-            native.query(
-                _LISTED, f'SELECT {_LISTED}.*, "{name}" FROM {_LISTED} JOIN ({listed}) USING ("{text}")'
-            )
-        )
-    if engine.is_spark_like():
-        pairs = list(zip(values, places, strict=True))
-        listed = native.sparkSession.createDataFrame(pairs, f"{text} string, {name} int").hint("broadcast")
-    elif engine.is_ibis():
-        import ibis
-
-        listed = ibis.memtable({text: list(values), name: places})
-    elif engine.is_polars():
-        import polars as pl
-
-        listed = pl.LazyFrame({text: list(values), name: places}, schema={text: pl.String, name: pl.Int32})
-    else:
-        raise _unknown(frame)
-    return frame.join(nw.from_native(listed), on=text, how="inner")
+    """The rows whose ``text`` is one of ``values``, with its place among them as a column ``name``."""
+    return _joined_list(frame, text, values, {name: range(len(values))}, "inner")
 
 
 def listed(
     frame: Frame, text: str, values: Sequence[str], numbers: Mapping[str, Sequence[int | None]]
 ) -> Frame:
     """All rows, with the numbers of their ``text`` in a public list, which are null for texts that are not in it."""
+    return _joined_list(frame, text, values, numbers, "left")
+
+
+def _joined_list(
+    frame: Frame,
+    text: str,
+    values: Sequence[str],
+    numbers: Mapping[str, Sequence[int | None]],
+    how: Literal["inner", "left"],
+) -> Frame:
+    """The frame joined with a public list, which may be long: it is a table, never an expression for each value."""
     native: Any = frame.to_native()
     engine = frame.implementation
+    columns: dict[str, list[Any]] = {text: list(values)} | {name: list(x) for name, x in numbers.items()}
     if engine.is_duckdb():
-        columns = {text: ["'" + value.replace("'", "''") + "'" for value in values]} | {
-            name: ["NULL" if x is None else str(x) for x in column] for name, column in numbers.items()
-        }
-        said = ", ".join(f'unnest([{", ".join(column)}]) AS "{name}"' for name, column in columns.items())
+        # One query that reads the rows once; tables of another connection could not be joined.
+        said = ", ".join(f'unnest([{_literals(column)}]) AS "{name}"' for name, column in columns.items())
         wanted = ", ".join(f'"{name}"' for name in numbers)
-        query = f'SELECT {_LISTED}.*, {wanted} FROM {_LISTED} LEFT JOIN (SELECT {said}) USING ("{text}")'
+        query = f'SELECT {_LISTED}.*, {wanted} FROM {_LISTED} {how} JOIN (SELECT {said}) USING ("{text}")'
         return nw.from_native(native.query(_LISTED, query))
     if engine.is_spark_like():
         schema = ", ".join([f"{text} string", *(f"{name} int" for name in numbers)])
-        rows = list(zip(values, *numbers.values(), strict=True))
+        rows = list(zip(*columns.values(), strict=True))
         table = native.sparkSession.createDataFrame(rows, schema).hint("broadcast")
     elif engine.is_ibis():
         import ibis
 
         schema = ibis.schema({text: "string"} | dict.fromkeys(numbers, "int64"))
-        table = ibis.memtable({text: list(values)} | {k: list(v) for k, v in numbers.items()}, schema=schema)
+        table = ibis.memtable(columns, schema=schema)
     elif engine.is_polars():
         import polars as pl
 
-        types = {text: pl.String} | dict.fromkeys(numbers, pl.Int64)
-        table = pl.LazyFrame({text: list(values)} | {k: list(v) for k, v in numbers.items()}, schema=types)
+        table = pl.LazyFrame(columns, schema={text: pl.String} | dict.fromkeys(numbers, pl.Int64))
     else:
         raise _unknown(frame)
-    return frame.join(nw.from_native(table), on=text, how="left")
+    return frame.join(nw.from_native(table), on=text, how=how)
+
+
+def _literals(column: Sequence[str | int | None]) -> str:
+    """Public values as a list in SQL."""
+    return ", ".join(
+        "NULL" if x is None else str(x) if isinstance(x, int) else "'" + x.replace("'", "''") + "'"
+        for x in column
+    )
 
 
 def _sha256(texts: Any) -> Any:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from isotone.errors import InputError
-from isotone.release.exporting.facts import Words, facts_of, words_in
+from isotone.release.exporting.facts import PublisherWords, facts_of, words_in
 from isotone.release.exporting.formats import FORMATS
 from isotone.release.folder import has_file, read_json, read_text
 from isotone.release.reporting.report import generator
@@ -19,7 +19,7 @@ __all__ = ["described", "described_wrongly", "export"]
 _RECORD = "deployment.json"
 
 
-def described(release: Release, words: Words | None = None) -> dict[str, dict[str, Any]]:
+def described(release: Release, words: PublisherWords | None = None) -> dict[str, dict[str, Any]]:
     """The descriptions of a release, by file name."""
     facts = facts_of(release, words)
     return {name: form(facts) for name, form in FORMATS.items()}
@@ -40,7 +40,7 @@ def export(
     these names are written again if isotone wrote them, and otherwise nothing is written at all. ``publisher``,
     ``license``, ``url`` and ``unit`` (what is protected, in words) are the publisher's own, and stand there as given.
     """
-    words = Words(publisher, license, url, unit)
+    words = PublisherWords(publisher, license, url, unit)
     release = load_release(folder)
     texts = {name: _text(said) for name, said in described(release, words).items()}
     place = Path(folder if out is None else out)

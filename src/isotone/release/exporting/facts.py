@@ -21,7 +21,7 @@ from isotone.release.kinds.parameters import require_writable
 from isotone.release.manifest import Manifest, digest
 from isotone.release.result import Release
 
-__all__ = ["Column", "Facts", "Words", "facts_of"]
+__all__ = ["Facts", "PublisherWords", "ReleaseColumn", "facts_of"]
 
 _LONGEST = 200
 _WORDS = re.compile(r"(?:[^\W\d_]|[ ,;()'’\"&+%=–—-]|\d(?:\.\d)?|[.:?!](?=\s|$))+")
@@ -55,7 +55,7 @@ _MEANINGS = {
 
 
 @dataclass(frozen=True)
-class Words:
+class PublisherWords:
     """What the publisher adds in their own words. Nothing here comes from the release."""
 
     publisher: str | None = None
@@ -77,7 +77,7 @@ class Words:
 
 
 @dataclass(frozen=True)
-class Column:
+class ReleaseColumn:
     """One column of release.csv."""
 
     name: str
@@ -89,13 +89,13 @@ class Column:
 class Facts:
     """All that a description says."""
 
-    words: Words
+    words: PublisherWords
     title: str
     lead: str
     kind: str
     identifier: str
     file_hash: str
-    columns: tuple[Column, ...]
+    columns: tuple[ReleaseColumn, ...]
     guarantee: Guarantee
     issued: str | None
     unit: str | None
@@ -105,9 +105,9 @@ class Facts:
     population: int | None
 
 
-def facts_of(release: Release, words: Words | None = None) -> Facts:
+def facts_of(release: Release, words: PublisherWords | None = None) -> Facts:
     """The facts of a release whose seal is right."""
-    manifest, words = release.manifest, words or Words()
+    manifest, words = release.manifest, words or PublisherWords()
     sealed = manifest.content_hash or ""
     if not _HASH.fullmatch(sealed) or digest(release.sealed_bytes()) != sealed:
         raise InputError("The values or the manifest were changed after the release: not exported.")
@@ -153,16 +153,16 @@ def _words(text: Any, columns: frozenset[str]) -> str | None:
     return None if named else text.strip()
 
 
-def _described(release: Release, columns: frozenset[str]) -> tuple[Column, ...]:
+def _described(release: Release, columns: frozenset[str]) -> tuple[ReleaseColumn, ...]:
     """The columns of release.csv. One whose name is no plain name is left out."""
     texts = release.manifest.text_columns
-    found: list[Column] = []
+    found: list[ReleaseColumn] = []
     for name, values in release.columns.items():
         if not _NAME.fullmatch(name) or _CODE.search(name) or name.casefold() in columns:
             continue
         whole = all(isinstance(value, int) for value in values)
         kind = "text" if name in texts else "integer" if whole else "number"
-        found.append(Column(name, kind, _MEANINGS.get(name, "An attribute of the breakdown.")))
+        found.append(ReleaseColumn(name, kind, _MEANINGS.get(name, "An attribute of the breakdown.")))
     return tuple(found)
 
 
@@ -185,9 +185,9 @@ def _share(value: Any) -> float | None:
     return value if isinstance(value, float) and 0 < value < 1 else None
 
 
-def words_in(record: Mapping[str, Any]) -> Words:
+def words_in(record: Mapping[str, Any]) -> PublisherWords:
     """The publisher's words in a record that was written before."""
     said = record.get("words")
-    if not isinstance(said, dict) or not set(said) <= set(vars(Words())):
+    if not isinstance(said, dict) or not set(said) <= set(vars(PublisherWords())):
         raise InputError("the publisher's words cannot be read")
-    return Words(**said)
+    return PublisherWords(**said)

@@ -10,7 +10,7 @@ from typing import Any
 
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.exporting import DESCRIPTIONS
-from isotone.release.exporting.facts import Column, Facts
+from isotone.release.exporting.facts import Facts, ReleaseColumn
 from isotone.release.reporting.report import generator
 
 __all__ = ["FORMATS", "croissant", "dcat", "deployment"]
@@ -134,7 +134,7 @@ def croissant(facts: Facts) -> dict[str, Any]:
     return said
 
 
-def _field(column: Column) -> dict[str, Any]:
+def _field(column: ReleaseColumn) -> dict[str, Any]:
     return {
         "@type": "cr:Field",
         "@id": f"values/{column.name}",

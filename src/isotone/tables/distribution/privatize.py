@@ -64,7 +64,7 @@ def privatize_distribution(
     >>> len(z.probabilities), bool(abs(z.probabilities.sum() - 1) < 1e-12)
     (5, True)
     """
-    plan = _Plan(upper, epsilon, method, post, delta, Unit(contributions, neighbours))
+    plan = _Privatiser(upper, epsilon, method, post, delta, Unit(contributions, neighbours))
     return plan.run(counts, require_exact(ExactDraws()))
 
 
@@ -86,7 +86,7 @@ def simulate_distribution(
 
     Its probabilities are :class:`~isotone.noise.Simulated`, and no mechanism built on them will release.
     """
-    plan = _Plan(upper, epsilon, method, post, delta, Unit(contributions, neighbours))
+    plan = _Privatiser(upper, epsilon, method, post, delta, Unit(contributions, neighbours))
     return plan.run(counts, SeededDraws(rng))
 
 
@@ -94,10 +94,10 @@ def measure_cumulative(
     table: NDArray[np.int64], upper: int, epsilon: Fraction, unit: Unit, draws: Draws
 ) -> Distribution:
     """The distribution by the method ``cumulative`` with the given draws, marked as simulated unless they are exact."""
-    return _Plan(upper, epsilon, "cumulative", "isotonic", None, unit).run(table, draws)
+    return _Privatiser(upper, epsilon, "cumulative", "isotonic", None, unit).run(table, draws)
 
 
-class _Plan:
+class _Privatiser:
     """The checked public choices of a privatiser, and the noise that goes with them."""
 
     def __init__(

@@ -86,7 +86,7 @@ class Fit:
 
 
 @dataclass(frozen=True, eq=False)
-class _State:
+class _SmoothPoint:
     """A point of the model.
 
     Intensities, histogram, its cumulative sums, minus log-plausibility, gradient.
@@ -125,7 +125,7 @@ def _evaluate(
     dispersion: NDArray[np.float64],
     logs: NDArray[np.float64],
     histogram: NDArray[np.float64],
-) -> _State:
+) -> _SmoothPoint:
     intensity = np.exp(logs)
     misfit, pull = views.misfit(np.cumsum(histogram)[:-1])
     bent = bands.multiply(penalty.band, logs)
@@ -134,11 +134,11 @@ def _evaluate(
     slope = np.zeros(3 * len(logs) - 2)
     slope[0::3] = (intensity - histogram) / dispersion + bent
     slope[2::3] = pull - np.diff(ratio / dispersion)
-    return _State(logs, intensity, histogram, misfit + scatter + 0.5 * float(logs @ bent), slope)
+    return _SmoothPoint(logs, intensity, histogram, misfit + scatter + 0.5 * float(logs @ bent), slope)
 
 
 def _system(
-    views: Views | GaussianViews, penalty: Penalty, dispersion: NDArray[np.float64], state: _State
+    views: Views | GaussianViews, penalty: Penalty, dispersion: NDArray[np.float64], state: _SmoothPoint
 ) -> bands.Factor | DenseSystem:
     """The factored second derivatives, in bands where the views allow it."""
     if isinstance(views, GaussianViews):
@@ -148,7 +148,7 @@ def _system(
 
 
 def _curvature(
-    views: Views, penalty: Penalty, dispersion: NDArray[np.float64], state: _State
+    views: Views, penalty: Penalty, dispersion: NDArray[np.float64], state: _SmoothPoint
 ) -> NDArray[np.float64]:
     """The second derivatives, as bands over θ_0, u_0, F_0, θ_1, ….
 
@@ -175,9 +175,9 @@ def _line_search(
     views: Views | GaussianViews,
     penalty: Penalty,
     dispersion: NDArray[np.float64],
-    state: _State,
+    state: _SmoothPoint,
     move: NDArray[np.float64],
-) -> tuple[_State, float]:
+) -> tuple[_SmoothPoint, float]:
     """The first point along ``move`` that is no worse.
 
     The start itself if rounding hides every gain.

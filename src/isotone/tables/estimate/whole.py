@@ -23,7 +23,7 @@ from isotone.tables.estimate.spikes import stand_out
 from isotone.tables.estimate.views import Views, first_guess
 from isotone.tables.matrices.geometric import Rates
 
-__all__ = ["Estimate", "estimate_histogram", "smooth_histogram"]
+__all__ = ["HistogramEstimate", "estimate_histogram", "smooth_histogram"]
 
 _FAINT = 0.5  # categories on a count, at least, when the error of a view is judged
 _TELLING = (
@@ -43,7 +43,7 @@ _SPIKE = 1e4  # the least dispersion of a spike: next to nothing ties it to the 
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class HistogramEstimate:
     """A histogram, the standard error of its cumulative sums, and the model it comes from, in words."""
 
     histogram: NDArray[np.float64]
@@ -52,14 +52,14 @@ class Estimate:
 
 
 @dataclass(frozen=True, eq=False)
-class _Candidate:
+class _FittedModel:
     shape: int
     dispersion: int
     fit: Fit
     evidence: float
 
 
-class _Search:
+class _ModelSearch:
     """Search for the smooth model with the largest evidence.
 
     Coordinate ascent over a grid of shapes and dispersions.
@@ -75,9 +75,9 @@ class _Search:
         self.views = views
         self.spikes = np.zeros(n, np.bool_) if spikes is None else spikes
         self.penalties: list[Penalty] = [roughness(n, *shape) for shape in shapes]
-        self.seen: dict[tuple[int, int], _Candidate] = {}
+        self.seen: dict[tuple[int, int], _FittedModel] = {}
 
-    def at(self, shape: int, dispersion: int, start: Fit) -> _Candidate:
+    def at(self, shape: int, dispersion: int, start: Fit) -> _FittedModel:
         """One model, fitted from ``start`` unless it has been before."""
         if (shape, dispersion) not in self.seen:
             over = _DISPERSIONS[dispersion]
@@ -85,11 +85,11 @@ class _Search:
             found = fit(self.views, self.penalties[shape], free, start)
             # all shapes are as likely; a dispersion tenfold as large is believed a tenth as readily
             doubt = log(len(self.penalties)) + log(over) + _surprise(self.spikes)
-            candidate = _Candidate(shape, dispersion, found, found.evidence - doubt)
+            candidate = _FittedModel(shape, dispersion, found, found.evidence - doubt)
             self.seen[shape, dispersion] = candidate
         return self.seen[shape, dispersion]
 
-    def best(self, start: Fit) -> _Candidate:
+    def best(self, start: Fit) -> _FittedModel:
         """Search from scratch.
 
         Every shape, each from the one before. Then climb, and try every shape once more.
@@ -99,11 +99,11 @@ class _Search:
             top = self._climb(max(top, self._along_shapes(top.dispersion, top.fit), key=_evidence))
         return top
 
-    def from_previous(self, previous: _Candidate) -> _Candidate:
+    def from_previous(self, previous: _FittedModel) -> _FittedModel:
         """From the model that was best under a first idea of the errors."""
         return self._climb(self.at(previous.shape, previous.dispersion, previous.fit))
 
-    def blended(self, top: _Candidate) -> _Candidate:
+    def blended(self, top: _FittedModel) -> _FittedModel:
         """The best model, with the mean of the histograms of all that were tried, each as likely as its evidence says.
 
         Every shape is tried once more. Large tables leave one model; small ones leave several, and none of them is certain.
@@ -114,14 +114,14 @@ class _Search:
         histogram = weights @ np.array([each.fit.histogram for each in tried]) / np.sum(weights)
         return replace(top, fit=replace(top.fit, histogram=histogram))
 
-    def _along_shapes(self, dispersion: int, start: Fit) -> _Candidate:
-        found: list[_Candidate] = []
+    def _along_shapes(self, dispersion: int, start: Fit) -> _FittedModel:
+        found: list[_FittedModel] = []
         for shape in range(len(self.penalties)):
             found.append(self.at(shape, dispersion, start))
             start = found[-1].fit
         return max(found, key=_evidence)
 
-    def _climb(self, top: _Candidate) -> _Candidate:
+    def _climb(self, top: _FittedModel) -> _FittedModel:
         while True:
             around = [(top.shape, top.dispersion + d) for d in (-1, 1, 2)]
             around += [(top.shape + s, top.dispersion) for s in (-1, 1)]
@@ -134,7 +134,7 @@ class _Search:
             top = rival
 
 
-def _evidence(candidate: _Candidate) -> float:
+def _evidence(candidate: _FittedModel) -> float:
     return candidate.evidence
 
 
@@ -163,7 +163,7 @@ def estimate_histogram(
     noisy_counts: NDArray[np.int64],
     precision: float | NDArray[np.float64],
     rates: Rates,
-) -> Estimate:
+) -> HistogramEstimate:
     """The histogram of a table of at least two counts and at least one category.
 
     ``direct[t]`` is the noisy number of categories of at most ``t``, with a variance of ``1/precision[t]``; a precision
@@ -174,7 +174,7 @@ def estimate_histogram(
     views = Views.of(direct, noisy_counts, precision, rates)
     telling = size * min(float(np.max(views.rates)), 1.0) ** 3 >= _TELLING
     shapes = _shapes(n)
-    smooth = _Search(views, shapes).best(Fit.start(first_guess(np.bincount(noisy_counts, minlength=n))))
+    smooth = _ModelSearch(views, shapes).best(Fit.start(first_guess(np.bincount(noisy_counts, minlength=n))))
     distinct = few_distinct(views) if telling else None
     chosen = distinct if distinct and distinct.evidence > smooth.evidence else smooth.fit
     views = views.given(np.maximum(chosen.histogram, _FAINT))
@@ -192,19 +192,19 @@ def estimate_histogram(
     return _told(smooth.fit, size, words)
 
 
-def smooth_histogram(views: GaussianViews | DirectViews, start: NDArray[np.float64]) -> Estimate:
+def smooth_histogram(views: GaussianViews | DirectViews, start: NDArray[np.float64]) -> HistogramEstimate:
     """The histogram of a table whose counts carry Gaussian noise, by the smooth models alone.
 
     Gaussian noise blurs spikes and gaps beyond recognition.
     """
     shapes = _shapes(len(start))
-    smooth = _Search(views, shapes).best(Fit.start(start))
+    smooth = _ModelSearch(views, shapes).best(Fit.start(start))
     views = views.given(np.maximum(smooth.fit.histogram, _FAINT))
     smooth = _blended(views, shapes, smooth)
     return _told(smooth.fit, views.size, _in_words(shapes, smooth))
 
 
-def _with_spikes(views: Views, shapes: Shapes, smooth: Fit) -> tuple[NDArray[np.bool_], _Candidate | None]:
+def _with_spikes(views: Views, shapes: Shapes, smooth: Fit) -> tuple[NDArray[np.bool_], _FittedModel | None]:
     """The counts that may be spikes, and the best model in which they are.
 
     The model is None if there are none.
@@ -214,29 +214,29 @@ def _with_spikes(views: Views, shapes: Shapes, smooth: Fit) -> tuple[NDArray[np.
         return spikes, None
     logs = np.log(np.maximum(ground, _FAINT))
     start = Fit(logs, smooth.histogram, smooth.evidence, smooth.variance)
-    search = _Search(views, shapes, spikes)
+    search = _ModelSearch(views, shapes, spikes)
     return spikes, search.blended(search.best(start))
 
 
-def _blended(views: Views | GaussianViews, shapes: Shapes, previous: _Candidate) -> _Candidate:
+def _blended(views: Views | GaussianViews, shapes: Shapes, previous: _FittedModel) -> _FittedModel:
     """The smooth models under better errors, from the one that was best under the first idea of them."""
-    search = _Search(views, shapes)
+    search = _ModelSearch(views, shapes)
     return search.blended(search.from_previous(previous))
 
 
-def _bare(spikes: NDArray[np.bool_], spiked: _Candidate | None) -> bool:
+def _bare(spikes: NDArray[np.bool_], spiked: _FittedModel | None) -> bool:
     """Whether next to nothing is left between the spikes."""
     return spiked is not None and bool(
         np.sum(spiked.fit.histogram[~spikes]) < _BARE * np.sum(spiked.fit.histogram)
     )
 
 
-def _in_words(shapes: Shapes, chosen: _Candidate) -> str:
+def _in_words(shapes: Shapes, chosen: _FittedModel) -> str:
     order, scale, falling = shapes[chosen.shape]
     scaled = f"{scale:g}" + " that falls" * falling
     return f"differences of order {order} and scale {scaled}, dispersion {_DISPERSIONS[chosen.dispersion]:g}"
 
 
-def _told(found: Fit, size: int, model: str) -> Estimate:
+def _told(found: Fit, size: int, model: str) -> HistogramEstimate:
     histogram = found.histogram * (size / float(np.sum(found.histogram)))
-    return Estimate(histogram, np.sqrt(np.maximum(found.variance, 1e-6)), model)
+    return HistogramEstimate(histogram, np.sqrt(np.maximum(found.variance, 1e-6)), model)

@@ -90,7 +90,7 @@ class Past:
 
 
 @dataclass(frozen=True, eq=False)
-class _Shape:
+class _Coordinates:
     """The coordinates: the position of each one's element, and the coordinates that it is related to.
 
     The first ``tied`` ones are tied to the shared coordinate. Those related to v are ``others`` from ``starts[v]`` on.
@@ -128,7 +128,7 @@ class TwoLevels:
         return above < below
 
     @cached_property
-    def _shape(self) -> _Shape:
+    def _shape(self) -> _Coordinates:
         covers = self._covers[:, ::-1] if self._turned else self._covers
         tied = np.unique(covers[:, 0])
         free = np.setdiff1d(np.arange(len(self.order)), tied)
@@ -138,7 +138,7 @@ class TwoLevels:
         pairs = np.concatenate((number[covers], number[covers[:, ::-1]]))
         pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
         starts = np.searchsorted(pairs[:, 0], np.arange(positions.size + 1))
-        return _Shape(positions, tied.size, starts.astype(np.int64), pairs[:, 1].copy())
+        return _Coordinates(positions, tied.size, starts.astype(np.int64), pairs[:, 1].copy())
 
     @property
     def columns(self) -> int:

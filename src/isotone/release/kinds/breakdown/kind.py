@@ -16,7 +16,7 @@ from isotone.release.kinds.breakdown.deriving import as_drawn, made_consistent
 from isotone.release.kinds.breakdown.query import BreakdownManifest, BreakdownQuery, rebuild_margins
 from isotone.release.kinds.breakdown.release import public_breakdown
 from isotone.release.kinds.breakdown.report import BreakdownPage
-from isotone.release.kinds.breakdown.section import Breakdown
+from isotone.release.kinds.breakdown.section import BreakdownSection
 from isotone.release.kinds.counts.building import spec_query
 from isotone.release.kinds.counts.kind import require_repaired
 from isotone.release.kinds.counts.section import spec_order
@@ -40,7 +40,7 @@ class BreakdownKind(Kind):
 
     name: ClassVar[str] = BreakdownManifest.name
     key: ClassVar[str] = "breakdown"
-    section: ClassVar[type[Section]] = Breakdown
+    section: ClassVar[type[Section]] = BreakdownSection
     manifest: ClassVar[type[Manifest]] = BreakdownManifest
     page: ClassVar[Page] = BreakdownPage()
     combines: ClassVar[bool] = True
@@ -50,7 +50,7 @@ class BreakdownKind(Kind):
 
     def query(self, spec: Spec) -> BreakdownQuery:
         """The query of a spec with ``[breakdown]``."""
-        asked = spec.said(Breakdown)
+        asked = spec.said(BreakdownSection)
         if spec.data.by is not None:
             raise SpecError("by and groups of a breakdown stand in [breakdown], not in [data].")
         cells = asked.model_dump(include={"by", "groups", "margins", "importance", "unlisted"})
@@ -65,7 +65,7 @@ class BreakdownKind(Kind):
         return SpecPlan(made, {**spec.head(), **made.plain()})
 
     def _mechanism(self, spec: Spec) -> MarginsMechanism:
-        asked = spec.said(Breakdown)
+        asked = spec.said(BreakdownSection)
         return margins_mechanism(
             spec_order(spec),
             public_breakdown(asked.by, asked.groups, asked.margins, asked.unlisted),

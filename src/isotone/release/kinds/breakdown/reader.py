@@ -50,7 +50,7 @@ class BreakdownReader(CountReader):
 
     def _of(self, group: Any, stream: str = "", release: Release | None = None) -> Measured:
         """The counts of a cell."""
-        return _Table(self.release if release is None else release).measured(group, stream)
+        return _CellTable(self.release if release is None else release).measured(group, stream)
 
     def _with_records(
         self, found: Measured, of: Any, group: Any, records: Any, after_rules: bool
@@ -68,7 +68,7 @@ class BreakdownReader(CountReader):
         """Counts of a cell in the other release minus those in this one."""
         if not isinstance(other, Release) or other.kind != self.release.kind:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InputError("A change of a breakdown is from one breakdown to another.")
-        first, second = _Table(self.release), _Table(other)
+        first, second = _CellTable(self.release), _CellTable(other)
         require_same_definition(first.manifest, second.manifest)
         if first.breakdown.attributes != second.breakdown.attributes:
             raise InputError("The releases are broken down by different lists.")
@@ -79,7 +79,7 @@ class BreakdownReader(CountReader):
 
     def difference(self, first: Any, second: Any, what: Any, confidence: float | None) -> Any:
         """Counts of the second cell minus those of the first, whose noise is correlated."""
-        table = _Table(self.release)
+        table = _CellTable(self.release)
         cells = [table.cell(group) for group in (first, second)]
         if cells[0] == cells[1]:
             raise InputError("Name two different cells.")
@@ -90,7 +90,7 @@ class BreakdownReader(CountReader):
 
     def sum(self, what: Any, confidence: float | None) -> Estimate:
         """Elements summed over all cells of the coarsest margin."""
-        table, level = _Table(self.release), self._level(confidence)
+        table, level = _CellTable(self.release), self._level(confidence)
         sizes = [math.prod(table.breakdown.sizes(margin)) for margin in table.breakdown.margins]
         coarsest = int(np.argmin(sizes))
         cells = [(coarsest, k) for k in range(sizes[coarsest])]
@@ -112,7 +112,7 @@ class BreakdownReader(CountReader):
         raise InputError(f"Breakdowns are not combined: of each, {_REASON} change() compares them.")
 
 
-class _Table:
+class _CellTable:
     """The cells of a breakdown with their values and laws, from its manifest."""
 
     def __init__(self, release: Release) -> None:

@@ -6,13 +6,13 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from isotone.release.kinds.counts.section import Order
+from isotone.release.kinds.counts.section import OrderSection
 from isotone.release.sections import Amount, Text
 
-__all__ = ["Breakdown"]
+__all__ = ["BreakdownSection"]
 
 
-class Breakdown(Order):
+class BreakdownSection(OrderSection):
     """``[breakdown]``: counts over a partial order, as in ``[order]``, in the cells of several margins, which add up."""
 
     by: list[Text] = Field(min_length=1)

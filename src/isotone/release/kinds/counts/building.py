@@ -21,7 +21,7 @@ from isotone.release.kinds.breakdown.query import BreakdownQuery
 from isotone.release.kinds.breakdown.release import breakdown_query, public_breakdown
 from isotone.release.kinds.counts.asked import questions_for
 from isotone.release.kinds.counts.query import CountQuery, count_columns
-from isotone.release.kinds.counts.section import Order, spec_order
+from isotone.release.kinds.counts.section import OrderSection, spec_order
 from isotone.release.kinds.parameters import (
     column_name,
     contribution_bound,
@@ -152,7 +152,7 @@ def _source(data: Any, P: Poset, element: Any, columns: Any, questions: Any) -> 
     return RecordSource(data, long, given, questions_for(P, questions, given, long))
 
 
-def spec_query(spec: Spec, asked: Order, **cells: Any) -> CountQuery | BreakdownQuery:
+def spec_query(spec: Spec, asked: OrderSection, **cells: Any) -> CountQuery | BreakdownQuery:
     """The query of a spec by its section; ``cells`` are its public groups, or its margins."""
     data = spec.data
     return count_query(

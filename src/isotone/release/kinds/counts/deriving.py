@@ -61,7 +61,7 @@ def given(release: Release, records: Any, after_rules: bool) -> Release:
         "how": "given",
         "records": numbers if manifest.get("groups") else numbers[0],
         "after_rules": stated,
-        "guarantee": guarantee_given_records(release.guarantee),
+        "promise": guarantee_given_records(release.guarantee),
         "covariance_error": _slope_error(manifest),
         "of": [packed(release)],
     }

@@ -15,7 +15,7 @@ from isotone.release.kinds.counts.combining import draws_of, total_guarantee
 from isotone.release.kinds.counts.deriving import made_consistent
 from isotone.release.kinds.counts.query import CountManifest, CountQuery, count_columns
 from isotone.release.kinds.counts.report import CountsPage
-from isotone.release.kinds.counts.section import Order, spec_order
+from isotone.release.kinds.counts.section import OrderSection, spec_order
 from isotone.release.kinds.kind import Kind
 from isotone.release.kinds.page import Page
 from isotone.release.kinds.reader import Reader
@@ -37,7 +37,7 @@ class CountsKind(Kind):
 
     name: ClassVar[str] = CountManifest.name
     key: ClassVar[str] = "order"
-    section: ClassVar[type[Section]] = Order
+    section: ClassVar[type[Section]] = OrderSection
     manifest: ClassVar[type[Manifest]] = CountManifest
     page: ClassVar[Page] = CountsPage()
     combines: ClassVar[bool] = True
@@ -47,13 +47,13 @@ class CountsKind(Kind):
 
     def query(self, spec: Spec) -> CountQuery:
         """The query of a spec with ``[order]``."""
-        query = spec_query(spec, spec.said(Order), by=spec.data.by, groups=spec.data.groups)
+        query = spec_query(spec, spec.said(OrderSection), by=spec.data.by, groups=spec.data.groups)
         assert isinstance(query, CountQuery)
         return query
 
     def plan(self, spec: Spec, records: int | None, progress: Progress) -> SpecPlan:
         """Every mechanism that keeps the guarantee, best first."""
-        guarantee, order = spec.privacy.guarantee(spec.unit), spec.said(Order)
+        guarantee, order = spec.privacy.guarantee(spec.unit), spec.said(OrderSection)
         concentrated = guarantee.kind == "zcdp"
         made = plan_counts(
             spec_order(spec),
@@ -75,7 +75,7 @@ class CountsKind(Kind):
         """The mechanism of the spec, by its density and by draws."""
         from isotone.audit.count_audit import audit_count_mechanism
 
-        order = spec.said(Order)
+        order = spec.said(OrderSection)
         options = (spec.data.contributions, order.max_size, order.mechanism)
         guarantee, P = spec.privacy.guarantee(spec.unit), spec_order(spec)
         more: dict[str, Any] = {"care": order.care, "relaxation": order.found(spec.resolve)}

@@ -17,7 +17,7 @@ from isotone.release.kinds.page import INK, SOFT, Page
 from isotone.release.manifest import guarantee_from, order_from
 from isotone.release.recipes import rebuild_count_mechanism
 from isotone.svg import charts
-from isotone.svg.nested import Row, nested_dots
+from isotone.svg.nested import NestedRow, nested_dots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -167,7 +167,9 @@ def _nested(release: Release) -> str:
     largest = sorted(range(len(P)), key=lambda i: -columns["value"][i])[:_DOTS]
     shown = {*largest} if len(P) > _DOTS else {*range(len(P))}
     rows = [
-        Row(labels[str(P.elements[i])], depth, *(float(columns[key][i]) for key in ("value", "low", "high")))
+        NestedRow(
+            labels[str(P.elements[i])], depth, *(float(columns[key][i]) for key in ("value", "low", "high"))
+        )
         for i, depth in nested
         if i in shown
     ]

@@ -19,7 +19,7 @@ from isotone.release.sections import Amount, Section, Size, Text
 if TYPE_CHECKING:
     from isotone.release.spec import Spec
 
-__all__ = ["Order", "spec_order"]
+__all__ = ["OrderSection", "spec_order"]
 
 
 _ONE_WAY = "give the order in one way: elements (and relations), or parents, or file"
@@ -30,7 +30,7 @@ def _tuples(pairs: list[Any]) -> list[Any]:
     return [tuple(x) if isinstance(x, list) else x for x in pairs]
 
 
-class Order(Section):
+class OrderSection(Section):
     """``[order]``: counts over a partial order, given here or in a file. Questions are elements of it."""
 
     elements: list[str] | None = None
@@ -76,7 +76,7 @@ class Order(Section):
         return sum([self.file is not None, self.parents is not None, self.elements is not None])
 
     @model_validator(mode="after")
-    def _one_source(self) -> Order:
+    def _one_source(self) -> OrderSection:
         if self.ways > 1:
             raise ValueError(_ONE_WAY)
         if self.choice is not None and (self.file is None or self.children is not None):
@@ -121,6 +121,6 @@ class Order(Section):
 
 def spec_order(spec: Spec) -> Poset:
     """The order of a spec: what ``[order]`` says, all questions, and what follows from their definitions."""
-    P = spec.said(Order).order(spec.resolve, spec.asked)
+    P = spec.said(OrderSection).order(spec.resolve, spec.asked)
     more = [pair for pair in implied(spec.asked, spec.data.answers) if {*pair} <= {*P.elements}]
     return Poset(P.elements, [*P.covers, *more], P.choices) if more else P

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NotRequired
 import numpy as np
 from typing_extensions import TypedDict
 
-from isotone.curves.bands.measured import KINDS, Measured, no_band
+from isotone.curves.bands.measured import KINDS, MeasuredSums, no_band
 from isotone.curves.grids import FINE
 from isotone.curves.measure import NoisySums
 from isotone.errors import InputError
@@ -56,7 +56,7 @@ def band_kind(asked: Any, setup: Setup, output: str, method: str) -> str | None:
     return kind
 
 
-def sums_to(measured: Measured) -> SumsEntry:
+def sums_to(measured: MeasuredSums) -> SumsEntry:
     """The sums as plain values."""
     sums = measured.sums
     entry: SumsEntry = {
@@ -70,7 +70,7 @@ def sums_to(measured: Measured) -> SumsEntry:
     return {**entry, "variance": str(sums.variance)}
 
 
-def measured_from(manifest: Mapping[str, Any], setup: Setup) -> Measured:
+def measured_from(manifest: Mapping[str, Any], setup: Setup) -> MeasuredSums:
     """The sums that a manifest publishes, as the estimator that it describes could have measured them."""
     entry = manifest.get("sums")
     if entry is None or setup.law is None:
@@ -88,6 +88,6 @@ def measured_from(manifest: Mapping[str, Any], setup: Setup) -> Measured:
     rate, variance = setup.law
     sums = NoisySums(starts, ones, zeros, 1 if setup.labels else FINE, rate, points, variance)
     found = manifest["mechanism"].get("increasing", True) != "auto"
-    return Measured(
+    return MeasuredSums(
         sums, manifest["increasing"], setup.labels, entry["values"], manifest["rules"]["contributions"], found
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from isotone.curves.bands.measured import Measured
+from isotone.curves.bands.measured import MeasuredSums
 from isotone.errors import InputError
 from isotone.privacy.guarantee import exact
 from isotone.release.kinds.curve.bands import measured_from
@@ -75,7 +75,7 @@ def _band_faults(columns: Columns, manifest: Mapping[str, Any], public: Any, kin
     return _value_faults(columns, measured, public)
 
 
-def _value_faults(columns: Columns, measured: Measured, public: Any) -> list[str]:
+def _value_faults(columns: Columns, measured: MeasuredSums, public: Any) -> list[str]:
     """Faults in the curve itself, which is the posterior given the published sums.
 
     Lines join the rows, so they are compared at the corners of the curve as well: one that is left out bends it.

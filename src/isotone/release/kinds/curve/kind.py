@@ -12,7 +12,7 @@ from isotone.privacy.guarantee import Guarantee, Number
 from isotone.release.kinds.curve.query import ESTIMATOR, CurveManifest, CurveQuery
 from isotone.release.kinds.curve.release import budget, compared, curve_query, kept
 from isotone.release.kinds.curve.report import CurvePage
-from isotone.release.kinds.curve.section import Curve
+from isotone.release.kinds.curve.section import CurveSection
 from isotone.release.kinds.kind import Kind
 from isotone.release.kinds.page import Page
 from isotone.release.kinds.reader import Reader
@@ -34,7 +34,7 @@ class CurveKind(Kind):
 
     name: ClassVar[str] = CurveManifest.name
     key: ClassVar[str] = "curve"
-    section: ClassVar[type[Section]] = Curve
+    section: ClassVar[type[Section]] = CurveSection
     manifest: ClassVar[type[Manifest]] = CurveManifest
     page: ClassVar[Page] = CurvePage()
     classes: ClassVar[tuple[str, ...]] = (ESTIMATOR,)
@@ -45,7 +45,7 @@ class CurveKind(Kind):
 
     def query(self, spec: Spec) -> CurveQuery:
         """The query of a spec with ``[curve]``."""
-        curve, guarantee, data = spec.said(Curve), spec.privacy.guarantee(spec.unit), spec.data
+        curve, guarantee, data = spec.said(CurveSection), spec.privacy.guarantee(spec.unit), spec.data
         options, title = curve.options(), spec.output.title
         return curve_query(
             spec.source,
@@ -62,7 +62,7 @@ class CurveKind(Kind):
 
     def plan(self, spec: Spec, records: int | None, progress: Progress) -> SpecPlan:
         """What the methods are expected to lose on about ``records`` records."""
-        curve, guarantee = spec.said(Curve), kept(spec.privacy.guarantee(spec.unit))
+        curve, guarantee = spec.said(CurveSection), kept(spec.privacy.guarantee(spec.unit))
         setting: dict[str, Any] = {
             "neighbours": guarantee.neighbours,
             "contributions": spec.data.contributions,
@@ -95,7 +95,7 @@ class CurveKind(Kind):
 
     def audit(self, spec: Spec, trials: int, progress: Progress) -> AuditReport:
         """The estimator of the spec, by draws."""
-        options = spec.said(Curve).options()
+        options = spec.said(CurveSection).options()
         from isotone.release.kinds.curve.audit import audit_curve
 
         guarantee = kept(spec.privacy.guarantee(spec.unit))

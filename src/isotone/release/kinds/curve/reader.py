@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from isotone.curves.bands.measured import Measured
+from isotone.curves.bands.measured import MeasuredSums
 from isotone.errors import InputError
 from isotone.inference.estimate import Estimate
 from isotone.privacy.checks import confidence_level, shown
@@ -52,7 +52,7 @@ class CurveReader(Reader):
         value = self._value(second) - self._value(first)
         return Estimate(value, least, most, level, about=_about(kind))
 
-    def _measured(self, what: str, confidence: float | None) -> tuple[Measured, str, float]:
+    def _measured(self, what: str, confidence: float | None) -> tuple[MeasuredSums, str, float]:
         manifest = self.release.manifest
         if manifest.get("sums") is None:
             self.refuse(what)
@@ -62,7 +62,7 @@ class CurveReader(Reader):
         assert kind is not None, "there are sums"
         return measured_from(manifest, setup), kind, level
 
-    def _ends(self, measured: Measured, kind: str, level: float, xs: list[Any]) -> tuple[Any, Any]:
+    def _ends(self, measured: MeasuredSums, kind: str, level: float, xs: list[Any]) -> tuple[Any, Any]:
         grid = rebuild_curve_mechanism(self.release.manifest["mechanism"]).grid
         places = np.array([_number(x) for x in xs])
         if np.any(places < float(grid.low)) or np.any(places > float(grid.high)):

@@ -8,10 +8,10 @@ from pydantic import model_validator
 
 from isotone.release.sections import Real, Section, Size, Text
 
-__all__ = ["Curve"]
+__all__ = ["CurveSection"]
 
 
-class Curve(Section):
+class CurveSection(Section):
     """``[curve]``: y as a monotone function of x."""
 
     x: Text

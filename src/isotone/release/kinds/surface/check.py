@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from isotone.release.checking.findings import numbers
-from isotone.release.kinds.surface.section import Surface
+from isotone.release.kinds.surface.section import SurfaceSection
 
 if TYPE_CHECKING:
     from isotone.release.spec import Spec
@@ -16,7 +16,7 @@ __all__ = ["check_surface"]
 
 def check_surface(spec: Spec, source: Any) -> list[str]:
     """Values that are no numbers or outside their public ranges."""
-    surface = spec.said(Surface)
+    surface = spec.said(SurfaceSection)
     ranges = [*zip(surface.x, surface.bounds, strict=True), (surface.y, surface.y_range)]
     lines: list[str] = []
     for column, (low, high) in ranges:

@@ -13,7 +13,7 @@ from isotone.release.kinds.page import Page
 from isotone.release.kinds.surface.query import ESTIMATOR, SurfaceManifest, SurfaceQuery
 from isotone.release.kinds.surface.release import surface_query
 from isotone.release.kinds.surface.report import SurfacePage
-from isotone.release.kinds.surface.section import Surface
+from isotone.release.kinds.surface.section import SurfaceSection
 from isotone.release.manifest import Manifest, guarantee_from
 from isotone.release.planning import SpecPlan
 from isotone.release.recipes import surface_estimator
@@ -32,7 +32,7 @@ class SurfaceKind(Kind):
 
     name: ClassVar[str] = SurfaceManifest.name
     key: ClassVar[str] = "surface"
-    section: ClassVar[type[Section]] = Surface
+    section: ClassVar[type[Section]] = SurfaceSection
     manifest: ClassVar[type[Manifest]] = SurfaceManifest
     page: ClassVar[Page] = SurfacePage()
     classes: ClassVar[tuple[str, ...]] = (ESTIMATOR,)
@@ -43,7 +43,7 @@ class SurfaceKind(Kind):
 
     def query(self, spec: Spec) -> SurfaceQuery:
         """The query of a spec with ``[surface]``."""
-        surface, guarantee, data = spec.said(Surface), spec.privacy.guarantee(spec.unit), spec.data
+        surface, guarantee, data = spec.said(SurfaceSection), spec.privacy.guarantee(spec.unit), spec.data
         return surface_query(
             spec.source,
             surface.x,

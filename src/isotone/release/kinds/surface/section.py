@@ -8,10 +8,10 @@ from pydantic import model_validator
 
 from isotone.release.sections import Real, Section, Size, Text
 
-__all__ = ["Surface"]
+__all__ = ["SurfaceSection"]
 
 
-class Surface(Section):
+class SurfaceSection(Section):
     """``[surface]``: y as a function of two columns, monotone in each."""
 
     x: tuple[Text, Text]

@@ -27,7 +27,7 @@ _NAMES = ("category", "value", "estimate", "low", "high", "noisy", "sd")
 
 
 @dataclass(frozen=True)
-class _Part:
+class _StratumRows:
     """The rows of one stratum, and what the manifest says of it."""
 
     rows: list[int]
@@ -107,15 +107,15 @@ def _only(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 def _parts(
     columns: Columns, entries: list[dict[str, Any]], upper: int, mechanism: TableMechanism
-) -> Iterator[_Part]:
+) -> Iterator[_StratumRows]:
     names = columns.get("stratum")
     for entry in entries:
         rows = [at for at in range(len(columns["value"])) if names is None or names[at] == entry["name"]]
         share = np.array(entry["distribution"], dtype=float)
-        yield _Part(rows, share, entry["method"], mechanism.measurement(len(rows), upper))
+        yield _StratumRows(rows, share, entry["method"], mechanism.measurement(len(rows), upper))
 
 
-def _part_faults(columns: Columns, part: _Part, upper: int, level: float, *, joint: bool) -> list[str]:
+def _part_faults(columns: Columns, part: _StratumRows, upper: int, level: float, *, joint: bool) -> list[str]:
     share, size = part.share, len(part.rows)
     if share.shape != (upper + 1,) or np.any(share < 0) or abs(share.sum() - 1) > 1e-8 * (upper + 2):
         return ["the distribution is not one of counts from 0 to the largest"]
@@ -137,7 +137,7 @@ def _part_faults(columns: Columns, part: _Part, upper: int, level: float, *, joi
     return faults
 
 
-def _whole_fits(manifest: Mapping[str, Any], parts: list[_Part]) -> bool:
+def _whole_fits(manifest: Mapping[str, Any], parts: list[_StratumRows]) -> bool:
     """Whether the whole table has the mean distribution of its strata, which are published to eight places."""
     sizes = np.array([len(part.rows) for part in parts], np.float64)
     mean = sizes / max(sizes.sum(), 1.0) @ np.array([part.share for part in parts])
@@ -150,7 +150,7 @@ def _whole_fits(manifest: Mapping[str, Any], parts: list[_Part]) -> bool:
     )
 
 
-def _readings(columns: Columns, part: _Part) -> list[list[int]]:
+def _readings(columns: Columns, part: _StratumRows) -> list[list[int]]:
     """For each row what its noisy count may have been, computed once for equal ones."""
     known: dict[float, list[int]] = {}
     for at in part.rows:
@@ -160,7 +160,7 @@ def _readings(columns: Columns, part: _Part) -> list[list[int]]:
     return [known[float(columns["noisy"][at])] for at in part.rows]
 
 
-def _in_order(columns: Columns, part: _Part, readings: list[list[int]]) -> bool:
+def _in_order(columns: Columns, part: _StratumRows, readings: list[list[int]]) -> bool:
     """Whether no value is below that of a row with a smaller noisy count. Every row has a reading."""
     values = np.array([columns["value"][at] for at in part.rows], np.int64)
     least, most = (np.array([end(known) for known in readings], np.int64) for end in (min, max))
@@ -170,7 +170,7 @@ def _in_order(columns: Columns, part: _Part, readings: list[list[int]]) -> bool:
     return bool(np.all(values >= highest[below]))
 
 
-def _follows(columns: Columns, part: _Part, slack: int) -> bool:
+def _follows(columns: Columns, part: _StratumRows, slack: int) -> bool:
     """Whether as many values are at most each count as the distribution, published to eight places, says.
 
     The second column of a pair is rounded with the first, by at most one for each of its counts.
@@ -183,7 +183,7 @@ def _follows(columns: Columns, part: _Part, slack: int) -> bool:
 
 
 def _posteriors_fit(
-    columns: Columns, part: _Part, readings: list[list[int]], upper: int, level: float, *, joint: bool
+    columns: Columns, part: _StratumRows, readings: list[list[int]], upper: int, level: float, *, joint: bool
 ) -> bool:
     """Whether each row has the estimate and the interval that its noisy count gives it."""
     beliefs = part.thresholds.beliefs(part.share, len(part.rows))

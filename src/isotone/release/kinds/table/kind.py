@@ -15,7 +15,7 @@ from isotone.release.kinds.table.pairs import PairQuery, pair_query
 from isotone.release.kinds.table.query import MICRODATA, TableManifest, TableQuery
 from isotone.release.kinds.table.release import table_query
 from isotone.release.kinds.table.report import TablePage
-from isotone.release.kinds.table.section import Table
+from isotone.release.kinds.table.section import TableSection
 from isotone.release.kinds.table.sums import TableReader
 from isotone.release.manifest import Manifest, guarantee_from
 from isotone.release.planning import SpecPlan
@@ -38,7 +38,7 @@ class TableKind(Kind):
 
     name: ClassVar[str] = TableManifest.name
     key: ClassVar[str] = "table"
-    section: ClassVar[type[Section]] = Table
+    section: ClassVar[type[Section]] = TableSection
     manifest: ClassVar[type[Manifest]] = TableManifest
     page: ClassVar[Page] = TablePage()
     classes: ClassVar[tuple[str, ...]] = (TwoStageMechanism.__name__, GaussianTableMechanism.__name__)
@@ -49,7 +49,7 @@ class TableKind(Kind):
 
     def query(self, spec: Spec) -> TableQuery | PairQuery:
         """The query of a spec with ``[table]``."""
-        table, guarantee = spec.said(Table), spec.privacy.guarantee(spec.unit)
+        table, guarantee = spec.said(TableSection), spec.privacy.guarantee(spec.unit)
         if table.counts is not None:
             declared = "contributions" in spec.data.model_fields_set
             return pair_query(
@@ -84,7 +84,7 @@ class TableKind(Kind):
 
     def plan(self, spec: Spec, records: int | None, progress: Progress) -> SpecPlan:
         """Mechanisms compared on a table of the guessed shape."""
-        table, guarantee = spec.said(Table), spec.privacy.guarantee(spec.unit)
+        table, guarantee = spec.said(TableSection), spec.privacy.guarantee(spec.unit)
         made = tables.plan(
             table.shape,
             upper=table.upper,

@@ -13,10 +13,10 @@ from isotone.release.sections import Section, Size, Text
 from isotone.tables.shapes import Shape
 from isotone.tables.thresholds import Preset
 
-__all__ = ["Table"]
+__all__ = ["TableSection"]
 
 
-class Table(Section):
+class TableSection(Section):
     """``[table]``: one count per category."""
 
     category: Text
@@ -43,7 +43,7 @@ class Table(Section):
     """Your guess at the distribution, for the plan alone: a release does not use it."""
 
     @model_validator(mode="after")
-    def _one_list(self) -> Table:
+    def _one_list(self) -> TableSection:
         if (self.categories is None) == (self.categories_file is None):
             raise ValueError("give categories (the public list) or categories_file, and not both")
         if self.counts is not None and (self.count or self.strata or self.population):
