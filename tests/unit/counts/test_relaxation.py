@@ -20,7 +20,7 @@ from isotone.counts.mechanisms import k_norm
 from isotone.counts.sampling import choosing, kept_draws, sources
 from isotone.counts.sampling.bipartition_sampler import Sampler
 from isotone.counts.sampling.recent import Recent
-from isotone.counts.sampling.restoring import Worth, missing_pairs
+from isotone.counts.sampling.relaxations.restoring import Worth, missing_pairs
 from isotone.errors import InputError, OrderError
 from isotone.mechanism import no_progress
 from isotone.noise.public_stream import public_stream

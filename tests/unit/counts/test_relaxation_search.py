@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from tests.support.posets import all_posets
 
-from isotone.counts.sampling.relaxation_count import LogCount
-from isotone.counts.sampling.relaxation_modules import rows_of, split_module
-from isotone.counts.sampling.relaxation_search import put_back, try_pairs
-from isotone.counts.sampling.relaxation_tree import fits, fits_with, grow, new_tree
+from isotone.counts.sampling.relaxations.relaxation_count import LogCount
+from isotone.counts.sampling.relaxations.relaxation_modules import rows_of, split_module
+from isotone.counts.sampling.relaxations.relaxation_search import put_back, try_pairs
+from isotone.counts.sampling.relaxations.relaxation_tree import fits, fits_with, grow, new_tree
 from isotone.order import Poset
 from isotone.order.bipartitions import extended as bipartitions
 from isotone.order.bipartitions.tree import steps

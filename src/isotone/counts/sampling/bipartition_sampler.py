@@ -19,7 +19,7 @@ from isotone.counts.sampling.kept_draws import KeptDraws
 from isotone.counts.sampling.method import Method
 from isotone.counts.sampling.reinsertion import wander
 from isotone.counts.sampling.relaxation import Relaxation
-from isotone.counts.sampling.restoring import estimated_share
+from isotone.counts.sampling.relaxations.restoring import estimated_share
 from isotone.counts.sampling.simulation import places
 from isotone.counts.sampling.sources import Source, TableSource, seeded
 from isotone.mechanism import Error

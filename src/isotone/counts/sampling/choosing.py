@@ -18,7 +18,7 @@ from isotone.counts.sampling.bipartition_sampler import Sampler
 from isotone.counts.sampling.method import Method
 from isotone.counts.sampling.recent import Recent
 from isotone.counts.sampling.relaxation import Relaxation, relax
-from isotone.counts.sampling.restoring import estimated_share, missing_pairs, restore
+from isotone.counts.sampling.relaxations.restoring import estimated_share, missing_pairs, restore
 from isotone.counts.sampling.sources import RARE, CoupledSource, TableSource, seeded
 from isotone.errors import InputError
 from isotone.mechanism import Progress, no_progress

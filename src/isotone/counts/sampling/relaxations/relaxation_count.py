@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.counts.sampling.relaxation_modules import split_module
+from isotone.counts.sampling.relaxations.relaxation_modules import split_module
 from isotone.kernels import kernel
 
 if TYPE_CHECKING:
-    from isotone.counts.sampling.relaxation_modules import Ints, Matrix
+    from isotone.counts.sampling.relaxations.relaxation_modules import Ints, Matrix
 
 __all__ = ["LogCount"]
 

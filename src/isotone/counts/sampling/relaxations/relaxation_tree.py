@@ -11,7 +11,14 @@ import math
 
 import numpy as np
 
-from isotone.counts.sampling.relaxation_modules import BITS, Int64, Ints, component, members, split
+from isotone.counts.sampling.relaxations.relaxation_modules import (
+    BITS,
+    Int64,
+    Ints,
+    component,
+    members,
+    split,
+)
 from isotone.kernels import kernel
 
 __all__ = ["fits", "fits_with", "grow", "new_tree"]

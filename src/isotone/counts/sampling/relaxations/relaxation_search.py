@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.counts.sampling.relaxation_modules import BITS, Int64, Ints, Matrix, members, rows_of
-from isotone.counts.sampling.relaxation_tree import fits, fits_with, grow, new_tree
+from isotone.counts.sampling.relaxations.relaxation_modules import BITS, Int64, Ints, Matrix, members, rows_of
+from isotone.counts.sampling.relaxations.relaxation_tree import fits, fits_with, grow, new_tree
 from isotone.kernels import kernel
 
 __all__ = ["put_back", "try_pairs"]
