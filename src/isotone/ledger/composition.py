@@ -22,7 +22,7 @@ __all__ = ["ADDITION", "Composition", "Rule", "wanted_budget"]
 
 Rule = Literal["addition", "zcdp filter"]
 _RULES: tuple[Rule, ...] = ("addition", "zcdp filter")
-_STORED = re.compile(r"zcdp filter, final delta ([0-9]{1,400}/[0-9]{1,400})")
+_STORED = re.compile(r"zcdp filter, final delta ([0-9]{1,400}/[1-9][0-9]{0,399})")
 
 
 @dataclass(frozen=True)

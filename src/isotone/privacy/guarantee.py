@@ -17,6 +17,13 @@ from isotone.privacy.checks import Kind, Number, exact, one_of, plain_text, posi
 __all__ = ["Guarantee", "Kind", "Neighbours", "Number", "exact", "positive"]
 
 _KINDS: tuple[Kind, ...] = ("pure", "approximate", "zcdp", "bounded-range")
+_FOREIGN: dict[Kind, tuple[str, ...]] = {
+    "pure": ("delta", "rho"),
+    "approximate": ("rho",),
+    "zcdp": ("epsilon",),
+    "bounded-range": ("delta", "rho"),
+}
+"""Numbers that a kind does not have: a ledger would pass over them."""
 
 
 def _exp_above(x: Fraction) -> Fraction:
@@ -64,6 +71,9 @@ class Guarantee:
             object.__setattr__(self, name, value)
         if self.epsilon < 0 or self.rho < 0 or not 0 <= self.delta < 1:
             raise InputError("A guarantee needs ε ≥ 0, ρ ≥ 0 and 0 ≤ δ < 1.")
+        for name in _FOREIGN[self.kind]:
+            if getattr(self, name):
+                raise InputError(f"A guarantee of the kind {self.kind!r} has no {name}: leave it out.")
 
     @property
     def adjacency(self) -> Adjacency:

@@ -162,6 +162,7 @@ def test_what_is_stored_is_read_again_and_nothing_else():
         "zcdp filter",
         "zcdp filter, final delta 2/1",
         "zcdp filter, final delta 1e-6",
+        "zcdp filter, final delta 1/0",
         "Addition",
         "",
     ):

@@ -59,3 +59,18 @@ def test_a_guarantee_built_directly_is_made_of_plain_values() -> None:
     }
     with pytest.raises(InputError, match="kind must be"):
         Guarantee("puer", Fraction(1))  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize(
+    ("kind", "numbers"),
+    [
+        ("pure", {"epsilon": 1, "delta": "0.5"}),
+        ("pure", {"rho": 5}),
+        ("bounded-range", {"epsilon": 1, "delta": "0.5"}),
+        ("zcdp", {"rho": 1, "epsilon": 9}),
+        ("approximate", {"epsilon": 1, "delta": "0.5", "rho": 1}),
+    ],
+)
+def test_a_guarantee_has_no_number_that_a_ledger_would_pass_over(kind: Any, numbers: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="leave it out"):
+        Guarantee(kind, **numbers)
