@@ -238,7 +238,7 @@ for P in (Poset("abcdefghijk", [("a", "c"), ("b", "c"), ("b", "d"), ("e", "d")])
     if len(P) < 20:
         for row in iso.counts.plan(P, epsilon=1, delta=1e-6, max_size=4):
             row.mechanism.release([5] * len(P))
-iso.tables.plan(size=300, upper=50, epsilon=1)
+iso.tables.plan(size=300, upper=50, epsilon=1, draws=2)
 iso.tables.TwoStageMechanism(upper=50, epsilon=1).release([0, 3, 3, 19, 7, 80] * 50)
 print([name for name in ("numba", "scipy.stats", "matplotlib", "duckdb", "pyarrow") if name in sys.modules])
 """

@@ -24,10 +24,11 @@ from isotone.privacy.unit import Unit
 from isotone.tables.choosing import noises, pure_epsilon
 from isotone.tables.distribution.distribution import DistributionLike
 from isotone.tables.gaussian_table import GaussianTableMechanism
-from isotone.tables.matrices.fixed_point import fixed_point, truncated_geometric
+from isotone.tables.matrices.fixed_point import truncated_geometric
 from isotone.tables.shapes import Shape, apportioned, families, guessed
 from isotone.tables.thresholds import SMALL, Preset, share_of
 from isotone.tables.top_coding import Counts
+from isotone.tables.trade_off import TradeOff, trade_off
 from isotone.tables.two_stage import TwoStageMechanism
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Planned", "TablePlan", "TableRow", "TradeOff", "expected_errors", "plan"]
 
-_PRICES = (0.0, *(float(price) for price in np.geomspace(0.01, 2.0, 24)))
+_LEAST_DRAWS, _MOST_DRAWS = 8, 32
+_PRECISE = 0.06  # standard error of a mean distance, relative to it, at which runs end
 
 
 @dataclass(frozen=True)
@@ -67,21 +69,6 @@ Planned = TableRow
 """The name of a row before plans of all kinds became one."""
 
 
-@dataclass(frozen=True, eq=False)
-class TradeOff:
-    """Count error against distribution error along the price of the second.
-
-    In closed form, row by row.
-
-    Entry ``i`` belongs to the mechanism with the least ``count error + price[i]·W1`` among all ε-DP matrices
-    (docs/theory/tables.md, section 4): price 0 is the least count error, a large price the fixed point.
-    """
-
-    price: NDArray[np.float64]
-    count_error: NDArray[np.float64]
-    wasserstein: NDArray[np.float64]
-
-
 @dataclass(frozen=True)
 class Range:
     """The smallest and the largest error of the first mechanism over other shapes than the guessed one."""
@@ -108,7 +95,7 @@ class TablePlan(Plan[TableRow]):
     size: int
     upper: int
     guarantee: Guarantee
-    draws: int
+    draws: int | None
     contributions: int = 1
     once: bool = True
     others: Range | None = None
@@ -184,7 +171,7 @@ def plan(
     contributions: int = 1,
     once: bool = True,
     neighbours: Neighbours = "add-remove",
-    draws: int = 8,
+    draws: int | None = None,
     seed: int = 0,
     progress: Progress = no_progress,
 ) -> TablePlan:
@@ -193,7 +180,7 @@ def plan(
     ``shape`` is a guess (``"uniform"``, ``"binomial"``, ``"skewed"``, ``"zero-inflated"``, ``"constant"``, with
     ``upper``), or a public prior: a list of probabilities of the counts ``0..upper``. It must not come from
     the data to be released, unless it is a private distribution. Errors are means over ``draws`` seeded runs
-    on a table of that shape; for a guess there is the range over other shapes, too. With ``delta`` or ``rho`` Gaussian noise is compared with geometric noise; ``once`` says that a
+    on a table of that shape, or over 8 to 32 until distances are known to 6 %; for a guess there is the range over other shapes, too. With ``delta`` or ``rho`` Gaussian noise is compared with geometric noise; ``once`` says that a
     person counts at most once in a category, as rows with a unit do.
 
     >>> p = plan("skewed", upper=20, size=2000, epsilon=1, draws=2)
@@ -202,7 +189,7 @@ def plan(
     """
     z = guessed(shape, upper)
     number = whole_number(size, "size")
-    runs = whole_number(draws, "draws")
+    runs = None if draws is None else whole_number(draws, "draws")
     if len(z) < 2:
         raise InputError("A table whose counts are all 0 needs no mechanism: upper must be at least 1.")
     unit = Unit(contributions, neighbours)
@@ -216,7 +203,7 @@ def plan(
         found.append(_simulated(name, mechanism, share, table, len(z), runs, rng))
     progress(1.0, "done")
     found.sort(key=lambda row: (row.count_error * row.wasserstein, row.count_error))
-    curve = _trade_off(z, unit.per_step(pure_epsilon(guarantee)))
+    curve = trade_off(z, unit.per_step(pure_epsilon(guarantee)))
     wide = _range(found[0], len(z), number) if isinstance(shape, str) else None
     return TablePlan(tuple(found), curve, number, len(z) - 1, guarantee, runs, unit.contributions, once, wide)
 
@@ -234,15 +221,18 @@ def _range(row: TableRow, n: int, size: int) -> Range:
 
 
 def expected_errors(
-    mechanism: Any, shape: Shape | DistributionLike, *, size: int, upper: int | None = None, draws: int = 8
+    mechanism: Any,
+    shape: Shape | DistributionLike,
+    *,
+    size: int,
+    upper: int | None = None,
+    draws: int | None = None,
 ) -> TableRow:
     """The expected errors of one mechanism on a table of a guessed shape, as :func:`plan` finds them."""
     z = guessed(shape, upper)
     table = apportioned(z, whole_number(size, "size"))
-    rng = np.random.default_rng(0)
-    return _simulated(
-        type(mechanism).__name__, mechanism, Fraction(0), table, len(z), whole_number(draws, "draws"), rng
-    )
+    runs, rng = whole_number(draws, "draws"), np.random.default_rng(0)
+    return _simulated(type(mechanism).__name__, mechanism, Fraction(0), table, len(z), runs, rng)
 
 
 def _candidates(
@@ -270,31 +260,29 @@ def _simulated(
     share: Fraction,
     table: NDArray[np.int64],
     n: int,
-    draws: int,
+    draws: int | None,
     rng: np.random.Generator,
 ) -> TableRow:
     truth = np.cumsum(np.bincount(table, minlength=n)) / len(table)
     simulate: Callable[..., NDArray[np.int64]] = mechanism.simulate
     off = np.zeros(n, np.int64)
-    gaps = np.zeros((draws, 2))
-    for draw in range(draws):
+    gaps: list[tuple[float, float]] = []
+    while len(gaps) < draws if draws else _goes_on(gaps):
         published = simulate(table, rng=rng).view(np.ndarray)
         off += np.bincount(np.abs(published - table), minlength=n)
         gap = np.abs(np.cumsum(np.bincount(published, minlength=n)) / len(table) - truth)
-        gaps[draw] = gap.sum(), gap.max()
+        gaps.append((float(gap.sum()), float(gap.max())))
     frequency = off / off.sum()
     within = int(np.searchsorted(np.cumsum(frequency), 0.95))
-    mean, largest = gaps.mean(axis=0)
+    mean, largest = np.mean(gaps, axis=0)
     return TableRow(
         name, mechanism, share, float(frequency @ np.arange(n)), within, float(mean), float(largest)
     )
 
 
-def _trade_off(z: NDArray[np.float64], step: Fraction) -> TradeOff:
-    """The curve for one ε per step, when the distribution is ``z`` and known."""
-    points: list[tuple[float, float]] = []
-    for price in _PRICES:
-        t = fixed_point(z, step, price=price)
-        points.append((t.count_error(z), float(np.abs(np.cumsum(t.output(z) - z)).sum())))
-    count_error, wasserstein = np.array(points).T
-    return TradeOff(np.array(_PRICES), count_error, wasserstein)
+def _goes_on(gaps: list[tuple[float, float]]) -> bool:
+    """Whether the mean distance is not known well enough yet."""
+    if not _LEAST_DRAWS <= len(gaps) < _MOST_DRAWS:
+        return len(gaps) < _LEAST_DRAWS
+    found = np.array(gaps)[:, 0]
+    return bool(np.std(found, ddof=1) > _PRECISE * np.mean(found) * len(gaps) ** 0.5)

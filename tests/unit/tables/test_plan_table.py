@@ -11,7 +11,7 @@ from matplotlib import pyplot as plt
 from rich.console import Console
 
 from isotone.errors import InputError
-from isotone.tables import TwoStageMechanism, plan
+from isotone.tables import TwoStageMechanism, plan, table_plan
 from isotone.tables.matrices.fixed_point import fixed_point
 from isotone.tables.shapes import apportioned, families, guessed
 from isotone.tables.table_plan import TablePlan
@@ -147,3 +147,15 @@ def test_a_plan_checks_what_it_is_given(arguments: dict[str, Any], message: str)
     }
     with pytest.raises(InputError, match=message):
         plan(given.pop("shape"), **given)
+
+
+def test_runs_go_on_until_distances_are_known_but_not_forever() -> None:
+    """With alternating 1 and 3 the standard error is about half of the mean over the root of the number of runs."""
+    wild = [(1.0 + 2 * (at % 2), 0.0) for at in range(32)]
+    goes_on = table_plan._goes_on  # pyright: ignore[reportPrivateUsage]
+    assert [goes_on(wild[:number]) for number in (0, 7, 8, 31, 32)] == [True, True, True, True, False]
+    assert [goes_on([(2.0, 0.0)] * number) for number in (0, 7, 8)] == [True, True, False]
+    slight = [
+        (2.0 + 0.3 * (-1) ** at, 0.0) for at in range(8)
+    ]  # 0.053 of the mean after 8 runs, 0.057 after 7
+    assert not goes_on(slight)
