@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from experiments._curve_rivals import EQUAL_COUNTS, HISTOGRAMS, RIVALS, before, histogram
-from experiments.common import DATA, read_table
+from experiments._curve_rivals import RIVALS, before, histogram
+from experiments.common import DATA, read_table, write_table
 from numpy.typing import NDArray
 
 from benchmarks.switching import ROOT, rivals
@@ -27,6 +27,8 @@ from isotone.order.projection.chain import pool_adjacent_violators
 Floats = NDArray[np.float64]
 UNIT, POINTS, DELTA = (Fraction(0), Fraction(1)), 4096, 1e-6
 EPSILONS = tuple(Fraction(each) for each in ("1/10", "3/10", "1", "3"))
+DRAWS = 200
+FORMER, RULE = "the former `auto`", "1.4·√(εn) bins, a public rule"
 LIBRARIES: dict[str, tuple[str, Mapping[str, float], int]] = {
     "diffprivlib LogisticRegression": ("diffprivlib_curve", {}, 40),
     "InterpretML private boosting (DP-EBM), δ = 10⁻⁶": ("interpret_curve", {}, 10),
@@ -47,86 +49,119 @@ def on_grid(x: Floats, y: Floats) -> Records:
     return Records(Grid(*UNIT, POINTS).snap(x), levels, np.ones(x.size, np.int64)).sorted()
 
 
-def here(records: Records, draws: int) -> dict[str, list[float]]:
-    """Root mean squared distances to the fit without privacy, by method and epsilon, for what runs in this environment."""
+Cell = tuple[float, float]
+"""A root mean squared distance and its standard error."""
+
+
+def here(records: Records, draws: int) -> dict[str, list[Cell]]:
+    """Distances to the fit without privacy, by method and epsilon, for what runs in this environment."""
     fitted = pool_adjacent_violators(records.levels / FINE, np.ones(records.levels.size))
     n, every = records.levels.size, np.arange(POINTS)
-    found: dict[str, list[float]] = {}
+    found: dict[str, list[Cell]] = {}
     for place, epsilon in enumerate(EPSILONS):
         rule = round(1.4 * (float(epsilon) * n) ** 0.5)
-        ways: dict[str, Any] = {
-            "the former `auto`": before,
-            "one histogram of (bin, label), 1.4·√(εn) bins": histogram(rule),
-            **RIVALS,
-        }
+        ways: dict[str, Any] = {FORMER: before, RULE: histogram(rule), **RIVALS}
         for output in ("records", "population"):
             problem = ChainProblem(Squared(), UNIT, Grid(*UNIT, POINTS), labels=True, output=output)
             built = problem.mechanism(n, CurveSetting(epsilon))
             name = f'isotone, output="{output}"'
             values = [built.simulate(records, np.random.default_rng([place, i])) for i in range(draws)]
             found.setdefault(name, []).append(
-                _distance([curve.at(every) for curve in values], records, fitted)
+                _distance([curve.at(every)[records.cells] - fitted for curve in values])
             )
         for number, (name, way) in enumerate(ways.items(), 1):
             seeds = [np.random.default_rng([place, i, number]) for i in range(draws)]
             values = [way(records, POINTS, n, epsilon, True, rng) for rng in seeds]
-            found.setdefault(name, []).append(_distance(values, records, fitted))
+            found.setdefault(name, []).append(_distance([each[records.cells] - fitted for each in values]))
     return found
 
 
-def _distance(values: list[Any], records: Records, fitted: Floats) -> float:
-    return float(np.sqrt(np.mean([(each[records.cells] - fitted) ** 2 for each in values])))
+def _distance(apart: Any) -> Cell:
+    """The root of the mean squared distance over draws, and what chance leaves open about it."""
+    squares = np.mean(np.square(apart), axis=1)
+    root = float(np.sqrt(squares.mean()))
+    return root, float(squares.std(ddof=1) / len(squares) ** 0.5 / (2 * root)) if len(squares) > 1 else 0.0
 
 
-def elsewhere(x: Floats, y: Floats, python: str, quick: bool) -> dict[str, list[float]]:
-    """The same for other libraries, which run in an environment of their own; those that do not run are left out."""
+def elsewhere(x: Floats, y: Floats, python: str) -> dict[str, list[Cell]]:
+    """The same for other libraries, which run in an environment of their own; nothing for those that do not run."""
     order = np.argsort(x, kind="stable")
     fit = np.empty_like(x)
     fit[order] = pool_adjacent_violators(y[order], np.ones(x.size))
-    found: dict[str, list[float]] = {}
+    found: dict[str, list[Cell]] = {}
     for name, (way, given, draws) in LIBRARIES.items():
+        found[name] = []
         for epsilon in EPSILONS:
             with tempfile.TemporaryDirectory() as folder:
                 source, target = Path(folder) / "in.npz", Path(folder) / "out.npz"
                 data: dict[str, Any] = {"x": x, "y": y, "epsilon": float(epsilon), "delta": DELTA, **given}
                 np.savez(source, **data)
-                draw = "1" if quick else str(draws)
-                command = [python, "-m", "benchmarks._switching_rivals", way, draw, str(source), str(target)]
+                command = [
+                    python,
+                    "-m",
+                    "benchmarks._switching_rivals",
+                    way,
+                    str(draws),
+                    str(source),
+                    str(target),
+                ]
                 done = subprocess.run(command, cwd=ROOT, check=False, stderr=subprocess.PIPE)
                 if done.returncode:
                     break
                 with np.load(target) as stored:
-                    raw = stored["raw"]
-            found.setdefault(name, []).append(float(np.sqrt(np.mean((raw - fit) ** 2))))
-    return {name: row for name, row in found.items() if len(row) == len(EPSILONS)}
+                    found[name].append(_distance(stored["raw"] - fit))
+    return found
 
 
 def run(quick: bool, progress: Progress) -> str:
     x, y = scores()
     progress(0.0, "curves and histograms")
-    found = here(on_grid(x, y), 2 if quick else 40)
+    found = here(on_grid(x, y), 2 if quick else DRAWS)
     progress(0.5, "other libraries")
     python, note = (sys.executable, "not run") if quick else rivals()
-    others = {} if quick else elsewhere(x, y, python, quick)
-    names = [f"{bins} bins" for bins in HISTOGRAMS] + [f"{bins} equal counts" for bins in EQUAL_COUNTS]
+    others = {name: [] for name in LIBRARIES} if quick else elsewhere(x, y, python)
+    names = [name for name in RIVALS if name != "logistic curve"]
     best = [min((found[name][i], name) for name in names) for i in range(len(EPSILONS))]
-    lines = [
-        "Root mean squared distance to the isotonic fit without privacy, at the scores. 40 draws a cell (10 of DP-EBM), the same"
-        " data everywhere; draws of isotone and of histograms are simulated with seeds, and released ones have the same law."
-        f" Other libraries: {note}.",
-        "",
-        "- *One histogram* measures labels 1 and 0 in every bin at full ε, and pools. Its number of bins is a public rule in one"
-        " row, given in others, and chosen in hindsight for each ε in one. *Equal counts* spend a tenth of ε on cuts that halve the records.",
-        "- *Logistic curve* is Platt's calibration by objective perturbation, which protects a replaced record only; diffprivlib's"
-        " logistic regression is the same idea.",
-        "",
-        "| | " + " | ".join(f"ε = {float(epsilon):g}" for epsilon in EPSILONS) + " |",
-        "|---|" + "---|" * len(EPSILONS),
-    ]
-    rows = {**found, **others}
-    for name, row in rows.items():
-        lines.append(f"| {name} | " + " | ".join(f"{value:.4f}" for value in row) + " |")
-    cells = " | ".join(f"{value:.4f} ({name})" for value, name in best)
-    lines.append(f"| best histogram or equal counts in hindsight | {cells} |")
+    if not quick:
+        _store(found | others)
     progress(1.0, "done")
-    return "\n".join(lines)
+    return "\n".join(
+        [
+            "Root mean squared distance to the isotonic fit without privacy, at the scores, with standard errors in brackets."
+            f" {DRAWS} draws a cell (fewer of other libraries), the same 569 scores everywhere; draws of isotone and of histograms are"
+            f" simulated with seeds, and released ones have the same law. Other libraries: {note}.",
+            "",
+            "- *Bins* are one noisy histogram of (bin, label) at full ε, pooled. Their number is given, chosen by a public rule in"
+            " one row, and in hindsight for each ε in the last. *Equal counts* spend a tenth of ε on cuts that halve the"
+            " records, a *quantile tree* a tenth on a tree of counts with 16 children a node.",
+            "- *Logistic curve* is Platt's calibration by objective perturbation, which protects a replaced record only;"
+            " diffprivlib's logistic regression is the same idea.",
+            "",
+            "| | " + " | ".join(f"ε = {float(epsilon):g}" for epsilon in EPSILONS) + " |",
+            "|---|" + "---|" * len(EPSILONS),
+            *(_line(name, row) for name, row in {**found, **others}.items()),
+            "| best of bins, equal counts and trees, in hindsight | "
+            + " | ".join(f"{cell[0]:.4f} ({name})" for cell, name in best)
+            + " |",
+        ]
+    )
+
+
+def _line(name: str, row: list[Cell]) -> str:
+    if len(row) < len(EPSILONS):
+        return f"| {name} | " + " | ".join(["did not run"] * len(EPSILONS)) + " |"
+    return f"| {name} | " + " | ".join(f"{value:.4f} ({error:.4f})" for value, error in row) + " |"
+
+
+def _store(rows: dict[str, list[Cell]]) -> None:
+    """The same as a table, one row for every cell that was run."""
+    cells = [
+        (name, float(e), *cell) for name, row in rows.items() for e, cell in zip(EPSILONS, row, strict=False)
+    ]
+    names = ("method", "epsilon", "rmse_to_fit", "standard_error")
+    columns = {name: [_short(cell[i]) for cell in cells] for i, name in enumerate(names)}
+    write_table(ROOT / "docs" / "benchmarks", "calibration", columns)
+
+
+def _short(value: str | float) -> str | float:
+    return value if isinstance(value, str) else float(f"{value:.5g}")

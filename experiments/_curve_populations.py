@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ Floats = NDArray[np.floating[Any]]
 UNIT = (Fraction(0), Fraction(1))
 POINTS = 4096
 SEED = 20_261_116
+PARTS = 1 << 16
+"""The mean at every point of the grid is taken over so many ranks of the population."""
 
 
 def _logistic(u: Floats, place: float) -> Floats:
@@ -78,7 +81,11 @@ def _bell() -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True)
 class Sample:
-    """One data set: records on the grids, and the true curve at each of them (in the same order)."""
+    """One data set: records on the grids, and the true curve at each of them (in the same order).
+
+    The curve is the mean of ``y``, after it was moved into its range, over all people of the population who stand at the
+    same point of the grid: what no function of ``x`` can tell is no part of it.
+    """
 
     records: Records
     truth: Floats
@@ -115,7 +122,25 @@ class Population:
         x = Grid(*UNIT, POINTS).snap(np.asarray(DESIGNS[self.design](u), np.float64))
         levels = Grid(*UNIT, FINE + 1).snap(self._y(truth, rng))
         order = np.lexsort((-levels, x))
-        return Sample(Records(x[order], levels[order], np.ones(n, np.int64)), truth[order])
+        mean = self.means(n, repetition)[x]
+        own = self.mean_of_y(truth)  # at the few points that none of the ranks of the means fell on
+        mean = np.where(np.isnan(mean), own, mean)
+        return Sample(Records(x[order], levels[order], np.ones(n, np.int64)), mean[order])
+
+    def means(self, n: int, repetition: int) -> Floats:
+        """The mean of ``y`` at every point of the grid, for the place of one data set; nan where nobody stands."""
+        rng = np.random.default_rng([SEED, self.number, n, repetition])
+        rng.random(n)  # as a sample does before it draws the place
+        u = (np.arange(PARTS) + 0.5) / PARTS
+        mean = self.mean_of_y(np.asarray(CURVES[self.curve](u, float(rng.uniform(0.3, 0.7))), np.float64))
+        cells = _cells(self.design)
+        count = np.bincount(cells, minlength=POINTS)
+        with np.errstate(invalid="ignore"):
+            return np.bincount(cells, weights=mean, minlength=POINTS) / count
+
+    def mean_of_y(self, truth: Floats) -> Floats:
+        """The mean of ``y`` after it was moved into [0, 1], where the curve is ``truth``."""
+        return truth if self.y in ("labels", "beta") else np.interp(truth, *_means_in_range(self.y))
 
     def _y(self, truth: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
         n = truth.size
@@ -128,6 +153,30 @@ class Population:
             return np.asarray(np.clip(truth + wide * rng.laplace(0, 0.05, n), 0, 1), np.float64)
         spread = 4.0  # a beta law of variance truth·(1 − truth)/5
         return rng.beta(np.maximum(spread * truth, 1e-3), np.maximum(spread * (1 - truth), 1e-3))
+
+
+@cache
+def _cells(design: str) -> NDArray[np.int64]:
+    """The points of the grid where evenly spaced ranks of a population stand."""
+    u = (np.arange(PARTS) + 0.5) / PARTS
+    return Grid(*UNIT, POINTS).snap(np.asarray(DESIGNS[design](u), np.float64))
+
+
+@cache
+def _means_in_range(y: str) -> tuple[Floats, Floats]:
+    """Values of a curve, and the means of "normal" or "laplace" ``y`` about them after they were moved into [0, 1]."""
+    from scipy.special import ndtri
+
+    ranks = (np.arange(4000) + 0.5) / 4000
+    if y == "normal":
+        noises = [(1.0, 0.1 * ndtri(ranks))]
+    else:
+        laplace = np.where(ranks < 0.5, np.log(2 * ranks), -np.log(2 * (1 - ranks)))
+        noises = [(0.9, 0.05 * laplace), (0.1, 0.3 * laplace)]
+    at = np.linspace(0, 1, 401)
+    return at, np.asarray(
+        sum(weight * np.clip(at[:, None] + noise, 0, 1).mean(axis=1) for weight, noise in noises)
+    )
 
 
 FIRST_TUNED = (

@@ -19,7 +19,17 @@ from isotone.curves.measure import equal_bins, noisy_means, noisy_sums, pooled
 from isotone.curves.records import Records
 from isotone.curves.setting import CurveSetting
 
-__all__ = ["EQUAL_COUNTS", "HISTOGRAMS", "RIVALS", "before", "equal_counts", "histogram", "logistic"]
+__all__ = [
+    "EQUAL_COUNTS",
+    "HISTOGRAMS",
+    "QUANTILE_TREES",
+    "RIVALS",
+    "before",
+    "equal_counts",
+    "histogram",
+    "logistic",
+    "quantile_tree",
+]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -28,6 +38,8 @@ Rival = Callable[[Records, int, int, Fraction, bool, np.random.Generator], Float
 
 HISTOGRAMS = (8, 16, 32, 64, 128, 256, 512, 1024)
 EQUAL_COUNTS = (8, 32, 128, 512)
+QUANTILE_TREES = (8, 32, 128)
+BRANCHES = 16
 
 
 def before(
@@ -74,6 +86,41 @@ def equal_counts(bins: int) -> Rival:
         return _pooled(records, starts, points, epsilon * Fraction(9, 10), labels, rng)
 
     return fit
+
+
+def quantile_tree(bins: int) -> Rival:
+    """A tenth of epsilon for a tree of counts with 16 children a node, whose quantiles are cuts, then the same histogram."""
+
+    def fit(
+        records: Records, points: int, n: int, epsilon: Fraction, labels: bool, rng: np.random.Generator
+    ) -> Floats:
+        levels = math.ceil(math.log(points) / math.log(BRANCHES))
+        fall = -math.expm1(-float(epsilon / 10) / levels)
+        seen: list[Floats] = []
+        for level in range(1, levels + 1):
+            size = BRANCHES**level
+            count = np.bincount(records.cells * size // points, minlength=size)
+            noise = rng.geometric(fall, size) - rng.geometric(fall, size)
+            seen.append(np.maximum(count + noise, 0.0))
+        starts = np.unique([0, *(_quantile(seen, each / bins, points) for each in range(1, bins))])
+        return _pooled(records, starts, points, epsilon * Fraction(9, 10), labels, rng)
+
+    return fit
+
+
+def _quantile(seen: list[Floats], share: float, points: int) -> int:
+    """The point below which about this share of the records is, walking down a tree of noisy counts."""
+    node = 0
+    for counts in seen:
+        children = counts[BRANCHES * node : BRANCHES * (node + 1)]
+        reached = np.cumsum(children)
+        if reached[-1] <= 0:
+            return int((node + share) * points / (counts.size // BRANCHES))
+        child = int(np.searchsorted(reached, share * reached[-1], side="right").clip(0, BRANCHES - 1))
+        share = (share * reached[-1] - (reached[child] - children[child])) / max(children[child], 1e-9)
+        share = min(max(share, 0.0), 1.0)
+        node = BRANCHES * node + child
+    return int(node * points / seen[-1].size)
 
 
 def logistic(
@@ -127,4 +174,5 @@ RIVALS: dict[str, Rival] = {
     **{f"{bins} bins": histogram(bins) for bins in HISTOGRAMS},
     **{f"{bins} equal counts": equal_counts(bins) for bins in EQUAL_COUNTS},
     "logistic curve": logistic,
+    **{f"{bins} bins by a quantile tree": quantile_tree(bins) for bins in QUANTILE_TREES},
 }

@@ -2,7 +2,7 @@
 
 Twelve populations, among them crowded ``x``, heaped ``x``, rare labels and real ``y``. In every run a data set is drawn, and both rounds of noisy sums;
 a band is right if it covers at all points at once. Writes ``coverage.csv`` and a picture. Draws are simulated; released ones
-have the same distribution.
+have the same distribution. A run that was interrupted goes on where it stopped, if its table is still in the folder.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from _curve_populations import CURVES, DESIGNS, HELD_OUT, POINTS, SEED, TUNED, UNIT, Population
-from common import save_figure, write_table
+from _curve_populations import HELD_OUT, POINTS, SEED, TUNED, UNIT, Population
+from common import read_table, save_figure, write_table
 from isotone.curves.bands.measured import KINDS, MeasuredSums
 from isotone.curves.chain.case import ChainCase
 from isotone.curves.chain.posterior_fit import PosteriorFit
@@ -33,12 +33,8 @@ from isotone.mechanism import Progress
 Floats = NDArray[np.float64]
 Row = dict[str, Any]
 CONFIDENCE = 0.95
-PARTS = 1 << 16
-"""The mean at every point of the grid is taken over so many ranks of the population."""
-
-RUNS, CREDIBLE, LARGE = 1_000, 100, 12
-"""Runs of every population at 1,000 records, in how many of them the credible band is made too, and how many populations
-have one run at 50,000."""
+RUNS = {1_000: (1_000, 100), 50_000: (40, 10), 300: (1_000, 100)}
+"""Runs of every population by the number of records, and in how many of them the credible band is made too."""
 
 CHOSEN = (
     *(TUNED[at] for at in (0, 2, 4, 5, 6, 7)),
@@ -55,36 +51,6 @@ class Task:
     epsilon: str
     runs: int
     credible: int
-
-
-def mean_of_y(population: Population, truth: Floats) -> Floats:
-    """The mean of ``y`` after it was moved into [0, 1], where the curve is ``truth``."""
-    if population.y in ("labels", "beta"):
-        return truth
-    from scipy.special import ndtri
-
-    ranks = (np.arange(4000) + 0.5) / 4000
-    if population.y == "normal":
-        noises = [(1.0, 0.1 * ndtri(ranks))]
-    else:
-        laplace = np.where(ranks < 0.5, np.log(2 * ranks), -np.log(2 * (1 - ranks)))
-        noises = [(0.9, 0.05 * laplace), (0.1, 0.3 * laplace)]
-    at = np.linspace(0, 1, 401)
-    means = sum(weight * np.clip(at[:, None] + noise, 0, 1).mean(axis=1) for weight, noise in noises)
-    return np.interp(truth, at, np.asarray(means))
-
-
-def curve_on_grid(population: Population, n: int, repetition: int) -> Floats:
-    """The mean of ``y`` at every point of the grid; nan where the population has nobody."""
-    rng = np.random.default_rng([SEED, population.number, n, repetition])
-    rng.random(n)  # as a sample does before it draws the place
-    place = float(rng.uniform(0.3, 0.7))
-    u = (np.arange(PARTS) + 0.5) / PARTS
-    mean = mean_of_y(population, np.asarray(CURVES[population.curve](u, place), np.float64))
-    cells = Grid(*UNIT, POINTS).snap(np.asarray(DESIGNS[population.design](u), np.float64))
-    count = np.bincount(cells, minlength=POINTS)
-    with np.errstate(invalid="ignore"):
-        return np.bincount(cells, weights=mean, minlength=POINTS) / count
 
 
 def fit_in_bins(records: Records, sums: NoisySums) -> Floats:
@@ -107,7 +73,7 @@ def measured(
     built = PosteriorFit.of(ChainCase(Squared(), UNIT, setting, n, None, None, grid, None, population.labels))
     rng = np.random.default_rng([SEED, 7, n, repetition])
     sums = built.measure(records, SeededCurveDraws(rng))
-    truth = curve_on_grid(population, n, repetition)
+    truth = population.means(n, repetition)
     return records, MeasuredSums(sums, True, population.labels, built.levels), truth
 
 
@@ -157,19 +123,40 @@ def tasks(quick: bool) -> Iterator[Task]:
     if quick:
         yield from (Task(population, 300, "1", 2, 1) for population in CHOSEN[::4])
         return
-    yield from (Task(population, 1_000, "1", RUNS, CREDIBLE) for population in CHOSEN)
-    yield from (Task(population, 50_000, "1", 1, 0) for population in CHOSEN[:LARGE])
+    for n, (runs, credible) in RUNS.items():
+        yield from (Task(population, n, "1", runs, credible) for population in CHOSEN)
 
 
 def run(out: Path, quick: bool, progress: Progress) -> None:
     wanted = list(tasks(quick))
+    kept = earlier(out)
     rows: list[Row] = []
     for done, task in enumerate(wanted, 1):
-        rows += cell(task)
+        rows += kept.get(task) or cell(task)
         _write(out, rows)  # what is done is kept
         progress(0.95 * done / len(wanted), f"n = {task.n}, {task.population.name}")
     _picture(out, quick)
     progress(1.0, "done")
+
+
+def earlier(out: Path) -> dict[Task, list[Row]]:
+    """The rows that an interrupted run left."""
+    table = read_table(out / "coverage.csv") if (out / "coverage.csv").exists() else []
+    whole, real = ("n", "runs", "all_points_covered"), ("epsilon", "upper_limit", "points_covered", "width")
+    found: dict[Task, list[Row]] = {}
+    for task in tasks(quick=False):
+        rows = [row for row in table if row["population"] == task.population.name and row["n"] == str(task.n)]
+        runs = {row["kind"]: int(row["runs"]) for row in rows}
+        if runs == {kind: task.credible if kind == "credible" else task.runs for kind in KINDS}:
+            found[task] = [
+                {
+                    **row,
+                    **{name: int(row[name]) for name in whole},
+                    **{name: float(row[name]) for name in real},
+                }
+                for row in rows
+            ]
+    return found
 
 
 def _write(out: Path, rows: list[Row]) -> None:

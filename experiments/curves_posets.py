@@ -1,4 +1,4 @@
-"""Excess risk on partial orders: the additive score, the published one by listing ideals, and the baseline.
+"""Excess risk on partial orders: the default, the additive score, the published one by listing ideals, and the baseline.
 
 Writes ``posets.csv`` and a picture. Small grids and forests, on which the published algorithm can be run at all and the
 best monotone function is found by listing ideals. Excess is over that function, on the same records; simulated draws.
@@ -27,8 +27,8 @@ from isotone.mechanism import Progress
 from isotone.order import Poset
 
 UNIT = (Fraction(0), Fraction(1))
-METHODS = ("additive", "threshold", "baseline")
-COLOURS = {"additive": "C0", "threshold": "C3", "baseline": "C2"}
+METHODS = ("auto", "additive", "threshold", "baseline")
+COLOURS = {"auto": "C1", "additive": "C0", "threshold": "C3", "baseline": "C2"}
 REPETITIONS = {300: 40, 1_000: 20, 10_000: 10}
 VALUES = 512
 
@@ -87,7 +87,7 @@ def least_risk(order: Poset, records: Records, loss: Loss) -> float:
 
 
 def measure(quick: bool, progress: Progress) -> dict[str, list[Any]]:
-    names = ["order", "loss", "n", "epsilon", "method", "excess", "standard_error", "optimum"]
+    names = ["order", "loss", "n", "epsilon", "method", "used", "excess", "standard_error", "optimum"]
     columns: dict[str, list[Any]] = {name: [] for name in names}
     sizes = (300,) if quick else tuple(REPETITIONS)
     kinds = (("squared", True), ("absolute", False))
@@ -100,7 +100,8 @@ def measure(quick: bool, progress: Progress) -> dict[str, list[Any]]:
         optima = [least_risk(order, records, loss) for records in data]
         for method in METHODS:
             try:
-                built = OrderProblem(order, loss, UNIT, method).mechanism(n, CurveSetting(Fraction(1)))
+                problem, setting = OrderProblem(order, loss, UNIT, method), CurveSetting(Fraction(1))
+                built, used = problem.mechanism(n, setting), problem.method_used(n, setting)
             except InputError:
                 continue  # no baseline but on forests
             found: list[float] = []
@@ -110,7 +111,7 @@ def measure(quick: bool, progress: Progress) -> dict[str, list[Any]]:
                 found.append(float(np.mean(losses)) - optimum)
             error = float(np.std(found, ddof=1) / len(found) ** 0.5)
             figures = [float(f"{value:.4g}") for value in (np.mean(found), error, np.mean(optima))]
-            for key, value in zip(names, [name, loss_name, n, 1, method, *figures], strict=True):
+            for key, value in zip(names, [name, loss_name, n, 1, method, used, *figures], strict=True):
                 columns[key].append(value)
     return columns
 

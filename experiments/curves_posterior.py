@@ -2,8 +2,9 @@
 
 Every population, number of records and epsilon is a cell. In each cell all methods see the same data sets. Measured are the
 root mean squared distances to the isotonic fit of the records and to the true curve, at the records, and the excess squared
-and logistic loss on the records. Writes ``cells.csv`` (after every cell, so that what is done is kept), ``summary.csv``, ``plan.csv``
-with what plans say about the same cells, ``calibration.csv`` and a picture. Draws are simulated; released ones have the same distribution.
+and logistic loss on the records. Writes ``cells.csv`` (after every cell; a run that was interrupted goes on with what it finds
+there), ``summary.csv``, ``losses.csv`` with all cells that a rival wins beyond chance, ``plan.csv`` with what plans say about the
+same cells, ``calibration.csv`` and a picture. Draws are simulated; released ones have the same distribution.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from _curve_comparisons import MEASURES, OUTPUTS, comparisons, losses, summary
 from _curve_populations import HELD_OUT, POINTS, SEED, TUNED, UNIT, Population
 from _curve_rivals import RIVALS, before
 from common import DATA, read_table, save_figure, write_table
@@ -36,9 +38,8 @@ from isotone.order.projection.chain import pool_adjacent_violators
 Floats = NDArray[np.floating[Any]]
 Row = dict[str, Any]
 EPSILONS = ("1/10", "3/10", "1", "3")
-REPETITIONS = {1_000: 20, 300: 20, 5_000: 20}
+REPETITIONS = {1_000: 20, 300: 20, 5_000: 20, 50_000: 3}
 """Data sets for every cell, by the number of records."""
-MEASURES = ("fit", "truth", "squared", "logistic")
 MARGIN = 0.01
 """Predictions are moved so far from 0 and 1 before their logistic loss is taken."""
 
@@ -79,29 +80,24 @@ def ours(
     }
 
 
-def fits(
-    records: Records, n: int, epsilon: Fraction, labels: bool, seed: list[int], rivals: bool
-) -> dict[str, Floats]:
+def fits(records: Records, n: int, epsilon: Fraction, labels: bool, seed: list[int]) -> dict[str, Floats]:
     """A value for every point, by method."""
     found = ours(records, n, epsilon, labels, np.random.default_rng([*seed, 0]))
     found["before"] = before(records, POINTS, n, epsilon, labels, np.random.default_rng([*seed, 1]))
-    if rivals:
-        for number, (name, rival) in enumerate(RIVALS.items(), 2):
-            found[name] = rival(records, POINTS, n, epsilon, labels, np.random.default_rng([*seed, number]))
+    for number, (name, rival) in enumerate(RIVALS.items(), 2):
+        found[name] = rival(records, POINTS, n, epsilon, labels, np.random.default_rng([*seed, number]))
     return found
 
 
-def cell(task: tuple[Population, int, str, int, bool]) -> list[Row]:
+def cell(task: tuple[Population, int, str, int]) -> list[Row]:
     """A row for every method: mean squared measures over the repetitions, and their standard errors."""
-    population, n, budget, repetitions, rivals = task
+    population, n, budget, repetitions = task
     found: dict[str, list[list[float]]] = {}
     for repetition in range(repetitions):
         sample = population.sample(n, repetition)
         fitted = isotonic(sample.records)
         seed = [SEED, population.number, n, repetition, EPSILONS.index(budget)]
-        for name, values in fits(
-            sample.records, n, Fraction(budget), population.labels, seed, rivals
-        ).items():
+        for name, values in fits(sample.records, n, Fraction(budget), population.labels, seed).items():
             found.setdefault(name, []).append(measured(values, sample.records, fitted, sample.truth))
     return [
         {
@@ -127,56 +123,6 @@ def averages(values: Iterable[list[float]]) -> Row:
     return row
 
 
-OUTPUT = {"fit": "records", "truth": "population", "squared": "records", "logistic": "records"}
-"""Which output is meant for which measure."""
-
-
-def summary(rows: list[Row]) -> list[Row]:
-    """For both halves of the populations and every measure: ratios to the former mechanism and to the best rival.
-
-    Ratios of distances are of root mean squares; those of losses are of means. The best rival is chosen in hindsight, cell
-    by cell, among all others and the former mechanism: that is biased against us.
-    """
-    cells: dict[tuple[Any, ...], dict[str, Row]] = {}
-    for row in rows:
-        key = (row["held_out"], row["population"], row["n"], row["epsilon"])
-        cells.setdefault(key, {})[row["method"]] = row
-    table: list[Row] = []
-    for held_out, measure in itertools.product((False, True), MEASURES):
-        power = 0.5 if measure in ("fit", "truth") else 1.0
-        versus: dict[str, list[float]] = {"before": [], "best": []}
-        worse, surely, worst = 0, 0, 0.0
-        for key, methods in cells.items():
-            labels = key[1].endswith("labels")
-            if key[0] != held_out or (measure == "logistic" and not labels):
-                continue
-            own = methods[OUTPUT[measure]]
-            others = [row for name, row in methods.items() if name not in ("population", "records")]
-            best = min(others, key=lambda row: row[measure])
-            for name, other in (("before", methods["before"]), ("best", best)):
-                versus[name].append((max(own[measure], 1e-12) / max(other[measure], 1e-12)) ** power)
-            worst = max(worst, versus["best"][-1])
-            if versus["best"][-1] > 1.03:
-                worse += 1
-                apart = own[measure] - best[measure]
-                surely += apart > 2 * math.hypot(own[f"{measure}_error"], best[f"{measure}_error"])
-        if versus["best"]:
-            table.append(
-                {
-                    "held_out": held_out,
-                    "measure": measure,
-                    "output": OUTPUT[measure],
-                    "cells": len(versus["best"]),
-                    "over_before": float(np.exp(np.mean(np.log(versus["before"])))),
-                    "over_best": float(np.exp(np.mean(np.log(versus["best"])))),
-                    "more_than_3_percent_worse": worse,
-                    "beyond_chance": int(surely),
-                    "worst": worst,
-                }
-            )
-    return table
-
-
 def calibration(draws: int) -> list[Row]:
     """A real set, 569 scores of a classifier with their labels: the distance to the fit of the records."""
     table = read_table(DATA / "curves" / "calibration_breast_cancer.csv")
@@ -190,7 +136,7 @@ def calibration(draws: int) -> list[Row]:
         found: dict[str, list[list[float]]] = {}
         for draw in range(draws):
             for name, values in fits(
-                records, x.size, Fraction(budget), True, [SEED, 99, place, draw], True
+                records, x.size, Fraction(budget), True, [SEED, 99, place, draw]
             ).items():
                 found.setdefault(name, []).append(measured(values, records, fitted, None))
         for name, values in found.items():
@@ -209,16 +155,15 @@ def calibration(draws: int) -> list[Row]:
     return rows
 
 
-def tasks(quick: bool) -> list[tuple[Population, int, str, int, bool]]:
-    """All cells; the largest of them only for some."""
+def tasks(quick: bool) -> list[tuple[Population, int, str, int]]:
+    """All cells; the populations to tune with at the first number of records only."""
     if quick:
-        return [(population, 300, "1", 2, True) for population in (TUNED + HELD_OUT)[::5]]
-    held_out = itertools.product(REPETITIONS, HELD_OUT, EPSILONS)
-    tuned = itertools.product([next(iter(REPETITIONS))], TUNED, EPSILONS)
-    return [
-        (population, n, budget, REPETITIONS[n], True)
-        for n, population, budget in itertools.chain(held_out, tuned)
+        return [(population, 300, "1", 2) for population in (TUNED + HELD_OUT)[::5]]
+    chosen = [
+        *itertools.product(REPETITIONS, HELD_OUT, EPSILONS),
+        *itertools.product([next(iter(REPETITIONS))], TUNED, EPSILONS),
     ]
+    return [(population, n, budget, REPETITIONS[n]) for n, population, budget in chosen]
 
 
 def plans(rows: list[Row]) -> list[Row]:
@@ -248,14 +193,34 @@ def plans(rows: list[Row]) -> list[Row]:
     return table
 
 
+def earlier(out: Path) -> dict[tuple[str, int, float, int], list[Row]]:
+    """The rows that an interrupted run left, by population, number of records, epsilon and repetitions."""
+    found: dict[tuple[str, int, float, int], list[Row]] = {}
+    for text in read_table(out / "cells.csv") if (out / "cells.csv").exists() else []:
+        row: Row = {
+            **{name: float(text[name]) for name in ("epsilon", *MEASURES, *(f"{m}_error" for m in MEASURES))},
+            "held_out": text["held_out"] == "True",
+            "n": int(text["n"]),
+            "repetitions": int(text["repetitions"]),
+        }
+        row = {name: row.get(name, words) for name, words in text.items()}
+        key = row["population"], row["n"], row["epsilon"], row["repetitions"]
+        found.setdefault(key, []).append(row)
+    return {key: rows for key, rows in found.items() if len(rows) == len(RIVALS) + len(OUTPUTS) + 1}
+
+
 def run(out: Path, quick: bool, progress: Progress) -> None:
-    wanted = tasks(quick)
+    wanted, kept = tasks(quick), earlier(out)
     rows: list[Row] = []
     for done, task in enumerate(wanted, 1):
-        rows += cell(task)
+        population, n, budget, repetitions = task
+        rows += kept.get((population.name, n, float(Fraction(budget)), repetitions)) or cell(task)
         write_table(out, "cells", columns_of(rows))
         progress(0.9 * done / len(wanted), f"n = {task[1]}, {task[0].name}, ε = {task[2]}")
-    write_table(out, "summary", columns_of(summary(rows)))
+    found = comparisons(rows)
+    write_table(out, "summary", columns_of(summary(found)))
+    if any(each.held_out and each.surely for each in found):
+        write_table(out, "losses", columns_of(losses(found)))
     if not quick:
         write_table(out, "plan", columns_of(plans(rows)))
     progress(0.95, "calibration of a classifier")

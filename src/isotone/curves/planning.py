@@ -1,8 +1,9 @@
 """What a private curve will cost in accuracy, from public numbers alone. Simulated on reference data.
 
-No private data are read and no budget is spent. The reference populations are seven curves (logistic, a step, a root, a line,
-a constant, one with few positives, stairs) over three designs of ``x`` (uniform, skewed, crowded at both ends). A plan has the
-range from the tenth to the ninetieth of a hundred such populations: most real curves lie in it, and some do not.
+No private data are read and no budget is spent. The reference populations are twenty pairs of a curve (logistic, a step, a line,
+a constant, one with few positives, stairs) and a design of ``x`` (uniform, one crowd, near one end, whole years, about the middle,
+two heaps): ``isotone.curves.reference.PLANNED``. A plan has the range from the tenth to the ninetieth of a hundred such
+populations: most real curves lie in it, and some do not.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,7 +20,7 @@ from isotone.curves.chain.regression import PrivateIsotonicRegression
 from isotone.curves.curve import CurveMechanism
 from isotone.curves.grids import Grid, parse_interval
 from isotone.curves.losses.known_losses import Huber, Loss, Squared, parse_loss
-from isotone.curves.reference import CROWDED, CURVES, DESIGNS, OTHER_CURVES, Reference, least_risk, risk
+from isotone.curves.reference import Reference, least_risk, planned, risk
 from isotone.curves.setting import ConcentratedSetting, CurveSetting
 from isotone.errors import InputError
 from isotone.planning.plan import Column, Plan, Row
@@ -185,7 +185,8 @@ class _Simulation:
             output=estimator.output,
         )
         mechanism = problem.mechanism(self.n, self.setting)
-        found = np.array([self._excess(mechanism, population) for population in self._populations()])
+        populations = enumerate(planned(self.labels))
+        found = np.array([self._excess(mechanism, population, place) for place, population in populations])
         bound = mechanism.error()
         low, high = np.quantile(found, [0.1, 0.9])
         return CurveRow(
@@ -198,15 +199,10 @@ class _Simulation:
             bound.proved,
         )
 
-    def _populations(self) -> list[Reference]:
-        kinds = [False, True] if self.labels is None else [self.labels]
-        places = enumerate(product(CURVES | OTHER_CURVES, DESIGNS | CROWDED))
-        return [Reference(curve, design, kinds[i % len(kinds)]) for i, (curve, design) in places]
-
-    def _excess(self, mechanism: CurveMechanism, population: Reference) -> float:
+    def _excess(self, mechanism: CurveMechanism, population: Reference, place: int) -> float:
         found: list[float] = []
         for repetition in range(self.repetitions):
-            rng = np.random.default_rng([repetition, self.n])
+            rng = np.random.default_rng([repetition, self.n, place])
             records = population.sample(self.n, mechanism.points, rng)
             curve = mechanism.simulate(records, rng)
             found.append(risk(curve, records, self.loss) - least_risk(records, self.loss))

@@ -21,7 +21,7 @@ from isotone.curves.losses.prefix_losses import add_linear_losses, add_table_los
 from isotone.curves.records import Records
 from isotone.order.projection.chain import pool_adjacent_violators
 
-__all__ = ["CROWDED", "CURVES", "DESIGNS", "OTHER_CURVES", "Reference", "least_risk", "risk"]
+__all__ = ["CROWDED", "CURVES", "DESIGNS", "OTHER_CURVES", "Reference", "least_risk", "planned", "risk"]
 
 Floats = NDArray[np.floating[Any]]
 
@@ -43,8 +43,25 @@ OTHER_CURVES: dict[str, Callable[[Floats, float], Floats]] = {
 DESIGNS: dict[str, Callable[[Floats], Floats]] = {"uniform": lambda u: u, "skewed": lambda u: u**5}
 """The ``x`` of a rank between 0 and 1: evenly spread, or crowded at the lower end."""
 
-CROWDED: dict[str, Callable[[Floats], Floats]] = {"both ends": lambda u: 1 / (1 + np.exp(-20 * (2 * u - 1)))}
-"""A design that is hard for every method, and common: the scores of a classifier that is nearly always sure."""
+CROWDED: dict[str, Callable[[Floats], Floats]] = {
+    "crowd": lambda u: np.interp(u, [0, 0.05, 0.95, 1], [0, 0.6, 0.63, 1]),
+    "exponential": lambda u: np.expm1(6 * u) / np.expm1(6.0),
+    "ages": lambda u: np.round(70 * u**1.5) / 70,
+    "middle": lambda u: 0.5 + 0.5 * (2 * u - 1) ** 7,
+    "heaps": lambda u: np.interp(u, [0, 0.1, 0.35, 0.45, 0.75, 0.85, 1], [0, 0.2, 0.2, 0.5, 0.5, 0.9, 1]),
+}
+"""Designs that are harder: most ``x`` in a small part of the range, near one end, on whole years, about the middle, and on two
+points."""
+
+PLANNED = (
+    *((curve, "uniform") for curve in ("logistic", "linear", "step", "stairs", "constant", "low")),
+    *((curve, "crowd") for curve in ("logistic", "linear", "step")),
+    *((curve, "exponential") for curve in ("logistic", "stairs")),
+    *((curve, "ages") for curve in ("linear", "step")),
+    *((curve, "middle") for curve in ("stairs", "logistic", "step")),
+    *((curve, "heaps") for curve in ("step", "linear", "low", "constant")),
+)
+"""Curves and designs of a plan, from easy to hard. No population that plans are judged by is among them."""
 
 UNIT = (Fraction(0), Fraction(1))
 OPTIMUM_VALUES = 1024
@@ -55,25 +72,44 @@ OPTIMUM_UNIT = 1 << 30
 class Reference:
     """A synthetic population.
 
-    With ``labels``, ``y`` is 0 or 1. Otherwise it is the curve with Gaussian noise of 0.1.
+    With ``labels``, ``y`` is 0 or 1. Otherwise it is the curve with Gaussian noise of 0.1, or has a beta law about the curve
+    if ``wide``, with a fifth of the variance of labels.
     """
 
     curve: str
     design: str
     labels: bool
+    wide: bool = False
 
     def sample(self, n: int, points: int, rng: np.random.Generator) -> Records:
         """``n`` records on grids of the unit square."""
         u = rng.random(n)
         # a random place, so that no number of bins fits it by chance
         truth = (CURVES | OTHER_CURVES)[self.curve](u, float(rng.uniform(0.3, 0.7)))
-        y = (rng.random(n) < truth) * 1.0 if self.labels else np.clip(truth + rng.normal(0, 0.1, n), 0, 1)
+        if self.labels:
+            y = (rng.random(n) < truth) * 1.0
+        elif self.wide:
+            y = rng.beta(np.maximum(4 * truth, 1e-3), np.maximum(4 * (1 - truth), 1e-3))
+        else:
+            y = np.clip(truth + rng.normal(0, 0.1, n), 0, 1)
         x_grid, y_grid = Grid(*UNIT, points), Grid(*UNIT, FINE + 1)
         return Records(
             x_grid.snap(np.asarray((DESIGNS | CROWDED)[self.design](u), np.float64)),
             y_grid.snap(np.asarray(y, np.float64)),
             np.ones(n, np.int64),
         ).sorted()
+
+
+def planned(labels: bool | None) -> list[Reference]:
+    """The populations of a plan. With None every other one has labels.
+
+    Without labels two of three are wide, and none has few positives, which is a matter of labels.
+    """
+    pairs = [(curve, design) for curve, design in PLANNED if labels is not False or curve != "low"]
+    return [
+        Reference(curve, design, place % 2 == 1 if labels is None else labels, wide=place % 3 > 0)
+        for place, (curve, design) in enumerate(pairs)
+    ]
 
 
 def risk(curve: Curve, records: Records, loss: Loss) -> float:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import itertools
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from isotone.curves.curve import Curve
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses.known_losses import Absolute, Huber, Pinball, Squared, parse_loss
 from isotone.curves.records import Records
-from isotone.curves.reference import CROWDED, CURVES, DESIGNS, OTHER_CURVES, Reference, least_risk, risk
+from isotone.curves.reference import Reference, least_risk, planned, risk
 from isotone.curves.setting import CurveSetting
 from isotone.errors import InputError
 
@@ -59,9 +58,9 @@ def test_a_plan_predicts_what_is_then_measured() -> None:
         predicted = plan(1, n, loss=loss, labels=False, methods=["auto"]).rows[0]
         built = ChainProblem(parse_loss(loss), ONE, Grid(*ONE, 4096)).mechanism(n, CurveSetting(Fraction(1)))
         found: list[float] = []
-        for seed, (curve, design) in enumerate(itertools.product(CURVES | OTHER_CURVES, DESIGNS | CROWDED)):
+        for seed, population in enumerate(planned(labels=False)):
             rng = np.random.default_rng([seed, 77])
-            records = Reference(curve, design, labels=False).sample(n, 4096, rng)
+            records = population.sample(n, 4096, rng)
             drawn = [risk(built.simulate(records, rng), records, parse_loss(loss)) for _ in range(2)]
             found.append(float(np.mean(drawn)) - least_risk(records, parse_loss(loss)))
         assert 0.6 < predicted.excess / np.exp(np.mean(np.log(found))) < 1.7
@@ -96,6 +95,19 @@ def test_labels_that_are_not_known_give_a_plan_for_both_kinds() -> None:
     assert unknown.excess not in (values.excess, known.excess)
     assert (known.mechanism.y_values, known.mechanism.y_range) == ((0, 1), None)
     assert unknown.mechanism.y_values is None
+
+
+def test_the_populations_of_a_plan_have_every_kind_of_y() -> None:
+    kinds = {labels: [(each.labels, each.wide) for each in planned(labels)] for labels in (None, False, True)}
+    assert all(labels for labels, _ in kinds[True])
+    assert {wide for _, wide in kinds[False]} == {False, True}
+    assert [labels for labels, _ in kinds[None]] == [False, True] * 10
+    wide = Reference("constant", "uniform", labels=False, wide=True).sample(
+        4000, 64, np.random.default_rng(3)
+    )
+    y = wide.levels / FINE
+    assert abs(y.mean() - 0.4) < 0.02
+    assert abs(y.var() - 0.4 * 0.6 / 5) < 0.005
 
 
 def test_the_width_of_a_huber_loss_is_in_the_units_of_y() -> None:

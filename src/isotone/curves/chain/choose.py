@@ -92,8 +92,17 @@ TABLE = (
     ChainRule("baseline", "baseline", lambda case: True, CurveDraw.of),
     ChainRule("bins", "bins", lambda case: case.loss.by_means, MeanBins.of),
     ChainRule("bins", "bins", lambda case: True, QuantileBins.of),
+    ChainRule("baseline", "additive", lambda case: isinstance(case.shape, LinearPieces), PieceDraw.of),
+    ChainRule("baseline", "additive", lambda case: case.shape is not None, CurveDraw.of),
     ChainRule("additive", "additive", lambda case: True, _additive_tree),
-    ChainRule("nearest of the shape", "auto", lambda case: case.shape is not None, NearestOfShape.of),
+    ChainRule(
+        "nearest of the shape",
+        "auto",
+        lambda case: case.shape is not None and case.loss.by_means,
+        NearestOfShape.of,
+    ),
+    ChainRule("baseline", "auto", lambda case: isinstance(case.shape, LinearPieces), PieceDraw.of),
+    ChainRule("baseline", "auto", lambda case: case.shape is not None, CurveDraw.of),
     ChainRule("additive", "auto", lambda case: case.levels is not None, _additive_tree),
     ChainRule("posterior", "auto", lambda case: case.loss.by_means, PosteriorFit.of),
     ChainRule("few bins", "auto", lambda case: case.strength < FEW and case.evenness < 1, BinnedDraw.of),
@@ -166,10 +175,7 @@ class ChainProblem:
         return TurnedMechanism(setting, self.grid.points, inner, mirror, upside_down)
 
     def _row(self, case: ChainCase) -> ChainRule:
-        method = self.method
-        if self.shape is not None and (method == "additive" or (method == "auto" and not case.loss.by_means)):
-            method = "baseline"
-        return next(row for row in TABLE if row.method == method and row.when(case))
+        return next(row for row in TABLE if row.method == self.method and row.when(case))
 
     def _case(self, n: int, setting: CurveSetting) -> ChainCase:
         """What the mechanism for increasing curves sees."""

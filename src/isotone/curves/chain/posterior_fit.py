@@ -29,6 +29,10 @@ COARSE_LEVELS = 51
 """Values of the posterior of the first round."""
 MOST_BINS = 1024
 """Of the last round."""
+COARSE_BINS = ((200, 16), (float("inf"), 28))
+"""The least number of bins of a coarse look, by epsilon times the number of records; more where there are more fine bins,"""
+MOST_COARSE_BINS = 64
+"""but never more than this."""
 TWO_LOOKS = 500
 """From this product of epsilon and records on there are two coarse looks: the second one sees inside the crowds of the first."""
 LEVELS = ((5_000, 101), (40_000, 201), (float("inf"), 401))
@@ -90,11 +94,12 @@ class PosteriorFit(CurveMechanism):
     def of(cls, case: ChainCase) -> PosteriorFit:
         """The mechanism with sizes for a case."""
         bins = case.bins(min(MOST_BINS, max(8, 0.25 * case.strength**0.75)))
+        coarse = next(least for below, least in COARSE_BINS if case.strength < below)
         return cls(
             case.setting,
             case.points,
             case.n,
-            case.bins(min(64, max(16, bins))),
+            case.bins(min(MOST_COARSE_BINS, max(coarse, bins))),
             bins,
             levels_for(case.strength),
             case.labels,
