@@ -21,6 +21,7 @@ from isotone.curves.records import Records
 __all__ = ["HELD_OUT", "POINTS", "SEED", "TUNED", "UNIT", "Population", "Sample"]
 
 Floats = NDArray[np.floating[Any]]
+Reals = NDArray[np.float64]
 UNIT = (Fraction(0), Fraction(1))
 POINTS = 4096
 SEED = 20_261_116
@@ -127,7 +128,7 @@ class Population:
         mean = np.where(np.isnan(mean), own, mean)
         return Sample(Records(x[order], levels[order], np.ones(n, np.int64)), mean[order])
 
-    def means(self, n: int, repetition: int) -> Floats:
+    def means(self, n: int, repetition: int) -> Reals:
         """The mean of ``y`` at every point of the grid, for the place of one data set; nan where nobody stands."""
         rng = np.random.default_rng([SEED, self.number, n, repetition])
         rng.random(n)  # as a sample does before it draws the place
@@ -138,7 +139,7 @@ class Population:
         with np.errstate(invalid="ignore"):
             return np.bincount(cells, weights=mean, minlength=POINTS) / count
 
-    def mean_of_y(self, truth: Floats) -> Floats:
+    def mean_of_y(self, truth: Reals) -> Reals:
         """The mean of ``y`` after it was moved into [0, 1], where the curve is ``truth``."""
         return truth if self.y in ("labels", "beta") else np.interp(truth, *_means_in_range(self.y))
 
@@ -163,7 +164,7 @@ def _cells(design: str) -> NDArray[np.int64]:
 
 
 @cache
-def _means_in_range(y: str) -> tuple[Floats, Floats]:
+def _means_in_range(y: str) -> tuple[Reals, Reals]:
     """Values of a curve, and the means of "normal" or "laplace" ``y`` about them after they were moved into [0, 1]."""
     from scipy.special import ndtri
 
