@@ -63,13 +63,13 @@ def comparisons(rows: list[Row]) -> list[Comparison]:
         own = methods[OUTPUT[measure]]
         others = {name: row for name, row in methods.items() if name not in OUTPUTS}
         best = min(others, key=lambda name: others[name][measure])
-        ratios = [
+        before, most = (
             (max(own[measure], 1e-12) / max(others[name][measure], 1e-12)) ** power
             for name in ("before", best)
-        ]
+        )
         error = math.hypot(own[f"{measure}_error"], others[best][f"{measure}_error"])
         apart = (own[measure] - others[best][measure]) / max(error, 1e-12)
-        found.append(Comparison(*key, measure, *ratios, best, apart))
+        found.append(Comparison(*key, measure, before, most, best, apart))
     return found
 
 
