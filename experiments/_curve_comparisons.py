@@ -69,7 +69,7 @@ def comparisons(rows: list[Row]) -> list[Comparison]:
         )
         error = math.hypot(own[f"{measure}_error"], others[best][f"{measure}_error"])
         apart = (own[measure] - others[best][measure]) / max(error, 1e-12)
-        found.append(Comparison(*key, measure, before, most, best, apart))
+        found.append(Comparison(key[0], key[1], key[2], key[3], measure, before, most, best, apart))
     return found
 
 
