@@ -27,7 +27,7 @@ from isotone.order.projection.chain import pool_adjacent_violators
 Floats = NDArray[np.float64]
 UNIT, POINTS, DELTA = (Fraction(0), Fraction(1)), 4096, 1e-6
 EPSILONS = tuple(Fraction(each) for each in ("1/10", "3/10", "1", "3"))
-DRAWS = 200
+DRAWS = 100
 FORMER, RULE = "the former `auto`", "1.4·√(εn) bins, a public rule"
 LIBRARIES: dict[str, tuple[str, Mapping[str, float], int]] = {
     "diffprivlib LogisticRegression": ("diffprivlib_curve", {}, 40),
