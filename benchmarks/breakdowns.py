@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import math
+import resource
+import subprocess
+import sys
+import tempfile
 import time
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from experiments._posets import survey_sections
 
+import isotone as iso
 from isotone.counts import LaplaceMechanism, MarginsMechanism, OrderGaussianMechanism, PosetMechanism
 from isotone.counts.breakdowns.cells import Breakdown, read_breakdown
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.mechanism import Progress
 from isotone.order import Poset
+from isotone.release import load_release, pipeline
+from isotone.release.kinds.breakdown.query import BreakdownQuery
+from isotone.release.result import Release
 
 MARGINS = ["", "region", "sex", "age", ("region", "sex"), "*"]
 ATTRIBUTES = ["region", "sex", "age"]
@@ -45,8 +55,13 @@ def run(quick: bool, progress: Progress) -> str:
     times += [
         _time(P, survey(regions, 2, ages)) for regions, ages in ((51, 6), *([] if quick else [(500, 100)]))
     ]
+    whole = [
+        "| cells of the full table | questions | rows of data | rehearsal | read | noise | seal | files | report | read back | all | most memory |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    whole += [_whole(regions, ages) for regions, ages in ((51, 6), *([] if quick else [(500, 100)]))]
     progress(1.0, "done")
-    return "\n".join([*rows, "", *times]) + "\n\n" + _NOTES
+    return "\n".join([*rows, "", *times, "", *whole]) + "\n\n" + _NOTES
 
 
 def survey(regions: int, sexes: int, ages: int) -> Breakdown:
@@ -90,8 +105,59 @@ def _time(P: Poset, breakdown: Breakdown) -> str:
     return f"| {breakdown.cells:,} | {len(P)} | {planned - started:.2f} s | {released - planned:.2f} s |"
 
 
+def _whole(regions: int, ages: int) -> str:
+    """A whole release in a process of its own, so that its memory is known."""
+    code = f"from benchmarks.breakdowns import whole_release; whole_release({regions}, {ages})"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    return done.stdout.strip().splitlines()[-1]
+
+
+def whole_release(regions: int, ages: int, rows: int = 100_000) -> None:
+    """Release the survey from a table, with its rehearsal, files and report, and print how long each step took."""
+    P, rng = survey_sections(3), np.random.default_rng(1)
+    sizes = dict(zip(ATTRIBUTES, (regions, 2, ages), strict=True))
+    lists = {name: [str(i) for i in range(size)] for name, size in sizes.items()}
+    table: dict[str, Any] = {str(x): rng.random(rows) < 0.3 for x in P.elements}
+    table |= {name: rng.integers(0, size, rows).astype(str) for name, size in sizes.items()}
+    spent = dict.fromkeys(("rehearsal", "read", "draw", "publish", "save", "save_report"), 0.0)
+
+    def timed(owner: Any, name: str) -> None:
+        step, key = getattr(owner, name), "rehearsal" if name == "rehearse" else name
+
+        def run_step(*given: Any, **options: Any) -> Any:
+            started = time.process_time()
+            try:
+                return step(*given, **options)
+            finally:
+                spent[key] = time.process_time() - started  # the last one: those of a rehearsal come first
+
+        setattr(owner, name, run_step)
+
+    for owner, names in (
+        (pipeline, ["rehearse"]),
+        (BreakdownQuery, ["read", "draw", "publish"]),
+        (Release, ["save", "save_report"]),
+    ):
+        for name in names:
+            timed(owner, name)
+    with tempfile.TemporaryDirectory() as folder, iso.Ledger(f"{folder}/ledger", epsilon=1) as ledger:
+        data = pa.table(table)
+        started = time.process_time()
+        out = f"{folder}/out"
+        asked: dict[str, Any] = {"by": ATTRIBUTES, "groups": lists, "margins": MARGINS}
+        iso.release_counts(data, P, epsilon=1, ledger=ledger, folder=out, **asked)
+        done = time.process_time()
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        load_release(out)
+        read = time.process_time() - done
+    steps = " | ".join(f"{seconds:.1f} s" for seconds in (*spent.values(), read, done - started))
+    print(f"| {regions * 2 * ages:,} | {len(P)} | {rows:,} | {steps} | {memory:,.0f} MB |")
+
+
 _NOTES = (
     "Errors are exact (`MarginsMechanism.error()`), with the rounding of every measured number: the root of the mean variance over "
     "cells and questions of a margin, and of its mean over the six margins, all alike. The survey has the 15 questions of Joseph, "
-    "Ribero and Yu. Times are CPU times of one core, without reading and writing."
+    "Ribero and Yu. Times are CPU times. In the last table a table in memory is released "
+    "into a folder: the rehearsal with all that is loaded once, then what follows the charge; all is the whole of `release_counts`, and "
+    "reading back that of the reader who loads the folder."
 )

@@ -45,8 +45,25 @@ def run(quick: bool, progress: Progress) -> str:
         for care in CARES:
             rows.append(_pure(name, P, care))
             gaussian.append(_gaussian(name, P, care))
+    large = ["| ε = 1, tree field | nodes | care | draws | plan | release |", "|---|---|---|---|---|---|"]
+    if not quick:
+        progress(0.9, "a hundred thousand nodes")
+        P = tracts()
+        large += [_large(P, care) for care in CARES]
     progress(1.0, "done")
-    return "\n".join([*rows, "", *gaussian, "", *_choices()]) + "\n\n" + _NOTES
+    return "\n".join([*rows, "", *gaussian, "", *large, "", *_choices()]) + "\n\n" + _NOTES
+
+
+def _large(P: Poset, care: str) -> str:
+    started = time.process_time()
+    field = TreeFieldMechanism(P, 1, care=care)
+    planned = time.process_time()
+    field.release(np.zeros(len(P), np.int64))
+    released = time.process_time()
+    return (
+        f"| nation, states, counties, tracts | {len(P):,} | {care} | {field.node_law.draws:,.0f} "
+        f"| {planned - started:.1f} s | {released - planned:.1f} s |"
+    )
 
 
 def _pure(name: str, P: Poset, care: str) -> str:
@@ -118,6 +135,17 @@ def nation() -> Poset:
         states | {f"s{s}c{c}": f"s{s}" for s, size in sizes.items() for c in range(size)},
         children="partition",
     )
+
+
+def tracts() -> Poset:
+    """The same nation with 1 to 61 tracts in each county."""
+    up, counties = dict.fromkeys((f"s{s}" for s in range(51)), "nation"), 0
+    for s, size in enumerate(map(int, COUNTIES.split())):
+        for c in range(size):
+            up[f"s{s}c{c}"] = f"s{s}"
+            up |= {f"s{s}c{c}t{t}": f"s{s}c{c}" for t in range(1 + 37 * counties % 61)}
+            counties += 1
+    return Poset.from_mapping(up, children="partition")
 
 
 def binary(depth: int = 10) -> Poset:

@@ -146,7 +146,7 @@ def candidates(setting: Setting, guarantee: Guarantee) -> list[Candidate]:
     found = [ordered(PosetMechanism, setting.least_of_hull), pure(LInfinityMechanism, max_size=None)]
     if adjacency(guarantee.neighbours).exchanges:
         found.append(ordered(DifferenceBodyMechanism, setting.least_of_differences))
-    if setting.max_size is not None and setting.max_size < len(P) <= BOUNDED_REACH:
+    if setting.max_size is not None and setting.max_size < len(P) <= BOUNDED_REACH and not P.choices:
         found.append(ordered(BoundedPosetMechanism, setting.least_of_bounded, setting.max_size))
     found += [pure(LaplaceMechanism), pure(DiscreteLaplaceMechanism)]
     if P.height > 1 and chains_of(P) is not None and not P.choices:

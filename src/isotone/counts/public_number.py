@@ -2,27 +2,33 @@
 
 A release that is ε-DP when a unit is added or removed is 2ε-DP when one is replaced. So a guarantee of ε about
 replacing asks no more about a unit's answers than ε/2 about adding or removing, and needs less noise; but it
-hides the presence of a unit less well (docs/theory/difference.md, section 2).
+hides the presence of a unit less well (docs/theory/difference.md, section 2). Likewise for 4ρ and ρ, and for (ε, δ).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from isotone.counts.best import best_mechanism
 from isotone.counts.hierarchies.tree_field import TreeFieldMechanism
 from isotone.counts.mechanisms.difference_body import DifferenceBodyMechanism
 from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
+from isotone.errors import InputError
 
 if TYPE_CHECKING:
     from isotone.counts.count_plan import CountPlan
+    from isotone.privacy.guarantee import Guarantee
 
 __all__ = ["advice"]
+
+_LARGEST = 60
+"""For larger orders a second search could take long."""
 
 
 def advice(plan: CountPlan) -> str:
     """What a plan says about the other kind of neighbours, empty where it compares no such mechanism."""
     if plan.guarantee.kind != "pure":
-        return ""
+        return _of_best(plan)
     ordered = next((row.mechanism for row in plan.rows if type(row.mechanism) is PosetMechanism), None)
     if isinstance(plan.best, TreeFieldMechanism) and not plan.guarantee.adjacency.exchanges:
         return _for_hierarchy(plan.best)
@@ -31,6 +37,45 @@ def advice(plan: CountPlan) -> str:
     if plan.guarantee.adjacency.exchanges:
         return _under_replace(plan, ordered)
     return _under_add_remove(plan, ordered)
+
+
+def _of_best(plan: CountPlan) -> str:
+    """Under zCDP and (ε, δ) the best mechanism for the other guarantee is looked for, where that is quick."""
+    stated, mechanism = plan.guarantee, plan.best
+    grouped = any(row.mechanism.neighbours != stated.neighbours for row in plan.rows)
+    if grouped or len(plan.P) > _LARGEST or plan.relaxation is not None:
+        return ""
+    try:
+        asked = stated.for_replacing() if stated.adjacency.exchanges else stated.replacing()
+    except InputError:  # δ would be above 1
+        return ""
+    budget = {"rho": asked.rho} if asked.kind == "zcdp" else {"epsilon": asked.epsilon, "delta": asked.delta}
+    found = best_mechanism(
+        plan.P,
+        **budget,
+        neighbours=asked.neighbours,
+        contributions=mechanism.contributions,
+        max_size=next((row.mechanism.max_size for row in plan.rows if row.mechanism.max_size), None),
+        care=getattr(mechanism, "care", None),
+    )
+    other = found.error().rmse
+    if stated.adjacency.exchanges:
+        return (
+            f"The number of records is taken as public, as the steward states it. add-remove at {_budget(asked)} "
+            f"guarantees the same about answers, with rms error {other:.4g}, and hides presence at {_budget(asked)}."
+        )
+    if other >= 0.999 * mechanism.error().rmse:
+        return ""
+    return (
+        f"If the number of records is public: replace at {_budget(asked)} guarantees the same about answers with rms "
+        f"error {other:.4g}, and hides presence at {_budget(asked)} only."
+    )
+
+
+def _budget(guarantee: Guarantee) -> str:
+    if guarantee.kind == "zcdp":
+        return f"ρ = {guarantee.rho}"
+    return f"ε = {guarantee.epsilon}, δ = {float(guarantee.delta):.3g}"
 
 
 def _under_replace(plan: CountPlan, ordered: PosetMechanism) -> str:

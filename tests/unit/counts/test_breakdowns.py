@@ -13,6 +13,7 @@ from isotone.counts import (
     DiscreteGaussianMechanism,
     DiscreteLaplaceMechanism,
     GaussianMechanism,
+    HierarchicalMechanism,
     LaplaceMechanism,
     LInfinityMechanism,
     MarginsMechanism,
@@ -373,6 +374,52 @@ def test_intervals_of_whole_noise_hold_by_enumeration(epsilon):
         a, b, c = weights[:, value]
         noise = a * z[:, None, None] + b * z[:, None] + c * z
         assert joint[np.abs(noise) > half].sum() <= 0.05
+
+
+@pytest.mark.parametrize("epsilon", [1, 4, 30])
+def test_intervals_of_rounded_sums_of_whole_noise_hold_by_enumeration(epsilon):
+    """A chain of two counts by sums of a tree: three whole numbers, weighted, added up and rounded."""
+    breakdown = read_breakdown(["s"], {"s": ["f"]}, ["s"])
+    m = MarginsMechanism(HierarchicalMechanism(Poset.chain("ab"), epsilon), breakdown)
+    tree, rate = m.base.trees[0], float(m.base.rate)  # pyright: ignore
+    z = np.arange(-30, 31)  # all but a millionth
+    law = math.tanh(rate / 2) * np.exp(-rate * np.abs(z))
+    nodes = np.stack(np.meshgrid(z, z, z, indexing="ij"), axis=-1).reshape(-1, 3).astype(float)
+    joint = (law[:, None, None] * law[:, None] * law).ravel()
+    noise = np.rint(tree.running_sums([nodes[:, :2], nodes[:, 2:]]))
+    for value, half in enumerate(m.half_widths(0.95)[0].ravel()):
+        assert joint[np.abs(noise[:, value]) > half].sum() <= 0.05
+
+
+def test_weights_of_whole_numbers_in_sums_of_a_tree():
+    m = HierarchicalMechanism(Poset.chain(range(7)), 1, branching=3)
+    ends = np.cumsum(m.trees[0].lengths)
+    nodes = np.split(np.eye(ends[-1]), ends[:-1], axis=1)
+    squares = np.sum(m.trees[0].running_sums(nodes) ** 2, axis=0)
+    np.testing.assert_allclose(m.error().variance / m.whole_parts, squares)
+
+
+@pytest.mark.parametrize("rate", [0.1, 1.0, 2.5, 5.0])
+def test_rounding_adds_a_twelfth_to_the_variance_of_noise_on_a_count(rate):
+    """Lemma 5 of the theory, for up to five steps up and down: tails of differences of gamma numbers are exact here."""
+    h, w = np.polynomial.laguerre.laggauss(12)
+    t = np.arange(int(60 / rate) + 40) + 0.5
+
+    def beyond(up: int, down: int) -> np.ndarray:
+        """The probability that ``up`` steps less ``down`` steps are above t."""
+        x = rate * t[:, None] + (h / 2 if down else 0 * h[:1])
+        tail = sum(x**k / math.factorial(k) for k in range(up))
+        if not down:
+            return np.exp(-rate * t) * np.ravel(tail)
+        return np.exp(-rate * t) * (tail * (h / 2) ** (down - 1) * w).sum(axis=1) / 2 / math.gamma(down)
+
+    for up, down in itertools.product(range(6), repeat=2):
+        if up + down == 0:
+            continue
+        both = sum(beyond(*pair) if pair[0] else 0.0 for pair in ((up, down), (down, up)))
+        rounded = np.sum((2 * t) * both)  # 2j + 1 at t = j + 1/2
+        exact_ = ((up - down) ** 2 + up + down) / rate**2
+        assert abs(rounded - exact_ - 1 / 12) <= rate**2 / 120 + 1e-9
 
 
 def test_the_plan_compares_ways_to_share():

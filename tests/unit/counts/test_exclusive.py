@@ -16,12 +16,14 @@ from tests.support.effort import effort
 from isotone.audit.count_audit import _neighbouring_counts  # pyright: ignore[reportPrivateUsage]
 from isotone.audit.exact import audit_exact
 from isotone.counts import (
+    BoundedPosetMechanism,
     DifferenceBodyMechanism,
     LaplaceMechanism,
     LInfinityMechanism,
     PosetMechanism,
 )
 from isotone.counts.best import best_mechanism
+from isotone.counts.bounding import cut_all
 from isotone.counts.norm import difference_norms, norms
 from isotone.counts.sensitivity import Sensitivity, largest_record
 from isotone.errors import InputError, OrderError
@@ -203,6 +205,30 @@ def test_five_questions_with_ten_exclusive_options() -> None:
     )
 
 
-def test_records_are_not_cut_where_options_exclude_each_other() -> None:
+def test_records_are_not_cut_where_one_option_must_be() -> None:
     with pytest.raises(InputError, match="max_size"):
         LInfinityMechanism(COLOURS, epsilon=1, max_size=2)
+    with pytest.raises(InputError, match="without exclusive"):
+        BoundedPosetMechanism(Poset("ab", (), [("exclusive", ["a", "b"])]), epsilon=1, max_size=1)
+
+
+def test_records_with_exclusive_options_are_cut_and_covered() -> None:
+    for P in [P for P in SMALL if all(choice.kind == "exclusive" for choice in P.choices)]:
+        records = records_of(P)
+        for size in range(1, len(P)):
+            kept = cut_all(P, records, size).astype(int)
+            assert {*map(tuple, kept.tolist())} <= {*records}  # what is cut is a record still
+            assert kept.sum(axis=1).max() <= size
+            pairs = np.abs(kept[:, None] - kept[None]).sum(axis=-1)
+            for neighbours, moves in (("add-remove", kept.sum(axis=1)), ("replace", pairs)):
+                m = LaplaceMechanism(P, 1, neighbours, max_size=size)  # pyright: ignore[reportArgumentType]
+                assert m.sensitivity.l1 >= moves.max()
+
+
+def test_plans_look_at_cut_records_with_exclusive_options() -> None:
+    questions: dict[str, str | None] = {f"q{i}": None for i in range(12)}
+    questions |= {f"q{i}o{j}": f"q{i}" for i in range(12) for j in range(2)}
+    P = Poset.from_mapping(questions, children="exclusive")
+    best = best_mechanism(P, epsilon=1, max_size=2)
+    assert best.max_size == 2
+    assert best.error().rmse < 0.5 * best_mechanism(P, epsilon=1).error().rmse

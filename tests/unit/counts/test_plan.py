@@ -214,7 +214,28 @@ def test_a_plan_says_what_a_public_number_of_records_changes(survey: Poset) -> N
         f"replace at ε = 2 guarantees the same about answers with rms error {whole:.4g}"
         in plan(survey, 1).advice
     )
-    assert plan(survey, rho=1).advice == ""
+    cases: tuple[tuple[dict[str, Any], dict[str, Any], str, str], ...] = (
+        ({"rho": 1}, {"rho": 4}, "ρ = 1", "ρ = 4"),
+        (
+            {"epsilon": 1, "delta": "1e-6"},
+            {"epsilon": 2, "delta": "3.718282e-6"},
+            "ε = 1, δ = 1e-06",
+            "ε = 2, δ = 3.72e-06",
+        ),
+    )
+    for asked, other, adding, replacing in cases:
+        found, same = plan(survey, **asked), plan(survey, **other, neighbours="replace")
+        best, rmse = found.rows[0].rmse, same.rows[0].rmse
+        assert rmse < 0.9 * best  # or there would be nothing to say
+        assert (
+            f"replace at {replacing} guarantees the same about answers with rms error {rmse:.4g}"
+            in found.advice
+        )
+        assert f"hides presence at {replacing} only" in found.advice
+        assert (
+            f"add-remove at {adding} guarantees the same about answers, with rms error {best:.4g}"
+            in same.advice
+        )
     assert "hides presence at ε = 2 only" in str(plan(survey, 1))
     tree = plan(
         Poset.from_mapping({"a": "all", "b": "all"}, children="partition"), 1, care={"all": 5, "a": 1, "b": 1}

@@ -22,6 +22,7 @@ from isotone.release.verifying.signing import make_key
 
 N_ORDER = [("a", "c"), ("b", "c"), ("b", "d")]
 ONE_OF_TWO = iso.Poset("abcd", [("a", "c"), ("b", "c")], [("exclusive", ["a", "b"])])
+ONE_MUST_BE = iso.Poset("abcd", [("a", "c"), ("b", "c")], [("partition", ["a", "b"])])
 
 
 def survey(size=60):
@@ -46,6 +47,8 @@ def honest(folder: Path) -> None:
         "swapped": iso.release_counts(data, P, ledger=swapping, neighbours="replace", **named, **groups),
         "gaussian": iso.release_counts(data, P, ledger=iso.Ledger(folder / "rho", rho=9), rho=1, unit="person"),
         "exclusive": iso.release_counts(data, ONE_OF_TWO, ledger=ledger, **common),
+        "cut": iso.release_counts(data, ONE_OF_TWO, ledger=ledger, **common, mechanism="LaplaceMechanism", max_size=2),
+        "partition": iso.release_counts(data, ONE_MUST_BE, ledger=ledger, **common),
         "table": iso.release_table(
             data, category="region", categories=["north", "south", "east", "west"], upper=20, epsilon=1, unit="person",
             ledger=ledger, contributions=2,
@@ -72,7 +75,19 @@ def copy(shelf, tmp_path):
     return lambda name: Path(shutil.copytree(shelf / name, tmp_path / name))
 
 
-HONEST = ["counts", "laplace", "groups", "swapped", "gaussian", "exclusive", "table", "curve", "consistent"]
+HONEST = [
+    "counts",
+    "laplace",
+    "groups",
+    "swapped",
+    "gaussian",
+    "exclusive",
+    "cut",
+    "partition",
+    "table",
+    "curve",
+    "consistent",
+]
 
 
 @pytest.mark.parametrize("name", HONEST)
@@ -160,7 +175,7 @@ FORGERIES = [
     ("rules of another form", "counts", put("rules", "form", to="round"), "guarantee"),
     ("rules keep several options", "exclusive", put("rules", "on_conflict", to="keep"), "guarantee"),
     ("rules forget the options", "exclusive", lambda m, c: m["rules"].pop("on_conflict"), "guarantee"),
-    ("rules cut options off", "exclusive", put("rules", "max_size", to=1), "guarantee"),
+    ("rules cut options off", "partition", put("rules", "max_size", to=1), "guarantee"),
     ("groups under replace at full epsilon", "swapped", put("mechanism", "epsilon", to="1"), "guarantee"),
     ("groups under replace with noise for replacing", "swapped",
         both(put("mechanism", "epsilon", to="1"), put("mechanism", "neighbours", to="replace")), "guarantee"),

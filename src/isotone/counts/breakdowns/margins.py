@@ -40,6 +40,9 @@ _ROUNDING_PART = 50
 _WHOLE_REACH, _WHOLE_VARIANCE = 1.0, 1 / 3
 """How near whole noise is to a log-concave number, and how much more variance that has (Lemma 4 of the theory)."""
 
+_SUM_VARIANCE = 1 / 2
+"""The same for the whole numbers of a weighted sum, some of which are Gaussians that were rounded."""
+
 _SQUARE = 10**12
 
 
@@ -214,18 +217,24 @@ class MarginsMechanism:
         """How far each value alone stays from the truth with at least the given probability, a table for each margin."""
         outside = 1 - confidence_level(confidence)
         rounding = outside / _ROUNDING_PART
-        whole = self.base.rounding == 0  # drawn on whole numbers: near a log-concave number of more variance
+        whole = self.base.whole_parts is not None  # near a log-concave number of more variance
         gaussian = self.base.guarantee.kind != "pure" and not whole
         reach = (gaussian_reach if gaussian else log_concave_reach)(outside - rounding)
-        more = _WHOLE_VARIANCE if whole else 0.0
-        noise = [0 if part is None else part.error().variance + more for part in self.parts]
-        moved = [0.0 if part is None else (part.rounding or _WHOLE_REACH) ** 2 for part in self.parts]
-        bound = rounding_reach(rounding)
+        noise, moved = list[Any](), list[tuple[Any, Any]]()
+        for part in self.parts:
+            weights = 0.0 if part is None else _whole_weights(part)
+            noise.append(0 if part is None else part.error().variance + _more_variance(part) * weights)
+            moved.append((_WHOLE_REACH**2 * weights, 0 if part is None else part.rounding**2))
+        kinds = [self._bounded(each) for each in zip(*moved, strict=True) if any(map(np.any, each))]
+        bound = rounding_reach(rounding / max(len(kinds), 1))
         return [
-            reach * np.sqrt(self._spread(margin, noise))
-            + bound * np.sqrt(self._spread(margin, [np.full(len(self.base.P), x) for x in moved]))
-            for margin in self.breakdown.margins
+            reach * np.sqrt(self._spread(margin, noise)) + bound * sum(kind[place] for kind in kinds)
+            for place, margin in enumerate(self.breakdown.margins)
         ]
+
+    def _bounded(self, squares: Sequence[Any]) -> list[Floats]:
+        """The root of the sum of squared weights for numbers that are bounded, a table for each margin."""
+        return [np.sqrt(self._spread(margin, squares)) for margin in self.breakdown.margins]
 
     def _spread(self, margin: Margin, noise: Sequence[Any]) -> Floats:
         """The variance of every value of a margin, given that of the measured cells of each margin by element."""
@@ -235,3 +244,16 @@ class MarginsMechanism:
     def __str__(self) -> str:
         margins = ", ".join(self.breakdown.label(margin) for margin in self.breakdown.margins)
         return f"MarginsMechanism of {type(self.base).__name__} over {margins}, {self.guarantee}"
+
+
+def _whole_weights(part: AdditiveMechanism) -> Any:
+    """The most that the squared weights of the whole numbers in the noise on a count add up to."""
+    parts = part.whole_parts
+    if parts is None:
+        return 0.0
+    variance = part.error().variance
+    return np.divide(variance, parts, out=np.ones_like(variance), where=np.asarray(parts) > 0)
+
+
+def _more_variance(part: AdditiveMechanism) -> float:
+    return _WHOLE_VARIANCE if part.rounding == 0 else _SUM_VARIANCE

@@ -154,6 +154,11 @@ class MeasuredTree(AddsUp):
         """Rounding so that integers add up moves a count by a half at the top, and by at most 1 more a level."""
         return 0.5 + int(self.tree.depth.max())
 
+    @property
+    def whole_parts(self) -> float:
+        """The least variance of a measured node."""
+        return self._variance_of(max(self.node_shares))
+
     def _integer_noise(self, draws: ExactDraws) -> NDArray[np.int64]:
         return self._estimated(np.zeros(len(self.P), dtype=np.int64), draws)
 

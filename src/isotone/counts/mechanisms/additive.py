@@ -71,10 +71,10 @@ class AdditiveMechanism(ABC):
         """
         unit = Unit(contributions, guarantee.neighbours, guarantee.unit)
         largest = None if max_size is None else whole_number(max_size, "max_size")
-        if largest is not None and P.choices:
+        if largest is not None and any(choice.kind == "partition" for choice in P.choices):
             raise InputError(
-                "max_size cannot go with exclusive options: a record that is cut may lose its option. Leave out "
-                "max_size, or take P.forget_choices()."
+                "max_size cannot go with options of which one must be: a record that is cut may lose its option. Leave "
+                "out max_size, or take P.forget_choices()."
             )
         self._set(P=P, guarantee=guarantee, contributions=unit.contributions, max_size=largest)
         self._set(sensitivity=Sensitivity.of(P, unit.neighbours, unit.contributions, largest))
@@ -142,6 +142,11 @@ class AdditiveMechanism(ABC):
     def rounding(self) -> float:
         """How far rounding moves a released count at most; 0 for noise that is drawn as integers."""
         return 0.5
+
+    @property
+    def whole_parts(self) -> NDArray[np.float64] | float | None:
+        """The least variance of the whole numbers that noise is a weighted sum of, None if it is continuous first."""
+        return None if self.rounding else self.error().variance
 
     def rounding_variance(self) -> NDArray[np.float64]:
         """The variance of what rounding adds to each count, that of a uniform number where noise is not tiny."""

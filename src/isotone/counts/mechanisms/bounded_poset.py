@@ -66,6 +66,10 @@ class BoundedPosetMechanism(PosetMechanism):
     def _prepare(self, relaxation: Relaxation | None, progress: Progress) -> None:
         if self.max_size is None:
             raise InputError("A bounded mechanism needs max_size: the largest number of yeses in a record.")
+        if self.P.choices:
+            raise InputError(
+                "BoundedPosetMechanism is for orders without exclusive options. Let plan() choose, or use LaplaceMechanism."
+            )
         self._set(sampler=sampler(self.P.canonical.order, relaxation, progress, share=RARE))
         acceptance, squares = self._estimate()
         if acceptance < LEAST_ACCEPTANCE:

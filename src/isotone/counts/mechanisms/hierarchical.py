@@ -133,6 +133,11 @@ class HierarchicalMechanism(AdditiveMechanism):
         return released
 
     @property
+    def whole_parts(self) -> float:
+        """The variance of every node."""
+        return self._node_variance
+
+    @property
     def _node_variance(self) -> float:
         return 0.5 / np.sinh(min(float(self.rate), 700.0) / 2) ** 2
 

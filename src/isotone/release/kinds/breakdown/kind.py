@@ -125,7 +125,7 @@ class BreakdownKind(Kind):
         shorter = base.max_size is None or (
             rules["max_size"] is not None and rules["max_size"] <= base.max_size
         )
-        require_repaired(rules, exclusive=bool(base.P.choices))
+        require_repaired(rules, base.P)
         if base.contributions < rules["contributions"] or not shorter:
             raise InputError("the mechanism is for records of another kind than those that were counted")
         guarantee = replace(mechanism.guarantee, unit=stated.unit)

@@ -27,6 +27,7 @@ from isotone.release.sections import Section
 
 if TYPE_CHECKING:
     from isotone.audit.report import AuditReport
+    from isotone.order import Poset
     from isotone.release.spec import Spec
 
 __all__ = ["CountsKind", "require_repaired"]
@@ -124,7 +125,7 @@ class CountsKind(Kind):
             raise InputError(f"the noise of {type(mechanism).__name__} does not cover the number of records")
         rules, most = manifest["rules"], mechanism.max_size
         shorter = most is None or (rules["max_size"] is not None and rules["max_size"] <= most)
-        require_repaired(rules, exclusive=bool(mechanism.P.choices))
+        require_repaired(rules, mechanism.P)
         if mechanism.contributions < rules["contributions"] or not shorter:
             raise InputError("the mechanism is for records of another kind than those that were counted")
         guarantee = replace(mechanism.guarantee, unit=stated.unit)
@@ -185,11 +186,14 @@ def _begins(release: Release) -> bool:
     return isinstance(relaxation, dict) and bool(relaxation.get("draws"))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
 
 
-def require_repaired(rules: Any, *, exclusive: bool) -> None:
+def require_repaired(rules: Any, P: Poset) -> None:
     """Refuse rules after which a record may break the order, or a choice of it."""
     if rules["on_violation"] not in ("close", "drop"):
         raise InputError("the rules do not say how records that break the order were repaired")
     if rules["form"] not in ("wide", "long") or rules["missing"] not in ("no", "yes") or not rules["yes"]:
         raise InputError("the rules do not say what was read as a yes")
-    if exclusive and (rules.get("on_conflict") not in ("first", "drop") or rules["max_size"] is not None):
+    one_must_be = any(choice.kind == "partition" for choice in P.choices)
+    if P.choices and rules.get("on_conflict") not in ("first", "drop"):
         raise InputError("the rules do not give every record one option of each choice")
+    if one_must_be and rules["max_size"] is not None:  # a record that is cut may lose its option
+        raise InputError("the rules cut off options of which a record must have one")
