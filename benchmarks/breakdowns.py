@@ -119,7 +119,9 @@ def whole_release(regions: int, ages: int, rows: int = 100_000) -> None:
     lists = {name: [str(i) for i in range(size)] for name, size in sizes.items()}
     table: dict[str, Any] = {str(x): rng.random(rows) < 0.3 for x in P.elements}
     table |= {name: rng.integers(0, size, rows).astype(str) for name, size in sizes.items()}
-    spent = dict.fromkeys(("rehearsal", "read", "draw", "publish", "save", "save_report"), 0.0)
+    spent: dict[str, float] = dict.fromkeys(
+        ("rehearsal", "read", "draw", "publish", "save", "save_report"), 0.0
+    )
 
     def timed(owner: Any, name: str) -> None:
         step, key = getattr(owner, name), "rehearsal" if name == "rehearse" else name

@@ -48,8 +48,8 @@ def run(quick: bool, progress: Progress) -> str:
     large = ["| ε = 1, tree field | nodes | care | draws | plan | release |", "|---|---|---|---|---|---|"]
     if not quick:
         progress(0.9, "a hundred thousand nodes")
-        P = tracts()
-        large += [_large(P, care) for care in CARES]
+        nodes = tracts()
+        large += [_large(nodes, care) for care in CARES]
     progress(1.0, "done")
     return "\n".join([*rows, "", *gaussian, "", *large, "", *_choices()]) + "\n\n" + _NOTES
 
@@ -95,21 +95,24 @@ def _gaussian(name: str, P: Poset, care: str) -> str:
     )
 
 
-def _choices() -> list[str]:
-    """Exclusive options against options that may be combined."""
+def choices() -> dict[str, Poset]:
+    """Surveys with exclusive options."""
     survey = [-1, 0, 1, 0, -1, *[4] * 6, -1, *[11] * 3]
     parents = {x: None if up < 0 else up for x, up in enumerate(survey)}
     questions: dict[str, str | None] = {f"q{i}": None for i in range(5)}
     questions |= {f"q{i}o{j}": f"q{i}" for i in range(5) for j in range(10)}
-    cases = [
-        (
-            "survey of 15, two questions exclusive",
-            Poset.from_mapping(parents, children={4: "exclusive", 11: "exclusive"}),
+    return {
+        "survey of 15, two questions exclusive": Poset.from_mapping(
+            parents, children={4: "exclusive", 11: "exclusive"}
         ),
-        ("5 questions × 10 options", Poset.from_mapping(questions, children="exclusive")),
-    ]
+        "5 questions × 10 options": Poset.from_mapping(questions, children="exclusive"),
+    }
+
+
+def _choices() -> list[str]:
+    """Exclusive options against options that may be combined."""
     rows = ["| ε = 1 | options combined | **options exclusive** |", "|---|---|---|"]
-    for name, P in cases:
+    for name, P in choices().items():
         free, exclusive = (PosetMechanism(order, 1).error().rmse for order in (P.forget_choices(), P))
         rows.append(f"| {name} | {free:.3f} | **{exclusive:.3f}** |")
     return rows

@@ -49,10 +49,12 @@ def _of_best(plan: CountPlan) -> str:
         asked = stated.for_replacing() if stated.adjacency.exchanges else stated.replacing()
     except InputError:  # δ would be above 1
         return ""
-    budget = {"rho": asked.rho} if asked.kind == "zcdp" else {"epsilon": asked.epsilon, "delta": asked.delta}
+    concentrated = asked.kind == "zcdp"
     found = best_mechanism(
         plan.P,
-        **budget,
+        None if concentrated else asked.epsilon,
+        asked.delta,
+        rho=asked.rho if concentrated else None,
         neighbours=asked.neighbours,
         contributions=mechanism.contributions,
         max_size=next((row.mechanism.max_size for row in plan.rows if row.mechanism.max_size), None),
