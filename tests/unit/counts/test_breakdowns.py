@@ -391,6 +391,14 @@ def test_intervals_of_rounded_sums_of_whole_noise_hold_by_enumeration(epsilon):
         assert joint[np.abs(noise[:, value]) > half].sum() <= 0.05
 
 
+def test_gaussian_trees_have_the_reach_of_log_concave_noise():
+    """Sums of whole numbers are no Gaussians, though they are nearly that."""
+    tree = Poset.from_mapping({"a": "all", "b": "all"}, children="partition")
+    m = MarginsMechanism(TreeGaussianMechanism(tree, rho="1/50"), FLAT)
+    for half, variance in zip(m.half_widths(0.95), m.variances(), strict=True):
+        assert np.all(half > log_concave_reach(0.05) * np.sqrt(variance))
+
+
 def test_weights_of_whole_numbers_in_sums_of_a_tree():
     m = HierarchicalMechanism(Poset.chain(range(7)), 1, branching=3)
     ends = np.cumsum(m.trees[0].lengths)
