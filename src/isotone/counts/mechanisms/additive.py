@@ -63,9 +63,7 @@ class AdditiveMechanism(ABC):
     sensitivity: Sensitivity
 
     def _settle(self, P: Poset, guarantee: Guarantee, contributions: int, max_size: int | None) -> None:
-        """Check the public parameters and store them as plain values.
-
-        Every mechanism does this first.
+        """Check the public parameters and store them as plain values. Every mechanism does this first.
 
         Mechanisms go on with the stored values, never with the arguments, which may be numpy scalars that wrap.
         """
@@ -73,8 +71,7 @@ class AdditiveMechanism(ABC):
         largest = None if max_size is None else whole_number(max_size, "max_size")
         if largest is not None and any(choice.kind == "partition" for choice in P.choices):
             raise InputError(
-                "max_size cannot go with options of which one must be: a record that is cut may lose its option. Leave "
-                "out max_size, or take P.forget_choices()."
+                "max_size cannot go with a partition: a cut record may lose its option. Leave it out, or forget_choices()."
             )
         self._set(P=P, guarantee=guarantee, contributions=unit.contributions, max_size=largest)
         self._set(sensitivity=Sensitivity.of(P, unit.neighbours, unit.contributions, largest))
