@@ -243,9 +243,7 @@ class TreeGaussianMechanism(MeasuredTree):
         """For each count alone, the half-width that its noise stays within, before rounding."""
         from scipy.special import ndtri
 
-        rounding = self.tree.depth[
-            self.tree.node
-        ]  # rounding moves a count by at most 1 a level, and 1/2 at the top
+        rounding = self.tree.depth[self.tree.node]  # by at most 1 a level, and 1/2 at the top
         return float(ndtri((1 + confidence_level(confidence)) / 2)) * self.error().sd + rounding
 
 
