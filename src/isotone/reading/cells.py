@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from isotone.errors import InputError
 from isotone.reading.columns.numbers import as_real
 from isotone.reading.columns.texts import as_unit
+from isotone.reading.columns.translated import Rule, read_columns
 from isotone.reading.contributions import UNIT, at_most, check_contributions
 from isotone.reading.sources.opening import Frame, collect, open_source
 
@@ -69,15 +70,15 @@ def count_cells(source: CellSource, frame: Frame, salt: bytes | None = None) -> 
 
     ``frame`` is what ``source.open`` returned. ``salt`` is for tests: a release draws its own.
     """
-    schema = frame.collect_schema()
     names = [f"isotone_x{place}" for place in range(len(source.x))]
-    cells = [
-        _bin(as_real(column, schema[column]), limits, bins).alias(name)
+    cells = {
+        name: Rule(_bin, column, (limits, bins))
         for name, column, limits, bins in zip(names, source.x, source.bounds, source.bins, strict=True)
-    ]
-    y = _step(as_real(source.y, schema[source.y]), source.y_range, source.y_steps).alias(_Y)
-    unit = [as_unit(source.unit, schema[source.unit]).alias(UNIT)] if source.unit else []
-    rows = frame.select(*cells, y, *unit).filter(*(~nw.col(name).is_null() for name in [*names, _Y]))
+    }
+    y = Rule(_step, source.y, (source.y_range, source.y_steps))
+    unit = {UNIT: Rule(as_unit, source.unit)} if source.unit else {}
+    rows = read_columns(frame, {**cells, _Y: y, **unit})
+    rows = rows.filter(*(~nw.col(name).is_null() for name in [*names, _Y]))
     if source.unit is not None:
         rows = rows.filter(~nw.col(UNIT).is_null())
         rows = at_most(rows, source.contributions, [nw.col(n).cast(nw.String) for n in [*names, _Y]], salt)
@@ -88,13 +89,13 @@ def count_cells(source: CellSource, frame: Frame, salt: bytes | None = None) -> 
     return Cells(bins[order], steps[order], count[order])
 
 
-def _bin(value: nw.Expr, limits: Interval, bins: int) -> nw.Expr:
+def _bin(column: str, dtype: Any, limits: Interval, bins: int) -> nw.Expr:
     low, high = map(float, limits)
-    inside = (value.clip(low, high) - low) / (high - low) * bins
+    inside = (as_real(column, dtype).clip(low, high) - low) / (high - low) * bins
     return inside.floor().clip(0, bins - 1).cast(nw.Int64)
 
 
-def _step(value: nw.Expr, limits: Interval, steps: int) -> nw.Expr:
+def _step(column: str, dtype: Any, limits: Interval, steps: int) -> nw.Expr:
     low, high = map(float, limits)
-    inside = (value.clip(low, high) - low) / (high - low) * steps
+    inside = (as_real(column, dtype).clip(low, high) - low) / (high - low) * steps
     return (inside + 0.5).floor().clip(0, steps).cast(nw.Int64)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from isotone.errors import InputError
 from isotone.reading.columns.numbers import as_integer
 from isotone.reading.columns.texts import as_text, as_unit, name_text
+from isotone.reading.columns.translated import Rule, read_columns
 from isotone.reading.contributions import UNIT, at_most, check_contributions
 from isotone.reading.sources.opening import Frame, collect, open_source
 
@@ -70,16 +71,12 @@ def count_pairs(source: PairSource, frame: Frame, salt: bytes | None = None) -> 
 
     ``frame`` is what ``source.open`` returned. ``salt`` is for tests: a release draws its own.
     """
-    schema = frame.collect_schema()
-    category = as_text(source.category, schema[source.category]).alias(_CATEGORY)
+    category = {_CATEGORY: Rule(as_text, source.category)}
     known = nw.col(_CATEGORY).is_in(list(source.texts)).fill_null(False)
     if source.kind is None:
-        numbers = [
-            as_integer(name, schema[name]).alias(label)
-            for name, label in zip(source.names, _COUNTS, strict=True)
-        ]
+        numbers = {label: Rule(as_integer, name) for name, label in zip(source.names, _COUNTS, strict=True)}
         clamped = [nw.col(label).fill_null(0).clip(0, source.upper) for label in _COUNTS]
-        rows = frame.select(category, *numbers).filter(known).with_columns(*clamped)
+        rows = read_columns(frame, {**category, **numbers}).filter(known).with_columns(*clamped)
         counted = collect(rows.group_by(_CATEGORY).agg(*(nw.col(label).sum() for label in _COUNTS)))
         parts = [dict(zip(counted[_CATEGORY], counted[label], strict=True)) for label in _COUNTS]
     else:
@@ -90,17 +87,16 @@ def count_pairs(source: PairSource, frame: Frame, salt: bytes | None = None) -> 
 
 
 def _of_rows(
-    source: PairSource, frame: Frame, category: Any, known: Any, salt: bytes | None
+    source: PairSource, frame: Frame, category: dict[str, Rule], known: Any, salt: bytes | None
 ) -> list[dict[str, int]]:
     assert source.kind is not None
-    schema = frame.collect_schema()
-    kind = as_text(source.kind, schema[source.kind]).alias(_KIND)
+    named = {**category, _KIND: Rule(as_text, source.kind)}
     listed = known & nw.col(_KIND).is_in(list(source.kinds)).fill_null(False)
     if source.unit is None:
-        rows = frame.select(category, kind).filter(listed)
+        rows = read_columns(frame, named).filter(listed)
     else:
-        unit = as_unit(source.unit, schema[source.unit]).alias(UNIT)
-        pairs = frame.select(category, kind, unit).filter(listed).filter(~nw.col(UNIT).is_null())
+        units = read_columns(frame, {**named, UNIT: Rule(as_unit, source.unit)})
+        pairs = units.filter(listed).filter(~nw.col(UNIT).is_null())
         rows = at_most(
             pairs.unique([UNIT, _CATEGORY, _KIND]),
             source.contributions,

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from isotone.errors import InputError
 from isotone.reading.columns.numbers import as_real
 from isotone.reading.columns.texts import as_unit
+from isotone.reading.columns.translated import Rule, read_columns
 from isotone.reading.contributions import UNIT, at_most, check_contributions
 from isotone.reading.sources.opening import Frame, collect, open_source
 
@@ -25,6 +26,7 @@ __all__ = ["PointSource", "Points", "count_points"]
 
 _X, _Y, _COUNT = "isotone_x", "isotone_y", "isotone_count"
 _MOST_MARKS = 1000
+Interval = tuple[Fraction, Fraction]
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,8 @@ class PointSource:
     data: Any
     x: str
     y: str
-    bounds: tuple[Fraction, Fraction]
-    y_range: tuple[Fraction, Fraction]
+    bounds: Interval
+    y_range: Interval
     x_steps: int
     y_steps: int
     unit: str | None = None
@@ -80,16 +82,11 @@ def count_points(source: PointSource, frame: Frame, salt: bytes | None = None) -
 
     ``salt`` is for tests: a release draws its own.
     """
-    schema = frame.collect_schema()
-    real = as_real(source.x, schema[source.x])
-    x = _nearest(real, source.marks) if source.marks else _snap(real, source.bounds, source.x_steps)
-    outcome = as_real(source.y, schema[source.y])
-    if source.labels:
-        low, high = map(float, source.y_range)
-        outcome = nw.when((outcome == low) | (outcome == high)).then(outcome)
-    y = _snap(outcome, source.y_range, source.y_steps).alias(_Y)
-    unit = [as_unit(source.unit, schema[source.unit]).alias(UNIT)] if source.unit else []
-    rows = frame.select(x.alias(_X), y, *unit).filter(~nw.col(_X).is_null(), ~nw.col(_Y).is_null())
+    x = Rule(_place, source.x, (source.marks, source.bounds, source.x_steps))
+    y = Rule(_outcome, source.y, (source.labels, source.y_range, source.y_steps))
+    unit = {UNIT: Rule(as_unit, source.unit)} if source.unit else {}
+    rows = read_columns(frame, {_X: x, _Y: y, **unit})
+    rows = rows.filter(~nw.col(_X).is_null(), ~nw.col(_Y).is_null())
     if source.unit is not None:
         rows = rows.filter(~nw.col(UNIT).is_null())
         place = [nw.col(name).cast(nw.String) for name in (_X, _Y)]
@@ -100,7 +97,20 @@ def count_points(source: PointSource, frame: Frame, salt: bytes | None = None) -
     return Points(x_index[order], y_index[order], count[order])
 
 
-def _snap(value: nw.Expr, bounds: tuple[Fraction, Fraction], steps: int) -> nw.Expr:
+def _place(column: str, dtype: Any, marks: tuple[float, ...], bounds: Interval, steps: int) -> nw.Expr:
+    value = as_real(column, dtype)
+    return _nearest(value, marks) if marks else _snap(value, bounds, steps)
+
+
+def _outcome(column: str, dtype: Any, labels: bool, limits: Interval, steps: int) -> nw.Expr:
+    outcome = as_real(column, dtype)
+    if labels:
+        low, high = map(float, limits)
+        outcome = nw.when((outcome == low) | (outcome == high)).then(outcome)
+    return _snap(outcome, limits, steps)
+
+
+def _snap(value: nw.Expr, bounds: Interval, steps: int) -> nw.Expr:
     low, high = map(float, bounds)
     scaled = (value.clip(low, high) - low) / (high - low) * steps
     return (scaled + 0.5).floor().clip(0, steps).cast(nw.Int64)

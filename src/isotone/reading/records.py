@@ -23,11 +23,12 @@ from isotone.order import Poset
 from isotone.order.closing import closing_stages
 from isotone.order.hierarchy import is_hierarchy
 from isotone.privacy.checks import one_of, whole_number
-from isotone.reading.columns.answers import Answers
+from isotone.reading.columns.answers import Answers, read_answer
 from isotone.reading.columns.asking import asked_columns, read_question
 from isotone.reading.columns.native import any_of, joined, totals
 from isotone.reading.columns.question import Question
 from isotone.reading.columns.texts import as_text, as_unit, name_text
+from isotone.reading.columns.translated import Rule, read_columns
 from isotone.reading.contributions import UNIT, at_most, check_contributions
 from isotone.reading.exclusive import Conflict, with_one_option
 from isotone.reading.groups import GROUP, CrossedGroups, Groups
@@ -90,13 +91,12 @@ class RecordSource:
             return [self.columns.get(element, str(element))]
         return asked_columns(question, self.questions)
 
-    def answer(self, element: Hashable, answers: Answers, schema: Mapping[str, Any]) -> nw.Expr:
+    def answer(self, element: Hashable, answers: Answers, schema: Mapping[str, Any]) -> Rule | nw.Expr:
         """The answer of each row to an element, never null."""
         question = self.questions.get(str(element))
         if question is not None:
             return read_question(question, self.questions, answers, schema)
-        column = self.columns.get(element, str(element))
-        return answers.read(column, schema[column])
+        return Rule(read_answer, self.columns.get(element, str(element)), (answers,))
 
     def open(self, P: Poset, rules: RecordRules, groups: Groups | CrossedGroups | None) -> Frame:
         """The columns that are needed, as a lazy frame.
@@ -187,14 +187,10 @@ def _wide(
     source: RecordSource, frame: Frame, P: Poset, rules: RecordRules, groups: Groups | CrossedGroups | None
 ) -> Frame:
     schema = frame.collect_schema()
-    answers = [
-        source.answer(x, rules.answers, schema).alias(name)
-        for x, name in zip(P.elements, _names(P), strict=True)
-    ]
-    # Not selected at once: of literals alone, where no column can be read, polars makes one row.
-    read = frame.with_columns(*answers, *_keys(rules, groups, schema))
-    kept = [*_names(P), *([UNIT] if rules.unit is not None else []), *(groups.texts if groups else [])]
-    return _known(read.select(kept), rules, groups)
+    answers = {
+        name: source.answer(x, rules.answers, schema) for x, name in zip(P.elements, _names(P), strict=True)
+    }
+    return _known(read_columns(frame, {**answers, **_keys(rules, groups)}), rules, groups)
 
 
 def _long(
@@ -210,20 +206,13 @@ def _long_rows(
 ) -> Frame:
     """The text of the element of each row, with its unit and its group."""
     assert source.element is not None
-    schema = frame.collect_schema()
-    item = as_text(source.element, schema[source.element]).alias(_ITEM)
-    return _known(frame.select(item, *_keys(rules, groups, schema)), rules, groups)
+    item = {_ITEM: Rule(as_text, source.element)}
+    return _known(read_columns(frame, {**item, **_keys(rules, groups)}), rules, groups)
 
 
-def _keys(
-    rules: RecordRules, groups: Groups | CrossedGroups | None, schema: Mapping[str, Any]
-) -> list[nw.Expr]:
-    keys: list[nw.Expr] = []
-    if rules.unit is not None:
-        keys.append(as_unit(rules.unit, schema[rules.unit]).alias(UNIT))
-    if groups is not None:
-        keys += groups.keys(schema)
-    return keys
+def _keys(rules: RecordRules, groups: Groups | CrossedGroups | None) -> dict[str, Rule]:
+    unit = {} if rules.unit is None else {UNIT: Rule(as_unit, rules.unit)}
+    return {**unit, **(groups.keys() if groups else {})}
 
 
 def _known(frame: Frame, rules: RecordRules, groups: Groups | CrossedGroups | None) -> Frame:

@@ -286,11 +286,13 @@ def guarantee_from(plain: Mapping[str, Any]) -> Guarantee:
 
 def versions() -> dict[str, str]:
     """What the release was made with."""
+    packages = {name: _version(name) for name in ("isotone", "numpy", "scipy")}
+    return {"python": platform.python_version(), **packages}
 
-    def of(package: str) -> str:
-        try:
-            return version(package)
-        except PackageNotFoundError:
-            return "unknown"
 
-    return {"python": platform.python_version(), **{name: of(name) for name in ("isotone", "numpy", "scipy")}}
+@cache
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"

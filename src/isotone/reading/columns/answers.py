@@ -21,7 +21,7 @@ from isotone.privacy.checks import one_of, require_list, shown
 from isotone.reading.columns.numbers import as_written, is_readable
 from isotone.reading.columns.values import REAL, plain_text, text_of
 
-__all__ = ["Answers", "Codes", "counts_as", "is_one_of", "plain_words"]
+__all__ = ["Answers", "Codes", "counts_as", "is_one_of", "plain_words", "read_answer"]
 
 _YES = ("1", "true", "t", "yes", "y")
 
@@ -83,6 +83,11 @@ class Codes(Answers):
 
     def __post_init__(self) -> None:
         """The words are as :class:`~isotone.reading.columns.question.Question` keeps them."""
+
+
+def read_answer(column: str, dtype: Any, answers: Answers) -> nw.Expr:
+    """The same as ``answers.read``, as a function of the column first."""
+    return answers.read(column, dtype)
 
 
 def is_one_of(column: str, dtype: Any, words: tuple[str, ...], usual: tuple[str, ...] = ()) -> nw.Expr:

@@ -31,9 +31,12 @@ def joined(frame: Frame, stages: Sequence[Mapping[str, Sequence[str]]]) -> Frame
         # As one text: said column by column, a thousand columns take longer to translate than a million rows to count.
         # Every column is listed: the engine plans a thousand that are replaced in a star three times as long.
         native: Any = frame.to_native()
+        lists = [", ".join(_answer(name, stage) for name in native.columns) for stage in stages]
+        if len(lists) == 1:  # a projection is bound once, a query three times
+            return nw.from_native(native.project(lists[0]))
         text = _ROWS
-        for stage in stages:
-            text = f"(SELECT {', '.join(_answer(name, stage) for name in native.columns)} FROM {text})"
+        for said in lists:
+            text = f"(SELECT {said} FROM {text})"
         return nw.from_native(native.query(_ROWS, f"SELECT * FROM {text}"))
     if frame.implementation.is_spark_like() and len(stages) * len(frame.columns) > _SPARK_CELLS:
         rows: Any = frame.to_native()

@@ -1,0 +1,82 @@
+"""Rules that read one column each, translated for DuckDB once and not for every column of every release.
+
+A rule of the common dataframe language has a hundred parts, and to translate them takes longer than to read a small
+table. The words of the engine differ between two columns of one type only in the name of the column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+
+__all__ = ["Rule", "read_columns"]
+
+Frame = nw.LazyFrame[Any]
+
+_MARK = "isotone mark "
+_COLUMN, _BEFORE, _AFTER = f"{_MARK}0", f"{_MARK}1", f"{_MARK}2"  # with blanks: the engine quotes them
+_MOST = 256
+_known: dict[Hashable, str | None] = {}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What becomes of one column: ``function(column, dtype, *settings)`` says it in the common language."""
+
+    function: Callable[..., nw.Expr]
+    column: str
+    settings: tuple[Hashable, ...] = ()
+
+    def of(self, column: str, dtype: Any) -> nw.Expr:
+        """The rule, of a column that has this name."""
+        return self.function(column, dtype, *self.settings)
+
+
+def read_columns(frame: Frame, rules: Mapping[str, Rule | nw.Expr]) -> Frame:
+    """The columns that the rules make, by name, and no others."""
+    schema = frame.collect_schema()
+    if frame.implementation.is_duckdb():
+        said = {name: _said(frame, rule, schema) for name, rule in rules.items()}
+        if None not in said.values():
+            native: Any = frame.to_native()
+            columns = ", ".join(f"{text} AS {_quoted(name)}" for name, text in said.items())
+            return nw.from_native(native.project(columns))
+    made = [
+        (rule.of(rule.column, schema[rule.column]) if isinstance(rule, Rule) else rule).alias(name)
+        for name, rule in rules.items()
+    ]
+    # Not selected at once: of literals alone, where no column can be read, polars makes one row.
+    return frame.with_columns(*made).select(*rules)
+
+
+def _said(frame: Frame, rule: Rule | nw.Expr, schema: Mapping[str, Any]) -> str | None:
+    """The rule in the words of DuckDB, or None where they cannot be had."""
+    if not isinstance(rule, Rule):
+        return _translation(frame, rule)
+    if _MARK in repr(rule.settings):  # a public word that would be taken for a mark
+        return None
+    dtype = schema[rule.column]
+    key = (rule.function, rule.settings, dtype)
+    if key not in _known:
+        if len(_known) >= _MOST:
+            _known.clear()
+        alone = frame.select(nw.col(rule.column).alias(_COLUMN))
+        _known[key] = _translation(alone, rule.of(_COLUMN, dtype))
+    text = _known.get(key)
+    return None if text is None else text.replace(_quoted(_COLUMN), _quoted(rule.column))
+
+
+def _translation(frame: Frame, expression: nw.Expr) -> str | None:
+    """What DuckDB is asked for an expression: the text between two marks in a query that is not run."""
+    asked = frame.select(nw.lit(0).alias(_BEFORE), expression.alias(_AFTER))
+    native: Any = asked.to_native()
+    _, begun, rest = native.sql_query().partition(f" AS {_quoted(_BEFORE)}, ")
+    text, ended, _ = rest.rpartition(f" AS {_quoted(_AFTER)}")
+    return text if begun and ended else None
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,72 @@
+"""Rules that are translated once say for every column what the common language says."""
+
+import duckdb
+import narwhals as nw
+import polars as pl
+import pytest
+
+from isotone.reading.columns.answers import Answers, read_answer
+from isotone.reading.columns.numbers import as_real
+from isotone.reading.columns.texts import as_text, as_unit
+from isotone.reading.columns.translated import Rule, _known, read_columns
+
+NAMES = ["a", 'a"b', "b'; --", "isotone mark 0", "isotone_0", "%s {0} ?"]
+TEXTS = ["1", " Yes", "no", "", "nan", "7.0", "-inf", "JA", 'isotone mark 2"', None, "1e400", "N/A\u2028"]
+RULES = [
+    Rule(read_answer, "", (Answers(),)),
+    Rule(read_answer, "", (Answers(missing="yes"),)),
+    Rule(read_answer, "", (Answers(yes=("ja", "7"), no=("1",)),)),
+    Rule(as_unit, ""),
+    Rule(as_text, ""),
+    Rule(as_real, ""),
+]
+TABLES = {
+    "texts": pl.DataFrame({name: TEXTS[i:] + TEXTS[:i] for i, name in enumerate(NAMES)}),
+    "numbers": pl.DataFrame({name: [float(i), 1.0, None, 2.5] for i, name in enumerate(NAMES)}),
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_every_column_is_read_as_without_translation(kind):
+    frame = nw.from_native(duckdb.connect().from_arrow(TABLES[kind].to_arrow()))
+    schema = frame.collect_schema()
+    rules = {
+        f"{name} {i}": Rule(rule.function, name, rule.settings)
+        for i, rule in enumerate(RULES)
+        for name in NAMES
+    }
+    _known.clear()
+    plain = [rule.of(rule.column, schema[rule.column]).alias(name) for name, rule in rules.items()]
+    expected = frame.select(*plain).collect().to_dict(as_series=False)
+    for _ in range(2):  # translated, and remembered
+        assert read_columns(frame, rules).collect().to_dict(as_series=False) == expected
+    assert len(_known) == len(RULES)
+    assert None not in _known.values()
+
+
+def test_a_word_that_looks_like_a_mark_is_a_word():
+    word = '"isotone mark 0"'
+    frame = nw.from_native(duckdb.connect().query(f"SELECT unnest(['{word}', 'a', '\"a\"']) AS a"))
+    rule = Rule(read_answer, "a", (Answers(yes=(word,)),))
+    assert read_columns(frame, {"yes": rule}).collect().to_dict(as_series=False) == {
+        "yes": [True, False, False]
+    }
+
+
+def test_expressions_of_several_columns_stand_beside_rules():
+    frame = nw.from_native(duckdb.connect().query("SELECT unnest(['1', '0']) AS a, unnest(['x', 'y']) AS b"))
+    rules = {"both": nw.concat_str(nw.col("a"), nw.col("b")), "yes": Rule(read_answer, "a", (Answers(),))}
+    assert read_columns(frame, rules).collect().to_dict(as_series=False) == {
+        "both": ["1x", "0y"],
+        "yes": [True, False],
+    }
+
+
+def test_what_is_remembered_is_bounded(monkeypatch):
+    monkeypatch.setattr("isotone.reading.columns.translated._MOST", 3)
+    _known.clear()
+    frame = nw.from_native(duckdb.connect().query("SELECT 'w4' AS a"))
+    for i in range(5):
+        rule = Rule(read_answer, "a", (Answers(yes=(f"w{i}",)),))
+        assert read_columns(frame, {"yes": rule}).collect().to_dict(as_series=False) == {"yes": [i == 4]}
+        assert len(_known) <= 3
