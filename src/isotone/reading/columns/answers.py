@@ -18,8 +18,8 @@ import numpy as np
 
 from isotone.errors import InputError
 from isotone.privacy.checks import one_of, require_list, shown
-from isotone.reading.columns.numbers import as_written, is_readable
-from isotone.reading.columns.values import REAL, plain_text, text_of
+from isotone.reading.columns.numbers import as_float, is_readable
+from isotone.reading.columns.values import LARGEST, REAL, plain_text, text_of
 
 __all__ = ["Answers", "Codes", "counts_as", "is_one_of", "plain_words", "read_answer"]
 
@@ -159,11 +159,12 @@ def _is_any(column: str, dtype: Any, counted: tuple[str, ...]) -> nw.Expr:
 def _is_number(column: str, dtype: Any, words: tuple[str, ...]) -> nw.Expr:
     """Whether the value is one of the numbers among the words, however the column writes it."""
     numbers = _numbers(words)
-    return _equals_one(as_written(column, dtype), numbers).fill_null(False) if numbers else nw.lit(False)
+    return _equals_one(as_float(column, dtype), numbers).fill_null(False) if numbers else nw.lit(False)
 
 
 def _numbers(words: tuple[str, ...]) -> list[float]:
-    return [float(word) for word in words if re.fullmatch(REAL, word)]
+    numbers = [float(word) for word in words if re.fullmatch(REAL, word)]
+    return [number for number in numbers if abs(number) < LARGEST]
 
 
 def _equals_one(value: nw.Expr, items: Sequence[str] | Sequence[float]) -> nw.Expr:

@@ -14,7 +14,7 @@ import narwhals as nw
 
 from isotone.reading.columns.values import LARGEST, REAL
 
-__all__ = ["as_integer", "as_real", "as_written", "is_readable"]
+__all__ = ["as_float", "as_integer", "as_real", "as_written", "is_readable"]
 
 _INTEGER = r"^[-+]?[0-9]{1,17}(\.0*)?$"
 _LARGEST = 10**17
@@ -46,10 +46,15 @@ def as_real(column: str, dtype: Any) -> nw.Expr:
 
 def as_written(column: str, dtype: Any) -> nw.Expr:
     """Like ``as_real``, but booleans and the words true/false become null."""
+    return _finite(as_float(column, dtype))
+
+
+def as_float(column: str, dtype: Any) -> nw.Expr:
+    """Like ``as_written``, but what is infinite or not a number stays so: for comparisons with finite numbers."""
     if not is_readable(dtype) or dtype == nw.Boolean:
         return nw.lit(None).cast(nw.Float64)
     value = nw.col(column) if dtype.is_numeric() else _matching(column, REAL)
-    return _finite(value.cast(nw.Float64))
+    return value.cast(nw.Float64)
 
 
 def _finite(number: nw.Expr) -> nw.Expr:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 from isotone.mechanism import Progress, no_progress
 from isotone.scratch import scratch
 
-__all__ = ["connect", "forget", "watching"]
+__all__ = ["connect", "forget", "nowhere", "watching"]
 
 _EVERY_SECONDS = 0.2
 _opened = threading.local()  # the connection that this thread opened last: the one it is about to query
@@ -34,6 +36,21 @@ def connect() -> Any:
     else:
         _opened.connection = connection
     return connection
+
+
+def nowhere() -> Any:
+    """A connection for queries that read no data.
+
+    To start an engine takes longer than such a query, so one is kept for each process: a fork has its own.
+    """
+    return _idle(os.getpid()).cursor()
+
+
+@cache
+def _idle(process: int) -> Any:
+    import duckdb
+
+    return duckdb.connect()
 
 
 def forget() -> None:

@@ -19,7 +19,7 @@ from isotone.errors import InputError
 from isotone.privacy.checks import did_you_mean
 from isotone.reading.columns.numbers import as_integer, as_real
 from isotone.reading.columns.texts import as_text
-from isotone.reading.sources.engine import connect, forget
+from isotone.reading.sources.engine import connect, forget, nowhere
 from isotone.reading.sources.files import SourceError, no_column
 
 __all__ = [
@@ -103,7 +103,7 @@ def blank(frame: Frame) -> Frame:
     if frame.implementation.is_duckdb():
         quoted = ['"' + name.replace('"', '""') + '"' for name in schema]
         columns = ", ".join(f"NULL::VARCHAR AS {name}" for name in quoted)
-        return nw.from_native(connect().query(f"SELECT {columns} WHERE false"))
+        return nw.from_native(nowhere().query(f"SELECT {columns} WHERE false"))
     if frame.implementation.is_polars() or _from_memory(frame):
         empty = frame.select(*(nw.lit(None).cast(nw.String).alias(name) for name in schema))
     else:
