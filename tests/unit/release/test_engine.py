@@ -1,6 +1,11 @@
 """The embedded engine works where its progress cannot be watched, as in a notebook without ipywidgets."""
 
+import os
+import subprocess
+import sys
+
 import duckdb
+import pytest
 
 from isotone.reading.sources import engine
 
@@ -25,3 +30,25 @@ def test_an_engine_that_refuses_to_show_progress_is_used_without(monkeypatch):
     with engine.watching(lambda *step: seen.append(step), 0.2, 0.9, "counting"):
         pass
     assert seen == [(0.2, "counting")]
+
+
+FORKED = """
+import os, sys, isotone as iso, pandas as pd
+ledger = iso.Ledger(sys.argv[1], epsilon=3)
+data = pd.DataFrame({"a": [1, 0], "person": [1, 2]})
+release = lambda: iso.release_counts(data, iso.Poset("a"), ledger=ledger, epsilon=1, unit="person")
+release()
+child = os.fork()
+release()
+if child == 0:
+    sys.exit(0)
+assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+def test_a_fork_releases_and_ends_like_any_process(tmp_path):
+    run = subprocess.run(
+        [sys.executable, "-c", FORKED, str(tmp_path / "x.ledger")], capture_output=True, check=False
+    )
+    assert run.returncode == 0, run.stderr.decode()

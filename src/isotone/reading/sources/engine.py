@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
 from collections.abc import Generator
@@ -41,16 +42,32 @@ def connect() -> Any:
 def nowhere() -> Any:
     """A connection for queries that read no data.
 
-    To start an engine takes longer than such a query, so one is kept for each process: a fork has its own.
+    To start an engine takes longer than such a query, so one is kept.
     """
-    return _idle(os.getpid()).cursor()
+    return _idle().cursor()
 
 
 @cache
-def _idle(process: int) -> Any:
+def _idle() -> Any:
     import duckdb
 
     return duckdb.connect()
+
+
+def _disown() -> None:
+    """Never close the engines of the process that this one was forked from.
+
+    Their threads are not here, and closing an engine without its threads ends the process.
+    """
+    theirs = [getattr(_opened, "connection", None), _idle() if _idle.cache_info().currsize else None]
+    for engine in theirs:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))
+    _idle.cache_clear()
+    forget()
+
+
+if hasattr(os, "register_at_fork"):  # where there are forks
+    os.register_at_fork(after_in_child=_disown)
 
 
 def forget() -> None:
