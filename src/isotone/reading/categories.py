@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from isotone.errors import InputError
 from isotone.reading.columns.numbers import as_integer
 from isotone.reading.columns.texts import as_text, as_unit, name_text
-from isotone.reading.columns.translated import Rule, read_columns
+from isotone.reading.columns.translated import ColumnRule, read_columns
 from isotone.reading.contributions import UNIT, at_most, check_contributions
 from isotone.reading.sources.opening import Frame, collect, open_source
 
@@ -68,10 +68,10 @@ def count_categories(source: CategorySource, frame: Frame, salt: bytes | None = 
 
     ``salt`` is for tests: a release draws its own.
     """
-    category = {_CATEGORY: Rule(as_text, source.category)}
+    category = {_CATEGORY: ColumnRule(as_text, source.category)}
     known = nw.col(_CATEGORY).is_in(list(source.texts)).fill_null(False)
     if source.count is not None:
-        number = {_COUNT: Rule(as_integer, source.count)}
+        number = {_COUNT: ColumnRule(as_integer, source.count)}
         clamped = nw.col(_COUNT).fill_null(0).clip(0, source.upper)
         rows = read_columns(frame, {**category, **number}).filter(known).with_columns(clamped)
         counted = rows.group_by(_CATEGORY).agg(nw.col(_COUNT).sum())
@@ -79,7 +79,7 @@ def count_categories(source: CategorySource, frame: Frame, salt: bytes | None = 
         rows = read_columns(frame, category).filter(known)
         counted = rows.group_by(_CATEGORY).agg(nw.len().alias(_COUNT))
     else:
-        rows = read_columns(frame, {**category, UNIT: Rule(as_unit, source.unit)}).filter(known)
+        rows = read_columns(frame, {**category, UNIT: ColumnRule(as_unit, source.unit)}).filter(known)
         pairs = rows.filter(~nw.col(UNIT).is_null()).unique([UNIT, _CATEGORY])
         bounded = at_most(pairs, source.contributions, [nw.col(_CATEGORY)], salt)
         counted = bounded.group_by(_CATEGORY).agg(nw.len().alias(_COUNT))

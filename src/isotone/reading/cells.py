@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from isotone.errors import InputError
 from isotone.reading.columns.numbers import as_real
 from isotone.reading.columns.texts import as_unit
-from isotone.reading.columns.translated import Rule, read_columns
+from isotone.reading.columns.translated import ColumnRule, read_columns
 from isotone.reading.contributions import UNIT, at_most, check_contributions
 from isotone.reading.sources.opening import Frame, collect, open_source
 
@@ -72,11 +72,11 @@ def count_cells(source: CellSource, frame: Frame, salt: bytes | None = None) -> 
     """
     names = [f"isotone_x{place}" for place in range(len(source.x))]
     cells = {
-        name: Rule(_bin, column, (limits, bins))
+        name: ColumnRule(_bin, column, (limits, bins))
         for name, column, limits, bins in zip(names, source.x, source.bounds, source.bins, strict=True)
     }
-    y = Rule(_step, source.y, (source.y_range, source.y_steps))
-    unit = {UNIT: Rule(as_unit, source.unit)} if source.unit else {}
+    y = ColumnRule(_step, source.y, (source.y_range, source.y_steps))
+    unit = {UNIT: ColumnRule(as_unit, source.unit)} if source.unit else {}
     rows = read_columns(frame, {**cells, _Y: y, **unit})
     rows = rows.filter(*(~nw.col(name).is_null() for name in [*names, _Y]))
     if source.unit is not None:

@@ -15,7 +15,7 @@ import narwhals as nw
 from isotone.errors import InputError
 from isotone.reading.columns.native import listed, numbered
 from isotone.reading.columns.texts import as_text, name_text
-from isotone.reading.columns.translated import Rule
+from isotone.reading.columns.translated import ColumnRule
 
 __all__ = ["GROUP", "CrossedGroups", "Groups"]
 
@@ -58,9 +58,9 @@ class Groups:
         """The number of groups."""
         return len(self.values)
 
-    def keys(self) -> dict[str, Rule]:
+    def keys(self) -> dict[str, ColumnRule]:
         """The texts that say the group of a row."""
-        return {_text(0): Rule(as_text, self.column)}
+        return {_text(0): ColumnRule(as_text, self.column)}
 
     def placed(self, frame: Frame) -> Frame:
         """The rows of listed groups, with the number of the group."""
@@ -97,9 +97,9 @@ class CrossedGroups:
         """The number of cells."""
         return math.prod(len(values) for _, values in self.lists)
 
-    def keys(self) -> dict[str, Rule]:
+    def keys(self) -> dict[str, ColumnRule]:
         """The texts that say the cell of a row."""
-        return {_text(i): Rule(as_text, column) for i, column in enumerate(self.columns)}
+        return {_text(i): ColumnRule(as_text, column) for i, column in enumerate(self.columns)}
 
     def placed(self, frame: Frame) -> Frame:
         """The rows that have a cell, with its number."""

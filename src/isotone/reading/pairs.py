@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from isotone.errors import InputError
 from isotone.reading.columns.numbers import as_integer
 from isotone.reading.columns.texts import as_text, as_unit, name_text
-from isotone.reading.columns.translated import Rule, read_columns
+from isotone.reading.columns.translated import ColumnRule, read_columns
 from isotone.reading.contributions import UNIT, at_most, check_contributions
 from isotone.reading.sources.opening import Frame, collect, open_source
 
@@ -71,10 +71,12 @@ def count_pairs(source: PairSource, frame: Frame, salt: bytes | None = None) -> 
 
     ``frame`` is what ``source.open`` returned. ``salt`` is for tests: a release draws its own.
     """
-    category = {_CATEGORY: Rule(as_text, source.category)}
+    category = {_CATEGORY: ColumnRule(as_text, source.category)}
     known = nw.col(_CATEGORY).is_in(list(source.texts)).fill_null(False)
     if source.kind is None:
-        numbers = {label: Rule(as_integer, name) for name, label in zip(source.names, _COUNTS, strict=True)}
+        numbers = {
+            label: ColumnRule(as_integer, name) for name, label in zip(source.names, _COUNTS, strict=True)
+        }
         clamped = [nw.col(label).fill_null(0).clip(0, source.upper) for label in _COUNTS]
         rows = read_columns(frame, {**category, **numbers}).filter(known).with_columns(*clamped)
         counted = collect(rows.group_by(_CATEGORY).agg(*(nw.col(label).sum() for label in _COUNTS)))
@@ -87,15 +89,15 @@ def count_pairs(source: PairSource, frame: Frame, salt: bytes | None = None) -> 
 
 
 def _of_rows(
-    source: PairSource, frame: Frame, category: dict[str, Rule], known: Any, salt: bytes | None
+    source: PairSource, frame: Frame, category: dict[str, ColumnRule], known: Any, salt: bytes | None
 ) -> list[dict[str, int]]:
     assert source.kind is not None
-    named = {**category, _KIND: Rule(as_text, source.kind)}
+    named = {**category, _KIND: ColumnRule(as_text, source.kind)}
     listed = known & nw.col(_KIND).is_in(list(source.kinds)).fill_null(False)
     if source.unit is None:
         rows = read_columns(frame, named).filter(listed)
     else:
-        units = read_columns(frame, {**named, UNIT: Rule(as_unit, source.unit)})
+        units = read_columns(frame, {**named, UNIT: ColumnRule(as_unit, source.unit)})
         pairs = units.filter(listed).filter(~nw.col(UNIT).is_null())
         rows = at_most(
             pairs.unique([UNIT, _CATEGORY, _KIND]),

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from isotone.errors import InputError
 from isotone.reading.columns.numbers import as_real
 from isotone.reading.columns.texts import as_unit
-from isotone.reading.columns.translated import Rule, read_columns
+from isotone.reading.columns.translated import ColumnRule, read_columns
 from isotone.reading.contributions import UNIT, at_most, check_contributions
 from isotone.reading.sources.opening import Frame, collect, open_source
 
@@ -82,9 +82,9 @@ def count_points(source: PointSource, frame: Frame, salt: bytes | None = None) -
 
     ``salt`` is for tests: a release draws its own.
     """
-    x = Rule(_place, source.x, (source.marks, source.bounds, source.x_steps))
-    y = Rule(_outcome, source.y, (source.labels, source.y_range, source.y_steps))
-    unit = {UNIT: Rule(as_unit, source.unit)} if source.unit else {}
+    x = ColumnRule(_place, source.x, (source.marks, source.bounds, source.x_steps))
+    y = ColumnRule(_outcome, source.y, (source.labels, source.y_range, source.y_steps))
+    unit = {UNIT: ColumnRule(as_unit, source.unit)} if source.unit else {}
     rows = read_columns(frame, {_X: x, _Y: y, **unit})
     rows = rows.filter(~nw.col(_X).is_null(), ~nw.col(_Y).is_null())
     if source.unit is not None:

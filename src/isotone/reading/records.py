@@ -28,7 +28,7 @@ from isotone.reading.columns.asking import asked_columns, read_question
 from isotone.reading.columns.native import any_of, joined, totals
 from isotone.reading.columns.question import Question
 from isotone.reading.columns.texts import as_text, as_unit, name_text
-from isotone.reading.columns.translated import Rule, read_columns
+from isotone.reading.columns.translated import ColumnRule, read_columns
 from isotone.reading.contributions import UNIT, at_most, check_contributions
 from isotone.reading.exclusive import Conflict, with_one_option
 from isotone.reading.groups import GROUP, CrossedGroups, Groups
@@ -91,12 +91,12 @@ class RecordSource:
             return [self.columns.get(element, str(element))]
         return asked_columns(question, self.questions)
 
-    def answer(self, element: Hashable, answers: Answers, schema: Mapping[str, Any]) -> Rule | nw.Expr:
+    def answer(self, element: Hashable, answers: Answers, schema: Mapping[str, Any]) -> ColumnRule | nw.Expr:
         """The answer of each row to an element, never null."""
         question = self.questions.get(str(element))
         if question is not None:
             return read_question(question, self.questions, answers, schema)
-        return Rule(read_answer, self.columns.get(element, str(element)), (answers,))
+        return ColumnRule(read_answer, self.columns.get(element, str(element)), (answers,))
 
     def open(self, P: Poset, rules: RecordRules, groups: Groups | CrossedGroups | None) -> Frame:
         """The columns that are needed, as a lazy frame.
@@ -206,12 +206,12 @@ def _long_rows(
 ) -> Frame:
     """The text of the element of each row, with its unit and its group."""
     assert source.element is not None
-    item = {_ITEM: Rule(as_text, source.element)}
+    item = {_ITEM: ColumnRule(as_text, source.element)}
     return _known(read_columns(frame, {**item, **_keys(rules, groups)}), rules, groups)
 
 
-def _keys(rules: RecordRules, groups: Groups | CrossedGroups | None) -> dict[str, Rule]:
-    unit = {} if rules.unit is None else {UNIT: Rule(as_unit, rules.unit)}
+def _keys(rules: RecordRules, groups: Groups | CrossedGroups | None) -> dict[str, ColumnRule]:
+    unit = {} if rules.unit is None else {UNIT: ColumnRule(as_unit, rules.unit)}
     return {**unit, **(groups.keys() if groups else {})}
 
 

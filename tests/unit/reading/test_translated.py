@@ -8,17 +8,17 @@ import pytest
 from isotone.reading.columns.answers import Answers, read_answer
 from isotone.reading.columns.numbers import as_real
 from isotone.reading.columns.texts import as_text, as_unit
-from isotone.reading.columns.translated import Rule, _known, read_columns
+from isotone.reading.columns.translated import ColumnRule, _known, read_columns
 
 NAMES = ["a", 'a"b', "b'; --", "isotone mark 0", "isotone_0", "%s {0} ?"]
 TEXTS = ["1", " Yes", "no", "", "nan", "7.0", "-inf", "JA", 'isotone mark 2"', None, "1e400", "N/A\u2028"]
 RULES = [
-    Rule(read_answer, "", (Answers(),)),
-    Rule(read_answer, "", (Answers(missing="yes"),)),
-    Rule(read_answer, "", (Answers(yes=("ja", "7"), no=("1",)),)),
-    Rule(as_unit, ""),
-    Rule(as_text, ""),
-    Rule(as_real, ""),
+    ColumnRule(read_answer, "", (Answers(),)),
+    ColumnRule(read_answer, "", (Answers(missing="yes"),)),
+    ColumnRule(read_answer, "", (Answers(yes=("ja", "7"), no=("1",)),)),
+    ColumnRule(as_unit, ""),
+    ColumnRule(as_text, ""),
+    ColumnRule(as_real, ""),
 ]
 TABLES = {
     "texts": pl.DataFrame({name: TEXTS[i:] + TEXTS[:i] for i, name in enumerate(NAMES)}),
@@ -31,7 +31,7 @@ def test_every_column_is_read_as_without_translation(kind):
     frame = nw.from_native(duckdb.connect().from_arrow(TABLES[kind].to_arrow()))
     schema = frame.collect_schema()
     rules = {
-        f"{name} {i}": Rule(rule.function, name, rule.settings)
+        f"{name} {i}": ColumnRule(rule.function, name, rule.settings)
         for i, rule in enumerate(RULES)
         for name in NAMES
     }
@@ -47,7 +47,7 @@ def test_every_column_is_read_as_without_translation(kind):
 def test_a_word_that_looks_like_a_mark_is_a_word():
     word = '"isotone mark 0"'
     frame = nw.from_native(duckdb.connect().query(f"SELECT unnest(['{word}', 'a', '\"a\"']) AS a"))
-    rule = Rule(read_answer, "a", (Answers(yes=(word,)),))
+    rule = ColumnRule(read_answer, "a", (Answers(yes=(word,)),))
     assert read_columns(frame, {"yes": rule}).collect().to_dict(as_series=False) == {
         "yes": [True, False, False]
     }
@@ -55,7 +55,10 @@ def test_a_word_that_looks_like_a_mark_is_a_word():
 
 def test_expressions_of_several_columns_stand_beside_rules():
     frame = nw.from_native(duckdb.connect().query("SELECT unnest(['1', '0']) AS a, unnest(['x', 'y']) AS b"))
-    rules = {"both": nw.concat_str(nw.col("a"), nw.col("b")), "yes": Rule(read_answer, "a", (Answers(),))}
+    rules = {
+        "both": nw.concat_str(nw.col("a"), nw.col("b")),
+        "yes": ColumnRule(read_answer, "a", (Answers(),)),
+    }
     assert read_columns(frame, rules).collect().to_dict(as_series=False) == {
         "both": ["1x", "0y"],
         "yes": [True, False],
@@ -67,6 +70,6 @@ def test_what_is_remembered_is_bounded(monkeypatch):
     _known.clear()
     frame = nw.from_native(duckdb.connect().query("SELECT 'w4' AS a"))
     for i in range(5):
-        rule = Rule(read_answer, "a", (Answers(yes=(f"w{i}",)),))
+        rule = ColumnRule(read_answer, "a", (Answers(yes=(f"w{i}",)),))
         assert read_columns(frame, {"yes": rule}).collect().to_dict(as_series=False) == {"yes": [i == 4]}
         assert len(_known) <= 3

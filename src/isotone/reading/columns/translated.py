@@ -12,7 +12,7 @@ from typing import Any
 
 import narwhals as nw
 
-__all__ = ["Rule", "read_columns"]
+__all__ = ["ColumnRule", "read_columns"]
 
 Frame = nw.LazyFrame[Any]
 
@@ -23,7 +23,7 @@ _known: dict[Hashable, str | None] = {}
 
 
 @dataclass(frozen=True)
-class Rule:
+class ColumnRule:
     """What becomes of one column: ``function(column, dtype, *settings)`` says it in the common language."""
 
     function: Callable[..., nw.Expr]
@@ -35,7 +35,7 @@ class Rule:
         return self.function(column, dtype, *self.settings)
 
 
-def read_columns(frame: Frame, rules: Mapping[str, Rule | nw.Expr]) -> Frame:
+def read_columns(frame: Frame, rules: Mapping[str, ColumnRule | nw.Expr]) -> Frame:
     """The columns that the rules make, by name, and no others."""
     schema = frame.collect_schema()
     if frame.implementation.is_duckdb():
@@ -45,16 +45,16 @@ def read_columns(frame: Frame, rules: Mapping[str, Rule | nw.Expr]) -> Frame:
             columns = ", ".join(f"{text} AS {_quoted(name)}" for name, text in said.items())
             return nw.from_native(native.project(columns))
     made = [
-        (rule.of(rule.column, schema[rule.column]) if isinstance(rule, Rule) else rule).alias(name)
+        (rule.of(rule.column, schema[rule.column]) if isinstance(rule, ColumnRule) else rule).alias(name)
         for name, rule in rules.items()
     ]
     # Not selected at once: of literals alone, where no column can be read, polars makes one row.
     return frame.with_columns(*made).select(*rules)
 
 
-def _said(frame: Frame, rule: Rule | nw.Expr, schema: Mapping[str, Any]) -> str | None:
+def _said(frame: Frame, rule: ColumnRule | nw.Expr, schema: Mapping[str, Any]) -> str | None:
     """The rule in the words of DuckDB, or None where they cannot be had."""
-    if not isinstance(rule, Rule):
+    if not isinstance(rule, ColumnRule):
         return _translation(frame, rule)
     if _MARK in repr(rule.settings):  # a public word that would be taken for a mark
         return None
