@@ -268,9 +268,14 @@ def benchmarks_page() -> str:
         "",
         "![Errors of survey counts, the distribution of a table and a calibration curve, released by isotone and by OpenDP's Laplace mechanism at ε = 1](switching-at-a-glance.png)",
         "",
+        "Against the [strongest rivals](rivals.md), each used at its best:",
+        "",
+        "![Error of the best rival of each comparison, as a multiple of isotone's](rivals.png)",
+        "",
     ]
+    first = ("rivals", "switching")
     for path in sorted(
-        (DOCS / "benchmarks").glob("*.md"), key=lambda path: (path.stem != "switching", path.stem)
+        (DOCS / "benchmarks").glob("*.md"), key=lambda path: (path.stem not in first, path.stem)
     ):
         if path.stem != "index":
             title = path.read_text(encoding="utf-8").splitlines()[0].lstrip("# ")

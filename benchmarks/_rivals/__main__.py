@@ -1,0 +1,39 @@
+"""Sections of the comparison with rivals: makes their rows again, stores them, and writes the page from all that is stored.
+
+``--page`` only writes the page. ``--check`` makes small cases again and says where they differ from what is stored.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from benchmarks import rivals
+from benchmarks.__main__ import machine
+from benchmarks._rivals.check import differences
+from benchmarks._rivals.page import SECTIONS, compute, write_page
+from benchmarks._rivals.rows import STORED, write
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks._rivals", description=__doc__)
+    parser.add_argument("section", nargs="*", help=f"of {', '.join(SECTIONS)}; all of them by default")
+    parser.add_argument("--page", action="store_true")
+    parser.add_argument("--check", action="store_true")
+    arguments = parser.parse_args()
+    chosen = arguments.section or list(SECTIONS)
+    if unknown := sorted(set(chosen) - set(SECTIONS)):
+        parser.error(f"no section named {', '.join(unknown)}")
+    if arguments.check:
+        found = [line for section in chosen for line in differences(section)]
+        print("\n".join(found) or "what is stored is what the code gives")
+        sys.exit(bool(found))
+    for section in () if arguments.page else chosen:
+        write(section, compute(section, False, lambda _, what: print(what, flush=True)))
+    title = (rivals.__doc__ or "").splitlines()[0]
+    report = f"# {title}\n\nMachine: {machine()}.\n\n{write_page()}\n"
+    STORED.with_suffix(".md").write_text(report, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""Who the rivals are: their public rules, what they leave open, and the command that runs them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["COMMAND", "RIVALS", "Rival"]
+
+COMMAND = "python -m benchmarks._rivals {}"
+
+
+@dataclass(frozen=True)
+class Rival:
+    """One rival. Its name is how its rows begin."""
+
+    name: str
+    section: str
+    rule: str
+    hindsight: str = "nothing is open"
+    version: str = "our own code"
+
+
+_BOUND = "the most yeses of a record that are counted, where there are records"
+RIVALS = (
+    Rival("OpenDP Laplace", "counts", "ℓ1 sensitivity of all counts together", _BOUND),
+    Rival("OpenDP Gaussian", "counts", "ℓ2 sensitivity of all counts together, by zCDP", _BOUND),
+    Rival("OpenDP canonical noise", "counts", "one number at a time: ε and δ in equal parts", _BOUND),
+    Rival("diffprivlib Geometric", "counts", "ℓ1 sensitivity of all counts together", _BOUND),
+    Rival("diffprivlib GaussianAnalytic", "counts", "ℓ2 sensitivity of all counts together", _BOUND),
+    Rival("PipelineDP Laplace", "counts", "max_partitions_contributed = number of counts", _BOUND),
+    Rival("PipelineDP Gaussian", "counts", "max_partitions_contributed = number of counts", _BOUND),
+    Rival(
+        "matrix mechanism, p-Identity",
+        "counts",
+        "the least error of strategies for all possible records and for each part of the order; 5 starts for each of three numbers "
+        "of rows (one start and one number above 1,000 possible records)",
+    ),
+    Rival("a tree for each chain", "counts", "the branching with the least error, which needs no data"),
+    Rival(
+        "private-pgm with structural constraints",
+        "counts",
+        "noisy marginals of each question, mirror descent, 1,000 steps, skip logic as constraints",
+        "marginals of questions or of whole sections",
+    ),
+    Rival("leaves only, added up", "hierarchies", "all of the budget on leaves"),
+    Rival("levels alike, least squares", "hierarchies", "as much for each level, least squares on the tree"),
+    Rival(
+        "best budgets of levels", "hierarchies", "budgets of levels with the least error, which need no data"
+    ),
+    Rival(
+        "OpenDP, consistent b-ary tree",
+        "hierarchies",
+        "`choose_branching_factor(leaves)`, nodes as sums of its consistent leaves",
+        "the branching",
+    ),
+    Rival(
+        "Laplace noise", "breakdowns", "full table, margins alike, with least squares, with the best shares"
+    ),
+    Rival(
+        "Gaussian noise", "breakdowns", "full table, margins alike, with least squares, with the best shares"
+    ),
+    Rival("ResidualPlanner", "breakdowns", "the best variances of interactions, in closed form"),
+    Rival(
+        "OpenDP contingency_table",
+        "breakdowns",
+        "`Fixed` with the wanted margins, and `AIM` with them as its workload",
+        "both are shown",
+    ),
+    Rival(
+        "clamped noise", "tables", "all of ε on the counts; alone, or deconvolved (NPMLE) and mapped by rank"
+    ),
+    Rival("sorted counts, isotonic", "tables", "half of ε on sorted counts, half on the ranks", "the share"),
+    Rival(
+        "Privelet",
+        "tables",
+        "half of ε on wavelets of the histogram of counts, half on the ranks",
+        "the share",
+    ),
+    Rival(
+        "one histogram of (bin, label)",
+        "curves",
+        "1.4·√(εn) bins, rounded to a power of 2",
+        "8 to 1,024 bins",
+    ),
+    Rival(
+        "bins of equal counts",
+        "curves",
+        "1.4·√(εn) bins, of 8, 32, 128 and 512 the nearest",
+        "the number of bins",
+    ),
+    Rival("logistic curve (Platt)", "curves", "objective perturbation with the least regularisation allowed"),
+)

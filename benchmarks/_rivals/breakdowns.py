@@ -1,0 +1,226 @@
+"""Breakdowns with margins: noise on the full table, on margins alike, ResidualPlanner, and OpenDP's contingency table."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from experiments._posets import survey_sections
+
+from benchmarks._rivals.environments import run_arrays
+from benchmarks._rivals.rows import Row
+from isotone.counts import (
+    DiscreteGaussianMechanism,
+    DiscreteLaplaceMechanism,
+    MarginsMechanism,
+)
+from isotone.counts.best import promise_of
+from isotone.counts.breakdowns.cells import Breakdown, read_breakdown
+from isotone.counts.breakdowns.choosing import margins_mechanism
+from isotone.mechanism import Progress
+from isotone.order import Poset
+
+__all__ = ["residual_planner", "rows"]
+
+PURE, CONCENTRATED = "ε = 1", "ρ = ½"
+DRAWS = 3
+
+
+@dataclass(frozen=True)
+class Case:
+    """Questions about people, by attributes with so many values, and the margins that are wanted."""
+
+    name: str
+    P: Poset
+    sizes: dict[str, int]
+    margins: Sequence[Any]
+    seen: bool = False
+
+    @property
+    def breakdown(self) -> Breakdown:
+        groups = {a: [str(i) for i in range(n)] for a, n in self.sizes.items()}
+        return read_breakdown(list(self.sizes), groups, list(self.margins))
+
+    @property
+    def subsets(self) -> list[frozenset[str]]:
+        """The attributes of each margin."""
+        return [_attributes(margin, self.sizes) for margin in self.margins]
+
+
+def _attributes(margin: Any, sizes: dict[str, int]) -> frozenset[str]:
+    if margin == "*":
+        return frozenset(sizes)
+    return frozenset([margin] if isinstance(margin, str) else margin) - {""}
+
+
+def cases(quick: bool) -> list[Case]:
+    """The survey of the page on breakdowns, people by the same attributes, and two that nothing was tried on."""
+    people, wide = Poset(["people"]), {"canton": 26, "sex": 2, "age": 18}
+    some = [Case("people by canton × sex × age, 8 margins", people, wide, _all(wide))]
+    if quick:
+        return some
+    small = {"school": 12, "grade": 4, "sex": 2, "origin": 5}
+    region = {"region": 51, "sex": 2, "age": 6}
+    margins = ["", "region", "sex", "age", ("region", "sex"), "*"]
+    return [
+        *some,
+        Case(
+            "11 ordered answers by school × grade × sex × origin, pairs",
+            survey_sections(2),
+            small,
+            _pairs(small),
+        ),
+        Case("people by region × sex × age, 6 margins", people, region, margins, seen=True),
+        Case(
+            "15 ordered answers by region × sex × age, 6 margins",
+            survey_sections(3),
+            region,
+            margins,
+            seen=True,
+        ),
+    ]
+
+
+def _all(sizes: dict[str, int]) -> list[Any]:
+    return ["", *(c for k in range(1, len(sizes)) for c in itertools.combinations(sizes, k)), "*"]
+
+
+def _pairs(sizes: dict[str, int]) -> list[Any]:
+    return ["", *sizes, *itertools.combinations(sizes, 2)]
+
+
+def rows(quick: bool, progress: Progress) -> Iterator[Row]:
+    """Every rival on every breakdown, at both promises; the error is the mean over margins, all alike."""
+    todo = cases(quick)
+    for done, case in enumerate(todo):
+        progress(done / len(todo), case.name)
+        for guarantee in (PURE, CONCENTRATED):
+            for rival, squared, more in _rivals(case, guarantee):
+                yield _row(case, guarantee, rival, squared, **more)
+    if not quick:
+        yield from _contingency(todo[0])
+        yield from _contingency(todo[2])
+
+
+def _row(case: Case, guarantee: str, rival: str, squared: float, **more: Any) -> Row:
+    measure = "rms error, margins alike"
+    return Row("breakdowns", case.name, guarantee, measure, case.seen, rival, math.sqrt(squared), **more)
+
+
+def _rivals(case: Case, guarantee: str) -> Iterator[tuple[str, float, dict[str, Any]]]:
+    breakdown, number = case.breakdown, len(case.margins)
+    ours = _ours(case, guarantee)
+    plain = (
+        DiscreteLaplaceMechanism(case.P, 1)
+        if guarantee == PURE
+        else DiscreteGaussianMechanism(case.P, rho="1/2")
+    )
+    yield f"isotone, best shares of {type(ours.base).__name__}", _mean(ours), {}
+    kind = "Laplace" if guarantee == PURE else "Gaussian"
+    if breakdown.finest in breakdown.margins:
+        only = [Fraction(int(margin == breakdown.finest)) for margin in breakdown.margins]
+        yield (
+            f"{kind} noise on the full table, added up",
+            _mean(MarginsMechanism(plain, breakdown, shares=only)),
+            {},
+        )
+    part = plain.part(Fraction(1, number))
+    yield f"{kind} noise on each margin, alike", part.error().rmse ** 2, {}
+    alike = [Fraction(1, number)] * number
+    yield (
+        f"{kind} noise on each margin, alike, least squares",
+        _mean(MarginsMechanism(plain, breakdown, shares=alike)),
+        {},
+    )
+    yield f"{kind} noise, best shares, least squares", _mean(MarginsMechanism(plain, breakdown)), {}
+    if guarantee == CONCENTRATED:
+        unit = residual_planner(case.sizes, case.subsets)
+        yield "ResidualPlanner, Gaussian noise", unit * len(case.P), {}
+        if len(case.P) > 1:
+            yield (
+                "ResidualPlanner with isotone's noise on the answers",
+                unit * ours.base.error().rmse ** 2,
+                {},
+            )
+
+
+def _ours(case: Case, guarantee: str) -> MarginsMechanism:
+    """What isotone plans."""
+    promise = (1, 0, None) if guarantee == PURE else (None, 0, "1/2")
+    return margins_mechanism(case.P, case.breakdown, promise_of(*promise, "add-remove"))
+
+
+def _mean(mechanism: MarginsMechanism) -> float:
+    return float(np.mean(mechanism.mean_variances()))
+
+
+def residual_planner(sizes: dict[str, int], margins: Sequence[frozenset[str]]) -> float:
+    """The least mean variance over margins of Gaussian noise on their interactions, at ρ = ½ (Xiao, He, Zhang and Kifer 2023).
+
+    The interaction of the attributes A is measured with variance ``σ²`` in its own space. A record moves it by
+    ``p = Π (1 - 1/n)`` squared, and a cell of a margin M around A has ``σ²·p·Π n⁻²`` of it, over the attributes of M that
+    are not in A. With ``Σ p/σ² = 1`` the least ``Σ σ²·v`` is ``(Σ √(p·v))²``.
+
+    >>> residual_planner({"sex": 2}, [frozenset({"sex"})])  # one histogram: one measured with variance 1
+    1.0
+    """
+    below = {frozenset(c) for m in margins for k in range(len(m) + 1) for c in itertools.combinations(m, k)}
+    total = 0.0
+    for interaction in below:
+        p = math.prod(1 - 1 / sizes[a] for a in interaction)
+        v = math.fsum(
+            p * math.prod(sizes[a] ** -2 for a in m - interaction) for m in margins if interaction <= m
+        )
+        total += math.sqrt(p * v / len(margins))
+    return total**2
+
+
+def population(case: Case) -> Any:
+    """30,000 people in the cells, with shares that differ as those of regions do."""
+    rng = np.random.default_rng(11)
+    shares = rng.lognormal(0, 1, list(case.sizes.values()))
+    return rng.multinomial(30_000, (shares / shares.sum()).ravel()).reshape(shares.shape)
+
+
+def _contingency(case: Case) -> Iterator[Row]:
+    """OpenDP's, on people; it fits a graphical model that is never negative, so isotone's row is rounded up to 0 as well."""
+    cells = population(case)
+    margins = np.array([[a in m for a in case.sizes] for m in case.subsets])
+    truth = [cells.sum(axis=tuple(np.flatnonzero(~m).tolist())) for m in margins]
+    named = Case(f"{case.name}, 30,000 people", case.P, case.sizes, case.margins, case.seen)
+    yield _row(
+        named,
+        CONCENTRATED,
+        f"isotone, best shares of {type(_ours(case, CONCENTRATED).base).__name__}",
+        _simulated(case, truth),
+        how="40 draws",
+    )
+    found = run_arrays(
+        "contingency",
+        "benchmarks._rivals.contingency",
+        {"cells": cells, "margins": margins, "rho": 0.5, "draws": DRAWS},
+    )
+    for way, name in (
+        ("fixed", "OpenDP contingency_table, these margins"),
+        ("aim", "OpenDP contingency_table, AIM"),
+    ):
+        if found is None:
+            yield _row(named, CONCENTRATED, name, math.nan, how="not to be had on this machine")
+            continue
+        squares = [np.mean(np.square(found[f"{way}_{k}"] - each)) for k, each in enumerate(truth)]
+        version = str(found["version"])
+        yield _row(named, CONCENTRATED, name, float(np.mean(squares)), how=f"{DRAWS} draws", version=version)
+
+
+def _simulated(case: Case, truth: Sequence[Any]) -> float:
+    noise = _ours(case, CONCENTRATED).simulate(40, np.random.default_rng(3))
+    squares: list[float] = []
+    for drawn, true in zip(noise, truth, strict=True):
+        values = np.maximum(np.asarray(drawn).reshape(40, -1) + np.ravel(true), 0)
+        squares.append(float(np.mean(np.square(values - np.ravel(true)))))
+    return float(np.mean(squares))

@@ -1,0 +1,63 @@
+"""Curves: what ``isotone reproduce curves-posterior`` stored, read again; nothing is simulated here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from experiments.common import read_table
+
+from benchmarks._rivals.environments import ROOT
+from benchmarks._rivals.rows import Row
+from isotone.mechanism import Progress
+
+__all__ = ["bins_of", "rows"]
+
+STORED = ROOT / "docs" / "reproduction" / "curves_posterior"
+MEASURE = "rms distance to the fit"
+FAMILIES = {
+    "one histogram of (bin, label) at full ε, pooled": "bins",
+    "bins of equal counts, pooled": "equal counts",
+    "logistic curve (Platt)": "logistic curve",
+}
+
+
+def bins_of(n: int, epsilon: float, among: list[int]) -> int:
+    """The public rule for a number of bins, 1.4·√(εn), as the nearest of those tried."""
+    wanted = math.log(1.4 * math.sqrt(epsilon * n))
+    return min(among, key=lambda each: abs(math.log(each) - wanted))
+
+
+def rows(quick: bool, progress: Progress) -> Iterator[Row]:
+    """Twelve populations that were held out, and the scores of a classifier."""
+    progress(0.0, "stored results")
+    cases: dict[tuple[str, int, float, bool], dict[str, float]] = {}
+    for row in read_table(STORED / "cells.csv"):
+        key = (row["population"], int(row["n"]), float(row["epsilon"]), row["held_out"] != "True")
+        cases.setdefault(key, {})[row["method"]] = math.sqrt(float(row["fit"]))
+    for row in read_table(STORED / "calibration.csv"):
+        key = ("scores of a classifier", 569, float(row["epsilon"]), True)
+        cases.setdefault(key, {})[row["method"]] = float(row["rmse_to_fit"])
+    for (name, n, epsilon, seen), errors in cases.items():
+        if epsilon in (0.1, 1.0):
+            for rival, value, hindsight, chosen in _rivals(n, epsilon, errors):
+                case = f"{name}, {n:,} records"
+                how = "40 draws" if seen else "20 draws"
+                yield Row(
+                    "curves", case, f"ε = {epsilon:g}", MEASURE, seen, rival, value, hindsight, chosen, how
+                )
+
+
+def _rivals(n: int, epsilon: float, errors: dict[str, float]) -> Iterator[tuple[str, float, float, str]]:
+    yield 'isotone, output="records"', errors["records"], math.nan, ""
+    for rival, suffix in FAMILIES.items():
+        if suffix in errors:
+            yield rival, errors[suffix], math.nan, ""
+            continue
+        tried = {
+            int(name.split(" ", 1)[0]): value
+            for name, value in errors.items()
+            if name.split(" ", 1)[-1] == suffix and name[0].isdigit()
+        }
+        least = min(tried, key=tried.__getitem__)
+        yield rival, tried[bins_of(n, epsilon, list(tried))], tried[least], f"{least} bins"

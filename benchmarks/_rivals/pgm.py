@@ -1,0 +1,67 @@
+"""private-pgm in its own environment: noisy marginals of yes/no answers, and a graphical model that knows the skip logic.
+
+``IN.npz OUT.npz``. In: the groups of questions whose marginals are measured, the noise of a cell, the counts of cells, the relations.
+"""
+
+# pyright: reportMissingImports=false
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+
+__all__: list[str] = []
+
+
+def main(source: str, target: str) -> None:
+    with np.load(source) as stored:
+        data = {key: stored[key] for key in stored.files}
+    warnings.simplefilter("ignore")
+    import importlib.metadata
+
+    from mbi import Constraint, Domain, LinearMeasurement, estimation
+
+    answers, groups, covers = data["answers"], data["groups"], data["covers"]
+    n = answers.shape[1]
+    names = [f"q{i}" for i in range(n)]
+    domain = Domain(names, [2] * n)
+    # a lower question is never a yes without the upper one
+    skips = [
+        Constraint(domain.project([names[low], names[high]]), invalid=np.array([[1, 0]]))
+        for low, high in covers
+    ]
+    rng = np.random.default_rng(int(data["seed"]))
+    cliques = [[i for i in range(n) if groups[i] == g] for g in range(groups.max() + 1)]
+    tables = [_cells(answers[:, clique]) for clique in cliques]
+    deviation, laplace = float(data["deviation"]), bool(data["laplace"])
+
+    def noise(size: int) -> Any:
+        return (
+            rng.laplace(scale=deviation / np.sqrt(2), size=size)
+            if laplace
+            else rng.normal(scale=deviation, size=size)
+        )
+
+    estimator = estimation.MirrorDescent()
+    released = []
+    for _ in range(int(data["draws"])):
+        measured = [
+            LinearMeasurement(table + noise(table.size), tuple(names[i] for i in clique), deviation)
+            for clique, table in zip(cliques, tables, strict=True)
+        ]
+        model = estimator.estimate(domain, measured, constraints=skips, iters=int(data["steps"]))
+        released.append([float(np.asarray(model.project((name,)).datavector())[1]) for name in names])
+    np.savez(target, raw=np.array(released), version=importlib.metadata.version("mbi"))
+
+
+def _cells(answers: Any) -> Any:
+    """How many people are in each cell of the marginal, first question slowest."""
+    place = answers.astype(np.int64) @ (1 << np.arange(answers.shape[1])[::-1])
+    return np.bincount(place, minlength=1 << answers.shape[1]).astype(float)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

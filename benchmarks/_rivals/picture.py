@@ -1,0 +1,41 @@
+"""One picture of all comparisons: the ratio of the best rival to isotone, by public rules and in hindsight."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure
+
+if TYPE_CHECKING:
+    from benchmarks._rivals.page import Comparison
+
+__all__ = ["draw"]
+
+COLOURS = {"public": "#1f5fa8", "hindsight": "#d98c2b"}
+
+
+def draw(found: Mapping[str, Sequence[Comparison]], path: Path) -> None:
+    """A row of points for each section, one for each comparison; to the left of 1 the best rival is better."""
+    figure = Figure(figsize=(9, 1.2 + 0.7 * len(found)), layout="constrained")
+    axes = figure.subplots()
+    rng = np.random.default_rng(0)
+    for place, each in enumerate(found.values()):
+        for shift, (kind, colour) in zip((-0.16, 0.16), COLOURS.items(), strict=True):
+            ratios = [one.best(kind)[0] for one in each]
+            across = place + shift + rng.uniform(-0.08, 0.08, len(ratios))
+            label = {"public": "by public rules", "hindsight": "in hindsight"}[kind] if place == 0 else None
+            axes.plot(ratios, across, ".", color=colour, alpha=0.7, label=label)
+    axes.axvline(1, color="#111111", lw=1)
+    axes.set_xscale("log")
+    axes.set_xticks([0.5, 0.7, 1, 1.5, 2, 3, 5], ["0.5", "0.7", "1", "1.5", "2", "3", "5"])
+    axes.set_yticks(range(len(found)), list(found))
+    axes.set_ylim(len(found) - 0.5, -0.5)
+    axes.minorticks_off()
+    axes.grid(False)
+    axes.set_xlabel("error of the best rival, as a multiple of isotone's (below 1 the rival is better)")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, loc="lower right")
+    figure.savefig(path, dpi=110, metadata={"Software": None})

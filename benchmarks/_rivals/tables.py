@@ -1,0 +1,163 @@
+"""Tables of counts: clamped noise alone and deconvolved, sorted counts, and wavelets, against the two-stage release."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
+
+from benchmarks._rivals.rows import Row
+from isotone.mechanism import Progress
+from isotone.tables import TwoStageMechanism, simulate_distribution, truncated_geometric
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "experiments"))
+from experiments._held_out import held_out, real
+from experiments._tables import Table, load
+
+__all__ = ["METHODS", "clamped", "deconvolved", "npmle", "rank_map", "rows", "sorted_counts", "wavelets"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Published = tuple[Ints, Floats | Ints]
+Publish = Callable[[Table, float, np.random.Generator, float], Published]
+"""Table, ε, randomness, share of ε for the distribution: a table of whole counts, and an estimate of each count."""
+MEASURES = ("rms error of an estimate", "rms error in the table", "distance of the distributions")
+EPSILONS = (0.3, 1.0)
+SHARES, RULE = (0.1, 0.25, 0.5), 0.5
+"""Shares of ε for the distribution, where a rival needs one: a half is the rule, the best of these is hindsight."""
+STEPS = 400
+"""Steps of the maximum likelihood, by expectation and maximisation."""
+
+
+def clamped(table: Table, epsilon: float, rng: np.random.Generator, share: float) -> Published:
+    """Two-sided geometric noise on each count, clamped to the range."""
+    values = _noisy(table, epsilon, rng)
+    return values, values
+
+
+def _noisy(table: Table, epsilon: float, rng: np.random.Generator) -> Ints:
+    return np.asarray(truncated_geometric(table.upper + 1, epsilon).simulate(table.counts, rng), np.int64)
+
+
+@lru_cache(maxsize=64)
+def _law(upper: int, epsilon: float) -> Floats:
+    """The law of a clamped noisy count, one row for each true count."""
+    b = np.exp(-epsilon)
+    places = np.arange(upper + 1)
+    law = (1 - b) / (1 + b) * b ** np.abs(places[:, None] - places[None, :])
+    law[:, 0], law[:, -1] = b**places / (1 + b), b ** (upper - places) / (1 + b)
+    return law
+
+
+def npmle(noisy: Ints, upper: int, epsilon: float) -> Floats:
+    """The distribution of true counts that makes the clamped noisy ones most likely, without any model."""
+    law = _law(upper, epsilon)
+    seen = np.bincount(noisy, minlength=upper + 1) / len(noisy)
+    belief = np.full(upper + 1, 1 / (upper + 1))
+    for _ in range(STEPS):
+        belief = belief * (law @ (seen / np.maximum(belief @ law, 1e-300)))
+    return belief / belief.sum()
+
+
+def rank_map(noisy: Ints, belief: Floats, rng: np.random.Generator) -> Ints:
+    """Counts with the distribution believed in, given to the categories in the order of their noisy counts."""
+    size = len(noisy)
+    quantiles = np.searchsorted(np.cumsum(belief), (np.arange(size) + 0.5) / size).clip(0, len(belief) - 1)
+    out = np.empty(size, np.int64)
+    out[np.lexsort((rng.random(size), noisy))] = quantiles
+    return out
+
+
+def deconvolved(table: Table, epsilon: float, rng: np.random.Generator, share: float) -> Published:
+    """Clamped noise with all of ε; its distribution deconvolved, which costs nothing, and given back by rank.
+
+    An estimate of a count is its posterior mean under that distribution.
+    """
+    noisy = _noisy(table, epsilon, rng)
+    belief = npmle(noisy, table.upper, epsilon)
+    joint = belief[:, None] * _law(table.upper, epsilon)
+    means = np.arange(table.upper + 1) @ joint / np.maximum(joint.sum(axis=0), 1e-300)
+    return rank_map(noisy, belief, rng), means[noisy]
+
+
+def sorted_counts(table: Table, epsilon: float, rng: np.random.Generator, share: float) -> Published:
+    """The sorted counts with noise and isotonic regression (Hay et al. 2010), given to categories by clamped noise."""
+    part = share * epsilon
+    drawn = rng.geometric(1 - np.exp(-part), (2, len(table.counts)))
+    fit = isotonic_regression(np.sort(table.counts) + drawn[0] - drawn[1]).x
+    values = np.clip(np.rint(fit), 0, table.upper).astype(np.int64)
+    noisy = _noisy(table, epsilon - part, rng)
+    out = np.empty(len(noisy), np.int64)
+    out[np.lexsort((rng.random(len(noisy)), noisy))] = values
+    return out, noisy
+
+
+def wavelets(table: Table, epsilon: float, rng: np.random.Generator, share: float) -> Published:
+    """The distribution by Privelet, given to the categories by clamped noise."""
+    part = share * epsilon
+    belief = simulate_distribution(table.counts, table.upper, repr(part), "privelet", rng=rng)
+    noisy = _noisy(table, epsilon - part, rng)
+    return rank_map(noisy, np.asarray(belief.probabilities, float), rng), noisy
+
+
+def _ours(table: Table, epsilon: float, rng: np.random.Generator, share: float) -> Published:
+    full = TwoStageMechanism(table.upper, repr(epsilon)).simulate_in_full(table.counts, rng)
+    return np.asarray(full.values, np.int64), full.estimates
+
+
+METHODS: dict[str, tuple[Publish, bool]] = {
+    "isotone, TwoStageMechanism": (_ours, False),
+    "clamped noise": (clamped, False),
+    "clamped noise, NPMLE, rank map": (deconvolved, False),
+    "sorted counts, isotonic (Hay et al. 2010), rank map": (sorted_counts, True),
+    "Privelet, rank map": (wavelets, True),
+}
+"""How each publishes a table, and whether it has a share to choose."""
+
+
+def cases(quick: bool) -> list[tuple[Table, bool]]:
+    """Tables, and whether constants were chosen on them."""
+    if quick:
+        return [(held_out("left tail"), False)]
+    seen = [(load(name), True) for name in ("crime", "schools", "binomial", "zero-inflated")]
+    new = [
+        (held_out(name), False) for name in ("lognormal rates", "zeta", "three bells", "hurdle", "left tail")
+    ]
+    return [*new, *[(table, False) for table in real()], *seen]
+
+
+def rows(quick: bool, progress: Progress) -> Iterator[Row]:
+    """All errors of every way on every table."""
+    todo, draws = cases(quick), 3 if quick else 12
+    for done, (table, seen) in enumerate(todo):
+        case = f"{table.name}, {len(table.counts):,} categories"
+        for epsilon in EPSILONS[-1:] if quick else EPSILONS:
+            progress(done / len(todo), f"{table.name}, ε = {epsilon:g}")
+            for name, (publish, shared) in METHODS.items():
+                shares = SHARES if shared else (RULE,)
+                found = {share: _errors(publish, table, epsilon, share, draws) for share in shares}
+                for measure in MEASURES:
+                    by_share = {share: errors[measure] for share, errors in found.items()}
+                    least = min(by_share, key=by_share.__getitem__)
+                    hindsight, chosen = (by_share[least], f"share {least:g}") if shared else (math.nan, "")
+                    key = ("tables", case, f"ε = {epsilon:g}", measure, seen, name, by_share[RULE])
+                    yield Row(*key, hindsight, chosen, f"{draws} draws")
+
+
+def _errors(publish: Publish, table: Table, epsilon: float, share: float, draws: int) -> dict[str, float]:
+    """Root mean squared errors of estimates and of the table, and the mean Wasserstein-1 distance of the distributions."""
+    true = np.sort(table.counts)
+    found: dict[str, list[float]] = {measure: [] for measure in MEASURES}
+    for draw in range(draws):
+        values, estimates = publish(table, epsilon, np.random.default_rng([draw, 7]), share)
+        found[MEASURES[0]].append(float(np.mean(np.square(estimates - table.counts))))
+        found[MEASURES[1]].append(float(np.mean(np.square(values - table.counts))))
+        found[MEASURES[2]].append(float(np.mean(np.abs(np.sort(values) - true))))
+    roots = {measure: float(np.sqrt(np.mean(found[measure]))) for measure in MEASURES[:2]}
+    return roots | {MEASURES[2]: float(np.mean(found[MEASURES[2]]))}

@@ -1,0 +1,159 @@
+"""The rivals that are written here are the ones that they are said to be, and README's table is that of the stored rows."""
+
+import itertools
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from benchmarks._rivals import breakdowns, counts, hierarchies, tables
+from benchmarks._rivals.about import RIVALS
+from benchmarks._rivals.check import differences
+from benchmarks._rivals.matrix_mechanism import error_and_slope, p_identity, split, strategy, workload
+from benchmarks._rivals.page import SECTIONS, comparisons, readme_table
+from benchmarks._rivals.rows import read
+from benchmarks._rivals.scales import canonical_variance
+
+from isotone.counts import OrderGaussianMechanism, TreeLaplaceMechanism
+from isotone.counts.hierarchies.tree import require_hierarchy
+from isotone.order import Poset
+
+ROOT = Path(__file__).resolve().parents[3]
+STAR = Poset("abcd", [("b", "a"), ("c", "a"), ("d", "a")])
+
+
+@pytest.mark.parametrize("norm", [1, 2])
+def test_the_error_of_a_strategy_is_that_of_dense_algebra_and_its_slope_that_of_differences(norm):
+    W = workload(counts.filters(STAR)[1:])
+    theta = np.random.default_rng(3).random((3, W.shape[1]))
+    A = strategy(theta, norm)
+    assert np.allclose(np.linalg.norm(A, ord=norm, axis=0), 1)
+    error, slope = error_and_slope(theta, W, norm)
+    assert error == pytest.approx(np.trace(W @ np.linalg.inv(A.T @ A) @ W.T))
+    for at in ((0, 0), (1, 5), (2, 7)):
+        step = np.zeros_like(theta)
+        step[at] = 1e-6
+        ahead, behind = (error_and_slope(theta + sign * step, W, norm)[0] for sign in (1, -1))
+        assert slope[at] == pytest.approx((ahead - behind) / 2e-6, rel=1e-4, abs=1e-6)
+
+
+def test_the_search_finds_strategies_that_are_known_to_be_best():
+    assert p_identity(np.eye(6), 1).error == pytest.approx(6, rel=1e-4)
+    assert p_identity(np.eye(6), 2).error == pytest.approx(6, rel=1e-4)
+    assert p_identity(np.ones((1, 6)), 1).error == pytest.approx(1, rel=0.01)  # one total, in the limit
+
+
+@pytest.mark.parametrize("P", [Poset.chain(range(6)), STAR])
+def test_no_strategy_with_gaussian_noise_is_below_the_certificate(P):
+    known = OrderGaussianMechanism(P, rho="1/2").certificate()
+    assert known.lower_bound is not None
+    found = p_identity(workload(counts.filters(P)[1:]), 2).error
+    assert known.lower_bound <= found * (1 + 1e-9)
+    assert found < 1.1 * known.trace
+
+
+def test_parts_share_the_budget_as_well_as_any_grid_of_shares():
+    shares = np.arange(1, 1000) / 1000
+    assert split([5.0, 2.0], 1) == pytest.approx(min(5 / shares**2 + 2 / (1 - shares) ** 2), rel=1e-4)
+    assert split([5.0, 2.0], 2) == pytest.approx(min(5 / shares + 2 / (1 - shares)), rel=1e-4)
+
+
+def test_filters_are_all_records_that_follow_the_order():
+    P = Poset("abcd", [("a", "b"), ("a", "c"), ("d", "c")])
+    above = P.leq_matrix().astype(bool)
+    every = [r for r in itertools.product([False, True], repeat=4) if all(r[y] for x in range(4) if r[x] for y in range(4) if above[x, y])]  # fmt: skip
+    assert {tuple(each) for each in counts.filters(P).tolist()} == set(every)
+    assert counts.number_of_filters(P) == len(every)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.0), (0.5, 0.01), (2.0, 1e-3)])
+def test_canonical_noise_has_the_variance_of_its_law(epsilon, delta):
+    b = math.exp(-epsilon)
+    q = 2 * delta * b / (1 - b + 2 * delta * b)
+    x = np.linspace(-60, 60, 2_400_001)
+    k = np.rint(x)
+    below = b ** np.maximum(-k, 0) / (1 + b) * (b + (x - k + 0.5) * (1 - b))
+    above = 1 - b ** np.maximum(k, 0) / (1 + b) * (b + (k - x + 0.5) * (1 - b))
+    cdf = np.clip((np.where(k <= 0, below, above) - q / 2) / (1 - q), 0, 1)
+    middle = (x[1:] + x[:-1]) / 2
+    assert canonical_variance(epsilon, delta) == pytest.approx(np.sum(middle**2 * np.diff(cdf)), rel=1e-4)
+
+
+def test_residual_planner_is_what_dense_algebra_gives_at_its_variances():
+    sizes = {"a": 2, "b": 3}
+    margins = [frozenset(), frozenset("a"), frozenset("ab")]
+    interactions = [frozenset(), frozenset("a"), frozenset("b"), frozenset("ab")]
+    centre = {a: np.eye(n) - 1 / n for a, n in sizes.items()}
+
+    def over(kinds):
+        return np.kron(*(kinds[a] for a in sizes))
+
+    p = {A: math.prod(1 - 1 / sizes[a] for a in A) for A in interactions}
+    v = {
+        A: sum(p[A] * math.prod(sizes[a] ** -2 for a in M - A) for M in margins if A <= M) / 3
+        for A in interactions
+    }
+    total = sum(math.sqrt(p[A] * v[A]) for A in interactions)
+    sigma = {A: math.sqrt(p[A] / v[A]) * total for A in interactions}
+    tables_of = {
+        A: over({a: centre[a] if a in A else np.ones((1, n)) for a, n in sizes.items()}) for A in interactions
+    }
+    cost = sum(np.square(tables_of[A]).sum(axis=0) / sigma[A] for A in interactions)
+    assert np.allclose(cost, 1)  # every record costs 2ρ = 1
+    variances = []
+    for M in margins:
+        covariance = 0
+        for A in (A for A in interactions if A <= M):
+            spread = over({a: centre[a] if a in A else np.full((n, 1), 1 / n) if a in M else np.ones((1, 1)) for a, n in sizes.items()})  # fmt: skip
+            covariance = covariance + sigma[A] * spread @ spread.T
+        variances.append(np.diag(np.atleast_2d(covariance)).mean())
+    assert breakdowns.residual_planner(sizes, margins) == pytest.approx(np.mean(variances))
+
+
+def test_trees_have_the_variances_of_dense_least_squares():
+    P = Poset.from_mapping({"a": "r", "b": "r", "a1": "a", "a2": "a", "b1": "b", "b2": "b", "b3": "b"}, children="partition")  # fmt: skip
+    tree = require_hierarchy(P)
+    alike = hierarchies.level_variances(tree, np.full(2, 1 / 3), hierarchies.PURE)
+    assert np.allclose(alike[tree.node], TreeLaplaceMechanism(P, 1).error().variance)
+    below = np.array([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0], [0, 0, 1, 1, 1], *np.eye(5)])  # a1, a2, b1, b2, b3
+    pairs = np.array([[1, 1, 0, 0, 0], [0, 0, 1, 1, 0], [0, 0, 0, 0, 1]])
+    fours = np.array([[1, 1, 1, 1, 0], [0, 0, 0, 0, 1]])
+    measured = np.vstack([np.eye(5), pairs, fours, np.ones((1, 5))])
+    wanted = np.diag(below @ np.linalg.inv(measured.T @ measured) @ below.T) * 4
+    names = ["r", "a", "b", "a1", "a2", "b1", "b2", "b3"]
+    found = hierarchies.bary_variances(tree, 2, hierarchies.CONCENTRATED)[tree.node]
+    assert np.allclose([found[P.index(x)] for x in names], wanted)
+
+
+def test_deconvolution_finds_the_distribution_behind_clamped_noise():
+    law, z = tables._law(6, 1.5), np.array([0.4, 0, 0.3, 0, 0, 0.2, 0.1])
+    assert np.allclose(law.sum(axis=1), 1)
+    assert np.exp(1.5) == pytest.approx(max((law[1:] / law[:-1]).max(), (law[:-1] / law[1:]).max()))
+    noisy = np.repeat(np.arange(7), np.rint(1e5 * z @ law).astype(int))
+    found = tables.npmle(noisy, 6, 1.5)
+    assert np.abs(found - z).sum() < 0.05
+    values = tables.rank_map(noisy, np.array([0.5, 0, 0, 0, 0, 0, 0.5]), np.random.default_rng(0))
+    assert np.bincount(values, minlength=7)[[0, 6]] == pytest.approx(len(noisy) / 2, abs=1)
+    for low, high in itertools.pairwise(range(7)):
+        assert values[noisy == low].max() <= values[noisy == high].min()
+
+
+STORED = {section: read(section) for section in SECTIONS}
+
+
+def test_every_rival_has_a_row_and_half_of_the_comparisons_are_on_new_populations():
+    names = {row.rival for rows in STORED.values() for row in rows}
+    for rival in RIVALS:
+        assert any(name.startswith(rival.name) for name in names), rival.name
+    for section, rows in STORED.items():
+        found = comparisons(rows)
+        assert 2 * sum(not one.ours.seen for one in found) >= len(found), section
+
+
+def test_the_table_of_the_readme_is_that_of_the_stored_rows():
+    assert readme_table(STORED) in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("section", ["hierarchies", "breakdowns", "curves"])
+def test_small_cases_are_stored_as_the_code_gives_them(section):
+    assert differences(section) == []
