@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks._rivals import breakdowns, counts, hierarchies, tables
+from benchmarks._rivals import breakdowns, hierarchies, orders, tables
 from benchmarks._rivals.about import RIVALS
 from benchmarks._rivals.check import differences
 from benchmarks._rivals.matrix_mechanism import error_and_slope, p_identity, split, strategy, workload
@@ -24,7 +24,7 @@ STAR = Poset("abcd", [("b", "a"), ("c", "a"), ("d", "a")])
 
 @pytest.mark.parametrize("norm", [1, 2])
 def test_the_error_of_a_strategy_is_that_of_dense_algebra_and_its_slope_that_of_differences(norm):
-    W = workload(counts.filters(STAR)[1:])
+    W = workload(orders.filters(STAR)[1:])
     theta = np.random.default_rng(3).random((3, W.shape[1]))
     A = strategy(theta, norm)
     assert np.allclose(np.linalg.norm(A, ord=norm, axis=0), 1)
@@ -47,7 +47,7 @@ def test_the_search_finds_strategies_that_are_known_to_be_best():
 def test_no_strategy_with_gaussian_noise_is_below_the_certificate(P):
     known = OrderGaussianMechanism(P, rho="1/2").certificate()
     assert known.lower_bound is not None
-    found = p_identity(workload(counts.filters(P)[1:]), 2).error
+    found = p_identity(workload(orders.filters(P)[1:]), 2).error
     assert known.lower_bound <= found * (1 + 1e-9)
     assert found < 1.1 * known.trace
 
@@ -62,8 +62,8 @@ def test_filters_are_all_records_that_follow_the_order():
     P = Poset("abcd", [("a", "b"), ("a", "c"), ("d", "c")])
     above = P.leq_matrix().astype(bool)
     every = [r for r in itertools.product([False, True], repeat=4) if all(r[y] for x in range(4) if r[x] for y in range(4) if above[x, y])]  # fmt: skip
-    assert {tuple(each) for each in counts.filters(P).tolist()} == set(every)
-    assert counts.number_of_filters(P) == len(every)
+    assert {tuple(each) for each in orders.filters(P).tolist()} == set(every)
+    assert orders.number_of_filters(P) == len(every)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.0), (0.5, 0.01), (2.0, 1e-3)])

@@ -1,0 +1,74 @@
+"""private-pgm with the skip logic as structural constraints, on people of a survey, against consistent counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks._rivals.environments import run_arrays
+from benchmarks._rivals.orders import components
+from benchmarks._rivals.promises import APPROXIMATE, PURE, gaussian_variance, planned
+from benchmarks._rivals.rows import Row
+from isotone.counts import consistent
+from isotone.order import Poset
+
+__all__ = ["graphical_rows"]
+
+NAME = "private-pgm with structural constraints"
+DRAWS, STEPS = 12, 1000
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+def graphical_rows(survey: str, P: Poset, records: Bools) -> Iterator[Row]:
+    """All people, and a sample. The model is never negative and follows the order, so isotone's counts are made to as well."""
+    sections = np.empty(len(P), np.int64)
+    for number, part in enumerate(components(P)):
+        sections[[P.index(x) for x in part.elements]] = number
+    groupings = {"each question": np.arange(len(P)), "each section": sections}
+    for people in (records, records[::59]):
+        case = f"{survey}, {len(people):,} people, consistent"
+        for guarantee in (PURE, APPROXIMATE):
+            key = ("counts", case, guarantee, "rms error", False)
+            yield _consistent(key, P, people)
+            yield _graphical(key, P, people, groupings)
+
+
+def _consistent(key: tuple[str, str, str, str, bool], P: Poset, people: Bools) -> Row:
+    best, truth = planned(P, key[2]).best, people.sum(axis=0)
+    noise = np.asarray(best.simulate(200, np.random.default_rng(1)))
+    weights = 1 / best.error().variance
+    errors = [consistent(P, np.rint(truth + each), weights) - truth for each in noise]
+    return Row(
+        *key, f"isotone, {type(best).__name__}", float(np.sqrt(np.mean(np.square(errors)))), how="200 draws"
+    )
+
+
+def _graphical(
+    key: tuple[str, str, str, str, bool], P: Poset, people: Bools, groupings: dict[str, Ints]
+) -> Row:
+    found: dict[str, float] = {}
+    version = ""
+    for label, groups in groupings.items():
+        measured = _measured(key[2], P, people, groups)
+        if measured is None:
+            return Row(*key, NAME, math.nan, how="not to be had on this machine")
+        errors = measured["raw"] - people.sum(axis=0)
+        found[label], version = float(np.sqrt(np.mean(np.square(errors)))), str(measured["version"])
+    best = min(found, key=found.__getitem__)
+    public = found["each question"]
+    return Row(*key, NAME, public, found[best], f"marginals of {best}", f"{DRAWS} draws", version)
+
+
+def _measured(guarantee: str, P: Poset, people: Bools, groups: Ints) -> dict[str, Any] | None:
+    """Marginals of groups of questions: a record is in one cell of each, and the budget is shared alike."""
+    number, laplace = int(groups.max()) + 1, guarantee == PURE
+    variance = 2 * number**2 if laplace else gaussian_variance() * number
+    pairs = np.array([(P.index(low), P.index(high)) for low, high in P.covers])
+    data = {"answers": people, "groups": groups, "covers": pairs, "deviation": math.sqrt(variance)}
+    data |= {"laplace": laplace, "draws": DRAWS, "steps": STEPS, "seed": 5}
+    return run_arrays("pgm", "benchmarks._rivals.pgm", data)
