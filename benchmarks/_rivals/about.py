@@ -32,8 +32,8 @@ RIVALS = (
     Rival(
         "matrix mechanism, p-Identity",
         "counts",
-        "the least error of strategies for all possible records and for each part of the order; 5 starts for each of three numbers "
-        "of rows (one start and one number above 1,000 possible records)",
+        "the least error of one strategy for all possible records (up to 1,000) and of strategies for each part of the order; "
+        "3 starts for each of up to three numbers of rows",
     ),
     Rival("a tree for each chain", "counts", "the branching with the least error, which needs no data"),
     Rival(

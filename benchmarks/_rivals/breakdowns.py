@@ -104,7 +104,6 @@ def rows(quick: bool, progress: Progress) -> Iterator[Row]:
                 yield _row(case, guarantee, rival, squared, **more)
     if not quick:
         yield from _contingency(todo[0])
-        yield from _contingency(todo[2])
 
 
 def _row(case: Case, guarantee: str, rival: str, squared: float, **more: Any) -> Row:
@@ -214,7 +213,14 @@ def _contingency(case: Case) -> Iterator[Row]:
             continue
         squares = [np.mean(np.square(found[f"{way}_{k}"] - each)) for k, each in enumerate(truth)]
         version = str(found["version"])
-        yield _row(named, CONCENTRATED, name, float(np.mean(squares)), how=f"{DRAWS} draws", version=version)
+        yield _row(
+            named,
+            CONCENTRATED,
+            name,
+            float(np.mean(squares)),
+            how=f"{DRAWS} draws" if way == "fixed" else "1 draws",
+            version=version,
+        )
 
 
 def _simulated(case: Case, truth: Sequence[Any]) -> float:

@@ -52,6 +52,7 @@ LIBRARIES = {
 }
 PACKAGE = {"OpenDP": "opendp", "diffprivlib": "diffprivlib", "PipelineDP": "pipeline-dp"}
 Bools = NDArray[np.bool_]
+Question = tuple[str, int, float, float]
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,7 @@ def cases(quick: bool) -> list[Case]:
 def rows(quick: bool, progress: Progress) -> Iterator[Row]:
     """Every rival on every case, at both promises."""
     todo = cases(quick)
+    noise = LibraryNoise([question for case in todo for question in _questions(case)])
     for done, case in enumerate(todo):
         relaxation = None  # what an order out of reach was relaxed to, so that it is searched for once
         for guarantee in (PURE, APPROXIMATE):
@@ -100,12 +102,11 @@ def rows(quick: bool, progress: Progress) -> Iterator[Row]:
             found = planned(case.P, guarantee, relaxation)
             relaxation = found.relaxation
             yield from _ours(case, guarantee, found.best)
-            yield from _libraries(case, guarantee)
+            yield from _libraries(case, guarantee, noise)
             yield from _matrix(case, guarantee)
             yield from _trees(case, guarantee)
-    if not quick:
-        assert todo[0].records is not None
-        yield from graphical_rows(todo[0].name, todo[0].P, todo[0].records)
+        if not quick and done == 0 and case.records is not None:
+            yield from graphical_rows(case.name, case.P, case.records)
 
 
 def _row(case: Case, guarantee: str, rival: str, squared: float, **more: Any) -> Row:
@@ -128,27 +129,44 @@ def _ours(case: Case, guarantee: str, best: AdditiveMechanism) -> Iterator[Row]:
             )
 
 
-def _libraries(case: Case, guarantee: str) -> Iterator[Row]:
-    """Noise on the vector of counts; the bound on yeses in a record has no public rule, so its best value is shown too."""
-    delta = 0.0 if guarantee == PURE else DELTA
+def _bounds(case: Case) -> list[int]:
+    """Bounds on the yeses of a record that are tried in hindsight; without records there is no bias, and none is tried."""
     n = len(case.P)
-    bounds = (
-        [n] if case.records is None else sorted({n, *np.unique(np.geomspace(1, n, 40).astype(int)).tolist()})
-    )
-    questions = [(way, size, EPSILON, delta) for way in LIBRARIES[guarantee].values() for size in bounds]
-    found = ask("libraries", "benchmarks._rivals.scales", questions)
+    return [n] if case.records is None else sorted({n, *np.geomspace(1, n, 40).astype(int).tolist()})
+
+
+def _questions(case: Case) -> Iterator[Question]:
+    for guarantee, ways in LIBRARIES.items():
+        delta = 0.0 if guarantee == PURE else DELTA
+        yield from ((way, size, EPSILON, delta) for way in ways.values() for size in _bounds(case))
+
+
+class LibraryNoise:
+    """Variances of other libraries, which are asked once for all of them."""
+
+    def __init__(self, questions: list[Question]) -> None:
+        found = ask("libraries", "benchmarks._rivals.scales", questions)
+        self.missing = found is None
+        self.versions: dict[str, str] = {} if found is None else found["versions"]
+        self.variance: dict[Question, float] = (
+            {} if found is None else dict(zip(questions, found["variances"], strict=True))
+        )
+
+
+def _libraries(case: Case, guarantee: str, noise: LibraryNoise) -> Iterator[Row]:
+    """Noise on the vector of counts; the bound on yeses in a record has no public rule, so its best value is shown too."""
+    delta, bounds = 0.0 if guarantee == PURE else DELTA, _bounds(case)
     bias = {size: _bias(case, size) for size in bounds}
     for name, way in LIBRARIES[guarantee].items():
-        if found is None:
+        if noise.missing:
             yield _row(case, guarantee, name, math.nan, how="not to be had on this machine")
             continue
-        variance = {q[1]: v for q, v in zip(questions, found["variances"], strict=True) if q[0] == way}
-        version = found["versions"][PACKAGE[name.split()[0]]]
-        size = min(bounds, key=lambda each: variance[each] + bias[each])
-        hindsight = {"hindsight": math.sqrt(variance[size] + bias[size]), "chosen": f"at most {size} yeses"}
-        yield _row(
-            case, guarantee, name, variance[n], version=version, **(hindsight if len(bounds) > 1 else {})
-        )
+        squared = {size: noise.variance[way, size, EPSILON, delta] + bias[size] for size in bounds}
+        size = min(squared, key=squared.__getitem__)
+        hindsight = {"hindsight": math.sqrt(squared[size]), "chosen": f"at most {size} yeses"}
+        version = noise.versions[PACKAGE[name.split()[0]]]
+        more = hindsight if len(bounds) > 1 else {}
+        yield _row(case, guarantee, name, squared[len(case.P)], version=version, **more)
 
 
 def _bias(case: Case, size: int) -> float:
@@ -169,7 +187,7 @@ def _matrix(case: Case, guarantee: str) -> Iterator[Row]:
     if max(sizes) <= MOST_RECORDS:
         errors = [_part_error(part, norm, memo) for part in parts]
         totals["a strategy for each part"] = split(errors, norm)
-    if len(parts) > 1 and math.prod(sizes) <= MOST_RECORDS:
+    if len(parts) > 1 and math.prod(sizes) <= 1_000:  # more take too long
         totals["one strategy"] = _part_error(case.P, norm, memo)
     name = "matrix mechanism, p-Identity"
     if not totals:

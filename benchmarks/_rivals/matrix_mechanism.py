@@ -19,7 +19,7 @@ __all__ = ["RESTARTS", "Found", "error_and_slope", "p_identity", "split", "strat
 
 Floats = NDArray[np.float64]
 Norm = Literal[1, 2]
-RESTARTS = 5
+RESTARTS = 3
 """Random starts of each search, for each number of rows."""
 
 
@@ -55,30 +55,30 @@ def p_identity(
 ) -> Found:
     """The best of ``restarts`` searches for each number of rows of Θ.
 
-    The default numbers are a sixteenth of the cells, which is the authors' rule, once and three times the number of queries;
-    above 1,000 cells the number of queries, one start and 200 steps, as more takes too long.
+    The default numbers are a sixteenth of the cells, which is the authors' rule, once and three times the number of queries,
+    where these are at most as many as cells.
     """
     rng = np.random.default_rng(seed)
     cells = W.shape[1]
-    large = cells > 1000
-    sizes = rows or ((len(W),) if large else sorted({len(W), 3 * len(W), max(1, cells // 16)}))
+    usual = {len(W), 3 * len(W), max(1, cells // 16)}
+    sizes = rows or sorted(size for size in usual if size <= max(cells, len(W)))
     best: Found | None = None
     for p in sizes:
-        for _ in range(1 if large else restarts):
-            found = _search(W, norm, rng.random((p, cells)), 200 if large else 500)
+        for _ in range(restarts):
+            found = _search(W, norm, rng.random((p, cells)))
             if best is None or found.error < best.error:
                 best = found
     assert best is not None
     return best
 
 
-def _search(W: Floats, norm: Norm, start: Floats, steps: int) -> Found:
+def _search(W: Floats, norm: Norm, start: Floats) -> Found:
     def value(flat: Floats) -> tuple[float, Floats]:
         error, slope = error_and_slope(flat.reshape(start.shape), W, norm)
         return error, slope.ravel()
 
     bounds = [(0, None)] * start.size
-    limits = {"maxiter": steps, "ftol": 1e-7}
+    limits = {"maxiter": 500, "ftol": 1e-7}
     done = minimize(value, start.ravel(), jac=True, method="L-BFGS-B", bounds=bounds, options=limits)
     return Found(done.x.reshape(start.shape), float(done.fun))
 

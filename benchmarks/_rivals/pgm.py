@@ -34,27 +34,31 @@ def main(source: str, target: str) -> None:
         for low, high in covers
     ]
     rng = np.random.default_rng(int(data["seed"]))
-    cliques = [[i for i in range(n) if groups[i] == g] for g in range(groups.max() + 1)]
-    tables = [_cells(answers[:, clique]) for clique in cliques]
-    deviation, laplace = float(data["deviation"]), bool(data["laplace"])
-
-    def noise(size: int) -> Any:
-        return (
-            rng.laplace(scale=deviation / np.sqrt(2), size=size)
-            if laplace
-            else rng.normal(scale=deviation, size=size)
-        )
-
-    estimator = estimation.MirrorDescent()
-    released = []
-    for _ in range(int(data["draws"])):
-        measured = [
-            LinearMeasurement(table + noise(table.size), tuple(names[i] for i in clique), deviation)
-            for clique, table in zip(cliques, tables, strict=True)
-        ]
-        model = estimator.estimate(domain, measured, constraints=skips, iters=int(data["steps"]))
-        released.append([float(np.asarray(model.project((name,)).datavector())[1]) for name in names])
+    laplace, estimator = bool(data["laplace"]), estimation.MirrorDescent()
+    released: list[Any] = []
+    for grouping, deviation in zip(groups, data["deviation"].tolist(), strict=True):
+        cliques = [[i for i in range(n) if grouping[i] == g] for g in range(grouping.max() + 1)]
+        tables = [_cells(answers[:, clique]) for clique in cliques]
+        drawn: list[Any] = []
+        for _ in range(int(data["draws"])):
+            measured = [
+                LinearMeasurement(
+                    table + _noise(rng, laplace, deviation, table.size),
+                    tuple(names[i] for i in clique),
+                    deviation,
+                )
+                for clique, table in zip(cliques, tables, strict=True)
+            ]
+            model = estimator.estimate(domain, measured, constraints=skips, iters=int(data["steps"]))
+            drawn.append([float(np.asarray(model.project((name,)).datavector())[1]) for name in names])
+        released.append(drawn)
     np.savez(target, raw=np.array(released), version=importlib.metadata.version("mbi"))
+
+
+def _noise(rng: np.random.Generator, laplace: bool, deviation: float, size: int) -> Any:
+    if laplace:
+        return rng.laplace(scale=deviation / np.sqrt(2), size=size)
+    return rng.normal(scale=deviation, size=size)
 
 
 def _cells(answers: Any) -> Any:

@@ -37,21 +37,6 @@ def test_every_link_leads_somewhere():
     assert missing == []
 
 
-def test_the_numbers_of_the_comparison_stand_on_the_benchmark_page():
-    text = README.read_text(encoding="utf-8")
-    page = (README.parent / "docs" / "benchmarks" / "switching.md").read_text(encoding="utf-8")
-    sections = dict(part.split("\n", 1) for part in page.split("\n## ")[1:])
-    compared = [line.split(" | ") for line in text.splitlines() if " × |" in line]
-    assert len(compared) >= 5
-    for line in compared:
-        title = line[0].strip("| *")
-        section = sections[max((head for head in sections if title.startswith(head)), key=len)]
-        numbers = re.findall(r"([0-9.]+) ×", " | ".join(line))
-        assert numbers
-        for number in numbers:
-            assert f"**{number} ×**" in section, (title, number)
-
-
 def test_the_citation_names_the_licence():
     citation = (README.parent / "CITATION.cff").read_text(encoding="utf-8")
     project = (README.parent / "pyproject.toml").read_text(encoding="utf-8")
