@@ -19,11 +19,11 @@ from isotone.counts import (
     DiscreteLaplaceMechanism,
     MarginsMechanism,
 )
-from isotone.counts.best import promise_of
 from isotone.counts.breakdowns.cells import Breakdown, read_breakdown
 from isotone.counts.breakdowns.choosing import margins_mechanism
 from isotone.mechanism import Progress
 from isotone.order import Poset
+from isotone.privacy.guarantee import Guarantee
 
 __all__ = ["residual_planner", "rows"]
 
@@ -150,8 +150,8 @@ def _rivals(case: Case, guarantee: str) -> Iterator[tuple[str, float, dict[str, 
 
 def _ours(case: Case, guarantee: str) -> MarginsMechanism:
     """What isotone plans."""
-    promise = (1, 0, None) if guarantee == PURE else (None, 0, "1/2")
-    return margins_mechanism(case.P, case.breakdown, promise_of(*promise, "add-remove"))
+    promise = Guarantee.pure(1) if guarantee == PURE else Guarantee.zcdp("1/2")
+    return margins_mechanism(case.P, case.breakdown, promise)
 
 
 def _mean(mechanism: MarginsMechanism) -> float:
