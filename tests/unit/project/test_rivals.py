@@ -111,17 +111,35 @@ def test_residual_planner_is_what_dense_algebra_gives_at_its_variances():
 
 
 def test_trees_have_the_variances_of_dense_least_squares():
-    P = Poset.from_mapping({"a": "r", "b": "r", "c": "r", "a1": "a", "a2": "a", "c1": "c", "c2": "c"}, children="partition")  # fmt: skip
+    up = {
+        "a": "r",
+        "c": "r",
+        "a1": "a",
+        "a2": "a",
+        "c1": "c",
+        "c2": "c",
+        "x": "a2",
+        "y": "a2",
+        "u": "c2",
+        "v": "c2",
+    }
+    P = Poset.from_mapping(up, children="partition")
     tree = require_hierarchy(P)
-    alike = hierarchies.level_variances(tree, np.full(2, 1 / 3), hierarchies.PURE)
+    alike = hierarchies.level_variances(tree, np.full(3, 1 / 4), hierarchies.PURE)
     assert np.allclose(alike[tree.node], TreeLaplaceMechanism(P, 1).error().variance)
-    below = np.array([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0], [0, 0, 0, 1, 1], *np.eye(5)])  # a1, a2, b, c1, c2
-    pairs = np.array([[1, 1, 0, 0, 0], [0, 0, 1, 1, 0], [0, 0, 0, 0, 1]])
-    fours = np.array([[1, 1, 1, 1, 0], [0, 0, 0, 0, 1]])
-    measured = np.vstack([np.eye(5), pairs, fours, np.ones((1, 5))])
+
+    def walk(x):
+        below = sorted((y for y in up if up[y] == x), key=lambda y: tree.node[P.index(y)])
+        return [leaf for y in below for leaf in walk(y)] or [x]
+
+    line = walk("r")
+    below = np.array([[leaf in walk(x) for leaf in line] for x in P.elements], float)
+    pairs = np.kron(np.eye(3), np.ones(2))
+    fours = np.array([[1, 1, 1, 1, 0, 0], [0, 0, 0, 0, 1, 1]])
+    measured = np.vstack([np.eye(6), pairs, fours, np.ones((1, 6))])
     wanted = np.diag(below @ np.linalg.inv(measured.T @ measured) @ below.T) * 4
     found = hierarchies.bary_variances(tree, 2, hierarchies.CONCENTRATED)[tree.node]
-    assert np.allclose([found[P.index(x)] for x in ("r", "a", "c", "a1", "a2", "b", "c1", "c2")], wanted)
+    assert np.allclose(found, wanted)
 
 
 def test_deconvolution_finds_the_distribution_behind_clamped_noise():
