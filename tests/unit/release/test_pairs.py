@@ -66,6 +66,7 @@ def test_contributions_of_two_columns_of_counts_have_no_default(ledger):
         ({"counts": ["theft", "arson"], "upper": 64}, "at most 63"),
         ({"counts": ["theft", "arson"], "count": "theft"}, "take no count"),
         ({"kind": "theft"}, "goes with counts"),
+        ({"counts": ["x", "b | x"], "categories": ["a", "a | b"]}, "one name"),
     ],
 )
 def test_what_is_no_pair_is_refused_before_the_charge(ledger, given, words):
@@ -80,7 +81,7 @@ def test_a_unit_counts_in_so_many_of_both_columns_together():
     rows = [("p", place, kind) for place in ("a", "b", "c") for kind in ("x", "y")] * 2
     rows += [("q", "a", "x"), ("q", "a", "other"), (None, "a", "x"), ("r", "zzz", "x")]
     data = pd.DataFrame(rows, columns=["who", "place", "kind"])
-    for k in (1, 3):
+    for k in (1, 3, 6):
         source = PairSource(data, "place", ("a", "b", "c"), 9, ("x", "y"), "kind", "who", k)
         for salt in (b"1",):
             counts = count_pairs(source, source.open(), salt)
@@ -152,3 +153,29 @@ def test_a_spec_may_ask_for_a_pair(tmp_path: Path):
     assert made.guarantee.rho == Fraction(1, 2)
     assert made.manifest.mechanism["contributions"] == 2
     assert verify(folder).holds
+
+
+def test_a_spec_of_two_columns_of_counts_must_declare_contributions(tmp_path: Path):
+    aggregated().to_csv(tmp_path / "data.csv", index=False)
+    rest = "[privacy]\nrho = '1/2'\nledger = 'a.ledger'\nunit = 'person'\n[output]\nfolder = 'out'\n"
+    rest += (
+        f"[table]\ncategory = 'place'\ncategories = {CATEGORIES}\ncounts = ['theft', 'arson']\nupper = 6\n"
+    )
+    for declared, words in (("", "contributions must be declared"), ("contributions = 3\n", None)):
+        (tmp_path / "spec.toml").write_text(f"[data]\npath = 'data.csv'\n{declared}{rest}")
+        spec: Any = load_spec(tmp_path / "spec.toml")
+        if words is None:
+            mechanism = spec.kind.query(spec).mechanism
+            assert (mechanism.unit.contributions, mechanism.once) == (3, False)
+        else:
+            with pytest.raises(iso.InputError, match=words):
+                spec.kind.query(spec)
+
+
+def test_names_of_columns_may_have_a_bar_in_them(tmp_path, ledger):
+    data = aggregated().rename(columns={"arson": "fire | arson"})
+    options: dict[str, Any] = {**OPTIONS, "categories": CATEGORIES[:9], "contributions": 1, "epsilon": 1}
+    iso.release_table(
+        data, **options, counts=["theft", "fire | arson"], ledger=ledger, folder=tmp_path / "out"
+    )
+    assert verify(tmp_path / "out").holds

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
+from isotone.privacy.draws import SeededDraws
 from isotone.tables.gaussian_table import GaussianTableMechanism
-from isotone.tables.pairs import _apportioned, _transported, pair_means, simulate_pair
+from isotone.tables.pairs import _apportioned, _run, _transported, pair_means, simulate_pair
 from isotone.tables.two_stage import TwoStageMechanism
 
 
@@ -82,3 +84,33 @@ def test_the_transport_uses_every_pair_once_and_no_swap_helps():
 def test_a_few_categories_keep_their_noise():
     made = simulate_pair(TwoStageMechanism(5, 1), [1] * 10, [2] * 10, np.random.default_rng(0))
     assert np.array_equal(made.values.T.ravel(), np.asarray(made.table.values.view(np.ndarray)))
+
+
+class Tape(SeededDraws):
+    """Draws that lead from any two columns to the same noisy numbers."""
+
+    def __init__(self, noisy: list[Any], true: list[Any]) -> None:
+        super().__init__(np.random.default_rng(0))
+        self.noise = [a - b for a, b in zip(noisy, true, strict=True)]
+
+    def discrete_gaussians(self, variance: Fraction, size: int) -> Any:
+        return self.noise.pop(0)
+
+
+def test_with_the_outputs_fixed_no_column_depends_on_a_true_count():
+    mechanism = GaussianTableMechanism(4, rho="1/2")
+    rng = np.random.default_rng(0)
+    noisy = [np.arange(10, 50, 10), rng.integers(-2, 7, 60), np.arange(12, 52, 10), rng.integers(-2, 7, 60)]
+
+    def published(first: Any, second: Any) -> list[Any]:
+        below = [np.cumsum(np.bincount(column, minlength=5))[:-1] for column in (first, second)]
+        true = [below[0], first, below[1], second]
+        made = _run(mechanism, first, second, Tape(noisy, true))
+        low, high = made.table.interval()
+        return [made.values, made.estimates, made.joint, low, high, made.table.noisy, made.table.deviation]
+
+    first, second = rng.integers(0, 5, 60), rng.integers(0, 5, 60)
+    before = published(first, second)
+    second[7] = (second[7] + 3) % 5
+    for one, other in zip(before, published(first, second), strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -18,6 +18,7 @@ from isotone.tables.distribution.haar import Haar
 from isotone.tables.distribution.hierarchy import IntervalHierarchy
 from isotone.tables.distribution.privatize import Method
 from isotone.tables.distribution.strategy import Cumulative, Cyclic, HistogramStrategy, Plain
+from isotone.tables.top_coding import top_coded
 
 PURE: tuple[Method, ...] = ("cumulative", "cyclic-laplace", "laplace", "privelet", "hierarchical")
 
@@ -244,3 +245,12 @@ def test_simulated_counts_are_refused_by_a_release() -> None:
     t = fixed_point([0.5, 0.5], 1)
     with pytest.raises(InputError, match="simulate"):
         t.release(t.simulate([0, 1], np.random.default_rng(0)))
+
+
+def test_counts_of_more_than_32_bits_are_top_coded() -> None:
+    for wide in (
+        np.array([2**32 + 3, 2**62, 2]),
+        np.array([2**64 - 1, 2**63, 2], np.uint64),
+        [10**30, 2**32, 2],
+    ):
+        assert top_coded(wide, 5).tolist() == [5, 5, 2]

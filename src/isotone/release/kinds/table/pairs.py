@@ -98,12 +98,14 @@ class _Rows(TableQuery):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        return tuple(
-            f"{name}{BETWEEN}{column}" for column in self.source.names for name in self.source.categories
-        )
+        return _labels(self.source)
 
     def _rules(self) -> TableRules:
         return _rules(self.source)
+
+
+def _labels(source: PairSource) -> tuple[str, ...]:
+    return tuple(f"{name}{BETWEEN}{column}" for column in source.names for name in source.categories)
 
 
 def _rules(source: PairSource) -> TableRules:
@@ -150,10 +152,19 @@ def pair_query(
     if not listed:
         raise InputError("categories is empty: give the public list of categories.")
     source = PairSource(data, category, listed, mechanism.upper, (names[0], names[1]), kind, unit, units)
+    if len(set(_labels(source))) < 2 * len(listed):
+        raise InputError(
+            f"Two rows would have one name: rename the column or the categories with {BETWEEN!r} in them."
+        )
     guarantee = replace(mechanism.guarantee, unit=guarantee.unit)
     return PairQuery(
         source, mechanism, guarantee, confidence_level(confidence), title_text(title, "Pairs of counts")
     )
+
+
+def _names(columns: Columns, rows: list[int]) -> list[str]:
+    """The categories of one column, or their whole labels where they do not end with the name of the column."""
+    return [str(columns["category"][at]).removesuffix(f"{BETWEEN}{columns['stratum'][at]}") for at in rows]
 
 
 def pair_faults(
@@ -166,8 +177,7 @@ def pair_faults(
         return ["the joint distribution is not one of pairs of counts from 0 to the largest"]
     if len(parts) != 2 or len(parts[0]) != len(parts[1]):
         return ["the two columns do not have the same categories"]
-    names = [[str(columns["category"][at]).rpartition(BETWEEN)[0] for at in rows] for rows in parts]
-    if names[0] != names[1]:
+    if _names(columns, parts[0]) != _names(columns, parts[1]):
         return ["the two columns do not have the same categories"]
     if manifest["method"] == "noise":
         apart = np.outer(*(entry["distribution"] for entry in manifest["strata"]))
