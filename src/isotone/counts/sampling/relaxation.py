@@ -7,9 +7,9 @@ as noise shaped by P, and only a little larger; and every extended bipartition o
 be drawn by rejection (docs/theory/counts.md, section 9). How much larger the noise is, and how often a draw is
 kept, depends on the number of extended bipartitions of Q: the fewer the better.
 
-A few searches begin with greedy relaxations, and the best goes on: it takes a few elements out and puts them back in
-another order, again and again (ruin and recreate), and goes on from what is not much worse than the best so far
-(record-to-record travel). It looks at the order only, which is public.
+The search begins with many greedy relaxations. The best few go on: each takes a few elements out and puts them back in
+another order, again and again (ruin and recreate). From round to round fewer of them are left and larger blocks are
+allowed. It looks at the order only, which is public.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ __all__ = ["Relaxation", "relax"]
 REACH = 1 << 20
 """The largest prime block of a relaxation unless told otherwise."""
 
-BEGINNINGS, BEGINNING = 4, 0.1
-"""So many searches begin, each with such a share of the steps; the best goes on."""
+ROUNDS = (
+    (0.03, 18, 10.0),
+    (0.27, 4, 10.0),
+    (0.45, 2, 14.0),
+    (0.6, 1, 17.0),
+    (1.0, 1, math.inf),
+)
+"""Until these shares of the steps so many relaxations are worked on, with blocks of so many states at most (binary logarithms).
 
-STARTS = 0.1
-"""The share of a beginning that goes to greedy relaxations from nothing."""
+In the first round they are new ones. Steps are quicker with small blocks."""
 
-STAGES = ((0.4, 10.0), (1.0, 14.0))
-"""Until these shares of a beginning smaller blocks are allowed (binary logarithms): such steps are quicker."""
+KEEP, SLACK = 0.05, 1.0
+"""How much worse the log count may get in a step, and how much worse than the best so far (record-to-record travel).
 
-LATER_STAGES = ((0.4, 17.0),)
-"""The same for the steps that follow."""
-
-KEEP, LATER_KEEP, SLACK = 0.05, 0.02, 0.6
-"""How much worse the log count may get in a step, and in one after the beginnings; there it may also be as much worse
-than the best as the last number, times the share of the steps that is left."""
+The second, times the share of the steps that is left, counts once a single relaxation is left."""
 
 HOPE = 0.7
 """All relations are tried once more in a relaxation whose log count is not more than so much worse."""
@@ -194,46 +194,55 @@ def relax(
         if spent >= 1 and step > 0:
             break
         spent = min(spent, 1.0)
-        progress(spent, f"relaxing the order: log count {search.best_log:.2f}")
         search.step(spent)
-    progress(1.0, f"relaxed: log count {search.best_log:.2f}")
-    return Relaxation(_poset(order, search.best).covers)
+        progress(spent, f"relaxing the order: log count {search.best.best_log:.2f}")
+    progress(1.0, f"relaxed: log count {search.best.best_log:.2f}")
+    return Relaxation(_poset(order, search.best.best).covers)
+
+
+@dataclass(eq=False)
+class _Candidate:
+    """A relaxation that is being changed, and the best that it has been."""
+
+    current: Matrix
+    current_log: float = math.inf
+    best: Matrix = field(init=False)
+    best_log: float = math.inf
+
+    def __post_init__(self) -> None:
+        self.best = self.current
 
 
 class _RelaxationSearch:
-    """The state of a search.
-
-    The best relaxation so far, and the one being changed.
-    """
+    """The relaxations that are left in this round of a search."""
 
     def __init__(self, P: Poset, reach: int, rng: np.random.Generator) -> None:
-        self.P, self.reach, self.rng = P, reach, rng
+        self.P, self.reach, self.rng = P, float(np.log2(reach)), rng
         strict = P.leq_matrix() & ~np.eye(len(P), dtype=np.bool_)
         self.goal: Matrix = strict.astype(np.int8) + 2 * strict.T.astype(np.int8)
-        self.limit = math.inf
         self.log_count = LogCount()
-        self.part, self.keep, self.slack = -1, KEEP, -math.inf
-        self.best = self.current = np.zeros_like(self.goal)
-        self.best_log = self.current_log = math.inf
+        self.round, self.turn, self.limit, self.slack = -1, 0, self.reach, -math.inf
+        self.left: list[_Candidate] = []
+
+    @property
+    def best(self) -> _Candidate:
+        """The one with the best relaxation so far."""
+        return min(self.left, key=lambda candidate: candidate.best_log)
 
     def step(self, spent: float) -> None:
         """A step of the search, of which the share ``spent`` is over."""
-        part = min(int(spent / BEGINNING), BEGINNINGS)
-        begins, self.part = part != self.part, part
-        within = spent / BEGINNING - part
-        if part == BEGINNINGS:
-            within = (spent - BEGINNINGS * BEGINNING) / (1 - BEGINNINGS * BEGINNING)
-        stages = STAGES if part < BEGINNINGS else LATER_STAGES
-        self.limit = min([largest for share, largest in stages if within < share], default=math.inf)
-        if part < BEGINNINGS and (begins or within < STARTS):
-            self.current_log = math.inf if begins else self.current_log
+        number = next((i for i, (share, _, _) in enumerate(ROUNDS) if spent < share), len(ROUNDS) - 1)
+        if number > 0 and number != self.round:
+            self.left = sorted(self.left, key=lambda candidate: candidate.best_log)[: ROUNDS[number][1]]
+            for candidate in self.left:
+                candidate.current, candidate.current_log = candidate.best, candidate.best_log
+        self.round, self.limit = number, min(ROUNDS[number][2], self.reach)
+        self.slack = SLACK * (1 - spent) if len(self.left) == 1 else -math.inf
+        if number == 0 or not self.left:
             self.start()
-            return
-        if part == BEGINNINGS:
-            self.keep, self.slack = LATER_KEEP, SLACK * (1 - spent)
-            if begins:
-                self.current, self.current_log = self.best, self.best_log
-        self.recreate()
+        else:
+            self.turn += 1
+            self.recreate(self.left[self.turn % len(self.left)])
 
     def start(self) -> None:
         """A greedy relaxation from nothing, in one of four orders of insertion."""
@@ -241,22 +250,23 @@ class _RelaxationSearch:
         below, above = (self.goal == 2).sum(axis=1), (self.goal == 1).sum(axis=1)
         keys = (np.zeros(n), below, -(below + above), above)
         order = np.lexsort((self.rng.random(n), keys[self.rng.integers(4)])).astype(np.int64)
-        found = np.zeros_like(self.goal)
-        self._consider(found, np.zeros(n, np.bool_), order)
+        new = _Candidate(np.zeros_like(self.goal))
+        self._consider(new, new.current.copy(), np.zeros(n, np.bool_), order)
+        self.left.append(new)
 
-    def recreate(self) -> None:
-        """Take a few elements out of the current relaxation and put them back in another order."""
-        n, out = len(self.P), self._taken_out()
-        found = self.current.copy()
+    def recreate(self, candidate: _Candidate) -> None:
+        """Take a few elements out of a relaxation and put them back in another order."""
+        n, out = len(self.P), self._taken_out(candidate.current)
+        found = candidate.current.copy()
         found[out, :] = 0
         found[:, out] = 0
         placed = np.ones(n, np.bool_)
         placed[out] = False
-        self._consider(found, placed, self.rng.permutation(out).astype(np.int64))
+        self._consider(candidate, found, placed, self.rng.permutation(out).astype(np.int64))
 
-    def _taken_out(self) -> NDArray[np.int64]:
+    def _taken_out(self, current: Matrix) -> NDArray[np.int64]:
         """A few elements: two that miss a relation with some related to them, or one with some related to it, or any."""
-        n, missing = len(self.P), np.argwhere((self.goal == 1) & (self.current == 0))
+        n, missing = len(self.P), np.argwhere((self.goal == 1) & (current == 0))
         if self.rng.random() >= 0.5 and len(missing):
             centre = missing[self.rng.integers(len(missing))]
             count = int(self.rng.choice(OUT))
@@ -268,19 +278,20 @@ class _RelaxationSearch:
         related = self.rng.permutation(np.flatnonzero(np.any(self.goal[centre] > 0, axis=0)))
         return np.append(centre, related[~np.isin(related, centre)][: count - len(centre)])
 
-    def _consider(self, found: Matrix, placed: NDArray[np.bool_], order: NDArray[np.int64]) -> None:
-        """Complete a relaxation, and make it the current one unless it is much worse (record-to-record travel)."""
-        limit = min(self.limit, float(np.log2(self.reach)))
-        put_back(self.goal, found, placed, order, limit, int(self.rng.integers(3)))
+    def _consider(
+        self, candidate: _Candidate, found: Matrix, placed: NDArray[np.bool_], order: NDArray[np.int64]
+    ) -> None:
+        """Complete a relaxation, and go on from it unless it is much worse."""
+        put_back(self.goal, found, placed, order, self.limit, int(self.rng.integers(3)))
         log = self.log_count(found)
-        if log < self.current_log + HOPE:
+        if log < candidate.current_log + HOPE:
             missing = self.rng.permutation(np.argwhere((self.goal == 1) & (found == 0)))
-            try_pairs(found, missing, limit)
+            try_pairs(found, missing, self.limit)
             log = self.log_count(found)
-        if log < max(self.current_log + self.keep, self.best_log + self.slack):
-            self.current, self.current_log = found, log
-        if log < self.best_log:
-            self.best, self.best_log = found, log
+        if log < max(candidate.current_log + KEEP, candidate.best_log + self.slack):
+            candidate.current, candidate.current_log = found, log
+        if log < candidate.best_log:
+            candidate.best, candidate.best_log = found, log
 
 
 def _poset(P: Poset, matrix: Matrix) -> Poset:
