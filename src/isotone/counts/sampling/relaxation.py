@@ -201,7 +201,7 @@ def relax(
 
 
 @dataclass(eq=False)
-class _Candidate:
+class _Contender:
     """A relaxation that is being changed, and the best that it has been."""
 
     current: Matrix
@@ -222,20 +222,20 @@ class _RelaxationSearch:
         self.goal: Matrix = strict.astype(np.int8) + 2 * strict.T.astype(np.int8)
         self.log_count = LogCount()
         self.round, self.turn, self.limit, self.slack = -1, 0, self.reach, -math.inf
-        self.left: list[_Candidate] = []
+        self.left: list[_Contender] = []
 
     @property
-    def best(self) -> _Candidate:
+    def best(self) -> _Contender:
         """The one with the best relaxation so far."""
-        return min(self.left, key=lambda candidate: candidate.best_log)
+        return min(self.left, key=lambda contender: contender.best_log)
 
     def step(self, spent: float) -> None:
         """A step of the search, of which the share ``spent`` is over."""
         number = next((i for i, (share, _, _) in enumerate(ROUNDS) if spent < share), len(ROUNDS) - 1)
         if number > 0 and number != self.round:
-            self.left = sorted(self.left, key=lambda candidate: candidate.best_log)[: ROUNDS[number][1]]
-            for candidate in self.left:
-                candidate.current, candidate.current_log = candidate.best, candidate.best_log
+            self.left = sorted(self.left, key=lambda contender: contender.best_log)[: ROUNDS[number][1]]
+            for contender in self.left:
+                contender.current, contender.current_log = contender.best, contender.best_log
         self.round, self.limit = number, min(ROUNDS[number][2], self.reach)
         self.slack = SLACK * (1 - spent) if len(self.left) == 1 else -math.inf
         if number == 0 or not self.left:
@@ -250,19 +250,19 @@ class _RelaxationSearch:
         below, above = (self.goal == 2).sum(axis=1), (self.goal == 1).sum(axis=1)
         keys = (np.zeros(n), below, -(below + above), above)
         order = np.lexsort((self.rng.random(n), keys[self.rng.integers(4)])).astype(np.int64)
-        new = _Candidate(np.zeros_like(self.goal))
+        new = _Contender(np.zeros_like(self.goal))
         self._consider(new, new.current.copy(), np.zeros(n, np.bool_), order)
         self.left.append(new)
 
-    def recreate(self, candidate: _Candidate) -> None:
+    def recreate(self, contender: _Contender) -> None:
         """Take a few elements out of a relaxation and put them back in another order."""
-        n, out = len(self.P), self._taken_out(candidate.current)
-        found = candidate.current.copy()
+        n, out = len(self.P), self._taken_out(contender.current)
+        found = contender.current.copy()
         found[out, :] = 0
         found[:, out] = 0
         placed = np.ones(n, np.bool_)
         placed[out] = False
-        self._consider(candidate, found, placed, self.rng.permutation(out).astype(np.int64))
+        self._consider(contender, found, placed, self.rng.permutation(out).astype(np.int64))
 
     def _taken_out(self, current: Matrix) -> NDArray[np.int64]:
         """A few elements: two that miss a relation with some related to them, or one with some related to it, or any."""
@@ -279,19 +279,19 @@ class _RelaxationSearch:
         return np.append(centre, related[~np.isin(related, centre)][: count - len(centre)])
 
     def _consider(
-        self, candidate: _Candidate, found: Matrix, placed: NDArray[np.bool_], order: NDArray[np.int64]
+        self, contender: _Contender, found: Matrix, placed: NDArray[np.bool_], order: NDArray[np.int64]
     ) -> None:
         """Complete a relaxation, and go on from it unless it is much worse."""
         put_back(self.goal, found, placed, order, self.limit, int(self.rng.integers(3)))
         log = self.log_count(found)
-        if log < candidate.current_log + HOPE:
+        if log < contender.current_log + HOPE:
             missing = self.rng.permutation(np.argwhere((self.goal == 1) & (found == 0)))
             try_pairs(found, missing, self.limit)
             log = self.log_count(found)
-        if log < max(candidate.current_log + KEEP, candidate.best_log + self.slack):
-            candidate.current, candidate.current_log = found, log
-        if log < candidate.best_log:
-            candidate.best, candidate.best_log = found, log
+        if log < max(contender.current_log + KEEP, contender.best_log + self.slack):
+            contender.current, contender.current_log = found, log
+        if log < contender.best_log:
+            contender.best, contender.best_log = found, log
 
 
 def _poset(P: Poset, matrix: Matrix) -> Poset:
