@@ -44,7 +44,7 @@ _SHARES: dict[Preset, tuple[Fraction, Fraction]] = {
 _SCATTER = 2
 """How the scatter of real tables between thresholds compares with the noise of a threshold: see :func:`_apart`."""
 
-DENSE = 150
+DENSE = 300
 """Categories for each count from which on thresholds are measured at an ε of 1 or more, unless told otherwise."""
 
 
