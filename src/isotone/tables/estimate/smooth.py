@@ -133,7 +133,8 @@ def _evaluate(
     scatter = float(np.sum((histogram * ratio - histogram + intensity) / dispersion))
     slope = np.zeros(3 * len(logs) - 2)
     slope[0::3] = (intensity - histogram) / dispersion + bent
-    slope[2::3] = pull - np.diff(ratio / dispersion)
+    tilt = ratio / dispersion
+    slope[2::3] = pull - (tilt[1:] - tilt[:-1])
     return _SmoothPoint(logs, intensity, histogram, misfit + scatter + 0.5 * float(logs @ bent), slope)
 
 
@@ -182,7 +183,9 @@ def _line_search(
 
     The start itself if rounding hides every gain.
     """
-    bend, rise = move[0::3], np.diff(move[2::3], prepend=0.0, append=0.0)
+    bend, rise = move[0::3], np.empty(len(state.histogram))
+    rise[:-1], rise[-1] = move[2::3], 0.0  # differences of the cumulative numbers, from 0 to 0
+    rise[1:] -= move[2::3]
     length = min(1.0, 3.0 / max(float(np.max(np.abs(bend))), 3.0))
     falling = rise < 0
     if np.any(falling):  # stay inside: every bin keeps a tenth of what it has

@@ -11,6 +11,7 @@ unbiased, their noises are independent, and their covariances are exact for the 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,10 +134,14 @@ class Views:
         """The same views, their errors judged by a better idea of the histogram."""
         return replace(self, covariance=cumulative_covariance(histogram, self.rates))
 
+    @cached_property
+    def _factored(self) -> bands.Factor:
+        return bands.factor(self.covariance)
+
     def misfit(self, cumulative: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         """The misfit of a cumulative histogram, and its gradient."""
         through = cumulative - self.indirect
-        weighted = bands.factor(self.covariance).solve(through)
+        weighted = self._factored.solve(through)
         straight = cumulative - self.direct
         value = 0.5 * float(through @ weighted) + 0.5 * float((self.precision * straight) @ straight)
         return value, weighted + self.precision * straight
