@@ -33,7 +33,7 @@ from isotone.mechanism import Progress
 Floats = NDArray[np.float64]
 Row = dict[str, Any]
 CONFIDENCE = 0.95
-RUNS = {300: (1_000, 100), 50_000: (4, 1), 1_000: (1_000, 100)}
+RUNS = {50_000: (4, 1), 300: (1_000, 20), 1_000: (1_000, 100)}
 """Runs of every population by the number of records, and in how many of them the credible band is made too."""
 
 CHOSEN = (
@@ -124,7 +124,7 @@ def tasks(quick: bool) -> Iterator[Task]:
         yield from (Task(population, 300, "1", 2, 1) for population in CHOSEN[::4])
         return
     for n, (runs, credible) in RUNS.items():
-        yield from (Task(population, n, "1", runs, credible) for population in CHOSEN)
+        yield from (Task(population, n, "1", runs, credible) for population in reversed(CHOSEN))
 
 
 def run(out: Path, quick: bool, progress: Progress) -> None:
