@@ -41,6 +41,8 @@ EPSILONS = ("1/10", "3/10", "1", "3")
 REPETITIONS = {1_000: 20, 300: 20, 5_000: 20, 50_000: 3}
 """Data sets for every cell, by the number of records. Many records are for all but the largest ε, which takes longest."""
 MANY = 5_000
+PLANNED = (300, 1_000)
+"""Numbers of records at which plans are compared with what was found."""
 MARGIN = 0.01
 """Predictions are moved so far from 0 and 1 before their logistic loss is taken."""
 
@@ -175,7 +177,7 @@ def plans(rows: list[Row]) -> list[Row]:
     """What a plan says about the held-out cells of a number of records, an epsilon and a kind of ``y``, and how it turned out."""
     groups: dict[tuple[int, float, bool], list[float]] = {}
     for row in rows:
-        if row["held_out"] and row["method"] == "records":
+        if row["held_out"] and row["method"] == "records" and row["n"] in PLANNED:
             key = row["n"], row["epsilon"], row["population"].endswith("labels")
             groups.setdefault(key, []).append(row["squared"])
     table: list[Row] = []
