@@ -16,7 +16,7 @@ import re
 import stat
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -154,11 +154,7 @@ def read_columns(
         known: dict[str, str] = {}  # a word that stands in many rows is kept once
         for block in blocks:
             for column, title, cells in zip(columns, titles, block, strict=True):
-                if max(map(len, cells)) > LONGEST_TEXT:
-                    _refuse(folder, name, f"a cell has more than {LONGEST_TEXT:,} characters")
-                column += (
-                    map(known.setdefault, cells, cells) if title in words else _numbers(folder, name, cells)
-                )
+                column += _words(cells, known) if title in words else _numbers(folder, name, cells)
     except csv.Error as error:
         _refuse(folder, name, str(error))
     return {title: tuple(column) for title, column in zip(titles, columns, strict=True)}
@@ -170,24 +166,39 @@ def _blocks(text: str) -> Iterator[Sequence[Sequence[str]]]:
     A list of all lines may take a hundred times the room of the file.
     """
     lines = io.StringIO(text, newline="")
-    if '"' in text or "\r" in text:
+    first = text[: text.find("\n")]
+    if '"' in text or "\r" in text or "," not in first:
         rows = csv.reader(lines, strict=True)
-        first = next(rows, None)
-        if first is not None:
-            yield [[cell] for cell in first]
-            while some := list(islice(_even(rows, len(first)), _TOGETHER)):
+        titles = next(rows, None)
+        if titles is not None:
+            yield [[title] for title in titles]
+            while some := list(islice(_even(rows, len(titles)), _TOGETHER)):
+                _require_short(max(len(cell) for row in some for cell in row))
                 yield list(zip(*some, strict=True))
         return
     # without quotes all commas and ends of lines are those of cells
-    first = next(lines, "").removesuffix("\n")
-    if first:
-        width = first.count(",") + 1
-        yield [[cell] for cell in first.split(",")]
-        while some := list(islice(lines, _TOGETHER)):
-            if any(line.count(",") != width - 1 or line == "\n" for line in some):
-                raise csv.Error(_UNEVEN)
-            cells = "".join(some).removesuffix("\n").replace("\n", ",").split(",")
-            yield [cells[place::width] for place in range(width)]
+    yield [[title] for title in next(lines).removesuffix("\n").split(",")]
+    commas = first.count(",")
+    while some := list(islice(lines, _TOGETHER)):
+        if set(map(str.count, some, repeat(","))) != {commas}:
+            raise csv.Error(_UNEVEN)
+        cells = "".join(some).removesuffix("\n").replace("\n", ",").split(",")
+        if max(map(len, some)) > LONGEST_TEXT:
+            _require_short(max(map(len, cells)))
+        yield [cells[place :: commas + 1] for place in range(commas + 1)]
+
+
+def _require_short(longest: int) -> None:
+    if longest > LONGEST_TEXT:
+        raise csv.Error(f"a cell has more than {LONGEST_TEXT:,} characters")
+
+
+def _words(cells: Sequence[str], known: dict[str, str]) -> Iterable[str]:
+    """The words of a column, each kept once however often it stands there."""
+    first = known.setdefault(cells[0], cells[0])
+    if cells.count(first) == len(cells):  # often so, as margins and groups come one after the other
+        return [first] * len(cells)
+    return map(known.setdefault, cells, cells)
 
 
 def _even(lines: Iterable[list[str]], length: int) -> Iterator[list[str]]:
