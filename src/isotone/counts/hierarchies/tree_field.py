@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TreeFieldMechanism"]
 
-MOST_DRAWS, CHOSEN_DRAWS = 1.5e8, 5e7
+MOST_DRAWS, CHOSEN_DRAWS = 1.5e8, 1e8
 """More expected draws of leaves for one release are refused, and shares that need more than the second are not chosen."""
 
 _CHUNK = 1 << 22
