@@ -181,6 +181,25 @@ def test_relations_are_put_back_by_what_they_save_for_what_they_cost():
     assert len(set(found.round(6).tolist())) > 2
 
 
+def test_the_share_that_is_kept_is_estimated_once(monkeypatch):
+    """A release that finds draws builds its sampler again with them, and the share is the same."""
+    P = tall(3).rename(lambda name: f"once {name}")
+    between, seen = Relaxation(P.covers[::2], P.covers[:8]), []
+    real = choosing._kept
+    monkeypatch.setattr(choosing, "_kept", lambda *given: seen.append(1) or real(*given))
+    one, other, more = (
+        choosing.build_sampler(P, found, no_progress)
+        for found in (
+            between,
+            replace(between, draws=(("stream", (1,)),)),
+            replace(between, restored=P.covers[:6]),
+        )
+    )
+    assert one.drawn == other.drawn
+    assert one.drawn.acceptance < more.drawn.acceptance
+    assert len(seen) == 2
+
+
 def test_an_order_between_costs_less_than_the_relaxed_one():
     P = tall(4)
     own, free = PosetMechanism(P, 1).error().total, PosetMechanism(Relaxation(P.covers[::4]).order(P), 1)

@@ -50,6 +50,7 @@ SECONDS_A_STEP = 1e-7
 _recent: Recent[Any] = Recent(4)
 _searched: Recent[Relaxation] = Recent(8)
 _tables: Recent[Tables] = Recent(2)
+_shares: Recent[float] = Recent(8)
 
 
 def sampler(
@@ -135,6 +136,11 @@ def _acceptance(kind: type[S], order: Poset, relaxed: Poset, made: Tables) -> fl
     """The share of draws for the relaxed order that fit ``order``, estimated from public bits."""
     if order == relaxed:
         return 1.0
+    key = (kind, order.elements, order.covers, relaxed.covers)
+    return _shares.get(key, lambda: _estimated(kind, order, relaxed, made))
+
+
+def _estimated(kind: type[S], order: Poset, relaxed: Poset, made: Tables) -> float:
     count, tried = _kept(made, missing_pairs(order, relaxed))
     return count / tried if count >= KEPT else math.exp(estimated_share(kind.wander, order, relaxed))
 
