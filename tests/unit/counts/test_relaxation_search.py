@@ -74,12 +74,12 @@ def test_one_more_relation_is_judged_alike_from_the_tree_and_from_the_whole_orde
 
 
 def test_relations_are_put_back_until_none_fits_and_stay_transitive():
-    for seed in range(6):
+    for seed in range(3):
         goal = matrix(random_order(14, 100 + seed))
         found, placed, order = np.zeros_like(goal), np.zeros(14, bool), np.random.default_rng(seed)
-        put_back(goal, found, placed, order.permutation(14).astype(np.int64), 5.0, seed % 3)
+        put_back.plain(goal, found, placed, order.permutation(14).astype(np.int64), 5.0, seed % 3)
         pairs = np.argwhere((goal == 1) & (found == 0))
-        try_pairs(found, pairs, 5.0)
+        try_pairs.plain(found, pairs, 5.0)
         assert np.array_equal(found, matrix(poset(found)))
         assert np.all((found == 0) | (found == goal))
         assert steps(poset(found)).within(32)
