@@ -282,7 +282,7 @@ def calibration(quick: bool, out: Path) -> None:
             records = Records(grid.snap(x), levels, weights).sorted()
             built = blueprint(method, loss, True).mechanism(x.size, CurveSetting(Fraction(budget)))
             found: list[float] = []
-            for _ in range(3 if quick else 40):
+            for _ in range(2 if quick else 40):
                 curve = built.simulate(records, rng)
                 found.append(risk(curve, records, parse_loss(loss)) - optimum)
                 if method == "auto" and loss == "squared":

@@ -1,15 +1,21 @@
-"""A process that releases a spec and meets a fault at one step: ``python release_worker.py SPEC STEP WHEN [FAULT]``.
+"""Processes that release a spec and meet a fault at one step.
 
-STEP names a function of the pipeline; WHEN is ``before`` or ``after``. FAULT is ``kill``, by SIGKILL, so that no handler
-runs, or ``full``: from then on no file of this process takes another byte. An error of ours ends the process with 3.
+They are forked from a server that has loaded the libraries and released nothing: loading takes longer than a release.
 """
 
+import multiprocessing
 import os
 import resource
 import signal
 import sys
 from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
+
+import duckdb  # noqa: F401  # loaded before the fork
+import narwhals  # noqa: F401
+import pyarrow  # noqa: F401
 
 from isotone.errors import IsotoneError
 from isotone.ledger import Attempt, Ledger
@@ -54,15 +60,43 @@ def faulty(step: Callable[..., Any], when: str, ledger: str, fault: Callable[[],
     return run
 
 
-if __name__ == "__main__":
-    path, step, when, *rest = sys.argv[1:]
+def work(said: Connection, path: Path, step: str | None, when: str, fault: Callable[[], None]) -> None:
+    """Release a spec. An error of ours is sent, and ends the process with 3."""
     spec = load_spec(path)
-    if step != "none":
+    if step is not None:
         owner, name = STEPS[step]
-        fault = fill if rest == ["full"] else kill
         place = str(spec.resolve(spec.privacy.ledger))
         setattr(owner, name, faulty(getattr(owner, name), when, place, fault))
     try:
         release_spec(spec)
     except IsotoneError as error:
-        sys.exit(print(error, *getattr(error, "__notes__", ()), file=sys.stderr) or 3)
+        said.send(" ".join(map(str, (error, *getattr(error, "__notes__", ())))))
+        sys.exit(3)
+
+
+class Worker:
+    """A process that releases the spec at ``path``.
+
+    ``step`` names a function of the pipeline, before or after which it meets the fault: :func:`kill`, by SIGKILL, so that no
+    handler runs, or :func:`fill`, after which no file of the process takes another byte.
+    """
+
+    def __init__(
+        self, path: Path, step: str | None = None, when: str = "before", fault: Callable[[], None] = kill
+    ) -> None:
+        self._said, there = _processes.Pipe(duplex=False)
+        self._process = _processes.Process(target=work, args=(there, path, step, when, fault))
+        self._process.start()
+        there.close()
+
+    def end(self) -> tuple[int | None, str]:
+        """Wait for the end. Returns the exit code, which is negative for a signal, and what was said."""
+        self._process.join()
+        try:
+            return self._process.exitcode, " ".join(self._said.recv().split())
+        except EOFError:
+            return self._process.exitcode, ""
+
+
+_processes = multiprocessing.get_context("forkserver")
+_processes.set_forkserver_preload(["tests.support.release_worker"])

@@ -68,20 +68,29 @@ def test_declared_words_mean_the_same_in_columns_of_any_type(words, value):
     assert counted(alone, rules) == counted(mixed, rules) == counted(lazy, rules)
 
 
+USUAL = ([1, 1, 2], [1.0, 1.0, 2.0], [Decimal("1.0"), Decimal(1), Decimal("2.000")])
+
+
+def require_one_one_two(column: pd.Series) -> None:
+    """As categories, as groups and as counts."""
+    table = pd.DataFrame({"c": column, "a": 1, "u": range(len(column))})
+    source = CategorySource(table, "c", ("1", "2.0"), 10)
+    assert count_categories(source, source.open()).tolist() == [2, 1]
+    assert counted(table, groups=Groups("c", ("1", "2"))) == [2, 1]
+    numbers = CategorySource(table, "a", ("1",), 10, count="c")
+    assert count_categories(numbers, numbers.open()).tolist() == [4]
+
+
+@pytest.mark.parametrize("values", USUAL, ids=["int", "float", "Decimal"])
+def test_categories_groups_and_counts_are_the_same_in_columns_of_any_type(values):
+    require_one_one_two(pd.Series(values))
+    require_one_one_two(pd.Series([*values, None]))
+
+
 @pytest.mark.parametrize("odd", ODD, ids=lambda value: type(value).__name__)
 def test_one_odd_category_group_element_or_count_changes_no_other(odd):
-    for values in ([1, 1, 2], [1.0, 1.0, 2.0], [Decimal("1.0"), Decimal(1), Decimal("2.000")]):
-        for column in (
-            pd.Series(values),
-            pd.Series([*values, odd], dtype=object),
-            pd.Series([*values, None]),
-        ):
-            table = pd.DataFrame({"c": column, "a": 1, "u": range(len(column))})
-            source = CategorySource(table, "c", ("1", "2.0"), 10)
-            assert count_categories(source, source.open()).tolist() == [2, 1]
-            assert counted(table, groups=Groups("c", ("1", "2"))) == [2, 1]
-            numbers = CategorySource(table, "a", ("1",), 10, count="c")
-            assert count_categories(numbers, numbers.open()).tolist() == [4]
+    for values in USUAL:
+        require_one_one_two(pd.Series([*values, odd], dtype=object))
     items = pd.DataFrame({"u": [1, 2, 3], "item": pd.Series(["a", odd, "a"], dtype=object)})
     assert counted(items, RecordRules(unit="u"), element="item") == [2]
 

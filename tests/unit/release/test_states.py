@@ -4,12 +4,10 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
-from pathlib import Path
 
 import pandas as pd
 import pytest
+from tests.support.release_worker import Worker
 
 import isotone as iso
 from isotone.errors import InputError, IsotoneError
@@ -20,7 +18,6 @@ from isotone.release.result import seal
 from isotone.release.store import Place
 from isotone.scratch import scratch
 
-WORKER = Path(__file__).resolve().parents[2] / "support" / "release_worker.py"
 SPEC = """
 [data]
 path = "adults.csv"
@@ -68,13 +65,7 @@ def beside(desk):
 
 def killed(desk, step, when):
     """The worker dies of SIGKILL, and nothing else."""
-    run = subprocess.run(
-        [sys.executable, str(WORKER), str(desk / "spec.toml"), step, when],
-        capture_output=True,
-        check=False,
-        env={**os.environ},
-    )
-    assert run.returncode == -signal.SIGKILL, run.stderr.decode()
+    assert Worker(desk / "spec.toml", step, when).end() == (-signal.SIGKILL, "")
 
 
 BEFORE_THE_DRAW = [("rehearse", "after"), ("read", "before"), ("read", "after"), ("draw", "before")]
@@ -119,10 +110,8 @@ def test_what_was_sealed_before_a_kill_is_put_into_place_by_the_next_run(desk, s
 
 
 def test_three_runs_at_once_end_with_one_charge_and_one_release(desk):
-    command = [sys.executable, str(WORKER), str(desk / "spec.toml"), "none", "none"]
-    runs = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(3)]
-    ends = [run.communicate()[1].decode() for run in runs]
-    assert [run.returncode for run in runs] == [0, 0, 0], ends
+    runs = [Worker(desk / "spec.toml") for _ in range(3)]
+    assert [run.end() for run in runs] == [(0, "")] * 3
     assert [charge.state for charge in charges(desk)] == ["sealed"]
     assert verify(desk / "out").holds
 
