@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from tests.support.backends import BACKENDS
+from tests.support.effort import effort
 
 import isotone as iso
 from isotone.counts import PosetMechanism
@@ -311,7 +312,7 @@ def test_a_spec_asks_for_a_breakdown(tmp_path):
     (tmp_path / "other.toml").write_text(SPEC.replace("[breakdown]\n", '[breakdown]\nunlisted = "other"\n'))
     other = load_spec(tmp_path / "other.toml")
     assert "not in the list (counted as other)" in other.kind.check(other, other.source)[-1]
-    assert not spec.kind.audit(spec, 2_000, lambda *_: None).broken
+    assert not spec.kind.audit(spec, effort(300, 2_000), lambda *_: None).broken
     for line, wrong in [
         ('"*"]', '"moon"]'),
         ('by = ["state"', 'by = ["planet"'),
