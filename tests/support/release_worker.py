@@ -13,9 +13,6 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-import duckdb  # noqa: F401  # loaded before the fork
-import narwhals  # noqa: F401
-import pyarrow  # noqa: F401
 
 from isotone.errors import IsotoneError
 from isotone.ledger import Attempt, Ledger
@@ -99,4 +96,4 @@ class Worker:
 
 
 _processes = multiprocessing.get_context("forkserver")
-_processes.set_forkserver_preload(["tests.support.release_worker"])
+_processes.set_forkserver_preload(["tests.support.release_worker", "duckdb", "narwhals", "pyarrow"])
