@@ -13,7 +13,6 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-
 from isotone.errors import IsotoneError
 from isotone.ledger import Attempt, Ledger
 from isotone.release import load_spec, pipeline, release_spec
