@@ -1,5 +1,6 @@
 """What all tests share: no property test is timed, because a slow machine is not a bug, and 60 examples are usual."""
 
+import gc
 import re
 from pathlib import Path
 
@@ -32,3 +33,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     missed = sorted(str(path) for path in marked if not _may_need_a_service(path))
     if missed:
         raise pytest.UsageError(f"make test-services does not see the tests in {', '.join(missed)}")
+
+
+def pytest_collection_finish() -> None:
+    """What is collected stays to the end: the garbage collector, and forks, need not look through it again and again."""
+    gc.collect()
+    gc.freeze()

@@ -44,12 +44,19 @@ fi
 
 served() { PYTHONPATH="$packages${PYTHONPATH:+:$PYTHONPATH}" "$bin/python" -m pytest -m services "$@"; }
 
-# Journeys wait for a browser and the rest for servers, so both run at once.
-journeys=$(mktemp)
-trap 'rm -f "$journeys"' EXIT
-served tests/journeys >"$journeys" 2>&1 &
+# Each part waits most of the time, for a browser, for pages, for PostgreSQL or for Spark, so all run at once.
+said=$(mktemp -d)
+trap 'rm -rf "$said"' EXIT
+site=tests/journeys/test_docs_site.py
+served "$site" >"$said/1" 2>&1 &
+parts=($!)
+served tests/journeys --ignore "$site" >"$said/2" 2>&1 &
+parts+=($!)
+served tests/unit/ledger >"$said/3" 2>&1 &
+parts+=($!)
+served --ignore tests/journeys --ignore tests/unit/ledger >"$said/4" 2>&1 &
+parts+=($!)
 failed=0
-served --ignore tests/journeys || failed=1
-wait $! || failed=1
-cat "$journeys"
+for part in "${parts[@]}"; do wait "$part" || failed=1; done
+cat "$said"/*
 exit $failed

@@ -117,5 +117,6 @@ def _read_as(
     """The answer if one that is missing counted as ``missing``."""
     question, rule = source.questions.get(str(element)), replace(answers, missing=missing)
     if question is None:
-        return source.answer(element, rule, schema)
+        (column,) = source.wanted(element)
+        return rule.read(column, schema[column])
     return read_question(replace(question, missing=missing), source.questions, rule, schema)
