@@ -15,7 +15,8 @@ from scipy.stats import chi2
 
 from isotone.audit.exact import audit_exact
 from isotone.counts import TreeFieldMechanism
-from isotone.counts.hierarchies import tree_field
+from isotone.counts.caring import cared_error
+from isotone.counts.hierarchies import field_shares, tree_field
 from isotone.counts.hierarchies.field_draws import FieldSampler
 from isotone.counts.hierarchies.field_law import FieldLaw, FieldTypes
 from isotone.counts.hierarchies.tree import require_hierarchy
@@ -294,6 +295,20 @@ def test_too_many_draws_are_refused_before_anything_is_drawn(monkeypatch: pytest
         TreeFieldMechanism(TREE, epsilon=1, shares=SHARES)
     # left to itself it finds shares within the limit: nothing but leaves
     assert TreeFieldMechanism(TREE, epsilon=1).method == "leaves only, added up"
+
+
+def test_a_large_tree_that_takes_too_many_draws_leaves_less_above_the_leaves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    P = Poset.from_mapping({x: x // 2 for x in range(2, 64)}, children="partition")
+    monkeypatch.setattr(field_shares, "_LARGE", 0)
+    plenty = TreeFieldMechanism(P, epsilon=1, care="levels")
+    monkeypatch.setattr(tree_field, "CHOSEN_DRAWS", 0.9 * plenty.node_law.draws)
+    less = TreeFieldMechanism(P, epsilon=1, care="levels")
+    assert len(P.minimal) < less.node_law.draws < plenty.node_law.draws
+    leaves = TreeFieldMechanism(P, epsilon=1, shares=dict.fromkeys(P.minimal, 1))
+    wanted = cared_error(P, "levels")
+    assert wanted(plenty.error()) < wanted(less.error()) < wanted(leaves.error())
 
 
 def test_a_grid_wide_enough_that_nothing_wraps_around() -> None:

@@ -29,6 +29,7 @@ __all__ = ["field_shares"]
 Floats = NDArray[np.float64]
 
 _POWERS = (0.0, 0.35, 0.7, 1.0, 1.3)
+_COARSE, _LESS = (0.0, 0.7, 1.0), (0.5, 0.35, 0.2)
 _BENDS = (0.6, 0.3, 0.15, 0.07, 0.04)
 _SHARP = 60
 """The largest variance of the levels is approached by the mean of this power of them."""
@@ -46,8 +47,13 @@ def field_shares(
     search = _ShareSearch(tree, weights, worst, rate, exchanges, most_draws)
     start = gaussian_shares(tree, weights, WORST_POWER if worst else 1).shares
     small = len(tree) <= _LARGE
-    for power in _POWERS if small else (0.0, 0.7, 1.0):
-        search.attempt(start, power)
+    better = [search.attempt(start, power) for power in (_POWERS if small else _COARSE)]
+    if not small and not any(
+        better[1:]
+    ):  # they would take too many draws: less above the leaves, until it fits
+        for power in _LESS:
+            if search.attempt(start, power):
+                break
     if exchanges and tree.roots == 1:
         for root in (0.25, 0.5):  # a larger share of the root makes replacing cheaper
             search.attempt(_with_root(start, root), 1.0)
