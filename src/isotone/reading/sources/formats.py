@@ -6,19 +6,14 @@ parts of a source are matched by the names of the columns asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import pyarrow as pa
-
 from isotone.reading.sources.engine import connect
-from isotone.reading.sources.files import SourceError, csv_places, ending_of, expand, for_engine, no_column
-from isotone.reading.sources.streams import TEXT, Stream, common_type, engine_type
+from isotone.reading.sources.files import SourceError, csv_places, ending_of, expand, for_engine, quoted
 
 __all__ = ["open_path"]
 
-_ROWS = 1 << 17
 _NO_DELIMITER = "\x1e"  # JSON forbids it inside a line
 
 
@@ -39,7 +34,7 @@ def open_path(path: str, columns: Sequence[str]) -> Any:
     names = list(dict.fromkeys(columns))
     try:
         return _READERS[ending](connect(), files, names)
-    except (duckdb.Error, OSError, pa.ArrowException):
+    except (duckdb.Error, OSError):
         # The engine's own words may quote contents, so they are not repeated.
         raise SourceError(
             f"{path!r} could not be opened as {ending[1:]}. Is it what its name says?"
@@ -66,7 +61,7 @@ def _read_csv(connection: Any, files: list[str], names: list[str], delimiter: st
             hive_partitioning=False,
             parallel=False,  # null padding with quoted new lines is only defined in a single scan
         )
-        chosen = [f"c{place} AS {_quoted(name)}" for place, name in zip(places, names, strict=True)]
+        chosen = [f"c{place} AS {quoted(name)}" for place, name in zip(places, names, strict=True)]
         parts.append(relation.project(", ".join(chosen)))
     return _together(parts)
 
@@ -103,60 +98,22 @@ def _read_json_lines(connection: Any, files: list[str], names: list[str]) -> Any
     values = objects.project(f"json_extract_string(line, {paths}) AS value, json_type(line, {paths}) AS kind")
     return values.project(
         ", ".join(
-            f"CASE WHEN kind[{i}] NOT IN ('ARRAY', 'OBJECT') THEN value[{i}] END AS {_quoted(name)}"
+            f"CASE WHEN kind[{i}] NOT IN ('ARRAY', 'OBJECT') THEN value[{i}] END AS {quoted(name)}"
             for i, name in enumerate(names, 1)
         )
     )
 
 
 def _read_parquet(connection: Any, files: list[str], names: list[str]) -> Any:
-    import pyarrow.parquet as pq
+    from isotone.reading.sources.arrow_files import read_parquet  # here, as it brings Arrow
 
-    schemas = [pq.read_schema(file) for file in files]
-    merged = _merged(files, schemas, names)
-    if any(field.type == TEXT for field in merged) or _twins(schemas, names):
-        return connection.from_arrow(Stream(merged, lambda: _batches(files, names, "parquet")))
-    relation = connection.read_parquet(for_engine(files), hive_partitioning=False, union_by_name=True)
-    return relation.project(", ".join(map(_quoted, names)))
+    return read_parquet(connection, files, names)
 
 
 def _read_arrow(connection: Any, files: list[str], names: list[str]) -> Any:
-    schemas: list[pa.Schema] = []
-    for file in files:
-        with pa.OSFile(file) as opened:
-            schemas.append(pa.ipc.open_file(opened).schema)
-    merged = _merged(files, schemas, names)
-    return connection.from_arrow(Stream(merged, lambda: _batches(files, names, "ipc")))
+    from isotone.reading.sources.arrow_files import read_arrow
 
-
-def _merged(files: Sequence[str], schemas: Sequence[pa.Schema], names: Sequence[str]) -> pa.Schema:
-    """The engine's types of the columns asked for, one for all parts."""
-    for file, schema in zip(files, schemas, strict=True):
-        for name in names:
-            there = len(schema.get_all_field_indices(name))
-            if there == 0:
-                raise no_column(name, f"The file {Path(file).name!r}")
-            if there > 1:
-                raise SourceError(f"{file!r} names the column {name!r} twice. Rename one of them.")
-    fields = [
-        (name, common_type([engine_type(schema.field(name).type) for schema in schemas])) for name in names
-    ]
-    return pa.schema(fields)
-
-
-def _twins(schemas: Sequence[pa.Schema], names: Sequence[str]) -> bool:
-    """Whether a column asked for has a namesake in other capitals, which DuckDB would confuse with it."""
-    asked = {name.lower() for name in names}
-    return any(sum(name.lower() in asked for name in schema.names) > len(names) for schema in schemas)
-
-
-def _batches(files: Sequence[str], names: Sequence[str], kind: str) -> Iterator[list[Any]]:
-    import pyarrow.dataset as ds
-
-    for file in files:
-        part = ds.dataset(file, format=kind, partitioning=None)
-        for batch in part.to_batches(columns=list(names), batch_size=_ROWS):
-            yield list(batch.columns)
+    return read_arrow(connection, files, names)
 
 
 def _together(parts: Sequence[Any]) -> Any:
@@ -164,10 +121,6 @@ def _together(parts: Sequence[Any]) -> Any:
     for part in parts[1:]:
         whole = whole.union(part)
     return whole
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 _READERS: dict[str, Callable[[Any, list[str], list[str]], Any]] = {

@@ -19,8 +19,9 @@ from isotone.errors import InputError
 from isotone.privacy.checks import did_you_mean
 from isotone.reading.columns.numbers import as_integer, as_real
 from isotone.reading.columns.texts import as_text
+from isotone.reading.sources import formats
 from isotone.reading.sources.engine import connect, forget, nowhere
-from isotone.reading.sources.files import SourceError, no_column
+from isotone.reading.sources.files import SourceError, no_column, quoted
 
 __all__ = [
     "ColumnType",
@@ -59,11 +60,6 @@ def open_source(data: Any, columns: Sequence[str]) -> Frame:
     A table in memory (pandas, polars, Arrow) is handed to DuckDB while the query runs, without a copy where Arrow
     allows it; a lazy one (polars, DuckDB, ibis, PySpark) stays with its own engine.
     """
-    from isotone.reading.sources.formats import (
-        open_path,  # Arrow is loaded when data is opened, not with isotone
-    )
-    from isotone.reading.sources.streams import table_stream
-
     chosen = list(dict.fromkeys(columns))
     if not all(chosen) or "*" in chosen:
         raise InputError("A column cannot be called '' or '*': engines take that for all columns. Rename it.")
@@ -73,9 +69,9 @@ def open_source(data: Any, columns: Sequence[str]) -> Frame:
         )
     if isinstance(data, Declared):
         wanted = list(dict.fromkeys([*chosen, *data.types]))
-        return _typed(nw.from_native(open_path(data.path, wanted)), data.types, chosen)
+        return _typed(nw.from_native(formats.open_path(data.path, wanted)), data.types, chosen)
     if isinstance(data, (str, os.PathLike)):
-        return nw.from_native(open_path(os.fspath(data), chosen))
+        return nw.from_native(formats.open_path(os.fspath(data), chosen))
     forget()
     try:
         frame = nw.from_native(data)
@@ -89,6 +85,8 @@ def open_source(data: Any, columns: Sequence[str]) -> Frame:
     if isinstance(frame, nw.LazyFrame):
         require_columns(frame, chosen)
         return frame.select(chosen)
+    from isotone.reading.sources.streams import table_stream  # here, as it brings Arrow
+
     return nw.from_native(connect().from_arrow(table_stream(_columns_of(frame, chosen))))
 
 
@@ -101,8 +99,7 @@ def blank(frame: Frame) -> Frame:
     """
     schema = frame.collect_schema()
     if frame.implementation.is_duckdb():
-        quoted = ['"' + name.replace('"', '""') + '"' for name in schema]
-        columns = ", ".join(f"NULL::VARCHAR AS {name}" for name in quoted)
+        columns = ", ".join(f"NULL::VARCHAR AS {quoted(name)}" for name in schema)
         return nw.from_native(nowhere().query(f"SELECT {columns} WHERE false"))
     if frame.implementation.is_polars() or _from_memory(frame):
         empty = frame.select(*(nw.lit(None).cast(nw.String).alias(name) for name in schema))
@@ -181,6 +178,10 @@ def collect(frame: Frame) -> dict[str, list[Any]]:
     Whatever an engine says about contents stays with it: the error raised here quotes nothing.
     """
     try:
+        if frame.implementation.is_duckdb():  # its rows as they are: narwhals would load Arrow for them
+            native: Any = frame.to_native()
+            rows = native.fetchall()
+            return {name: [row[i] for row in rows] for i, name in enumerate(native.columns)}
         return frame.collect().to_dict(as_series=False)
     except Exception:  # raised below, outside, so that not even a debugger's chain of errors quotes contents
         pass
