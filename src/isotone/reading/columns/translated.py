@@ -12,7 +12,7 @@ from typing import Any
 
 import narwhals as nw
 
-__all__ = ["ColumnRule", "read_columns"]
+__all__ = ["ColumnRule", "quoted", "read_columns"]
 
 Frame = nw.LazyFrame[Any]
 
@@ -42,7 +42,7 @@ def read_columns(frame: Frame, rules: Mapping[str, ColumnRule | nw.Expr]) -> Fra
         said = {name: _said(frame, rule, schema) for name, rule in rules.items()}
         if None not in said.values():
             native: Any = frame.to_native()
-            columns = ", ".join(f"{text} AS {_quoted(name)}" for name, text in said.items())
+            columns = ", ".join(f"{text} AS {quoted(name)}" for name, text in said.items())
             return nw.from_native(native.project(columns))
     made = [
         (rule.of(rule.column, schema[rule.column]) if isinstance(rule, ColumnRule) else rule).alias(name)
@@ -66,17 +66,18 @@ def _said(frame: Frame, rule: ColumnRule | nw.Expr, schema: Mapping[str, Any]) -
         alone = frame.select(nw.col(rule.column).alias(_COLUMN))
         _known[key] = _translation(alone, rule.of(_COLUMN, dtype))
     text = _known.get(key)
-    return None if text is None else text.replace(_quoted(_COLUMN), _quoted(rule.column))
+    return None if text is None else text.replace(quoted(_COLUMN), quoted(rule.column))
 
 
 def _translation(frame: Frame, expression: nw.Expr) -> str | None:
     """What DuckDB is asked for an expression: the text between two marks in a query that is not run."""
     asked = frame.select(nw.lit(0).alias(_BEFORE), expression.alias(_AFTER))
     native: Any = asked.to_native()
-    _, begun, rest = native.sql_query().partition(f" AS {_quoted(_BEFORE)}, ")
-    text, ended, _ = rest.rpartition(f" AS {_quoted(_AFTER)}")
+    _, begun, rest = native.sql_query().partition(f" AS {quoted(_BEFORE)}, ")
+    text, ended, _ = rest.rpartition(f" AS {quoted(_AFTER)}")
     return text if begun and ended else None
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """The name of a column in the words of DuckDB."""
     return '"' + name.replace('"', '""') + '"'

@@ -9,7 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from isotone.reading.sources.files import SourceError, for_engine, no_column, quoted
+from isotone.reading.columns.translated import quoted
+from isotone.reading.sources.files import SourceError, for_engine, no_column
 from isotone.reading.sources.streams import TEXT, Stream, common_type, engine_type
 
 __all__ = ["read_arrow", "read_parquet"]

@@ -17,7 +17,7 @@ from pathlib import Path
 from isotone.errors import InputError, IsotoneError
 from isotone.privacy.checks import did_you_mean
 
-__all__ = ["SourceError", "csv_places", "ending_of", "expand", "for_engine", "no_column", "quoted"]
+__all__ = ["SourceError", "csv_places", "ending_of", "expand", "for_engine", "no_column"]
 
 _LONGEST_HEADER = 1 << 22
 
@@ -71,11 +71,6 @@ def for_engine(files: Sequence[str]) -> list[str]:
                 f"{file!r}: a name with a backslash and one of * ? [ cannot be opened. Rename it."
             )
     return [glob.escape(file) for file in files]
-
-
-def quoted(name: str) -> str:
-    """The name of a column as the engine's SQL has it."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def csv_places(file: str, delimiter: str, columns: Sequence[str]) -> tuple[int, tuple[int, ...]]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from isotone.reading.columns.translated import quoted
 from isotone.reading.sources.engine import connect
-from isotone.reading.sources.files import SourceError, csv_places, ending_of, expand, for_engine, quoted
+from isotone.reading.sources.files import SourceError, csv_places, ending_of, expand, for_engine
 
 __all__ = ["open_path"]
 

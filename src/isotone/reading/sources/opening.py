@@ -19,9 +19,10 @@ from isotone.errors import InputError
 from isotone.privacy.checks import did_you_mean
 from isotone.reading.columns.numbers import as_integer, as_real
 from isotone.reading.columns.texts import as_text
+from isotone.reading.columns.translated import quoted
 from isotone.reading.sources import formats
 from isotone.reading.sources.engine import connect, forget, nowhere
-from isotone.reading.sources.files import SourceError, no_column, quoted
+from isotone.reading.sources.files import SourceError, no_column
 
 __all__ = [
     "ColumnType",
