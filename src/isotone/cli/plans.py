@@ -82,7 +82,7 @@ def plan(
     With --error from an error to ε; with --epsilon, --max-size, --add or --drop several plans side by side.
     """
     from isotone.release import load_spec, plan_spec
-    from isotone.release.whatif import epsilon_for, percent, side_by_side, variants, visible, waves_of
+    from isotone.release.whatif import epsilon_for, side_by_side, variants, visible, waves_of
 
     _refuse_unheard(
         {
@@ -105,33 +105,30 @@ def plan(
     asked = load_spec(spec)
     with progress_bar("planning", quiet=quiet or as_json) as progress:
         if error is not None:
-            answer = epsilon_for(asked, error, confidence, each=each, progress=progress)
-            show(answer, as_json=as_json, quiet=quiet, plain=_sentence(answer))
+            value = epsilon_for(asked, error, confidence, each=each, progress=progress)
+            plain: Any = _sentence(value)
         elif waves is not None:
-            planned = waves_of(asked, waves, confidence, progress=progress)
-            show(planned.plain(), as_json=as_json, quiet=quiet, plain=planned)
+            plain = waves_of(asked, waves, confidence, progress=progress)
+            value = plain.plain()
         elif compare is not None:
-            if records is None:
-                raise InputError("--compare needs --records, the number of people whose shares are compared.")
-            shares = tuple(percent(part) for part in compare.split(","))
-            if len(shares) != 2:
-                raise InputError(f'--compare takes two shares such as "3%,4%", not {compare!r}.')
-            found_for = {
-                name: visible(one, shares, records, element=element, confidence=confidence, progress=progress)
+            shares, people = _compared(compare, records)
+            seen = {
+                name: visible(one, shares, people, element=element, confidence=confidence, progress=progress)
                 for name, one in variants(asked, epsilon=budgets)
             }
-            text = "\n".join(f"{name}: {seen}" if epsilon else str(seen) for name, seen in found_for.items())
-            value = {name: seen.plain() for name, seen in found_for.items()}
-            show(value if epsilon else value["as it is"], as_json=as_json, quiet=quiet, plain=text)
+            plain = "\n".join(f"{name}: {one}" if epsilon else str(one) for name, one in seen.items())
+            values = {name: one.plain() for name, one in seen.items()}
+            value = values if epsilon else values["as it is"]
         elif epsilon or max_size or add or drop or guess:
             several = variants(asked, epsilon=budgets, max_size=sizes, add=_pairs(add), drop=_pairs(drop))
-            rows = side_by_side(several, records=records, guess=guess, progress=progress)
-            show(rows, as_json=as_json, quiet=quiet, plain=_table(rows))
+            value = side_by_side(several, records=records, guess=guess, progress=progress)
+            plain = _table(value)
         else:
-            made = plan_spec(asked, progress, records=records, rows_per_unit=rows_per_unit)
+            plain = plan_spec(asked, progress, records=records, rows_per_unit=rows_per_unit)
+            value = plain.plain()
             if found is not None:
-                made.write_found(found)
-            show(made.plain(), as_json=as_json, quiet=quiet, plain=made)
+                plain.write_found(found)
+    show(value, as_json=as_json, quiet=quiet, plain=plain)
 
 
 _SIDE_BY_SIDE = ("--epsilon", "--max-size", "--add", "--drop", "--guess")
@@ -168,6 +165,18 @@ def _sizes(text: str | None) -> list[int]:
     if not all(part.isdecimal() for part in parts):
         raise InputError(f"--max-size takes whole numbers such as 2,3,5, not {text!r}.")
     return [int(part) for part in parts]
+
+
+def _compared(text: str, records: int | None) -> tuple[tuple[Any, Any], int]:
+    """Two shares, and the number of people among whom they are compared."""
+    from isotone.release.whatif import percent
+
+    if records is None:
+        raise InputError("--compare needs --records, the number of people whose shares are compared.")
+    shares = [percent(part) for part in text.split(",")]
+    if len(shares) != 2:
+        raise InputError(f'--compare takes two shares such as "3%,4%", not {text!r}.')
+    return (shares[0], shares[1]), records
 
 
 def _pairs(texts: list[str] | None) -> list[tuple[str, str]]:

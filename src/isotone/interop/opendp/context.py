@@ -25,7 +25,7 @@ from isotone.interop.opendp.columns import make_column
 from isotone.interop.opendp.counts import counts_measurement
 from isotone.interop.opendp.curves import curve_measurement
 from isotone.interop.opendp.spaces import InputMetric
-from isotone.interop.opendp.tables import table_measurement
+from isotone.interop.opendp.tables import make_table
 from isotone.order import Poset
 from isotone.privacy.checks import exact, frozen, plain_text, shown, whole_number
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number
@@ -123,16 +123,7 @@ def make_isotone_table(
     neighbours = InputMetric.of(input_metric).neighbours
     settings: dict[str, Any] = {"contributions": contributions, "neighbours": neighbours}
     mechanism = TwoStageMechanism(upper, _amount(budget), preset, **settings)
-    return table_measurement(
-        input_domain,
-        input_metric,
-        mechanism.guarantee,
-        mechanism.release,
-        contributions=mechanism.unit.contributions,
-        upper=mechanism.upper,
-        category=category,
-        categories=categories,
-    )
+    return make_table(input_domain, input_metric, mechanism, category=category, categories=categories)
 
 
 def make_isotone_curve(
