@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -13,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.curves.circuits.selection import CurveDraws, ExactCurveDraws
-from isotone.curves.estimator_base import EstimatorBase
+from isotone.curves.estimator_base import EstimatorBase, LedgerKeeper
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.records import RawRecords, Records
 from isotone.curves.setting import ConcentratedSetting, CurveSetting
-from isotone.errors import InputError, LedgerError
+from isotone.errors import InputError
 from isotone.privacy.checks import Number, exact, positive, whole_number
 from isotone.privacy.draws import require_exact
 from isotone.privacy.guarantee import Guarantee
@@ -42,20 +41,6 @@ class ComparisonWarning(UserWarning):
     """A published method is used that is kept for comparison."""
 
 
-class LeftBehind:
-    """What a pickle holds in place of a ledger."""
-
-    def charge(self, guarantee: Guarantee, description: str = "") -> None:
-        """Refuse, since this copy does not know its ledger any more."""
-        raise LedgerError(
-            "This estimator was copied through a pickle, and its ledger stayed behind. Attach it again before "
-            "fitting: estimator.set_params(ledger=...)."
-        )
-
-    def __repr__(self) -> str:
-        return "<a ledger, left behind by a pickle>"
-
-
 Problem = TypeVar("Problem")
 
 
@@ -75,7 +60,7 @@ class Public(Generic[Problem]):
         return self.whole.part(self.rest)
 
 
-class PrivateEstimator(EstimatorBase, Generic[Problem]):
+class PrivateEstimator(LedgerKeeper, EstimatorBase, Generic[Problem]):
     """A private regressor, which charges its ledger before it reads data and keeps none."""
 
     description: ClassVar[str]
@@ -95,22 +80,6 @@ class PrivateEstimator(EstimatorBase, Generic[Problem]):
     contributions: Any
     unit: str
     ledger: Any
-
-    def _store(self, parameters: dict[str, Any]) -> None:
-        """Keep the constructor's arguments as they are, as scikit-learn asks for. ``fit`` checks them."""
-        own = {name: value for name, value in parameters.items() if name not in ("self", "__class__")}
-        self.__dict__.update(own)
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = dict(self.__dict__)
-        if state.get("ledger") is not None:
-            state["ledger"] = LeftBehind()
-        return state
-
-    def __sklearn_clone__(self) -> Any:
-        """A copy that charges the same ledger. A copied ledger would spend the same budget twice."""
-        params = self.get_params(deep=False)
-        return type(self)(**{k: v if k == "ledger" else deepcopy(v) for k, v in params.items()})
 
     def _fit(self, x: Any, y: Any, weight: Any, groups: Any) -> None:
         """Check what is public, charge, read, draw, and keep what was drawn."""

@@ -1,16 +1,18 @@
-"""The base class of the private estimators.
+"""The base classes of the private estimators.
 
-scikit-learn's where it is installed, and a small one elsewhere.
+scikit-learn's where it is installed, and a small one elsewhere; and what becomes of a ledger in copies.
 """
 
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from isotone.errors import InputError
+from isotone.errors import InputError, LedgerError
+from isotone.privacy.guarantee import Guarantee
 
-__all__ = ["ClassifierBase", "EstimatorBase", "PlainBase"]
+__all__ = ["ClassifierBase", "EstimatorBase", "LedgerKeeper", "PlainBase"]
 
 
 class PlainBase:
@@ -59,3 +61,40 @@ else:
 
         class ClassifierBase(ClassifierMixin, BaseEstimator):
             """A classifier of scikit-learn."""
+
+
+class LeftBehind:
+    """What a pickle holds in place of a ledger."""
+
+    def charge(self, guarantee: Guarantee, description: str = "") -> None:
+        """Refuse, since this copy does not know its ledger any more."""
+        raise LedgerError(
+            "This estimator was copied through a pickle, and its ledger stayed behind. Attach it again before "
+            "fitting: estimator.set_params(ledger=...)."
+        )
+
+    def __repr__(self) -> str:
+        return "<a ledger, left behind by a pickle>"
+
+
+class LedgerKeeper:
+    """Parameters with a ledger, which a copy shares and a pickle leaves behind."""
+
+    _shared: ClassVar[tuple[str, ...]] = ("ledger",)
+    """What a copy has in common with its original. A copied ledger would spend the same budget twice."""
+
+    def _store(self, parameters: dict[str, Any]) -> None:
+        """Keep the constructor's arguments as they are, as scikit-learn asks for. ``fit`` checks them."""
+        own = {name: value for name, value in parameters.items() if name not in ("self", "__class__")}
+        self.__dict__.update(own)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(self.__dict__)
+        if state.get("ledger") is not None:
+            state["ledger"] = LeftBehind()
+        return state
+
+    def __sklearn_clone__(self) -> Any:
+        """A copy with the same parameters, and the same ledger."""
+        params: dict[str, Any] = self.get_params(deep=False)  # pyright: ignore[reportAttributeAccessIssue] - subclasses
+        return type(self)(**{k: v if k in self._shared else deepcopy(v) for k, v in params.items()})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,8 @@ from isotone.curves.bands.band import Band
 from isotone.curves.calibration.frozen import Deferred, FrozenScores, outcomes, two_classes
 from isotone.curves.calibration.reliability import Reliability, calibration_error, group_sums
 from isotone.curves.chain.regression import PrivateIsotonicRegression
-from isotone.curves.estimator import LeftBehind, PrivacyWarning
-from isotone.curves.estimator_base import ClassifierBase
+from isotone.curves.estimator import PrivacyWarning
+from isotone.curves.estimator_base import ClassifierBase, LedgerKeeper
 from isotone.curves.grids import GridSpec
 from isotone.errors import InputError
 from isotone.privacy.checks import Number, confidence_level, truth, whole_number
@@ -30,7 +29,7 @@ TILT = 1e-3
 MOST_GROUPS = 200
 
 
-class PrivateCalibrator(ClassifierBase):
+class PrivateCalibrator(LedgerKeeper, ClassifierBase):
     """Calibrates the scores of a classifier that is already fitted, with differential privacy.
 
     In the manner of scikit-learn's ``CalibratedClassifierCV`` with a frozen classifier: ``fit`` takes private rows and their
@@ -75,6 +74,8 @@ class PrivateCalibrator(ClassifierBase):
     True
     """
 
+    _shared = ("ledger", "estimator")
+
     estimator: Any
     epsilon: Number
     bounds: Any
@@ -102,20 +103,7 @@ class PrivateCalibrator(ClassifierBase):
         unit: str = "record",
         ledger: Any = None,
     ) -> None:
-        own = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
-        self.__dict__.update(own)
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = dict(self.__dict__)
-        if state.get("ledger") is not None:
-            state["ledger"] = LeftBehind()
-        return state
-
-    def __sklearn_clone__(self) -> Any:
-        """A copy with the same ledger and the same classifier: a copied ledger would spend the same budget twice."""
-        params = self.get_params(deep=False)
-        kept = ("ledger", "estimator")
-        return type(self)(**{k: v if k in kept else deepcopy(v) for k, v in params.items()})
+        self._store(locals())
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> PrivateCalibrator:
         """Calibrate on private rows ``X`` and their classes ``y``; ``groups`` names the privacy unit of each row.
