@@ -179,7 +179,8 @@ class _SpecHead(Section):
         """The section of the spec's kind, which must be of the type given."""
         found = getattr(self, self.kind.key)
         if not isinstance(found, section):
-            raise SpecError(f"This spec has no [{section.__name__.lower()}]: it has [{self.kind.key}].")
+            asked = section.__name__.removesuffix("Section").lower()
+            raise SpecError(f"This spec has no [{asked}]: it has [{self.kind.key}].")
         return found
 
     @property
