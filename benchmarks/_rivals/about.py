@@ -33,7 +33,7 @@ RIVALS = (
         "matrix mechanism, p-Identity",
         "counts",
         "the least error of one strategy for all possible records (up to 1,000) and of strategies for each part of the order; "
-        "3 starts for each of up to three numbers of rows",
+        "3 starts for each of up to three numbers of rows, at most 40",
     ),
     Rival("a tree for each chain", "counts", "the branching with the least error, which needs no data"),
     Rival(
@@ -63,8 +63,8 @@ RIVALS = (
     Rival(
         "OpenDP contingency_table",
         "breakdowns",
-        "`Fixed` with the wanted margins, and `AIM` with them as its workload",
-        "both are shown",
+        "`Fixed` with the wanted margins, alike; fitted by mirror descent",
+        "nothing is tried: its other algorithms choose margins by themselves, and all are wanted here",
     ),
     Rival(
         "clamped noise", "tables", "all of ε on the counts; alone, or deconvolved (NPMLE) and mapped by rank"

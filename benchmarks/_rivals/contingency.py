@@ -1,4 +1,4 @@
-"""OpenDP's contingency table in its own environment: fixed or adaptive marginals of people by attributes.
+"""OpenDP's contingency table in its own environment: fixed marginals of people by attributes.
 
 ``IN.npz OUT.npz``. In: how many people are in each cell, ρ, how often to release. Out: the estimated margins.
 """
@@ -23,7 +23,7 @@ def main(source: str, target: str) -> None:
 
     import opendp.prelude as dp
     import polars as pl
-    from opendp.extras.mbi import AIM, Count, Fixed
+    from opendp.extras.mbi import Count, Fixed
 
     dp.enable_features("contrib")
     with np.load(source) as stored:
@@ -35,24 +35,19 @@ def main(source: str, target: str) -> None:
     frame = pl.LazyFrame({name: people[:, i] for i, name in enumerate(names)})
     keys = {name: list(range(size)) for name, size in zip(names, cells.shape, strict=True)}
     queries = [Count(tuple(np.array(names)[m].tolist())) for m in margins if m.any()]
-    ways: dict[str, Any] = {"fixed": Fixed(queries=queries), "aim": AIM(queries=queries)}
-    found: dict[str, list[Any]] = {}
-    for way, algorithm in ways.items():
-        for _ in range(int(data["draws"]) if way == "fixed" else 1):  # the adaptive one is slow
-            context = dp.Context.compositor(
-                data=frame,
-                privacy_unit=dp.unit_of(contributions=1),
-                privacy_loss=dp.loss_of(rho=float(data["rho"])),
-                split_evenly_over=1,
-            )
-            table = context.query().contingency_table(keys=keys, algorithm=algorithm).release()
-            found.setdefault(way, []).append(
-                [_margin(table, dict(zip(names, cells.shape, strict=True)), m) for m in margins]
-            )
+    released: list[list[Any]] = []
+    for _ in range(int(data["draws"])):
+        context = dp.Context.compositor(
+            data=frame,
+            privacy_unit=dp.unit_of(contributions=1),
+            privacy_loss=dp.loss_of(rho=float(data["rho"])),
+            split_evenly_over=1,
+        )
+        table = context.query().contingency_table(keys=keys, algorithm=Fixed(queries=queries)).release()
+        sizes = dict(zip(names, cells.shape, strict=True))
+        released.append([_margin(table, sizes, margin) for margin in margins])
     result: dict[str, Any] = {
-        f"{way}_{k}": np.array([release[k] for release in releases])
-        for way, releases in found.items()
-        for k in range(len(margins))
+        f"margin_{k}": np.array([each[k] for each in released]) for k in range(len(margins))
     }
     np.savez(target, version=importlib.metadata.version("opendp"), **result)
 

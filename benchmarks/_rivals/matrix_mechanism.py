@@ -19,8 +19,8 @@ __all__ = ["RESTARTS", "Found", "error_and_slope", "p_identity", "split", "strat
 
 Floats = NDArray[np.float64]
 Norm = Literal[1, 2]
-RESTARTS = 3
-"""Random starts of each search, for each number of rows."""
+RESTARTS, MOST_ROWS = 3, 40
+"""Random starts of each search, for each number of rows, and the most rows of a search."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,12 @@ def p_identity(
     """The best of ``restarts`` searches for each number of rows of Θ.
 
     The default numbers are a sixteenth of the cells, which is the authors' rule, once and three times the number of queries,
-    where these are at most as many as cells.
+    where these are at most as many as cells, and at most 40.
     """
     rng = np.random.default_rng(seed)
     cells = W.shape[1]
     usual = {len(W), 3 * len(W), max(1, cells // 16)}
-    sizes = rows or sorted(size for size in usual if size <= max(cells, len(W)))
+    sizes = rows or sorted(size for size in usual if size <= min(cells, MOST_ROWS)) or [1]
     best: Found | None = None
     for p in sizes:
         for _ in range(restarts):

@@ -22,6 +22,16 @@ SECTIONS = {
     "tables": "Tables of counts",
     "curves": "Curves",
 }
+NOTES = {
+    "counts": (
+        "Rows of people compare after consistency, as private-pgm's model is consistent by itself; the others do not depend on data, and "
+        "need no consistency to be compared.",
+    ),
+    "tables": (
+        "isotone's rows were made before models that are smooth in the logarithm of a count came in; the command makes them again.",
+    ),
+}
+"""What else is to be known about a section."""
 BOUND = "bound"
 MARK = "◆"
 EVEN = 1.005
@@ -106,7 +116,7 @@ def _tally(each: Sequence[Comparison], kind: str) -> str:
 
 
 def _section(name: str, found: Sequence[Comparison]) -> str:
-    parts = [f"## {SECTIONS[name]}", f"`{COMMAND.format(name)}`"]
+    parts = [f"## {SECTIONS[name]}", f"`{COMMAND.format(name)}`", *NOTES.get(name, ())]
     names = list(dict.fromkeys(row.rival for one in found for row in one.rows if not row.ours))
     lines = ["| | isotone | " + " | ".join(names) + " |", "|---|" + "---|" * (len(names) + 1)]
     for one in found:
