@@ -67,12 +67,12 @@ def compute(section: str, quick: bool, progress: Progress) -> Iterator[Row]:
 
 def comparisons(rows: Sequence[Row]) -> list[Comparison]:
     """The rows by what is compared with what."""
-    return [Comparison(list(group)) for _, group in groupby(rows, key=lambda row: row.key)]
+    return [Comparison(list(group)) for _, group in groupby(_sorted(rows), key=lambda row: row.key)]
 
 
 def body(stored: Mapping[str, Sequence[Row]]) -> str:
     """The page below its title."""
-    found = {name: comparisons(_sorted(rows)) for name, rows in stored.items() if rows}
+    found = {name: comparisons(rows) for name, rows in stored.items() if rows}
     parts = [_INTRODUCTION, "![How the best rival of each comparison does](rivals.png)", _glance(found)]
     parts += [_section(name, found[name]) for name in SECTIONS if name in found]
     parts += [_rivals(stored), _MISSING, _ELSEWHERE]
@@ -163,7 +163,7 @@ def readme_table(stored: Mapping[str, Sequence[Row]]) -> str:
         "|---|---|---|---|",
     ]
     for section in SECTIONS:
-        found = comparisons(_sorted(stored.get(section, [])))
+        found = comparisons(stored.get(section, []))
         ordered = sorted(found, key=lambda one: one.best("public")[0])
         for label, place in (("worst", 0), ("median", len(ordered) // 2)):
             if ordered:
@@ -180,7 +180,7 @@ def write_page(folder: Path = STORED) -> str:
 
     stored = {section: read(section, folder) for section in SECTIONS}
     draw(
-        {name: comparisons(_sorted(rows)) for name, rows in stored.items() if rows},
+        {name: comparisons(rows) for name, rows in stored.items() if rows},
         folder.parent / "rivals.png",
     )
     return body(stored)
