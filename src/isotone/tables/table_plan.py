@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Planned", "TablePlan", "TableRow", "TradeOff", "expected_errors", "plan"]
 
-_LEAST_DRAWS, _MOST_DRAWS = 8, 32
-_PRECISE = 0.06  # standard error of a mean distance, relative to it, at which runs end
+_LEAST_DRAWS, _MOST_DRAWS = 12, 40
+_PRECISE = 0.05  # standard error of a mean distance, relative to it, at which runs end
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ def plan(
     ``shape`` is a guess (``"uniform"``, ``"binomial"``, ``"skewed"``, ``"zero-inflated"``, ``"constant"``, with
     ``upper``), or a public prior: a list of probabilities of the counts ``0..upper``. It must not come from
     the data to be released, unless it is a private distribution. Errors are means over ``draws`` seeded runs
-    on a table of that shape, or over 8 to 32 until distances are known to 6 %; for a guess there is the range over other shapes, too. With ``delta`` or ``rho`` Gaussian noise is compared with geometric noise; ``once`` says that a
+    on a table of that shape, or over 12 to 40 until distances are known to 5 %; for a guess there is the range over other shapes, too. With ``delta`` or ``rho`` Gaussian noise is compared with geometric noise; ``once`` says that a
     person counts at most once in a category, as rows with a unit do.
 
     >>> p = plan("skewed", upper=20, size=2000, epsilon=1, draws=2)
