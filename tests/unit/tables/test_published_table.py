@@ -27,8 +27,8 @@ def table(method: Any = "table"):
     return PublishedTable(VALUES, UPPER, (stratum,), Guarantee.pure(1))
 
 
-def believed(k, doubt=20):
-    """P(true = i | noisy = k): twenty categories spread evenly are added to those that the shares stand for."""
+def believed(k, doubt=40):
+    """P(true = i | noisy = k): forty categories spread evenly are added to those that the shares stand for."""
     k = min(max(k, 0), UPPER)
     prior = [len(NOISY) * share + Fraction(doubt, UPPER + 1) for share in map(Fraction, SHARES.tolist())]
     weights = [float(p) * exp(-sum(RATES[min(i, k) : max(i, k)])) for i, p in enumerate(prior)]

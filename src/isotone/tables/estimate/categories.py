@@ -14,9 +14,10 @@ from isotone.tables.matrices.geometric import Rates, step_rates
 
 __all__ = ["Beliefs", "GaussianBeliefs", "GeometricBeliefs"]
 
-_DOUBT = 20
+_DOUBT = 40
 """Categories spread evenly over all counts that are added to those believed in, before intervals are read off. Without
-them intervals of 95 % held for 12 % to 86 % of tables of 2 to 20 categories; with them for 93 % to 97 %. Large tables do not notice."""
+them intervals of 95 % held for 12 % to 86 % of tables of 2 to 20 categories, and with twenty for 90.5 % in the worst of fifty releases
+of a table of 200. Large tables do not notice."""
 
 
 @dataclass(frozen=True, eq=False)
