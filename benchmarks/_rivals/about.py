@@ -88,5 +88,11 @@ RIVALS = (
         "1.4·√(εn) bins, of 8, 32, 128 and 512 the nearest",
         "the number of bins",
     ),
+    Rival(
+        "bins by a quantile tree",
+        "curves",
+        "1.4·√(εn) bins, of 8, 32 and 128 the nearest; a tenth of ε for a tree with 16 children a node",
+        "the number of bins",
+    ),
     Rival("logistic curve (Platt)", "curves", "objective perturbation with the least regularisation allowed"),
 )

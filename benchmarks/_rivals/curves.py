@@ -15,9 +15,12 @@ __all__ = ["bins_of", "rows"]
 
 STORED = ROOT / "docs" / "reproduction" / "curves_posterior"
 MEASURE = "rms distance to the fit"
+ENOUGH = 20
+"""Cells of fewer draws say too little about one case."""
 FAMILIES = {
     "one histogram of (bin, label) at full ε, pooled": "bins",
     "bins of equal counts, pooled": "equal counts",
+    "bins by a quantile tree, pooled": "bins by a quantile tree",
     "logistic curve (Platt)": "logistic curve",
 }
 
@@ -31,18 +34,20 @@ def bins_of(n: int, epsilon: float, among: list[int]) -> int:
 def rows(quick: bool, progress: Progress) -> Iterator[Row]:
     """Twelve populations that were held out, and the scores of a classifier."""
     progress(0.0, "stored results")
-    cases: dict[tuple[str, int, float, bool], dict[str, float]] = {}
+    cases: dict[tuple[str, int, float, bool, str], dict[str, float]] = {}
     for row in read_table(STORED / "cells.csv"):
-        key = (row["population"], int(row["n"]), float(row["epsilon"]), row["held_out"] != "True")
+        if int(row["repetitions"]) < ENOUGH:
+            continue
+        seen, draws = row["held_out"] != "True", f"{row['repetitions']} draws"
+        key = (row["population"], int(row["n"]), float(row["epsilon"]), seen, draws)
         cases.setdefault(key, {})[row["method"]] = math.sqrt(float(row["fit"]))
     for row in read_table(STORED / "calibration.csv"):
-        key = ("scores of a classifier", 569, float(row["epsilon"]), True)
+        key = ("scores of a classifier", 569, float(row["epsilon"]), True, f"{row['draws']} draws")
         cases.setdefault(key, {})[row["method"]] = float(row["rmse_to_fit"])
-    for (name, n, epsilon, seen), errors in cases.items():
+    for (name, n, epsilon, seen, how), errors in cases.items():
         if epsilon in (0.1, 1.0):
             for rival, value, hindsight, chosen in _rivals(n, epsilon, errors):
                 case = f"{name}, {n:,} records"
-                how = "40 draws" if seen else "20 draws"
                 yield Row(
                     "curves", case, f"ε = {epsilon:g}", MEASURE, seen, rival, value, hindsight, chosen, how
                 )

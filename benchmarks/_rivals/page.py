@@ -203,13 +203,12 @@ _MISSING = (
     "The matrix mechanism's optimiser is our own. It was to reproduce three errors that were published for HDMM before it is used, and "
     "does not: no source with these figures could be read here, and figures from memory would prove nothing. Instead its derivative is "
     "checked against differences and its errors against dense algebra; single cells and one total reach their known optimum, and no result "
-    "is below the certificate's bound for Gaussian noise. It may be weaker than the authors' own.\n\n"
-    "Quantile trees for curves have no row of their own; bins of equal counts come from private cuts that halve the records."
+    "is below the certificate's bound for Gaussian noise. It may be weaker than the authors' own."
 )
 
 _ELSEWHERE = (
     "## Elsewhere\n\n"
     "[Start-up and memory of a first session](start.md), [size of an installation](installation.md), "
     "[time and memory of a release beside OpenDP, diffprivlib and PipelineDP](switching.md). "
-    "Curves of DP-EBM (InterpretML) and diffprivlib's logistic regression: `python -m benchmarks calibration`."
+    "[Curves of DP-EBM (InterpretML) and diffprivlib's logistic regression](calibration.md)."
 )
