@@ -209,7 +209,7 @@ def write(out: Path, name: str, rows: list[dict[str, Any]]) -> None:
 def run(out: Path, quick: bool, progress: Progress) -> None:
     found = cases(np.random.default_rng(0))
     if quick:
-        found = {case: (order, 40, 40) for case, (order, _, _) in list(found.items())[:1]}
+        found = {case: (order, 10, 10) for case, (order, _, _) in list(found.items())[:1]}
     rows, adjusted = list[dict[str, Any]](), list[dict[str, Any]]()
     for done, (case, ((P, sample), repeats, shown)) in enumerate(found.items()):
         for k, name in enumerate(MECHANISMS):
