@@ -78,7 +78,6 @@ def cases(quick: bool) -> list[Case]:
         Case("10 scales of 5 levels", chains(10, 5)),
         Case("2 chains of 100", chains(2, 100)),
         Case("30 most needed courses", courses(30)),
-        Case("4 chains of 60", chains(4, 60)),
     ]
 
 
