@@ -1,13 +1,8 @@
-"""Orders with large prime parts: what relaxing costs, and the time to plan, to draw, to release and to verify."""
+"""Orders with large prime parts: what relaxing costs, and the time to search and to draw."""
 
 from __future__ import annotations
 
 import csv
-import json
-import resource
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -25,47 +20,28 @@ from isotone.privacy.draws import ExactDraws
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 DRAWS = 10
-RECORDS = 1000
-SEEDS = (1, 2, 3, 4)
+SEEDS = (1,)
+DEGREES = (2,)
 T = TypeVar("T")
-
-SPEC = """
-[data]
-path = "records.csv"
-[privacy]
-epsilon = 1
-ledger = "records.ledger"
-[order]
-elements = {elements}
-relations = {relations}
-mechanism = "PosetMechanism"
-{relaxation}[output]
-folder = "out"
-"""
 
 
 def run(quick: bool, progress: Progress) -> str:
-    """Build every sampler once, draw from it, and plan, release and verify with it in processes of their own."""
+    """Build every sampler once, and draw from it."""
     for order in (_two_levels(60, 3.0), _layers(12)):  # load the compiled kernels
         build_sampler(order, relax(order, steps=1, reach=64), no_progress).draw(ExactDraws())
         _seconds(lambda order=order: build_sampler(order, None, no_progress).draw(ExactDraws()))
     rows = [
-        "| order | method | squared error | sampler | a draw | plan | release | plan ÷ release | verify |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| order | method | squared error | sampler | a draw |",
+        "|---|---|---|---|---|",
     ]
     cases, kept = _cases(quick), Rows("prime")
-    for number, (name, order, whole) in enumerate(cases):
+    for number, (name, order) in enumerate(cases):
         progress(number / len(cases), name)
-        rows.append(
-            kept.get(
-                name, lambda name=name, order=order, whole=whole: _row(name, order().canonical.order, whole)
-            )
-        )
+        rows.append(kept.get(name, lambda name=name, order=order: _row(name, order().canonical.order)))
     rows.append(
         "\nCPU seconds of one run. The squared error is that of the order itself times the number given, with its standard error; 1 is exact. "
         "*Sampler* is the search, where there is one, with the choice of the relations that rejection restores, within a process that has "
-        "loaded its code. *Plan*, *release* and *verify* are the commands, for some of the orders, each a process of its own with all that it loads. The plan makes the draws that the "
-        "intervals are known from and writes what it found; the release reads that."
+        "loaded its code."
     )
     if not quick:
         progress(0.5, "other seeds")
@@ -102,42 +78,13 @@ def _seed(P: Poset, seed: int) -> str:
     )
 
 
-def _row(name: str, P: Poset, whole: bool) -> str:
+def _row(name: str, P: Poset) -> str:
     built, made = _seconds(lambda: build_sampler(P, None, no_progress))
     made.draw(ExactDraws())
     drawn, _ = _seconds(lambda: [made.draw(ExactDraws()) for _ in range(DRAWS)])
     method = made.method
     cost = "1" if method.cost_error == 0 else f"{method.cost:.3f} ± {method.cost_error:.3f}"
-    row = f"| {name} | {method.name} | {cost} | {built:.2f} s | {1e3 * drawn / DRAWS:.1f} ms |"
-    if not whole:
-        return f"{row} | | | |"
-    plan, release, verify = _commands(P, made.relaxation is not None)
-    return f"{row} {plan:.1f} s | {release:.1f} s | {plan / release:.1f}× | {verify:.1f} s |"
-
-
-def _commands(P: Poset, relaxed: bool) -> tuple[float, float, float]:
-    """The CPU seconds of planning, releasing and verifying counts of random records."""
-    Q = P.rename(lambda name: f"q{name}")
-    records = Q.close_all(np.random.default_rng(0).random((RECORDS, len(Q))) < 0.02)
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder)
-        with (place / "records.csv").open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows([Q.elements, *records.astype(int).tolist()])
-        order = {"elements": json.dumps(Q.elements), "relations": json.dumps(Q.covers)}
-        (place / "spec.toml").write_text(SPEC.format(**order, relaxation=""), encoding="utf-8")
-        _command(place, "ledger", "create", "records.ledger", "--epsilon", "1")
-        plan = _command(place, "plan", "spec.toml", *(["--found", "found.json"] if relaxed else []))
-        found = 'relaxation = "found.json"\n' if relaxed else ""
-        (place / "spec.toml").write_text(SPEC.format(**order, relaxation=found), encoding="utf-8")
-        return plan, _command(place, "release", "spec.toml"), _command(place, "verify", "out")
-
-
-def _command(place: Path, *arguments: str) -> float:
-    """The CPU seconds of a command."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, "-m", "isotone", *arguments], cwd=place, check=True, capture_output=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return f"| {name} | {method.name} | {cost} | {built:.2f} s | {1e3 * drawn / DRAWS:.1f} ms |"
 
 
 def _seconds(task: Callable[[], T]) -> tuple[float, T]:
@@ -146,23 +93,19 @@ def _seconds(task: Callable[[], T]) -> tuple[float, T]:
     return max(time.process_time() - started, 1e-4), result
 
 
-def _cases(quick: bool) -> list[tuple[str, Callable[[], Poset], bool]]:
-    """Names and orders, and whether the commands are timed as well."""
-    cases: list[tuple[str, Callable[[], Poset], bool]] = [
-        ("two levels of 100, mean degree 3", lambda: _two_levels(100, 3.0), False)
+def _cases(quick: bool) -> list[tuple[str, Callable[[], Poset]]]:
+    cases: list[tuple[str, Callable[[], Poset]]] = [
+        ("two levels of 100, mean degree 3", lambda: _two_levels(100, 3.0))
     ]
     if quick:
         return cases
     return [
         *cases,
-        ("two levels of 200, mean degree 3", lambda: _two_levels(200, 3.0), True),
-        ("two levels of 400, mean degree 3", lambda: _two_levels(400, 3.0), False),
-        ("two levels of 200, mean degree 25", lambda: _two_levels(200, 25.0), False),
-        *(
-            (f"random order of 120, mean degree {d}", lambda d=d: _random(120, d), d == 2)
-            for d in range(1, 7)
-        ),
-        ("200 Debian packages", _debian, True),
+        ("two levels of 200, mean degree 3", lambda: _two_levels(200, 3.0)),
+        ("two levels of 400, mean degree 3", lambda: _two_levels(400, 3.0)),
+        ("two levels of 200, mean degree 25", lambda: _two_levels(200, 25.0)),
+        *((f"random order of 120, mean degree {d}", lambda d=d: _random(120, d)) for d in DEGREES),
+        ("200 Debian packages", _debian),
     ]
 
 
