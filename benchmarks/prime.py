@@ -34,7 +34,7 @@ def run(quick: bool, progress: Progress) -> str:
         "| order | method | squared error | sampler | a draw |",
         "|---|---|---|---|---|",
     ]
-    cases, kept = _cases(quick), Rows("prime")
+    cases, kept = _cases(quick), Rows("prime-quick" if quick else "prime")
     for number, (name, order) in enumerate(cases):
         progress(number / len(cases), name)
         rows.append(kept.get(name, lambda name=name, order=order: _row(name, order().canonical.order)))
