@@ -41,6 +41,7 @@ def test_a_saved_release_is_read_back_and_verified(ledger, tmp_path):
     assert again.columns == release.columns
     verdict = verify(folder)
     assert verdict.holds, str(verdict)
+    assert verdict["promise"] is verdict["guarantee"]  # a check by its former name
     assert "must trust the publisher" in str(verdict)
 
 
