@@ -21,7 +21,7 @@ from isotone.tables.thresholds import default_preset
 
 EPSILONS = ("0.1", "0.3", "1", "2")
 PRESETS = ("counts", "both", "distribution")
-DRAWS = 9
+DRAWS = 10
 FEWER = 4  # draws of ``both`` where it is not the default: it has no aim of its own
 NAMES = ("estimate", "value", "distance", "held")
 SMALL_SIZES = (2, 5, 10, 20, 49)
