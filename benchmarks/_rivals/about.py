@@ -63,7 +63,7 @@ RIVALS = (
     Rival(
         "OpenDP contingency_table",
         "breakdowns",
-        "`Fixed` with the wanted margins, alike; fitted by mirror descent",
+        "`Fixed` with the wanted margins, alike; its own fit, which keeps a place for missing values of each attribute",
         "nothing is tried: its other algorithms choose margins by themselves, and all are wanted here",
     ),
     Rival(
