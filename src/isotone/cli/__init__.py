@@ -56,7 +56,7 @@ def main() -> None:
     """Run the command line. An isotone error is a sentence on stderr and exit code 1, never a traceback."""
     gc.set_threshold(
         100_000
-    )  # what a command imports lives to its end: looking for cycles in it takes a tenth of its time
+    )  # what a command imports lives to its end: to look for cycles in it only costs time
     try:
         app()
     except IsotoneError as error:
