@@ -20,7 +20,7 @@ from isotone.privacy.draws import ExactDraws
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 DRAWS = 10
-SEEDS = (1,)
+SEEDS = (1, 2, 3, 4)
 DEGREES = (2,)
 T = TypeVar("T")
 
