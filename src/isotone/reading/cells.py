@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
-from isotone.reading.columns.numbers import as_real
+from isotone.reading.columns.numbers import as_real, whole_steps
 from isotone.reading.columns.texts import as_unit
 from isotone.reading.columns.translated import ColumnRule, read_columns
 from isotone.reading.contributions import UNIT, at_most, check_contributions
@@ -91,11 +91,9 @@ def count_cells(source: CellSource, frame: Frame, salt: bytes | None = None) -> 
 
 def _bin(column: str, dtype: Any, limits: Interval, bins: int) -> nw.Expr:
     low, high = map(float, limits)
-    inside = (as_real(column, dtype).clip(low, high) - low) / (high - low) * bins
-    return inside.floor().clip(0, bins - 1).cast(nw.Int64)
+    return whole_steps(as_real(column, dtype), low, high, bins).clip(0, bins - 1)
 
 
 def _step(column: str, dtype: Any, limits: Interval, steps: int) -> nw.Expr:
     low, high = map(float, limits)
-    inside = (as_real(column, dtype).clip(low, high) - low) / (high - low) * steps
-    return (inside + 0.5).floor().clip(0, steps).cast(nw.Int64)
+    return whole_steps(as_real(column, dtype), low, high, steps, 0.5).clip(0, steps)

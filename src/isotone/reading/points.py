@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
-from isotone.reading.columns.numbers import as_real
+from isotone.reading.columns.numbers import as_real, whole_steps
 from isotone.reading.columns.texts import as_unit
 from isotone.reading.columns.translated import ColumnRule, read_columns
 from isotone.reading.contributions import UNIT, at_most, check_contributions
@@ -112,8 +112,7 @@ def _outcome(column: str, dtype: Any, labels: bool, limits: Interval, steps: int
 
 def _snap(value: nw.Expr, bounds: Interval, steps: int) -> nw.Expr:
     low, high = map(float, bounds)
-    scaled = (value.clip(low, high) - low) / (high - low) * steps
-    return (scaled + 0.5).floor().clip(0, steps).cast(nw.Int64)
+    return whole_steps(value, low, high, steps, 0.5).clip(0, steps)
 
 
 def _nearest(value: nw.Expr, marks: tuple[float, ...]) -> nw.Expr:

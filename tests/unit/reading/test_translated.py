@@ -9,6 +9,7 @@ from isotone.reading.columns.answers import Answers, read_answer
 from isotone.reading.columns.numbers import as_real
 from isotone.reading.columns.texts import as_text, as_unit
 from isotone.reading.columns.translated import ColumnRule, _known, read_columns
+from isotone.reading.columns.values import unit_of
 
 NAMES = ["a", 'a"b', "b'; --", "isotone mark 0", "isotone_0", "%s {0} ?"]
 TEXTS = ["1", " Yes", "no", "", "nan", "7.0", "-inf", "JA", 'isotone mark 2"', None, "1e400", "N/A\u2028"]
@@ -73,3 +74,28 @@ def test_what_is_remembered_is_bounded(monkeypatch):
         rule = ColumnRule(read_answer, "a", (Answers(yes=(f"w{i}",)),))
         assert read_columns(frame, {"yes": rule}).collect().to_dict(as_series=False) == {"yes": [i == 4]}
         assert len(_known) <= 3
+
+
+@pytest.mark.parametrize("mark", ["isotone mark 1", "isotone mark 2"])
+def test_marks_in_the_data_spoil_no_rule_of_this_or_other_data(mark):
+    """What a query says of its columns stands before and after what is asked of them."""
+    _known.clear()
+    for names in ([mark, "a", "b"], ["a", mark, "b"], ["a", "b", mark], ["c", "a", "b"]):
+        said = ", ".join(f"'7.0' AS \"{name}\"" for name in names)
+        frame = nw.from_native(duckdb.connect().query(f"SELECT {said}"))
+        rules = {name: ColumnRule(as_text, name) for name in names}
+        assert read_columns(frame, rules).collect().to_dict(as_series=False) == {
+            name: ["7"] for name in names
+        }
+    assert len(_known) == 1
+
+
+@pytest.mark.parametrize("word", ["\u0130NF", "\u0130nfinity", "inf\0", "nan\0"])
+def test_words_for_nobody_are_the_same_in_every_engine(word):
+    """Engines write different small letters for a capital i with a dot."""
+    table = pl.DataFrame({"a": [word, "INF", "nAn\n"]})
+    frames = [nw.from_native(duckdb.connect().from_arrow(table.to_arrow())), nw.from_native(table.lazy())]
+    for frame in frames:
+        found = read_columns(frame, {"unit": ColumnRule(as_unit, "a")}).collect().to_dict(as_series=False)
+        assert found == {"unit": [unit_of(word), None, None]}
+        assert unit_of(word) == word

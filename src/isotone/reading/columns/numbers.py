@@ -14,11 +14,12 @@ import narwhals as nw
 
 from isotone.reading.columns.values import LARGEST, REAL
 
-__all__ = ["as_float", "as_integer", "as_real", "as_written", "is_readable"]
+__all__ = ["as_float", "as_integer", "as_real", "as_written", "is_readable", "whole_steps"]
 
 _INTEGER = r"^[-+]?[0-9]{1,17}(\.0*)?$"
 _LARGEST = 10**17
 _HUGE = r"^[-+]?[1-9][0-9]{17,}(\.0*)?$"
+_MORE = 1 + 2.0**-50  # more than a quotient of any engine is rounded down
 _UNREADABLE = (nw.Binary, nw.List, nw.Array, nw.Struct, nw.Object, nw.Duration, nw.Unknown)
 
 
@@ -86,6 +87,22 @@ def as_integer(column: str, dtype: Any) -> nw.Expr:
     small = _booleans_too(column, _INTEGER).str.replace_all(r"\.0*$", "").cast(nw.Int64)
     huge = _matching(column, _HUGE)
     return _bounded(~huge.str.starts_with("-"), huge.str.starts_with("-"), small)
+
+
+def whole_steps(value: nw.Expr, low: float, high: float, steps: int, ahead: float = 0.0) -> nw.Expr:
+    """How many whole steps lead from ``low`` to a value, where ``steps`` of them lead to ``high``.
+
+    A value outside is taken for the end next to it. ``ahead`` is a part of a step that is added: with a half, the result is the nearest step.
+
+    Engines differ in how they divide: polars multiplies by the reciprocal, so a value at the edge of a step may fall below it. So a quotient is
+    only a guess, which is the number or one more, and a product says which.
+    """
+    # A power of two changes no digit, and keeps the products in the range of floats.
+    power = 2.0 ** int(steps).bit_length() if high - low > 1 else 1.0
+    step = (high - low) / power
+    way = (value.clip(low, high) - low) * (steps / power) + step * ahead
+    guess = (way / step * _MORE).floor()
+    return (guess - (guess * step > way).cast(nw.Int8)).cast(nw.Int64)
 
 
 def _bounded(above: nw.Expr, below: nw.Expr, otherwise: nw.Expr) -> nw.Expr:

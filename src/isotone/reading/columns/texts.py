@@ -22,7 +22,7 @@ __all__ = ["as_text", "as_unit", "label", "name_text"]
 
 _DECIMAL = r"^[-+]?[0-9]+(\.0*)?$"
 _LARGEST = 2.0**62
-_NOBODY = rf"^(?:{'|'.join(map(re.escape, NO_UNIT))})\z"
+_NOBODY = rf"(?i)^(?:{'|'.join(map(re.escape, NO_UNIT))})\z"  # engines write other small letters for İ
 
 
 def as_text(column: str, dtype: Any) -> nw.Expr:
@@ -80,7 +80,7 @@ def as_unit(column: str, dtype: Any) -> nw.Expr:
     # A text that begins with a digit is none of the words: most units are told from them by two comparisons.
     digit = (stripped >= "0") & (stripped < ":")
     # One pattern: a comparison for each word takes engines longer to plan than a small table to read.
-    nobody = stripped.str.to_lowercase().str.contains(_NOBODY)
+    nobody = stripped.str.contains(_NOBODY)
     return nw.when(digit | ~nobody).then(as_text(column, dtype))
 
 

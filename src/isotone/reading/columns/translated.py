@@ -19,7 +19,7 @@ Frame = nw.LazyFrame[Any]
 _MARK = "isotone mark "
 _COLUMN, _BEFORE, _AFTER = f"{_MARK}0", f"{_MARK}1", f"{_MARK}2"  # with blanks: the engine quotes them
 _MOST = 256
-_known: dict[Hashable, str | None] = {}
+_known: dict[Hashable, str] = {}
 
 
 @dataclass(frozen=True)
@@ -64,17 +64,26 @@ def _said(frame: Frame, rule: ColumnRule | nw.Expr, schema: Mapping[str, Any]) -
         if len(_known) >= _MOST:
             _known.clear()
         alone = frame.select(nw.col(rule.column).alias(_COLUMN))
-        _known[key] = _translation(alone, rule.of(_COLUMN, dtype))
+        text = _translation(alone, rule.of(_COLUMN, dtype))
+        if text is None:  # not remembered: other data may not hold the marks
+            return None
+        _known[key] = text
     text = _known.get(key)
     return None if text is None else text.replace(quoted(_COLUMN), quoted(rule.column))
 
 
 def _translation(frame: Frame, expression: nw.Expr) -> str | None:
-    """What DuckDB is asked for an expression: the text between two marks in a query that is not run."""
+    """What DuckDB is asked for an expression: the text between two marks in a query that is not run.
+
+    None where the data holds a mark too, as the name of a column or in a query of its owner.
+    """
     asked = frame.select(nw.lit(0).alias(_BEFORE), expression.alias(_AFTER))
     native: Any = asked.to_native()
-    _, begun, rest = native.sql_query().partition(f" AS {quoted(_BEFORE)}, ")
-    text, ended, _ = rest.rpartition(f" AS {quoted(_AFTER)}")
+    query: str = native.sql_query()
+    if query.count(quoted(_BEFORE)) != 1 or query.count(quoted(_AFTER)) != 1:
+        return None
+    _, begun, rest = query.partition(f" AS {quoted(_BEFORE)}, ")
+    text, ended, _ = rest.partition(f" AS {quoted(_AFTER)}")
     return text if begun and ended else None
 
 
