@@ -35,7 +35,6 @@ __all__ = ["Outcome", "Presentation", "released", "request_id", "run"]
 
 _REHEARSED = Stamp(1, "2000-01-01T00:00:00+00:00", "rehearsal", "")
 _FILLED = 3 / 4  # of the largest file that is read: counts have more digits than the noise of a rehearsal
-_ZEROS = bytes(1 << 20)
 
 
 @dataclass(frozen=True)
@@ -81,9 +80,9 @@ def run(
         _require_new(ledger, request, again)
         progress(0.0, "rehearsing")
         frame = query.open()
-        rehearse(query, frame, presentation)
+        sizes = rehearse(query, frame, presentation)
         if place is not None:
-            place.require_free(lambda: _require_new(ledger, request, again), again=again)
+            place.require_free(sizes, lambda: _require_new(ledger, request, again), again=again)
         progress(0.1, "charging the ledger")
         release = _drawn(query, frame, ledger, request, again, place, progress)
     except SealedError as error:  # released before, or meanwhile by another process of the same request
@@ -160,17 +159,17 @@ def request_id(query: Query[Any, Any], identity: Any) -> str | None:
     return content_hash({"parameters": query.parameters(), "data": identity})
 
 
-def rehearse(query: Query[Any, Any], frame: Frame, presentation: Presentation) -> None:
+def rehearse(query: Query[Any, Any], frame: Frame, presentation: Presentation) -> list[int]:
     """Run the whole chain on zero rows, so that what can fail fails before the charge. Nothing of it is kept.
 
     Query, mechanism, manifest, files and report go through the code that a release goes through. Of a large release
-    some rows are written, each name in one of them at least, and room on the disk is tried for all.
+    some rows are written, each name in one of them at least. Returns about how many bytes each file will have.
     """
     try:
         nobody, more = query.rehearsal(blank(frame), _REHEARSED)
         with tempfile.TemporaryDirectory(dir=scratch()) as folder:
             nobody.save(folder, report=presentation.folder is not None and presentation.report)
-            _require_readable(Path(folder), more)
+            return _require_readable(Path(folder), more)
     except IsotoneError:
         raise
     except RecursionError:
@@ -181,8 +180,12 @@ def rehearse(query: Query[Any, Any], frame: Frame, presentation: Presentation) -
         ) from error
 
 
-def _require_readable(folder: Path, more: Mapping[str, int]) -> None:
-    """Refuse texts and files beyond the limits of those who verify a release, some of them with ``more`` bytes."""
+def _require_readable(folder: Path, more: Mapping[str, int]) -> list[int]:
+    """Refuse texts and files beyond the limits of those who verify a release, some of them with ``more`` bytes.
+
+    Returns their sizes.
+    """
+    sizes: list[int] = []
     try:
         load_release(folder)
         for file in [folder / "release.csv", folder / "manifest.json"]:
@@ -192,20 +195,14 @@ def _require_readable(folder: Path, more: Mapping[str, int]) -> None:
                     f"{file.name} would have about {size / 2**20:,.0f} MiB, and larger numbers than those of zero rows "
                     f"must fit into {LARGEST[file.name] // 2**20} MiB too."
                 )
-            _try_room(file, more.get(file.name, 0))
+            sizes.append(size)
     except InputError as error:
         reason = str(error).rpartition("cannot be read: ")[2]
         raise InputError(
             f"A release with these parameters could not be read again: {reason} Use shorter names, or fewer of them. "
             "Nothing was charged."
         ) from None
-
-
-def _try_room(file: Path, size: int) -> None:
-    """Fill the disk as the rest of a file will."""
-    with file.open("ab") as out:
-        for start in range(0, size, len(_ZEROS)):
-            out.write(_ZEROS[: size - start])
+    return sizes
 
 
 def _presented(release: Release, place: Place, presentation: Presentation) -> Release:

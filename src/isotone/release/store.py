@@ -28,6 +28,8 @@ __all__ = ["Place"]
 _PART = "isotone-part"
 _TRIAL = "isotone-free"  # as long as the other: a name that is too long for one is so for both
 
+_ZEROS = bytes(1 << 20)
+
 
 @dataclass(frozen=True)
 class Place:
@@ -49,8 +51,8 @@ class Place:
         mark = self.request.removeprefix("sha256:")[:16] or "unnamed"
         return f".{self.folder.name}.{mark}."
 
-    def require_free(self, look_again: Callable[[], None], *, again: bool) -> None:
-        """Refuse, before anything is charged, a folder that cannot take the release.
+    def require_free(self, sizes: Sequence[int], look_again: Callable[[], None], *, again: bool) -> None:
+        """Refuse, before anything is charged, a folder that cannot take a release with files of these sizes.
 
         A release that stands there may be that of another process of this request: ``look_again`` then raises.
         """
@@ -58,7 +60,7 @@ class Place:
             self.folder.parent.mkdir(parents=True, exist_ok=True)
             held = sorted(x.name for x in self.folder.iterdir()) if self.folder.is_dir() else []
             blocked = self.folder.exists() and not self.folder.is_dir()
-            self._try_writing()
+            self._try_writing(sizes)
             if held and not os.access(self.folder, os.W_OK | os.X_OK):
                 raise PermissionError(13, "it may not be written")
         except (OSError, ValueError) as error:
@@ -79,13 +81,19 @@ class Place:
                 f"The folder {str(self.folder)!r} holds other files ({held[0]!r}). Name a new or an empty folder."
             )
 
-    def _try_writing(self) -> None:
-        """Write a mebibyte beside the place, and remove it: a full disk says so here, not after the charge."""
+    def _try_writing(self, sizes: Sequence[int]) -> None:
+        """Write as much beside the place, and a mebibyte, and remove it: a full disk says so here, not after the charge.
+
+        The disk of the rehearsal may be another one.
+        """
         for left in orphans(self.folder.parent, self._prefix, f".{_TRIAL}"):
             shutil.rmtree(left.path, ignore_errors=True)
         trial = own_folder(self.folder.parent, self._prefix, f".{_TRIAL}")
         try:
-            (trial.path / "probe").write_bytes(b"\0" * (1 << 20))
+            for number, size in enumerate([len(_ZEROS), *sizes]):
+                with (trial.path / f"probe{number}").open("wb") as out:
+                    for start in range(0, size, len(_ZEROS)):
+                        out.write(_ZEROS[: size - start])
         finally:
             shutil.rmtree(trial.path, ignore_errors=True)
             trial.let_go()

@@ -1,6 +1,7 @@
 """A disk that is full from any step on, and folders with odd names: clear errors, and nothing paid for twice."""
 
 import re
+import resource
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from tests.support.release_worker import Worker, fill
 from isotone.errors import InputError
 from isotone.ledger import LostError
 from isotone.release import Ledger, load_spec, release_spec, verify
+from isotone.release.store import Place
 
 SPEC = """
 [data]
@@ -111,3 +113,29 @@ def test_folders_that_cannot_be_are_refused_before_the_charge(tmp_path, name):
         release_spec(load_spec(desk(tmp_path, name)))
     assert states(tmp_path) == []
     assert hidden(tmp_path) == []
+
+
+def test_a_disk_without_room_for_the_files_is_refused_before_the_charge(tmp_path, monkeypatch):
+    """The room is tried where the release goes: the disk of the rehearsal may be another one."""
+    tried: list[list[int]] = []
+    free = Place.require_free
+
+    def note(self, sizes, *given, **options):
+        tried.append(sizes)
+        free(self, [2 << 20, *sizes], *given, **options)
+
+    spec = desk(tmp_path)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with monkeypatch.context() as patch:
+        patch.setattr(Place, "require_free", note)
+        resource.setrlimit(resource.RLIMIT_FSIZE, ((1 << 20) + 1, limits[1]))
+        try:
+            with pytest.raises(InputError, match="cannot be written"):
+                release_spec(load_spec(spec))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert states(tmp_path) == []
+    assert hidden(tmp_path) == []
+    release_spec(load_spec(spec))
+    written = [(tmp_path / "out" / name).stat().st_size for name in ("release.csv", "manifest.json")]
+    assert tried == [pytest.approx(written, rel=0.25)]
