@@ -33,15 +33,20 @@ def test_an_engine_that_refuses_to_show_progress_is_used_without(monkeypatch):
 
 
 FORKED = """
-import os, sys, isotone as iso, pandas as pd
-ledger = iso.Ledger(sys.argv[1], epsilon=3)
+import os, sys, threading, isotone as iso, pandas as pd
+ledger = iso.Ledger(sys.argv[1], epsilon=4)
 data = pd.DataFrame({"a": [1, 0], "person": [1, 2]})
 release = lambda: iso.release_counts(data, iso.Poset("a"), ledger=ledger, epsilon=1, unit="person")
 release()
+began, stay = threading.Event(), threading.Event()
+other = threading.Thread(target=lambda: (release(), began.set(), stay.wait()))
+other.start()
+began.wait()  # the engine of a thread that is not in the fork
 child = os.fork()
 release()
 if child == 0:
     sys.exit(0)
+stay.set()
 assert os.waitpid(child, 0)[1] == 0
 """
 

@@ -16,7 +16,11 @@ from isotone.scratch import scratch
 __all__ = ["connect", "forget", "nowhere", "watching"]
 
 _EVERY_SECONDS = 0.2
-_opened = threading.local()  # the connection that this thread opened last: the one it is about to query
+_opened: dict[int, Any] = {}
+"""By thread the connection that it opened last, which is the one it is about to query.
+
+In a fork the values of other threads would be closed at once, before anybody could keep them, if each were local to its thread.
+"""
 
 
 def connect() -> Any:
@@ -35,7 +39,10 @@ def connect() -> Any:
     except duckdb.Error:  # in a notebook without ipywidgets the engine refuses: then it is not watched
         forget()
     else:
-        _opened.connection = connection
+        living = {thread.ident for thread in threading.enumerate()}
+        for ended in [thread for thread in list(_opened) if thread not in living]:
+            _opened.pop(ended, None)
+        _opened[threading.get_ident()] = connection
     return connection
 
 
@@ -59,11 +66,10 @@ def _disown() -> None:
 
     Their threads are not here, and closing an engine without its threads ends the process.
     """
-    theirs = [getattr(_opened, "connection", None), _idle() if _idle.cache_info().currsize else None]
-    for engine in theirs:
+    for engine in [*_opened.values(), _idle() if _idle.cache_info().currsize else None]:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))
     _idle.cache_clear()
-    forget()
+    _opened.clear()
 
 
 if hasattr(os, "register_at_fork"):  # where there are forks
@@ -72,14 +78,14 @@ if hasattr(os, "register_at_fork"):  # where there are forks
 
 def forget() -> None:
     """The next query runs in an engine that is not ours, and cannot be watched."""
-    _opened.connection = None
+    _opened.pop(threading.get_ident(), None)
 
 
 @contextmanager
 def watching(progress: Progress, begin: float, end: float, what: str) -> Generator[None]:
     """Report how far the engine's query is, as progress from ``begin`` to ``end``, while the body runs."""
     progress(begin, what)
-    connection = getattr(_opened, "connection", None)
+    connection = _opened.get(threading.get_ident())
     if connection is None or progress is no_progress:
         yield
         return
