@@ -1,6 +1,7 @@
 import math
 from collections import Counter
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from isotone.counts.mechanisms import k_norm
 from isotone.counts.sampling import choosing, kept_draws, sources
 from isotone.counts.sampling.bipartition_sampler import Sampler
 from isotone.counts.sampling.recent import Recent
+from isotone.counts.sampling.relaxations import restoring
 from isotone.counts.sampling.relaxations.restoring import Worth, missing_pairs
 from isotone.errors import InputError, OrderError
 from isotone.mechanism import no_progress
@@ -179,6 +181,32 @@ def test_relations_are_put_back_by_what_they_save_for_what_they_cost():
     # rows of two stages count by their number, and by the relations that each stage had
     assert worth(related, orders, sizes, missing) == pytest.approx(found, rel=1e-9)
     assert len(set(found.round(6).tolist())) > 2
+
+
+@pytest.mark.parametrize("stage", [0.1, 0.4, 0.5])
+def test_as_many_relations_are_put_back_as_enough_rows_have_with_all_that_follows(stage, monkeypatch):
+    """From all extended bipartitions, in every sequence of the relations."""
+    monkeypatch.setattr(restoring, "STAGE", stage)
+    P, Q = Poset(range(5), [(0, 1), (1, 2), (3, 2), (3, 4)]), Poset(range(5), [(3, 4)])
+    rows = [(A + B, len(A)) for A, B in extended_bipartitions(Q)]
+    orders, sizes = np.array([row for row, _ in rows], np.int32), np.array([a for _, a in rows])
+    related = Q.leq_matrix() & ~np.eye(5, dtype=bool)
+    within = {Q.covers: {(row[:a], row[a:]) for row, a in rows}}
+    for missing in permutations(missing_pairs(P, Q).tolist()):
+        for least in (0.1, 0.6):
+            larger, fits = restoring._most(related, np.array(missing), orders, sizes, least)
+            best = Q
+            for k in range(1, len(missing) + 1):
+                order = Poset(range(5), [*Q.covers, *map(tuple, missing[:k])])
+                if order.covers not in within:
+                    within[order.covers] = set(extended_bipartitions(order))
+                members = within[order.covers]
+                if len(members) >= len(rows) * (least if k == 1 else max(least, stage)):
+                    best = order
+            assert np.array_equal(larger, best.leq_matrix() & ~np.eye(5, dtype=bool))
+            members = within[best.covers]
+            assert fits.tolist() == [(row[:a], row[a:]) in members for row, a in rows]
+    assert len(within) > 5
 
 
 def test_the_share_that_is_kept_is_estimated_once(monkeypatch):

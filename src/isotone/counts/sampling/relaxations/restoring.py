@@ -90,7 +90,7 @@ def _climb(
 
 def _broken(found: Matrix, orders: Orders, sizes: Ints, missing: Ints) -> Floats:
     """How often draws break each pair."""
-    return 1 - fitting(orders, sizes, missing).mean(axis=0)
+    return 1 - fitting(orders, sizes, missing).mean(axis=1)
 
 
 class Worth:
@@ -124,11 +124,12 @@ def _most(
     """
     low, high = 0, len(missing)
     best, best_fits = found, np.ones(len(orders), np.bool_)
+    each, number = fitting(orders, sizes, missing), np.zeros(found.shape, np.int64)
+    number[missing[:, 0], missing[:, 1]] = np.arange(len(missing))
     while low < high:
         middle = (low + high + 1) // 2
-        larger = _closed(found, missing[:middle])
-        pairs = np.argwhere(larger & ~found)
-        fits: Matrix = np.asarray(fitting(orders, sizes, pairs).all(axis=1))
+        larger = _closed(found, missing[:middle])  # what follows is among the missing relations too
+        fits: Matrix = np.asarray(each[number[larger & ~found]].all(axis=0))
         if np.any(fits) and np.mean(fits) >= (least if middle == 1 else max(least, STAGE)):
             low, best, best_fits = middle, larger, fits
         else:
@@ -144,10 +145,11 @@ def _places(orders: Orders) -> Orders:
 
 
 def fitting(orders: Orders, sizes: Ints, pairs: Ints) -> NDArray[np.bool_]:
-    """For each row and pair (lower, upper), whether it is on two sides or in order on one."""
-    place = _places(orders)
-    lower, upper = place[:, pairs[:, 0]], place[:, pairs[:, 1]]
-    return (lower < upper) | ((lower < sizes[:, None]) != (upper < sizes[:, None]))
+    """For each pair (lower, upper) and each row, whether it is on two sides or in order on one."""
+    place = np.ascontiguousarray(_places(orders).T)
+    first = place < sizes
+    lower, upper = pairs[:, 0], pairs[:, 1]
+    return (place[lower] < place[upper]) | (first[lower] != first[upper])
 
 
 def _closed(found: Matrix, pairs: Ints) -> Matrix:
