@@ -266,11 +266,13 @@ def benchmarks_page() -> str:
         "Ours and what one would pick instead, side by side: `make bench` runs them all and writes these pages. Every page is one",
         "run on one machine, which it names; read the ratios, not the seconds.",
         "",
-        "![Errors of survey counts, the distribution of a table and a calibration curve, released by isotone and by OpenDP's Laplace mechanism at ε = 1](switching-at-a-glance.png)",
-        "",
-        "Against the [strongest rivals](rivals.md), each used at its best:",
+        "Against the [strongest rivals](rivals.md), each used at its best, with isotone better on the right of the line and worse on the left:",
         "",
         "![Error of the best rival of each comparison, as a multiple of isotone's](rivals.png)",
+        "",
+        "Other libraries on their own, without such care, in [an older run](switching.md):",
+        "",
+        "![Errors of survey counts, the distribution of a table and a calibration curve, released by isotone and by OpenDP's Laplace mechanism at ε = 1](switching-at-a-glance.png)",
         "",
     ]
     first = ("rivals", "switching")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
 
 __all__ = ["COMMAND", "RIVALS", "Rival"]
 
 COMMAND = "python -m benchmarks._rivals {}"
+CURVES, CALIBRATION = "isotone reproduce curves-posterior", "python -m benchmarks calibration"
 
 
 @dataclass(frozen=True)
@@ -18,6 +21,19 @@ class Rival:
     rule: str
     hindsight: str = "nothing is open"
     version: str = "our own code"
+    run_by: str = ""
+
+    @property
+    def command(self) -> str:
+        """What makes its rows again."""
+        return self.run_by or COMMAND.format(self.section)
+
+
+def _pinned(package: str) -> str:
+    """The version that the environment of other libraries has."""
+    path = Path(__file__).resolve().parent.parent.parent / "pyproject.toml"
+    wanted = tomllib.loads(path.read_text(encoding="utf-8"))["dependency-groups"]["bench"]
+    return next(each.split("==")[1] for each in wanted if each.startswith(f"{package}=="))
 
 
 _BOUND = "the most yeses of a record that are counted, where there are records"
@@ -63,8 +79,9 @@ RIVALS = (
     Rival(
         "OpenDP contingency_table",
         "breakdowns",
-        "`Fixed` with the wanted margins, alike; its own fit, which keeps a place for missing values of each attribute",
-        "nothing is tried: its other algorithms choose margins by themselves, and all are wanted here",
+        "`Fixed` with the wanted margins, alike, and its own fit; its other algorithms choose margins, and all are wanted here. "
+        "Values are given as `keys`, beside which it keeps a place for missing ones, or as `cuts`, which have none",
+        "margins alike or with isotone's shares; its own fit or L-BFGS",
     ),
     Rival(
         "clamped noise", "tables", "all of ε on the counts; alone, or deconvolved (NPMLE) and mapped by rank"
@@ -81,18 +98,41 @@ RIVALS = (
         "curves",
         "1.4·√(εn) bins, rounded to a power of 2",
         "8 to 1,024 bins",
+        run_by=CURVES,
     ),
     Rival(
         "bins of equal counts",
         "curves",
         "1.4·√(εn) bins, of 8, 32, 128 and 512 the nearest",
         "the number of bins",
+        run_by=CURVES,
     ),
     Rival(
         "bins by a quantile tree",
         "curves",
         "1.4·√(εn) bins, of 8, 32 and 128 the nearest; a tenth of ε for a tree with 16 children a node",
         "the number of bins",
+        run_by=CURVES,
     ),
-    Rival("logistic curve (Platt)", "curves", "objective perturbation with the least regularisation allowed"),
+    Rival(
+        "logistic curve (Platt)",
+        "curves",
+        "objective perturbation with the least regularisation allowed",
+        run_by=CURVES,
+    ),
+    Rival(
+        "diffprivlib LogisticRegression",
+        "curves",
+        "as it comes, scores within 0 and 1",
+        version=_pinned("diffprivlib"),
+        run_by=CALIBRATION,
+    ),
+    Rival(
+        "InterpretML DP-EBM",
+        "curves",
+        "as it comes, δ = 10⁻⁶",
+        "its own learning rate or 0.1",
+        _pinned("interpret-core"),
+        CALIBRATION,
+    ),
 )

@@ -1,6 +1,7 @@
 """OpenDP's contingency table in its own environment: fixed marginals of people by attributes.
 
-``IN.npz OUT.npz``. In: how many people are in each cell, ρ, how often to release. Out: the estimated margins.
+``IN.npz OUT.npz``. In: how many people are in each cell, ρ, weights of the margins, how often to release. Out: the
+estimated margins of each way.
 """
 
 # pyright: reportMissingImports=false, reportPrivateImportUsage=false
@@ -14,7 +15,17 @@ from typing import Any
 
 import numpy as np
 
-__all__: list[str] = []
+__all__ = ["WAYS"]
+
+WAYS = {
+    "keys": ("keys", "alike", "own"),
+    "keys, isotone's shares and L-BFGS": ("keys", "shares", "lbfgs"),
+    "cuts": ("cuts", "alike", "own"),
+    "cuts, L-BFGS": ("cuts", "alike", "lbfgs"),
+    "cuts, isotone's shares": ("cuts", "shares", "own"),
+    "cuts, isotone's shares and L-BFGS": ("cuts", "shares", "lbfgs"),
+}
+"""How values are named, how the margins share the budget, and how the model is fitted."""
 
 
 def main(source: str, target: str) -> None:
@@ -22,34 +33,58 @@ def main(source: str, target: str) -> None:
     import importlib.metadata
 
     import opendp.prelude as dp
-    import polars as pl
-    from opendp.extras.mbi import Count, Fixed
 
     dp.enable_features("contrib")
     with np.load(source) as stored:
         data = {key: stored[key] for key in stored.files}
+    result: dict[str, Any] = {}
+    for way, choices in WAYS.items():
+        released = [_release(data, *choices) for _ in range(int(data["draws"]))]
+        for k in range(len(data["margins"])):
+            result[f"{way}: {k}"] = np.array([each[k] for each in released])
+    np.savez(target, version=importlib.metadata.version("opendp"), **result)
+
+
+def _release(data: dict[str, Any], values: str, shares: str, fit: str) -> list[Any]:
+    """One release, as estimates of the margins."""
+    import opendp.prelude as dp
+    from opendp.extras.mbi import Count, Fixed, mirror_descent
+
     cells, margins = data["cells"], data["margins"].astype(bool)
-    names = [f"a{i}" for i in range(cells.ndim)]
+    sizes = {f"a{i}": size for i, size in enumerate(cells.shape)}
+    weights = data["weights"] if shares == "shares" else np.ones(len(margins))
+    queries = [
+        Count(tuple(np.array(list(sizes))[m].tolist()), float(w))
+        for m, w in zip(margins, weights, strict=True)
+        if m.any() and w > 0
+    ]
+    context = dp.Context.compositor(
+        data=_people(cells, sizes),
+        privacy_unit=dp.unit_of(contributions=1),
+        privacy_loss=dp.loss_of(rho=float(data["rho"])),
+        split_evenly_over=1,
+    )
+    if values == "keys":
+        named = {"keys": {name: list(range(size)) for name, size in sizes.items()}}
+    else:  # intervals that are closed above, one for each whole number
+        named = {"cuts": {name: list(range(size - 1)) for name, size in sizes.items()}}
+    algorithm = Fixed(queries=queries, estimator=mirror_descent if fit == "own" else _lbfgs)
+    table = context.query().contingency_table(**named, algorithm=algorithm).release()
+    return [_margin(table, sizes, margin) for margin in margins]
+
+
+def _people(cells: Any, sizes: dict[str, int]) -> Any:
+    import polars as pl
+
     places = np.array(list(itertools.product(*map(range, cells.shape))))
     people = np.repeat(places, cells.ravel(), axis=0)
-    frame = pl.LazyFrame({name: people[:, i] for i, name in enumerate(names)})
-    keys = {name: list(range(size)) for name, size in zip(names, cells.shape, strict=True)}
-    queries = [Count(tuple(np.array(names)[m].tolist())) for m in margins if m.any()]
-    released: list[list[Any]] = []
-    for _ in range(int(data["draws"])):
-        context = dp.Context.compositor(
-            data=frame,
-            privacy_unit=dp.unit_of(contributions=1),
-            privacy_loss=dp.loss_of(rho=float(data["rho"])),
-            split_evenly_over=1,
-        )
-        table = context.query().contingency_table(keys=keys, algorithm=Fixed(queries=queries)).release()
-        sizes = dict(zip(names, cells.shape, strict=True))
-        released.append([_margin(table, sizes, margin) for margin in margins])
-    result: dict[str, Any] = {
-        f"margin_{k}": np.array([each[k] for each in released]) for k in range(len(margins))
-    }
-    np.savez(target, version=importlib.metadata.version("opendp"), **result)
+    return pl.LazyFrame({name: people[:, i] for i, name in enumerate(sizes)})
+
+
+def _lbfgs(domain: Any, loss_fn: Any, *, potentials: Any = None) -> Any:
+    from mbi.estimation import lbfgs
+
+    return lbfgs(domain, loss_fn, potentials=potentials)
 
 
 def _margin(table: Any, sizes: dict[str, int], margin: Any) -> Any:

@@ -15,19 +15,21 @@ if TYPE_CHECKING:
 __all__ = ["draw"]
 
 COLOURS = {"public": "#1f5fa8", "hindsight": "#d98c2b"}
+LABELS = {"public": "best rival by public rules", "hindsight": "best rival in hindsight"}
 
 
 def draw(found: Mapping[str, Sequence[Comparison]], path: Path) -> None:
-    """A row of points for each section, one for each comparison; to the left of 1 the best rival is better."""
+    """A row of points for each section, one for each comparison, hollow where the population was looked at; left of 1 the best rival is better."""
     figure = Figure(figsize=(9, 1.2 + 0.7 * len(found)), layout="constrained")
     axes = figure.subplots()
     rng = np.random.default_rng(0)
     for place, each in enumerate(found.values()):
         for shift, (kind, colour) in zip((-0.16, 0.16), COLOURS.items(), strict=True):
-            ratios = [one.best(kind)[0] for one in each]
-            across = place + shift + rng.uniform(-0.08, 0.08, len(ratios))
-            label = {"public": "by public rules", "hindsight": "in hindsight"}[kind] if place == 0 else None
-            axes.plot(ratios, across, ".", color=colour, alpha=0.7, label=label)
+            for seen in (False, True):
+                ratios = [one.best(kind)[0] for one in each if one.ours.seen == seen]
+                across = place + shift + rng.uniform(-0.1, 0.1, len(ratios))
+                inside = "white" if seen else colour
+                axes.plot(ratios, across, "o", ms=4, color=colour, mfc=inside, alpha=0.7)
     axes.axvline(1, color="#111111", lw=1)
     axes.set_xscale("log")
     axes.set_xticks([0.5, 0.7, 1, 1.5, 2, 3, 5], ["0.5", "0.7", "1", "1.5", "2", "3", "5"])
@@ -37,5 +39,8 @@ def draw(found: Mapping[str, Sequence[Comparison]], path: Path) -> None:
     axes.grid(False)
     axes.set_xlabel("error of the best rival, as a multiple of isotone's (below 1 the rival is better)")
     axes.spines[["top", "right"]].set_visible(False)
+    for kind, colour in COLOURS.items():
+        axes.plot([], [], "o", ms=4, color=colour, label=LABELS[kind])
+    axes.plot([], [], "o", ms=4, color="#555555", mfc="white", label="populations that were looked at (◆)")
     axes.legend(frameon=False, loc="lower right")
     figure.savefig(path, dpi=110, metadata={"Software": None})

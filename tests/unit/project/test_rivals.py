@@ -10,7 +10,8 @@ from benchmarks._rivals import breakdowns, hierarchies, orders, tables
 from benchmarks._rivals.about import RIVALS
 from benchmarks._rivals.check import differences
 from benchmarks._rivals.matrix_mechanism import error_and_slope, p_identity, split, strategy, workload
-from benchmarks._rivals.page import SECTIONS, comparisons, readme_table
+from benchmarks._rivals.page import SECTIONS, comparisons, readme_sentence, readme_table
+from benchmarks._rivals.published import CLOSE, gram, reproduced
 from benchmarks._rivals.rows import read
 from benchmarks._rivals.scales import canonical_variance
 
@@ -43,6 +44,20 @@ def test_the_search_finds_strategies_that_are_known_to_be_best():
     assert p_identity(np.ones((1, 6)), 1).error == pytest.approx(1, rel=0.01)  # one total, in the limit
 
 
+@pytest.mark.parametrize("kind", ["prefixes", "ranges"])
+def test_workloads_of_published_errors_are_those_of_all_queries(kind):
+    starts = {"prefixes": [0], "ranges": range(5)}[kind]
+    W = np.array([[low <= x <= high for x in range(5)] for low in starts for high in range(low, 5)], float)
+    G, queries = gram(kind, 5)
+    assert queries == len(W)
+    assert np.array_equal(G, W.T @ W)
+
+
+def test_the_optimiser_reaches_errors_that_the_authors_of_hdmm_published():
+    for each, ours in reproduced():
+        assert ours == pytest.approx(each.error, rel=CLOSE), each.name
+
+
 @pytest.mark.parametrize("P", [Poset.chain(range(6)), STAR])
 def test_no_strategy_with_gaussian_noise_is_below_the_certificate(P):
     known = OrderGaussianMechanism(P, rho="1/2").certificate()
@@ -70,7 +85,7 @@ def test_filters_are_all_records_that_follow_the_order():
 def test_canonical_noise_has_the_variance_of_its_law(epsilon, delta):
     b = math.exp(-epsilon)
     q = 2 * delta * b / (1 - b + 2 * delta * b)
-    x = np.linspace(-60, 60, 2_400_001)
+    x = np.linspace(-60, 60, 240_001)
     k = np.rint(x)
     below = b ** np.maximum(-k, 0) / (1 + b) * (b + (x - k + 0.5) * (1 - b))
     above = 1 - b ** np.maximum(k, 0) / (1 + b) * (b + (k - x + 0.5) * (1 - b))
@@ -167,10 +182,12 @@ def test_every_rival_has_a_row_and_half_of_the_comparisons_are_on_new_population
         assert 2 * sum(not one.ours.seen for one in found) >= len(found), section
 
 
-def test_the_table_of_the_readme_is_that_of_the_stored_rows():
-    assert readme_table(STORED) in (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_table_and_the_opening_of_the_readme_are_those_of_the_stored_rows():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert readme_table(STORED) in text
+    assert readme_sentence(STORED) in text
 
 
-@pytest.mark.parametrize("section", ["hierarchies", "breakdowns", "curves"])
+@pytest.mark.parametrize("section", ["hierarchies", "breakdowns", "tables", "curves"])
 def test_small_cases_are_stored_as_the_code_gives_them(section):
     assert differences(section) == []
