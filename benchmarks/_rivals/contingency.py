@@ -64,6 +64,7 @@ def _release(data: dict[str, Any], values: str, shares: str, fit: str) -> list[A
         privacy_loss=dp.loss_of(rho=float(data["rho"])),
         split_evenly_over=1,
     )
+    named: dict[str, Any]
     if values == "keys":
         named = {"keys": {name: list(range(size)) for name, size in sizes.items()}}
     else:  # intervals that are closed above, one for each whole number

@@ -42,5 +42,5 @@ def draw(found: Mapping[str, Sequence[Comparison]], path: Path) -> None:
     for kind, colour in COLOURS.items():
         axes.plot([], [], "o", ms=4, color=colour, label=LABELS[kind])
     axes.plot([], [], "o", ms=4, color="#555555", mfc="white", label="populations that were looked at (◆)")
-    axes.legend(frameon=False, loc="lower right")
+    axes.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
     figure.savefig(path, dpi=110, metadata={"Software": None})

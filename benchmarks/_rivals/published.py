@@ -1,6 +1,6 @@
 """Errors that were published for HDMM, and what our own optimiser finds for the same workloads.
 
-The authors' repository, https://github.com/dpcomp-org/hdmm, prints two in its README, for Laplace noise and p-Identity with 16 rows, and
+The authors' repository, https://github.com/dpcomp-org/hdmm at commit 5aa9df9, prints two in its README, for Laplace noise and p-Identity with 16 rows, and
 keeps others in ``experiments/journal/oned.csv``, for Gaussian noise. All are root mean squared errors of a query at noise of
 variance 1.
 """
@@ -71,7 +71,7 @@ def reproduced() -> Iterator[tuple[Published, float]]:
         key = (each.kind, each.cells, each.norm, each.rows)
         if key not in found:
             G, queries = gram(each.kind, each.cells)
-            W = np.ascontiguousarray(np.linalg.cholesky(G).T)
+            W = np.ascontiguousarray(np.linalg.cholesky(G).T, np.float64)
             found[key] = math.sqrt(p_identity(W, each.norm, rows=(each.rows,), restarts=1).error / queries)
         yield each, found[key] ** each.dimensions
 
