@@ -57,3 +57,9 @@ def test_values_around_an_edge_are_in_the_same_bin_in_every_engine(low, high, st
     for name, last in (("bin", steps - 1), ("step", steps)):
         assert first[name] == sorted(first[name])
         assert set(first[name]) == set(range(last + 1))
+
+
+def test_the_last_value_below_an_edge_is_in_the_bin_before_it():
+    values = [math.nextafter(edge, 0) for edge in range(8, 65, 8)]  # whose products with 8 are exact
+    found = places(values, Fraction(0), Fraction(64), 8)
+    assert [engine["bin"] for engine in found] == [list(range(8))] * 2
