@@ -99,3 +99,14 @@ def test_words_for_nobody_are_the_same_in_every_engine(word):
         found = read_columns(frame, {"unit": ColumnRule(as_unit, "a")}).collect().to_dict(as_series=False)
         assert found == {"unit": [unit_of(word), None, None]}
         assert unit_of(word) == word
+
+
+def test_a_column_of_json_is_read_as_its_text():
+    """A comparison with a word that is no JSON would fail, and only after the charge: rehearsals have texts."""
+    frame = nw.from_native(
+        duckdb.connect().query("""SELECT unnest(['1', '"yes"', '[1]', 'true']::JSON[]) AS a""")
+    )
+    for answers in (Answers(), Answers(missing="yes")):
+        rules = {"yes": ColumnRule(read_answer, "a", (answers,))}
+        found = read_columns(frame, rules).collect().to_dict(as_series=False)
+        assert found == {"yes": [answers.says(text) for text in ("1", '"yes"', "[1]", "true")]}

@@ -129,7 +129,7 @@ def _is_text(column: str, dtype: Any, counted: tuple[str, ...], often: tuple[str
 
     Nearly every cell of a survey is one of a few texts, and the rule costs twenty times as much as comparing them.
     """
-    value = nw.col(column)
+    value = nw.col(column).cast(nw.String)  # DuckDB calls JSON a text and compares it as JSON
     usual = [*often, ""]
     rare = [shape for word in usual for shape in (word.upper(), word.title())]
     rare = [word for word in dict.fromkeys([*rare, *"23456789"]) if word not in usual]
