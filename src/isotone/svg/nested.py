@@ -33,7 +33,7 @@ class NestedRow:
 def nested_dots(rows: Sequence[NestedRow], label: str) -> str:
     """The rows below each other in the given sequence, each name broken at words.
 
-    >>> nested_dots([Row("all", 0, 10, 8, 12), Row("some", 1, 4, 2, 6)], "count").count("<circle")
+    >>> nested_dots([NestedRow("all", 0, 10, 8, 12), NestedRow("some", 1, 4, 2, 6)], "count").count("<circle")
     2
     """
     names = [wrapped(row.name, (_NAMES - _indent(row)) / _FONT, 3) for row in rows]

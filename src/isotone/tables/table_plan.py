@@ -180,7 +180,8 @@ def plan(
     ``shape`` is a guess (``"uniform"``, ``"binomial"``, ``"skewed"``, ``"zero-inflated"``, ``"constant"``, with
     ``upper``), or a public prior: a list of probabilities of the counts ``0..upper``. It must not come from
     the data to be released, unless it is a private distribution. Errors are means over ``draws`` seeded runs
-    on a table of that shape, or over 12 to 40 until distances are known to 5 %; for a guess there is the range over other shapes, too. With ``delta`` or ``rho`` Gaussian noise is compared with geometric noise; ``once`` says that a
+    on a table of that shape, or over 12 to 40 until distances are known to 5 %; for a guess there is the range over
+    other shapes, too. With ``delta`` or ``rho`` Gaussian noise is compared with geometric noise; ``once`` says that a
     person counts at most once in a category, as rows with a unit do.
 
     >>> p = plan("skewed", upper=20, size=2000, epsilon=1, draws=2)
@@ -189,7 +190,7 @@ def plan(
     """
     z = guessed(shape, upper)
     number = whole_number(size, "size")
-    runs = None if draws is None else whole_number(draws, "draws")
+    runs = _runs(draws)
     if len(z) < 2:
         raise InputError("A table whose counts are all 0 needs no mechanism: upper must be at least 1.")
     unit = Unit(contributions, neighbours)
@@ -206,6 +207,10 @@ def plan(
     curve = trade_off(z, unit.per_step(pure_epsilon(guarantee)))
     wide = _range(found[0], len(z), number) if isinstance(shape, str) else None
     return TablePlan(tuple(found), curve, number, len(z) - 1, guarantee, runs, unit.contributions, once, wide)
+
+
+def _runs(draws: int | None) -> int | None:
+    return None if draws is None else whole_number(draws, "draws")
 
 
 def _range(row: TableRow, n: int, size: int) -> Range:
@@ -231,7 +236,7 @@ def expected_errors(
     """The expected errors of one mechanism on a table of a guessed shape, as :func:`plan` finds them."""
     z = guessed(shape, upper)
     table = apportioned(z, whole_number(size, "size"))
-    runs, rng = whole_number(draws, "draws"), np.random.default_rng(0)
+    runs, rng = _runs(draws), np.random.default_rng(0)
     return _simulated(type(mechanism).__name__, mechanism, Fraction(0), table, len(z), runs, rng)
 
 
