@@ -94,13 +94,17 @@ def _factor(lower: Floats, pivots: Floats, width: Int, n: Int) -> None:
     for j in range(n):
         pivot = lower[j]
         pivots[j] = pivot
-        reach = min(width, n - 1 - j)
-        for a in range(1, reach + 1):  # subtract the outer product of column j from what is left
-            share = lower[a * n + j] / pivot
-            for c in range(a, reach + 1):
-                lower[(c - a) * n + j + a] -= share * lower[c * n + j]
-        for a in range(1, reach + 1):
-            lower[a * n + j] /= pivot
+        end = j + n * min(width, n - 1 - j) + 1
+        for a in range(j + n, end, n):  # subtract the outer product of column j from what is left
+            share = lower[a] / pivot
+            if share == 0.0:  # as most are where unknowns of several kinds take turns
+                continue
+            place = j + (a - j) // n
+            for c in range(a, end, n):
+                lower[place] -= share * lower[c]
+                place += n
+        for a in range(j + n, end, n):
+            lower[a] /= pivot
         lower[j] = 1.0
 
 
@@ -108,12 +112,16 @@ def _factor(lower: Floats, pivots: Floats, width: Int, n: Int) -> None:
 def _solve(lower: Floats, pivots: Floats, width: Int, n: Int, x: Floats) -> None:
     """Turn the right side ``x`` into the solution, in place."""
     for j in range(n):
-        for a in range(1, min(width, n - 1 - j) + 1):
-            x[j + a] -= lower[a * n + j] * x[j]
+        known, place = x[j], j
+        for a in range(j + n, j + n * min(width, n - 1 - j) + 1, n):
+            place += 1
+            x[place] -= lower[a] * known
     for j in range(n - 1, -1, -1):
-        x[j] /= pivots[j]
-        for a in range(1, min(width, n - 1 - j) + 1):
-            x[j] -= lower[a * n + j] * x[j + a]
+        known, place = x[j] / pivots[j], j
+        for a in range(j + n, j + n * min(width, n - 1 - j) + 1, n):
+            place += 1
+            known -= lower[a] * x[place]
+        x[j] = known
 
 
 @kernel
@@ -126,7 +134,8 @@ def _inverse(lower: Floats, pivots: Floats, width: Int, n: Int, inverse: Floats)
         reach = min(width, n - 1 - j)
         for a in range(reach, -1, -1):
             total = 1.0 / pivots[j] if a == 0 else 0.0
-            for c in range(1, reach + 1):
-                low, high = min(a, c), max(a, c)
-                total -= lower[c * n + j] * inverse[(high - low) * n + j + low]
+            for c in range(1, a + 1):  # the inverse is symmetric, and its lower half is kept
+                total -= lower[c * n + j] * inverse[(a - c) * n + j + c]
+            for c in range(a + 1, reach + 1):
+                total -= lower[c * n + j] * inverse[(c - a) * n + j + a]
             inverse[a * n + j] = total
