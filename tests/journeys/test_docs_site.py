@@ -45,7 +45,7 @@ async function measure(page, width) {
   frame.style = `width:${width}px;height:900px;border:0`;
   frame.src = page;
   document.body.appendChild(frame);
-  await new Guarantee((done) => (frame.onload = done));
+  await new Promise((done) => (frame.onload = done));
   const asked = frame.contentWindow.performance.getEntriesByType("resource").map((entry) => entry.name);
   found.push([page, width, frame.contentDocument.documentElement.scrollWidth, asked.filter((x) => !x.startsWith("file:"))]);
   frame.remove();
