@@ -68,14 +68,20 @@ def killed(desk, step, when):
     assert Worker(desk / "spec.toml", step, when).end() == (-signal.SIGKILL, "")
 
 
-BEFORE_THE_DRAW = [("rehearse", "after"), ("read", "before"), ("read", "after"), ("draw", "before")]
+BEFORE_THE_DRAW = [
+    ("rehearse", "after", []),
+    ("read", "before", ["charged"]),
+    ("read", "after", ["charged"]),
+    ("draw", "before", ["charged"]),
+]
 LOST = [("draw", "after"), ("noise", "after"), ("write", "after"), ("seal", "before")]
-SEALED = [("seal", "after"), ("publish", "after"), ("report", "before")]
+SEALED = [("seal", "after", False), ("publish", "after", True), ("report", "before", True)]
 
 
-@pytest.mark.parametrize(("step", "when"), BEFORE_THE_DRAW)
-def test_a_kill_before_the_draw_is_resumed_at_no_cost(desk, step, when):
+@pytest.mark.parametrize(("step", "when", "left"), BEFORE_THE_DRAW)
+def test_a_kill_before_the_draw_is_resumed_at_no_cost(desk, step, when, left):
     killed(desk, step, when)
+    assert [charge.state for charge in charges(desk)] == left
     _, _, fresh = released(desk)
     assert fresh
     assert [charge.state for charge in charges(desk)] == ["sealed"]
@@ -96,10 +102,12 @@ def test_a_kill_after_the_draw_is_said_to_be_lost_and_charged_again_only_when_as
     assert beside(desk) == []
 
 
-@pytest.mark.parametrize(("step", "when"), SEALED)
-def test_what_was_sealed_before_a_kill_is_put_into_place_by_the_next_run(desk, step, when):
+@pytest.mark.parametrize(("step", "when", "there"), SEALED)
+def test_what_was_sealed_before_a_kill_is_put_into_place_by_the_next_run(desk, step, when, there):
     change(desk, "report = false", "report = true")
     killed(desk, step, when)
+    assert (desk / "out").exists() == there
+    assert not (desk / "out" / "report.html").exists()
     release, folder, fresh = released(desk)
     (charge,) = charges(desk)
     assert not fresh
