@@ -5,7 +5,7 @@ import narwhals as nw
 import polars as pl
 import pytest
 
-from isotone.reading.columns.answers import Answers, read_answer
+from isotone.reading.columns.answers import Answers, Codes, read_answer
 from isotone.reading.columns.numbers import as_real
 from isotone.reading.columns.texts import as_text, as_unit
 from isotone.reading.columns.translated import ColumnRule, _known, read_columns
@@ -110,3 +110,15 @@ def test_a_column_of_json_is_read_as_its_text():
         rules = {"yes": ColumnRule(read_answer, "a", (answers,))}
         found = read_columns(frame, rules).collect().to_dict(as_series=False)
         assert found == {"yes": [answers.says(text) for text in ("1", '"yes"', "[1]", "true")]}
+
+
+def test_answers_and_codes_of_the_same_words_are_remembered_apart():
+    """Codes take a boolean for an answer only if it is listed."""
+    frame = nw.from_native(duckdb.connect().query("SELECT true AS a"))
+    said = ("ja", "true"), ("nein", "false")
+    _known.clear()
+    for answers in (Answers(*said), Codes(*said), Codes(yes=("ja",), no=("nein",))):
+        rules = {"yes": ColumnRule(read_answer, "a", (answers,))}
+        expected = {"yes": ["true" in answers.yes]}
+        assert read_columns(frame, rules).collect().to_dict(as_series=False) == expected
+    assert len(_known) == 3
