@@ -81,7 +81,7 @@ RIVALS = (
         "breakdowns",
         "`Fixed` with the wanted margins, alike, and its own fit; its other algorithms choose margins, and all are wanted here. "
         "Values are given as `keys`, beside which it keeps a place for missing ones, or as `cuts`, which have none",
-        "margins alike or with isotone's shares; its own fit or L-BFGS",
+        "with `cuts`, its own fit (mirror descent, 1,000 steps) or L-BFGS",
     ),
     Rival(
         "clamped noise", "tables", "all of ε on the counts; alone, or deconvolved (NPMLE) and mapped by rank"

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from experiments._posets import survey_sections
+from numpy.typing import NDArray
 
 from benchmarks._rivals.contingency import WAYS
 from benchmarks._rivals.environments import run_arrays
@@ -29,7 +30,7 @@ from isotone.privacy.guarantee import Guarantee
 __all__ = ["residual_planner", "rows"]
 
 PURE, CONCENTRATED = "ε = 1", "ρ = ½"
-DRAWS = 6
+DRAWS = 8
 
 
 @dataclass(frozen=True)
@@ -200,23 +201,39 @@ def _contingency(case: Case) -> Iterator[Row]:
         _simulated(case, truth),
         how="40 draws",
     )
-    weights = np.sqrt(np.array(_ours(case, CONCENTRATED).shares, float))
-    data = {"cells": cells, "margins": margins, "rho": 0.5, "draws": DRAWS, "weights": weights}
+    data = {"cells": cells, "margins": margins, "rho": 0.5, "draws": DRAWS}
     found = run_arrays("contingency", "benchmarks._rivals.contingency", data)
     for values in ("keys", "cuts"):
         name = f"OpenDP contingency_table, values as {values}"
         if found is None:
             yield _row(named, CONCENTRATED, name, math.nan, how="not to be had on this machine")
             continue
-        squares = {way: _squared(found, way, truth) for way in WAYS if way.startswith(values)}
-        least = min(squares, key=squares.__getitem__)
-        more = {"hindsight": math.sqrt(squares[least]), "chosen": least, "version": str(found["version"])}
-        yield _row(named, CONCENTRATED, name, squares[values], how=f"{DRAWS} draws", **more)
+        drawn = {way: _squared(found, way, truth) for way in WAYS if way.startswith(values)}
+        yield contingency_row(named, values, drawn, str(found["version"]))
 
 
-def _squared(found: dict[str, Any], way: str, truth: Sequence[Any]) -> float:
-    """The mean squared error of a way, margins alike."""
-    return float(np.mean([np.mean(np.square(found[f"{way}: {k}"] - true)) for k, true in enumerate(truth)]))
+def contingency_row(case: Case, values: str, drawn: dict[str, NDArray[Any]], version: str) -> Row:
+    """The row of one way to name values, from the squared errors of draws; chance leaves much open, as the total is one number."""
+    squares = {way: float(np.mean(each)) for way, each in drawn.items()}
+    least = min(squares, key=squares.__getitem__)
+    errors = {
+        way: float(np.std(each, ddof=1)) / len(each) ** 0.5 / (2 * squares[way] ** 0.5)
+        for way, each in drawn.items()
+    }
+    how = f"{len(drawn[values])} draws, standard errors " + ", ".join(
+        f"{each:.2f} ({way})" for way, each in errors.items()
+    )
+    more: dict[str, Any] = {"version": version}
+    if len(squares) > 1:
+        more |= {"hindsight": math.sqrt(squares[least]), "chosen": least}
+    name = f"OpenDP contingency_table, values as {values}"
+    return _row(case, CONCENTRATED, name, squares[values], how=how, **more)
+
+
+def _squared(found: dict[str, Any], way: str, truth: Sequence[Any]) -> NDArray[Any]:
+    """The mean squared error of each draw, margins alike."""
+    errors = [found[f"{way}: {k}"] - true for k, true in enumerate(truth)]
+    return np.mean([np.square(each).reshape(len(each), -1).mean(axis=1) for each in errors], axis=0)
 
 
 def _simulated(case: Case, truth: Sequence[Any]) -> float:

@@ -1,7 +1,7 @@
 """OpenDP's contingency table in its own environment: fixed marginals of people by attributes.
 
-``IN.npz OUT.npz``. In: how many people are in each cell, ρ, weights of the margins, how often to release. Out: the
-estimated margins of each way.
+``IN.npz OUT.npz``. In: how many people are in each cell, ρ, how often to release. Out: the estimated
+margins of each way.
 """
 
 # pyright: reportMissingImports=false, reportPrivateImportUsage=false
@@ -18,14 +18,11 @@ import numpy as np
 __all__ = ["WAYS"]
 
 WAYS = {
-    "keys": ("keys", "alike", "own"),
-    "keys, isotone's shares and L-BFGS": ("keys", "shares", "lbfgs"),
-    "cuts": ("cuts", "alike", "own"),
-    "cuts, L-BFGS": ("cuts", "alike", "lbfgs"),
-    "cuts, isotone's shares": ("cuts", "shares", "own"),
-    "cuts, isotone's shares and L-BFGS": ("cuts", "shares", "lbfgs"),
+    "keys": ("keys", "mirror descent"),
+    "cuts": ("cuts", "mirror descent"),
+    "cuts, L-BFGS": ("cuts", "L-BFGS"),
 }
-"""How values are named, how the margins share the budget, and how the model is fitted."""
+"""How values are named, and how the model is fitted: mirror descent is OpenDP's own choice."""
 
 
 def main(source: str, target: str) -> None:
@@ -45,19 +42,14 @@ def main(source: str, target: str) -> None:
     np.savez(target, version=importlib.metadata.version("opendp"), **result)
 
 
-def _release(data: dict[str, Any], values: str, shares: str, fit: str) -> list[Any]:
+def _release(data: dict[str, Any], values: str, fit: str) -> list[Any]:
     """One release, as estimates of the margins."""
     import opendp.prelude as dp
     from opendp.extras.mbi import Count, Fixed, mirror_descent
 
     cells, margins = data["cells"], data["margins"].astype(bool)
     sizes = {f"a{i}": size for i, size in enumerate(cells.shape)}
-    weights = data["weights"] if shares == "shares" else np.ones(len(margins))
-    queries = [
-        Count(tuple(np.array(list(sizes))[m].tolist()), float(w))
-        for m, w in zip(margins, weights, strict=True)
-        if m.any() and w > 0
-    ]
+    queries = [Count(tuple(np.array(list(sizes))[m].tolist())) for m in margins if m.any()]
     context = dp.Context.compositor(
         data=_people(cells, sizes),
         privacy_unit=dp.unit_of(contributions=1),
@@ -69,7 +61,7 @@ def _release(data: dict[str, Any], values: str, shares: str, fit: str) -> list[A
         named = {"keys": {name: list(range(size)) for name, size in sizes.items()}}
     else:  # intervals that are closed above, one for each whole number
         named = {"cuts": {name: list(range(size - 1)) for name, size in sizes.items()}}
-    algorithm = Fixed(queries=queries, estimator=mirror_descent if fit == "own" else _lbfgs)
+    algorithm = Fixed(queries=queries, estimator=_lbfgs if fit == "L-BFGS" else mirror_descent)
     table = context.query().contingency_table(**named, algorithm=algorithm).release()
     return [_margin(table, sizes, margin) for margin in margins]
 

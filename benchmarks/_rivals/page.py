@@ -40,7 +40,7 @@ NOTES = {
     "breakdowns": (
         "OpenDP's contingency table measures margins and fits a graphical model of people that is never negative; isotone's margins "
         "are set to 0 where they are below, in that row. With values as `keys` OpenDP keeps a place for missing values of each attribute, to which its fit "
-        "gives people; `cuts` have none.",
+        "gives people; `cuts` have none. These rows are means of few draws, with their standard errors in `breakdowns.csv`.",
     ),
     "tables": (
         "The table of schools was left out of an earlier version of this page, after its ratios had been seen; it is back.",
