@@ -69,6 +69,7 @@ def true_weights(values, multiplicity, rate):
 @example([(0, 1), (1, 2**62), (700, 2**63 - 1)], Fraction(1, 7))
 @example([(-(2**63), 1), (2**63 - 1, 1)], Fraction(1, 2**64))
 @example([(0, 2**63 - 1)] * 8, Fraction(1))
+@example([(0, 0), (700, 1)], Fraction(1))
 def test_the_kernels_sums_are_bounds_of_the_true_ones(pairs, rate):
     values, multiplicity = (np.array(column, dtype=np.int64) for column in zip(*pairs, strict=True))
     mantissa, places = _in_octaves(rate.numerator, rate.denominator)
