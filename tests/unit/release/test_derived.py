@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
+from tests.support.derived import DATA, SIZE, P, made, refused
 from tests.support.forgeries import forged
 from typer.testing import CliRunner
 
@@ -18,24 +18,7 @@ from isotone.errors import InputError
 from isotone.release import Release, load_release, verify
 from isotone.release.kinds.counts.report import CountsPage
 
-P = iso.Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])
-SIZE = 400
-DATA = pd.DataFrame(
-    {
-        "person": range(SIZE),
-        "region": ["north"] * 150 + ["south"] * 250,
-        "hyp": [1] * 200 + [0] * 200,
-        "twice": [1] * 120 + [0] * 280,
-        "meds": [0] * 40 + [1] * 160 + [0] * 200,
-    }
-)
-ROWS = DATA.drop(columns=["person", "region"])
 GROUPS: dict[str, Any] = {"by": "region", "groups": ["north", "south"]}
-
-
-def made(ledger, data: Any = ROWS, **options):
-    settings: dict[str, Any] = {"epsilon": 1, "mechanism": "PosetMechanism", "total": True, **options}
-    return iso.release_counts(data, settings.pop("order", P), ledger=ledger, **settings)
 
 
 @pytest.fixture(scope="module")
@@ -135,11 +118,6 @@ def test_a_public_number_of_records_takes_noise_off(shelf):
     assert "ε = 2, replace" in given.manifest["derived"]["promise"]
     assert given.manifest["derived"]["covariance_error"] == 0  # the order is series-parallel
     assert given.share("hyp").value == pytest.approx(given.value[0] / SIZE, abs=1e-6)
-
-
-def refused(match, ask, *values, **named):
-    with pytest.raises(InputError, match=match):
-        ask(*values, **named)
 
 
 def test_a_number_of_records_must_count_as_the_rules_do(shelf, tmp_path):

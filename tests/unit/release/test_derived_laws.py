@@ -5,31 +5,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from tests.support.derived import ROWS, SIZE, P, made, refused
 
 import isotone as iso
 from isotone.counts import PosetMechanism
 from isotone.errors import InputError
-
-P = iso.Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])
-
-SIZE = 400
-
-DATA = pd.DataFrame(
-    {
-        "person": range(SIZE),
-        "region": ["north"] * 150 + ["south"] * 250,
-        "hyp": [1] * 200 + [0] * 200,
-        "twice": [1] * 120 + [0] * 280,
-        "meds": [0] * 40 + [1] * 160 + [0] * 200,
-    }
-)
-
-ROWS = DATA.drop(columns=["person", "region"])
-
-
-def made(ledger, data: Any = ROWS, **options):
-    settings: dict[str, Any] = {"epsilon": 1, "mechanism": "PosetMechanism", "total": True, **options}
-    return iso.release_counts(data, settings.pop("order", P), ledger=ledger, **settings)
 
 
 def test_the_adjusted_noise_has_the_law_that_is_stated(tmp_path, monkeypatch):
@@ -50,11 +30,6 @@ def test_the_adjusted_noise_has_the_law_that_is_stated(tmp_path, monkeypatch):
     assert np.all(binom.cdf(hits, 400, 0.95) > 1e-8)
     # a quarter of the width holds about half of them, ten standard deviations below that limit
     assert np.all(binom.cdf(near, 400, 0.95) < 1e-8)
-
-
-def refused(match, ask, *values, **named):
-    with pytest.raises(InputError, match=match):
-        ask(*values, **named)
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
