@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from isotone.forms.toml import toml_string, toml_value
 
 if TYPE_CHECKING:
     from isotone.forms.questionnaire import Questionnaire
@@ -24,30 +26,30 @@ def spec_text(
         "# Written from a questionnaire. Lines with CHANGE are a start: the form does not say them.",
         "",
         "[data]",
-        f"path = {_text(data)}  # CHANGE",
-        f"unit = {_text(unit)}"
+        f"path = {toml_string(data)}  # CHANGE",
+        f"unit = {toml_string(unit)}"
         if unit
         else '# unit = "person"  # CHANGE: the column that says whose row it is',
         "",
         "[privacy]",
-        f"epsilon = {_text(epsilon)}  # CHANGE: isotone plan --error says what an error costs",
-        f"ledger = {_text(ledger)}",
-        f"budget = {{ epsilon = {_text(epsilon)} }}  # CHANGE: the total, fixed when the ledger is made",
+        f"epsilon = {toml_string(epsilon)}  # CHANGE: isotone plan --error says what an error costs",
+        f"ledger = {toml_string(ledger)}",
+        f"budget = {{ epsilon = {toml_string(epsilon)} }}  # CHANGE: the total, fixed when the ledger is made",
         "",
         "[order]",
         "relations = [  # [lower, upper]: a yes to lower implies a yes to upper",
-        *(f"  [{_text(lower)}, {_text(upper)}]," for lower, upper in form.relations),
+        *(f"  [{toml_string(lower)}, {toml_string(upper)}]," for lower, upper in form.relations),
         "]",
     ]
     if form.children:
         lines += ["", "[order.children]  # options of one question, of which a record has at most one"]
-        lines += [f"{_text(parent)} = {_value(groups)}" for parent, groups in form.children.items()]
+        lines += [f"{toml_string(parent)} = {toml_value(groups)}" for parent, groups in form.children.items()]
     for question in form.questions:
-        lines += ["", f"[questions.{_text(question.name)}]"]
-        lines += [f"{key} = {_value(value)}" for key, value in question.plain().items()]
-    lines += ["", "[output]", f"folder = {_text(folder)}"]
+        lines += ["", f"[questions.{toml_string(question.name)}]"]
+        lines += [f"{key} = {toml_value(value)}" for key, value in question.plain().items()]
+    lines += ["", "[output]", f"folder = {toml_string(folder)}"]
     if form.title:
-        lines.append(f"title = {_text(form.title)}")
+        lines.append(f"title = {toml_string(form.title)}")
     lines += _comments("What the form says and this order does not:", form.problems)
     lines += _comments("How the form was read:", form.notes)
     return "\n".join(lines) + "\n"
@@ -60,17 +62,3 @@ def _comments(title: str, said: tuple[str, ...]) -> list[str]:
 def _line(text: str) -> str:
     """A text that stays on its line: no character of it can end a comment."""
     return "".join(letter if letter.isprintable() else " " for letter in text)
-
-
-def _text(text: str) -> str:
-    """A TOML string, with escapes for whatever cannot stand in one."""
-    said = text.replace("\\", "\\\\").replace('"', '\\"')
-    kept = "".join(
-        x if x.isprintable() else f"\\U{ord(x):08x}" if ord(x) not in range(0xD800, 0xE000) else "?"
-        for x in said
-    )
-    return f'"{kept}"'
-
-
-def _value(value: Any) -> str:
-    return f"[{', '.join(map(_value, value))}]" if isinstance(value, (list, tuple)) else _text(str(value))

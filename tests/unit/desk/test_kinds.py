@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import re
 from html import escape
+from typing import Any
 
 import pytest
 from tests.support.desk import Client
 from tests.support.desk_survey import PAGES, draft, released, write_answers
 
 import isotone as iso
+from isotone.desk.sheets import sheet_named
+from isotone.release.kinds.surface.query import Y_STEPS, SurfaceQuery
 
 TABLE = {"category": "region", "categories": "A\nB\nC\nD", "upper": "200"}
 CURVE = {"x": "age", "y": "risk", "low": "0", "high": "90", "least": "0", "most": "1", "direction": "rises"}
@@ -45,6 +48,18 @@ def test_from_the_first_screen_to_a_verified_release(tmp_path, kind, what):
     assert client.post(f"{here}/review").status == 303
     assert "Verified: every check holds" in released(client, here).text
     assert iso.load_release(tmp_path / "survey-release").kind == kind
+
+
+def test_the_preview_of_a_surface_falls_where_it_is_said_to(monkeypatch, tmp_path):
+    client = Client(tmp_path).open()
+    client.post("/begin", kind="surface", name="survey")
+    (kept,) = client.desk.drafts.values()
+    sheet_named("surface").change(kept, SURFACE)
+    monkeypatch.setattr(SurfaceQuery, "draw", lambda self, cells: cells)
+    monkeypatch.setattr(SurfaceQuery, "publish", lambda self, drawn, stamp: drawn)
+    cells: Any = sheet_named("surface").preview(kept.spec(client.desk.root), {})
+    y = cells.y.reshape(16, 16)
+    assert (y[0, 15], y[15, 15], y[15, 0]) == (0, Y_STEPS // 2, Y_STEPS)
 
 
 def _require_both_ways(client, here, kind):

@@ -133,7 +133,6 @@ def count_accuracy(spec: Spec, goal: Goal, guesses: Mapping[str, int]) -> dict[s
     return {
         "goal": goal,
         "half": half,
-        "together": together,
         "rows": rows,
         "plan": plan,
         "bars": guessed_bars(guessed) if guessed else "",
@@ -141,5 +140,4 @@ def count_accuracy(spec: Spec, goal: Goal, guesses: Mapping[str, int]) -> dict[s
         "simulated": [[int(row["guess"] + noise[k, i]) for k in range(_SIMULATED)]
                       for row, i in zip(guessed, places, strict=True)],
         "guessed": guessed,
-        "text": "",
     }  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from isotone.desk.sheets import SHEETS
+from isotone.desk.sheets import sheet_named
 from isotone.release.reporting.report import report_html
 from isotone.release.result import Release
 from isotone.release.spec import Spec
@@ -25,8 +25,7 @@ _STYLE = (
 
 def simulated_release(spec: Spec, guesses: Mapping[str, int]) -> Release:
     """What a release might look like, in a format that :func:`isotone.load_release` refuses."""
-    sheet = next(sheet for sheet in SHEETS if sheet.key == spec.kind.key)
-    made = sheet.preview(spec, guesses)
+    made = sheet_named(spec.kind.key).preview(spec, guesses)
     marked = replace(
         made.manifest,
         format="isotone simulation",

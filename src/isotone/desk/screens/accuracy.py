@@ -14,35 +14,43 @@ from isotone.desk.drafts import Draft
 from isotone.desk.figures.accuracy import read_guesses
 from isotone.desk.figures.risk import odds
 from isotone.desk.made import release_at
-from isotone.desk.screens.common import desk_of, draft_of, fields, go, page, piece, submitted
+from isotone.desk.screens.common import desk_of, draft_of, fields, go, piece, screen
 from isotone.desk.sheets import sheet_of
 from isotone.desk.words import FormError, lines
 from isotone.errors import IsotoneError
 
 __all__ = ["accuracy", "look"]
 
+_EMPTY: dict[str, Any] = {
+    "goal": None,
+    "half": None,
+    "rows": [],
+    "bars": "",
+    "plan": None,
+    "text": "",
+    "words": "",
+}
+"""What a kind of release that says nothing of it shows."""
+
 
 def accuracy(request: Request) -> Response:
     """Show errors for a budget, the budget for an error, and keep the budget."""
     draft, desk = draft_of(request), desk_of(request)
 
-    def work(form: dict[str, str]) -> Response:
+    def work(form: dict[str, str]) -> Response | None:
         tried = _tried(draft, desk, form)
         draft.entries, draft.guesses = tried.entries, tried.guesses
-        return go("draft", draft.id, "budget") if form.get("ask") == "next" else show(())
+        return go("draft", draft.id, "budget") if form.get("ask") == "next" else None
 
-    def show(problems: Sequence[str]) -> Response:
-        said, shown = list(problems), _nothing(draft)
+    def show(problems: Sequence[str]) -> dict[str, Any]:
+        said, shown = problems, _nothing(draft)
         try:
             shown = _shown(draft, desk, fields(request) if not problems else {})
         except IsotoneError as error:
             said = said or lines(error)
-        values = {**shown, "form": fields(request), "problems": said}
-        return page(
-            request, "accuracy.html", 422 if problems else 200, draft=draft, step="accuracy", **values
-        )
+        return {**shown, "form": fields(request), "problems": said}
 
-    return submitted(request, work, show)
+    return screen(request, "accuracy.html", "accuracy", work, show)
 
 
 def look(request: Request) -> Response:
@@ -101,6 +109,6 @@ def _nothing(draft: Draft) -> dict[str, Any]:
 def _shown(draft: Draft, desk: Desk, form: Mapping[str, str]) -> dict[str, Any]:
     """What the templates show."""
     spec = draft.spec(desk.root)
-    found = sheet_of(draft).accuracy(spec, form, draft.guesses)
+    found = {**_EMPTY, **sheet_of(draft).accuracy(spec, form, draft.guesses)}
     risk = odds(spec.privacy.guarantee(spec.unit))
     return {**_nothing(draft), "found": found, "risk": risk, "form": form}

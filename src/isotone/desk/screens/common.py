@@ -16,7 +16,7 @@ from isotone.desk.drafts import Draft
 from isotone.desk.words import lines
 from isotone.errors import IsotoneError
 
-__all__ = ["STEPS", "View", "desk_of", "draft_of", "fields", "go", "page", "piece", "submitted", "writable"]
+__all__ = ["STEPS", "View", "desk_of", "draft_of", "fields", "go", "page", "piece", "screen", "writable"]
 
 View = Callable[[Request], Response]
 
@@ -92,13 +92,25 @@ def go(*parts: str) -> RedirectResponse:
     return RedirectResponse("/" + "/".join(parts), status_code=303)
 
 
-def submitted(
-    request: Request, work: Callable[[dict[str, str]], Response], show: Callable[[Sequence[str]], Response]
+def screen(
+    request: Request,
+    template: str,
+    step: str,
+    work: Callable[[dict[str, str]], Response | None],
+    show: Callable[[Sequence[str]], dict[str, Any]],
 ) -> Response:
-    """Do what a form asks, or show the page again with what is wrong in its place."""
-    if request.method != "POST":
-        return show(())
-    try:
-        return work(fields(request))
-    except IsotoneError as error:
-        return show(lines(error))
+    """Do what a form asks, or show the draft with what is wrong. A form that is refused changes nothing.
+
+    ``work`` leads on to another page, or to this one again (None); ``show`` says what its template shows.
+    """
+    draft, problems = draft_of(request), list[str]()
+    if request.method == "POST":
+        before = draft.entries
+        try:
+            answer = work(fields(request))
+            if answer is not None:
+                return answer
+        except IsotoneError as error:
+            draft.entries, problems = before, lines(error)
+    values = {"draft": draft, "step": step, "problems": problems, **show(problems)}
+    return page(request, template, 422 if problems else 200, **values)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from isotone.desk.screens.common import desk_of, draft_of, go, page, submitted
+from isotone.desk.screens.common import desk_of, draft_of, go, screen
 from isotone.desk.words import FormError
 from isotone.errors import IsotoneError
 from isotone.release.reporting.report import guarantee_in_words
@@ -20,37 +22,20 @@ def people(request: Request) -> Response:
     draft, desk = draft_of(request), desk_of(request)
 
     def work(form: dict[str, str]) -> Response:
-        before = draft.entries
-        try:
-            draft.change("data", path=form.get("path", "").strip(), unit=form.get("unit", "").strip())
-            draft.change("data", contributions=_whole(form.get("contributions", "1")))
-            draft.change("privacy", unit=form.get("words", "").strip(), neighbours=form.get("neighbours", ""))
-            draft.spec(desk.root)
-        except IsotoneError:
-            draft.entries = before
-            raise
+        draft.change("data", path=form.get("path", "").strip(), unit=form.get("unit", "").strip())
+        draft.change("data", contributions=_whole(form.get("contributions", "1")))
+        draft.change("privacy", unit=form.get("words", "").strip(), neighbours=form.get("neighbours", ""))
+        draft.spec(desk.root)
         return go("draft", draft.id, "accuracy")
 
-    def show(problems: Sequence[str]) -> Response:
+    def show(_: Sequence[str]) -> dict[str, Any]:
         sentence = ""
-        try:
+        with suppress(IsotoneError):
             spec = draft.spec(desk.root)
             sentence = guarantee_in_words(spec.privacy.guarantee(spec.unit))
-        except IsotoneError:
-            pass
-        return page(
-            request,
-            "people.html",
-            422 if problems else 200,
-            draft=draft,
-            step="people",
-            problems=problems,
-            data=draft.section("data"),
-            privacy=draft.section("privacy"),
-            sentence=sentence,
-        )
+        return {"data": draft.section("data"), "privacy": draft.section("privacy"), "sentence": sentence}
 
-    return submitted(request, work, show)
+    return screen(request, "people.html", "people", work, show)
 
 
 def _whole(text: str) -> int | None:

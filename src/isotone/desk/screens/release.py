@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -12,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 from isotone.desk.drafts import Draft
 from isotone.desk.jobs import Job, request_of
 from isotone.desk.root import Root
-from isotone.desk.screens.common import desk_of, draft_of, fields, go, page, submitted, writable
+from isotone.desk.screens.common import desk_of, draft_of, fields, go, page, screen, writable
 from isotone.desk.words import FormError, release_lines
 from isotone.errors import InputError, IsotoneError
 from isotone.ledger import Charge, Ledger
@@ -53,28 +54,22 @@ def release(request: Request) -> Response:
         begun = desk.jobs.start(draft.id, asked.spec, desk.root, asked.id, again_after=_again(asked, form))
         return go("draft", draft.id, "release", begun.id)
 
-    def show(problems: Sequence[str]) -> Response:
-        asked, said = None, list(problems)
+    def show(problems: Sequence[str]) -> dict[str, Any]:
+        shown: dict[str, Any] = {"asked": None, "problems": problems, "typed": fields(request)}
         try:
             asked = _asked(draft, desk.root)
         except IsotoneError as error:
-            said = said or release_lines(error)
-        spec = None if asked is None else asked.spec
-        return page(
-            request,
-            "release.html",
-            422 if problems else 200,
-            draft=draft,
-            step="release",
-            problems=said,
-            asked=asked,
-            amount=None if spec is None else (spec.privacy.rho or spec.privacy.epsilon),
-            letter="ε" if spec is None or spec.privacy.rho is None else "ρ",
-            guarantee="" if spec is None else guarantee_in_words(spec.privacy.guarantee(spec.unit)),
-            typed=fields(request),
-        )
+            return {**shown, "problems": problems or release_lines(error)}
+        spec = asked.spec
+        return {
+            **shown,
+            "asked": asked,
+            "amount": spec.privacy.rho or spec.privacy.epsilon,
+            "letter": "ε" if spec.privacy.rho is None else "ρ",
+            "guarantee": guarantee_in_words(spec.privacy.guarantee(spec.unit)),
+        }
 
-    return submitted(request, work, show)
+    return screen(request, "release.html", "release", work, show)
 
 
 def _asked(draft: Draft, root: Root) -> _Submission:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from isotone.desk.figures.preview import preview_html
-from isotone.desk.screens.common import desk_of, draft_of, go, page, submitted, writable
+from isotone.desk.screens.common import desk_of, draft_of, go, screen, writable
 from isotone.errors import IsotoneError
 
 __all__ = ["REPORT_POLICY", "preview", "review"]
@@ -24,34 +25,24 @@ def review(request: Request) -> Response:
     """Show the spec, or save it."""
     draft, desk = draft_of(request), desk_of(request)
 
-    def work(form: dict[str, str]) -> Response:
-        del form
+    def work(_: dict[str, str]) -> Response:
         writable(request)
         spec = draft.save(desk.root)
         desk.root.file(spec.data.path, spec.folder)
         return go("draft", draft.id, "release")
 
-    def show(problems: Sequence[str]) -> Response:
-        said, folder = list(problems), ""
+    def show(problems: Sequence[str]) -> dict[str, Any]:
+        said, folder = problems, ""
         try:
             spec = draft.spec(desk.root)
             folder = desk.root.shown(desk.root.inside(spec.output.folder, spec.folder))
         except IsotoneError as error:
             said = said or str(error).splitlines()
-        return page(
-            request,
-            "review.html",
-            422 if problems else 200,
-            draft=draft,
-            step="review",
-            problems=said,
-            text=draft.text(),
-            commands=_commands(draft.name, folder),
-            python=f"release, folder, new = release_spec(load_spec({draft.name!r}))",
-            folder=folder,
-        )
+        python = f"release, folder, new = release_spec(load_spec({draft.name!r}))"
+        shown = {"text": draft.text(), "commands": _commands(draft.name, folder), "python": python}
+        return {**shown, "folder": folder, "problems": said}
 
-    return submitted(request, work, show)
+    return screen(request, "review.html", "review", work, show)
 
 
 def _commands(name: str, folder: str) -> list[str]:

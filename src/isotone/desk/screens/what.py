@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from isotone.desk.screens.common import desk_of, draft_of, fields, go, page, submitted
+from isotone.desk.screens.common import desk_of, draft_of, fields, go, screen
 from isotone.desk.sheets import sheet_of
-from isotone.errors import IsotoneError
 
 __all__ = ["look", "what"]
 
@@ -19,28 +19,14 @@ def what(request: Request) -> Response:
     draft, sheet, desk = draft_of(request), sheet_of(draft_of(request)), desk_of(request)
 
     def work(form: dict[str, str]) -> Response:
-        before = draft.entries
-        try:
-            sheet.change(draft, form)
-            sheet.require(draft.spec(desk.root))
-        except IsotoneError:
-            draft.entries = before
-            raise
+        sheet.change(draft, form)
+        sheet.require(draft.spec(desk.root))
         return go("draft", draft.id, "people")
 
-    def show(problems: Sequence[str]) -> Response:
-        typed = fields(request) if problems else None
-        return page(
-            request,
-            sheet.template,
-            422 if problems else 200,
-            draft=draft,
-            step="what",
-            problems=problems,
-            **sheet.shown(draft, desk.root, typed),
-        )
+    def show(problems: Sequence[str]) -> dict[str, Any]:
+        return sheet.shown(draft, desk.root, fields(request) if problems else None)
 
-    return submitted(request, work, show)
+    return screen(request, sheet.template, "what", work, show)
 
 
 def look(request: Request) -> Response:

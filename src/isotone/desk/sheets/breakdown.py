@@ -37,7 +37,7 @@ class BreakdownSheet(CountsSheet):
 
     def require(self, spec: Spec) -> None:
         """Lists and margins are checked where they are typed."""
-        spec.kind.query(spec)
+        _query(spec)
 
     def shown(self, draft: Draft, root: Root, typed: Mapping[str, str] | None) -> dict[str, Any]:
         """The outline, and what was typed below it."""
@@ -51,12 +51,10 @@ class BreakdownSheet(CountsSheet):
 
     def accuracy(self, spec: Spec, asked: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
         """The errors of each margin."""
-        query, plan = _query(spec), plan_spec(spec).view
+        query, half = _query(spec), _widest(spec)
         margins = zip(query.breakdown.margins, query.known.sd, query.known.half, strict=True)
-        half = _widest(spec)
         confidence = f"{100 * query.confidence:g} %"
         return {
-            "goal": None,
             "half": float(f"{half:.4g}"),
             "rows": [
                 {
@@ -68,9 +66,7 @@ class BreakdownSheet(CountsSheet):
                 }
                 for margin, sd, width in margins
             ],
-            "bars": "",
-            "plan": plan,
-            "text": "",
+            "plan": plan_spec(spec).view,
             "words": f"every number by itself stays within ± {half:,.0f} of the truth with a probability of {confidence}.",
         }
 

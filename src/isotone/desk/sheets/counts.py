@@ -39,10 +39,6 @@ class CountsSheet(Sheet):
     )
     template: ClassVar[str] = "order.html"
 
-    def empty(self) -> dict[str, Any]:
-        """No elements yet."""
-        return {}
-
     def change(self, draft: Draft, form: Mapping[str, str]) -> None:
         """The outline and the words for yes."""
         yes = [word.strip() for word in form.get("yes", "").split(",") if word.strip()]

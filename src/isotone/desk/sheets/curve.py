@@ -31,10 +31,6 @@ class CurveSheet(Sheet):
     about: ClassVar[str] = "How one number rises or falls with another, such as risk with age."
     template: ClassVar[str] = "curve.html"
 
-    def empty(self) -> dict[str, Any]:
-        """Nothing typed yet."""
-        return {}
-
     def change(self, draft: Draft, form: Mapping[str, str]) -> None:
         """Both columns, their limits, and the direction."""
         said = {name: form.get(name, "").strip() for name in ("x", "y", "low", "high", "least", "most")}
@@ -73,17 +69,7 @@ class CurveSheet(Sheet):
             raise FormError("The number of records is a whole number, guessed without the data.")
         plan = plan_spec(spec, records=int(typed) if typed else None).plain()
         said = plan["text"].partition("\n")[0].replace("With --records the plan", "With a guess the plan")
-        return {
-            "goal": None,
-            "half": None,
-            "rows": [],
-            "bars": "",
-            "plan": None,
-            "text": said,
-            "methods": plan.get("rows", []),
-            "records": typed,
-            "words": "",
-        }
+        return {"text": said, "methods": plan.get("rows", []), "records": typed}
 
     def preview(self, spec: Spec, guesses: Mapping[str, int]) -> Release:
         """A straight line with noise."""

@@ -31,10 +31,6 @@ class Sheet(ABC):
     """The template of the second screen."""
 
     @abstractmethod
-    def empty(self) -> dict[str, Any]:
-        """The section before anything was typed."""
-
-    @abstractmethod
     def change(self, draft: Draft, form: Mapping[str, str]) -> None:
         """Put what was typed into the draft, or refuse all of it."""
 
@@ -53,7 +49,7 @@ class Sheet(ABC):
 
     @abstractmethod
     def accuracy(self, spec: Spec, asked: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
-        """What the accuracy screen shows. Nothing is read and nothing is spent."""
+        """What the accuracy screen shows of what it can. Nothing is read and nothing is spent."""
 
     def budget(self, spec: Spec, asked: Mapping[str, str]) -> str:
         """The least budget for an error that is asked for, as text for the spec."""

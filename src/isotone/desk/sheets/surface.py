@@ -33,10 +33,6 @@ class SurfaceSheet(Sheet):
     about: ClassVar[str] = "How one number rises or falls with two others, such as risk with age and weight."
     template: ClassVar[str] = "surface.html"
 
-    def empty(self) -> dict[str, Any]:
-        """Nothing typed yet."""
-        return {}
-
     def change(self, draft: Draft, form: Mapping[str, str]) -> None:
         """The columns, their limits, and both directions."""
         said = {name: form.get(name, "").strip() for name in _FIELDS}
@@ -71,8 +67,7 @@ class SurfaceSheet(Sheet):
     def accuracy(self, spec: Spec, asked: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
         """What would be released. Its error depends on the data."""
         del asked, guesses
-        text = plan_spec(spec).plain()["text"]
-        return {"goal": None, "half": None, "rows": [], "bars": "", "plan": None, "text": text, "words": ""}
+        return {"text": plan_spec(spec).plain()["text"]}
 
     def preview(self, spec: Spec, guesses: Mapping[str, int]) -> Release:
         """A plane with noise."""
@@ -80,9 +75,7 @@ class SurfaceSheet(Sheet):
         assert isinstance(query, SurfaceQuery)
         bins = np.array(list(product(*map(range, query.source.bins))), dtype=np.int64)
         share = bins / np.maximum(np.array(query.source.bins) - 1, 1)
-        rising = query.recipe.get("increasing", True)
-        both = rising if isinstance(rising, (list, tuple)) else (rising, rising)
-        height = np.where(both, share, 1 - share).mean(axis=1)
+        height = np.where(query.recipe["directions"], share, 1 - share).mean(axis=1)
         y = np.round(height * Y_STEPS).astype(np.int64)
         count = np.full(len(bins), max(1, _USUAL // len(bins)), dtype=np.int64)
         return query.publish(query.draw(Cells(bins, y, count)), SIMULATED)

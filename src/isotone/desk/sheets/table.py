@@ -32,10 +32,6 @@ class TableSheet(Sheet):
     about: ClassVar[str] = "How many there are in each of many categories, such as regions."
     template: ClassVar[str] = "table.html"
 
-    def empty(self) -> dict[str, Any]:
-        """Nothing typed yet."""
-        return {}
-
     def change(self, draft: Draft, form: Mapping[str, str]) -> None:
         """The column, the list and the largest count."""
         upper = form.get("upper", "").strip()
@@ -64,16 +60,8 @@ class TableSheet(Sheet):
         within = _within(spec)
         shape = spec.said(TableSection).shape
         words = f"95 % of the counts are expected within ± {within} of the truth, if the table is {shape}."
-        return {
-            "goal": None,
-            "half": within,
-            "rows": [],
-            "bars": "",
-            "plan": plan_spec(spec).view,
-            "ours": _ours(spec),
-            "text": "",
-            "words": "" if within is None else words,
-        }
+        plan, said = plan_spec(spec).view, "" if within is None else words
+        return {"half": within, "plan": plan, "ours": _ours(spec), "words": said}
 
     def budget(self, spec: Spec, asked: Mapping[str, str]) -> str:
         """The least budget at which 95 % of the counts are expected within the error, to three digits."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime, time
 from typing import Any
 
-__all__ = ["toml_text"]
+__all__ = ["toml_string", "toml_text", "toml_value"]
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
@@ -33,29 +32,35 @@ def _table(entries: Mapping[str, Any], place: tuple[str, ...]) -> Iterator[str]:
     if place and (plain or not tables):
         yield f"\n[{'.'.join(map(_key, place))}]"
     for key, value in plain.items():
-        yield f"{_key(key)} = {_value(value)}"
+        yield f"{_key(key)} = {toml_value(value)}"
     for key, value in tables.items():
         yield from _table(value, (*place, key))
 
 
 def _key(name: str) -> str:
-    return name if _BARE.fullmatch(name) else _text(name)
+    return name if _BARE.fullmatch(name) else toml_string(name)
 
 
-def _value(value: Any) -> str:
+def toml_value(value: Any) -> str:
+    """A value on one line."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return _text(value)
+        return toml_string(value)
     if isinstance(value, (int, float)):
         return repr(value)
     if isinstance(value, (date, datetime, time)):
         return value.isoformat()
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_key(key)} = {_value(inner)}" for key, inner in value.items()) + " }"
-    return "[" + ", ".join(map(_value, value)) + "]"
+        return "{ " + ", ".join(f"{_key(key)} = {toml_value(inner)}" for key, inner in value.items()) + " }"
+    return "[" + ", ".join(map(toml_value, value)) + "]"
 
 
-def _text(text: str) -> str:
-    """A basic string: JSON escapes the same characters, but for one."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+def toml_string(text: str) -> str:
+    """A TOML string, with escapes for whatever cannot stand in one."""
+    said = text.replace("\\", "\\\\").replace('"', '\\"')
+    kept = "".join(
+        x if x.isprintable() else f"\\U{ord(x):08x}" if ord(x) not in range(0xD800, 0xE000) else "?"
+        for x in said
+    )
+    return f'"{kept}"'
