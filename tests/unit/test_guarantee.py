@@ -68,13 +68,12 @@ def test_parallel_takes_the_larger_and_is_refused_where_a_unit_may_move(a, b):
     ],
 )
 def test_replacing_undoes_what_was_taken_for_it(guarantee):
-    part = guarantee.for_replacing()
+    part = guarantee.of_one_unit()
     assert part.neighbours == "add-remove"
     assert part.replacing() == guarantee
     with pytest.raises(InputError):
         guarantee.replacing()
-    with pytest.raises(InputError):
-        part.for_replacing()
+    assert part.of_one_unit() == part
 
 
 def test_replacing_is_a_group_of_two():

@@ -88,7 +88,7 @@ def _neighbouring_counts(
             some_record(P, names) for names in (from_the_top, *(P.up_set(P.elements[i]) for i in chosen))
         )
     )
-    records = [mechanism.contributions * J for J in [longest, *above] if J.sum() <= size]
+    records = [mechanism.unit.changes * J for J in [longest, *above] if J.sum() <= size]
     nothing = np.zeros(len(P), dtype=np.int64)
     groups = getattr(mechanism, "groups", 1)
     if groups > 1:  # a unit may also be in the second group

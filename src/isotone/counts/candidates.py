@@ -31,7 +31,6 @@ from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.mechanism import Progress
 from isotone.order.hierarchy import is_hierarchy
-from isotone.privacy.adjacency import adjacency
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
 
@@ -86,18 +85,22 @@ class Setting:
             "max_size": self.max_size,
         }
 
+    def unit(self, guarantee: Guarantee) -> Unit:
+        """What the guarantee protects."""
+        return Unit(self.contributions, guarantee.neighbours)
+
     def least_of_hull(self, guarantee: Guarantee) -> float:
         """The least total squared error of noise shaped by the hull of all records."""
         if self.P.choices:  # not every filter is a record
             return 0.0
-        rate = Unit(self.contributions, guarantee.neighbours).per_step(largest_pure(guarantee))
+        rate = self.unit(guarantee).per_step(largest_pure(guarantee))
         return k_norm_total(len(self.P), float(rate), log_hull(self.P))
 
     def least_of_differences(self, guarantee: Guarantee) -> float:
         """The least total squared error of noise shaped by differences of two records."""
         if self.P.choices:
             return 0.0
-        rate = largest_pure(guarantee) / self.contributions
+        rate = largest_pure(guarantee) / self.unit(guarantee).changes
         return k_norm_total(len(self.P), float(rate), log_differences(self.P))
 
     def least_of_bounded(self, guarantee: Guarantee) -> float:
@@ -108,13 +111,13 @@ class Setting:
         """The least total squared error of any Gaussian noise."""
         if self.max_size is not None or self.P.choices:  # such records need not span the hull
             return 0.0
-        variance = variance_per_sensitivity(guarantee) * self.contributions**2
+        variance = variance_per_sensitivity(guarantee) * self.unit(guarantee).changes ** 2
         return gaussian_total(len(self.P), float(variance), log_hull(self.P))
 
 
 def candidates(setting: Setting, guarantee: Guarantee) -> list[Candidate]:
     """The mechanisms that apply, unsorted, each built from a guarantee of the same kind as ``guarantee``."""
-    if setting.groups is not None and adjacency(guarantee.neighbours).exchanges:
+    if setting.groups is not None and guarantee.adjacency.units > 1:
         return _for_groups(setting, setting.groups, guarantee)
     P = setting.P
 
@@ -136,15 +139,15 @@ def candidates(setting: Setting, guarantee: Guarantee) -> list[Candidate]:
 
     if is_hierarchy(P):
         found = _for_hierarchies(setting, guarantee)
-        if len(P) <= SMALL_HIERARCHY and adjacency(guarantee.neighbours).exchanges:
+        if len(P) <= SMALL_HIERARCHY and guarantee.adjacency.exchanges:
             found.append(ordered(DifferenceBodyMechanism, lambda _: 0.0))
         return found
     if any(choice.kind == "partition" for choice in P.choices):  # only noise that adds up
-        kinds = [PosetMechanism, *[DifferenceBodyMechanism] * adjacency(guarantee.neighbours).exchanges]
+        kinds = [PosetMechanism, *[DifferenceBodyMechanism] * guarantee.adjacency.exchanges]
         return [ordered(kind, lambda _: 0.0) for kind in kinds]
     # where a bound on sizes changes nothing, records need not be cut
     found = [ordered(PosetMechanism, setting.least_of_hull), pure(LInfinityMechanism, max_size=None)]
-    if adjacency(guarantee.neighbours).exchanges:
+    if guarantee.adjacency.exchanges:
         found.append(ordered(DifferenceBodyMechanism, setting.least_of_differences))
     if setting.max_size is not None and setting.max_size < len(P) <= BOUNDED_REACH and not P.choices:
         found.append(ordered(BoundedPosetMechanism, setting.least_of_bounded, setting.max_size))
@@ -158,7 +161,7 @@ def candidates(setting: Setting, guarantee: Guarantee) -> list[Candidate]:
 
 
 def _for_groups(setting: Setting, groups: int, guarantee: Guarantee) -> list[Candidate]:
-    """Noise for groups where a unit may be replaced.
+    """Noise for groups where neighbours differ by several units, as when one is replaced.
 
     Replacing one may take it out of a group and put another into a second group, which no replace-calibrated noise on
     one group covers. So each group is guaranteed so much about adding or removing that what is asked for about replacing
@@ -168,15 +171,15 @@ def _for_groups(setting: Setting, groups: int, guarantee: Guarantee) -> list[Can
     def adding(one: Candidate) -> Candidate:
         least = one.least
         return Candidate(
-            lambda g, progress: one.build(g.for_replacing(), progress),
-            None if least is None else lambda g: least(g.for_replacing()),
+            lambda g, progress: one.build(g.of_one_unit(), progress),
+            None if least is None else lambda g: least(g.of_one_unit()),
         )
 
     def together(g: Guarantee, progress: Progress) -> AdditiveMechanism:
         unit = (g.neighbours, setting.contributions)
         return GroupedDifferenceMechanism(setting.P, largest_pure(g), *unit, groups=groups, progress=progress)
 
-    found = [adding(one) for one in candidates(replace(setting, groups=None), guarantee.for_replacing())]
+    found = [adding(one) for one in candidates(replace(setting, groups=None), guarantee.of_one_unit())]
     if len(setting.P) * groups <= LARGEST_STACK and can_stack(setting.P):
         found.append(Candidate(together, lambda _: 0.0))
     return found

@@ -71,8 +71,8 @@ def choose_mechanism(
             raise InputError(f"{mechanism} is for counts of several groups: say by= and groups=.")
         setting["groups"] = groups
     # noise of its own for each group must be for adding or removing: a unit that is replaced may change groups
-    apart = groups is not None and not together and guarantee.adjacency.exchanges
-    setting |= _budget(guarantee.for_replacing() if apart else guarantee)
+    apart = groups is not None and not together
+    setting |= _budget(guarantee.of_one_unit() if apart else guarantee)
     if not kind.can_release:
         raise InputError(
             f"{mechanism} exists for comparison and has no exact sampler. Leave the choice to the plan."
@@ -118,8 +118,10 @@ def _require_fitting(
     together = getattr(mechanism, "groups", None)
     if together is not None and together != groups:
         raise InputError(f"The mechanism given is for {together} groups.")
-    if together is None and groups is not None and guarantee.adjacency.exchanges:
-        raise InputError("For groups and replace neighbours name the mechanism instead of passing one.")
+    if together is None and groups is not None and guarantee.adjacency.units > 1:
+        raise InputError(
+            f"For groups and {guarantee.neighbours} neighbours name the mechanism instead of passing one."
+        )
     if (mechanism.contributions, mechanism.max_size) != (contributions, max_size):
         raise InputError("The mechanism given is for other contributions or another max_size.")
     if not replace(mechanism.guarantee, unit=guarantee.unit).within(guarantee):

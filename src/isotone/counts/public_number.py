@@ -14,6 +14,7 @@ from isotone.counts.hierarchies.tree_field import TreeFieldMechanism
 from isotone.counts.mechanisms.difference_body import DifferenceBodyMechanism
 from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
 from isotone.errors import InputError
+from isotone.privacy.adjacency import ADDING, REPLACING
 
 if TYPE_CHECKING:
     from isotone.counts.count_plan import CountPlan
@@ -27,6 +28,8 @@ _LARGEST = 60
 
 def advice(plan: CountPlan) -> str:
     """What a plan says about the other kind of neighbours, empty where it compares no such mechanism."""
+    if plan.guarantee.neighbours not in (ADDING, REPLACING):
+        return ""
     if plan.guarantee.kind != "pure":
         return _of_best(plan)
     ordered = next((row.mechanism for row in plan.rows if type(row.mechanism) is PosetMechanism), None)
@@ -46,7 +49,7 @@ def _of_best(plan: CountPlan) -> str:
     if grouped or len(plan.P) > _LARGEST or plan.relaxation is not None:
         return ""
     try:
-        asked = stated.for_replacing() if stated.adjacency.exchanges else stated.replacing()
+        asked = stated.of_one_unit() if stated.adjacency.exchanges else stated.replacing()
     except InputError:  # δ would be above 1
         return ""
     concentrated = asked.kind == "zcdp"
@@ -108,7 +111,7 @@ def _under_add_remove(plan: CountPlan, ordered: PosetMechanism) -> str:
 def _for_hierarchy(best: TreeFieldMechanism) -> str:
     """The same shares at twice epsilon: within the tree a replaced record moves all but the root twice."""
     epsilon, k = 2 * best.epsilon, best.contributions
-    other = TreeFieldMechanism(best.P, epsilon, "replace", k, care=best.care, shares=best.shares)
+    other = TreeFieldMechanism(best.P, epsilon, REPLACING, k, care=best.care, shares=best.shares)
     if other.error().rmse >= 0.999 * best.error().rmse:
         return ""
     presence = float(other.rate * best.contributions)

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isotone.order.coding import Options, innermost_first
-from isotone.privacy.adjacency import Neighbours, adjacency
+from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import whole_number
+from isotone.privacy.unit import Unit
 
 if TYPE_CHECKING:
     from isotone.order import Poset
@@ -27,7 +28,7 @@ __all__ = ["Sensitivity", "largest_record"]
 class Sensitivity:
     """How far one privacy unit can move the counts.
 
-    ``records`` records, each moving at most ``coordinates`` counts by one.
+    ``records`` records change (:attr:`~isotone.privacy.unit.Unit.changes`), each moving at most ``coordinates`` counts by one.
 
     >>> from isotone.order import Poset
     >>> Sensitivity.of(Poset.antichain("abcdef"), max_size=4)
@@ -54,14 +55,13 @@ class Sensitivity:
         """The sensitivity of the counts over ``P`` when a unit gives up to ``contributions`` records, each
         with at most ``max_size`` yeses (None: no bound).
         """
-        exchanges = adjacency(neighbours).exchanges
-        records = whole_number(contributions, "contributions")
+        unit = Unit(contributions, neighbours)
         longest = largest_record(P)
         largest = longest if max_size is None else min(longest, whole_number(max_size, "max_size"))
-        if not exchanges or largest == len(P):
-            return cls(records, largest)
+        if not unit.adjacency.exchanges or largest == len(P):
+            return cls(unit.changes, largest)
         top = _top_chain(P)
-        return cls(records, max(largest, min(2 * (largest - top), len(P) - top)))
+        return cls(unit.changes, max(largest, min(2 * (largest - top), len(P) - top)))
 
     @property
     def l1(self) -> int:

@@ -61,7 +61,7 @@ def pld(mechanism: Any, interval: float = 1e-4) -> distributions.PrivacyLossDist
     multiplier = _noise_multiplier(mechanism)
     if multiplier is not None:
         return distributions.from_gaussian_mechanism(multiplier, value_discretization_interval=interval)
-    if isinstance(mechanism, DiscreteGaussianMechanism) and mechanism.contributions == 1:
+    if isinstance(mechanism, DiscreteGaussianMechanism) and mechanism.unit.changes == 1:
         one = distributions.from_discrete_gaussian_mechanism(
             math.sqrt(mechanism.parameter) / _SLACK, value_discretization_interval=interval
         )
@@ -126,7 +126,7 @@ def _noise_multiplier(mechanism: Any) -> float | None:
     if isinstance(mechanism, GaussianMechanism):
         squared = mechanism.variance / mechanism.sensitivity.l2_squared
     elif isinstance(mechanism, OrderGaussianMechanism) and mechanism.guarantee.kind == "approximate":
-        reach = mechanism.strategy.sensitivity_squared * mechanism.contributions**2
+        reach = mechanism.strategy.sensitivity_squared * mechanism.unit.changes**2
         squared = mechanism.variance / reach
     return None if squared is None else math.sqrt(squared) / _SLACK
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from isotone.errors import InputError
-from isotone.privacy.adjacency import Adjacency, Neighbours, adjacency, checked_neighbours
+from isotone.privacy.adjacency import ADDING, REPLACING, Adjacency, Neighbours, adjacency, checked_neighbours
 from isotone.privacy.checks import Kind, Number, exact, one_of, plain_text, positive, whole_number
 
 __all__ = ["Guarantee", "Kind", "Neighbours", "Number", "exact", "positive"]
@@ -30,9 +30,14 @@ def _exp_above(x: Fraction) -> Fraction:
     """A rational above ``exp(x)``, by less than one part in 2^39."""
     if x > 700:
         raise InputError(
-            "An (ε, δ) guarantee with so large an ε implies nothing about replacing; use pure ε."
+            "An (ε, δ) guarantee with so large an ε implies nothing about several units; use pure ε."
         )
     return Fraction(math.exp(float(x))) * (1 + Fraction(1, 2**40))  # float errors: below 700 parts in 2^52
+
+
+def _group_factor(epsilon: Fraction, units: int) -> Fraction:
+    """A rational above ``Σ_{i<units} exp(i·epsilon)``, what the δ of one unit grows by for so many."""
+    return 1 + sum((_exp_above(i * epsilon) for i in range(1, units)), Fraction(0))
 
 
 def _sum_of_deltas(a: Guarantee, b: Guarantee) -> Fraction:
@@ -151,15 +156,15 @@ class Guarantee:
 
         One unit is in one of them, so it is the larger of the two.
 
-        Refused under replace neighbours: a unit may move from one part to the other, and a replace
-        guarantee says nothing about a unit that disappears. Guarantee add-remove for the parts, and use
-        :meth:`replacing`.
+        Refused where neighbours differ by more than one unit, as under replace: a unit may move from one part to the
+        other, and a replace guarantee says nothing about a unit that disappears. Guarantee add-remove for the parts,
+        and use :meth:`for_neighbours`.
         """
         self._require_same_setting(other)
-        if self.adjacency.exchanges:
+        if self.adjacency.units > 1:
             raise InputError(
-                "Under 'replace' a unit may move from one part to the other, which neither guarantee covers. "
-                "Use 'add-remove' for each part; replacing() says what follows."
+                f"Under {self.neighbours!r} a unit may move from one part to the other, which neither guarantee covers. "
+                f"Use {ADDING!r} for each part; for_neighbours() says what follows."
             )
         if self.kind == other.kind == "zcdp":
             return replace(self, rho=max(self.rho, other.rho), delta=max(self.delta, other.delta))
@@ -179,27 +184,43 @@ class Guarantee:
         >>> Guarantee.zcdp("1/4").replacing()
         Guarantee(ρ = 1, replace one record)
         """
-        self._require_adding()
+        if self.adjacency.units > 1:
+            raise InputError("replacing() starts from a guarantee about adding or removing a unit.")
+        return self.for_neighbours(REPLACING)
+
+    def for_neighbours(self, neighbours: Neighbours) -> Guarantee:
+        """The guarantee about other neighbours that an add-remove guarantee implies, by group privacy.
+
+        kε; (kε, δ·Σ_{i<k} e^{iε}), rounded up; k²ρ, for neighbours that are k units apart.
+        """
+        k = adjacency(neighbours).units
+        if neighbours == self.neighbours:
+            return self
+        if self.adjacency.units > 1:
+            raise InputError("for_neighbours() starts from a guarantee about adding or removing a unit.")
         self._require_no_delta()
-        delta = self.delta * (1 + _exp_above(self.epsilon)) if self.delta else self.delta
+        delta = self.delta * _group_factor(self.epsilon, k) if self.delta else self.delta
         if delta >= 1:
-            raise InputError(f"Replacing a unit would have δ above 1: {self} is too weak for that.")
-        return replace(self, neighbours="replace", epsilon=2 * self.epsilon, delta=delta, rho=4 * self.rho)
+            raise InputError(
+                f"A guarantee for {neighbours!r} would have δ above 1: {self} is too weak for that."
+            )
+        return replace(
+            self, neighbours=neighbours, epsilon=k * self.epsilon, delta=delta, rho=k**2 * self.rho
+        )
 
-    def for_replacing(self) -> Guarantee:
-        """The add-remove guarantee that implies this replace guarantee.
+    def of_one_unit(self) -> Guarantee:
+        """The add-remove guarantee that implies this one: see :meth:`for_neighbours`.
 
-        See :meth:`replacing`.
-
-        >>> Guarantee.zcdp(1, neighbours="replace").for_replacing()
+        >>> Guarantee.zcdp(1, neighbours="replace").of_one_unit()
         Guarantee(ρ = 1/4, add-remove one record)
         """
-        if not self.adjacency.exchanges:
-            raise InputError("for_replacing() starts from a guarantee about replacing a unit.")
+        k = self.adjacency.units
+        if k == 1:
+            return self
         self._require_no_delta()
-        epsilon = self.epsilon / 2
-        delta = self.delta / (1 + _exp_above(epsilon)) if self.delta else self.delta
-        return replace(self, neighbours="add-remove", epsilon=epsilon, delta=delta, rho=self.rho / 4)
+        epsilon = self.epsilon / k
+        delta = self.delta / _group_factor(epsilon, k) if self.delta else self.delta
+        return replace(self, neighbours=ADDING, epsilon=epsilon, delta=delta, rho=self.rho / k**2)
 
     def to_approximate(self, delta: Number) -> Guarantee:
         """An (ε, δ) guarantee that follows from this one.
@@ -247,10 +268,6 @@ class Guarantee:
     def _require_no_delta(self) -> None:
         if self.kind == "zcdp" and self.delta:
             raise InputError("This is not defined for ρ-zCDP with a δ: it is the total of a ledger.")
-
-    def _require_adding(self) -> None:
-        if self.adjacency.exchanges:
-            raise InputError("replacing() starts from a guarantee about adding or removing a unit.")
 
     def _require_same_setting(self, other: Guarantee) -> None:
         if (self.neighbours, self.unit) != (other.neighbours, other.unit):

@@ -43,14 +43,17 @@ class Unit:
         return adjacency(self.neighbours)
 
     @property
-    def factor(self) -> int:
-        """How many units are added or removed between neighbours."""
-        return self.adjacency.units
+    def changes(self) -> int:
+        """How many records change between neighbours, at most, where one that takes the place of another is one change.
+
+        The sensitivity of a statistic is so many times that of one change: see :class:`~isotone.privacy.adjacency.Adjacency`.
+        """
+        return self.contributions * self.adjacency.changes
 
     @property
     def steps(self) -> int:
         """How many records are added or removed between neighbours, at most."""
-        return self.contributions * self.factor
+        return self.contributions * self.adjacency.units
 
     def per_step(self, epsilon: Fraction) -> Fraction:
         """The part of ``epsilon`` that one step may spend."""

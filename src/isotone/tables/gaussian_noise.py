@@ -31,14 +31,14 @@ def change(unit: Unit, once: bool, cumulative: Fraction, counts: Fraction) -> Fr
 
     A unit adds λ_j to category j, Σλ_j = k. The counts change by Σλ_j² in squared length, the cumulative numbers by at most
     the squares of the conjugate partition. Both have k on the diagonal of the Young diagram's pairs, and share the other k(k−1).
-    With ``once`` every λ_j is at most 1. Replacing a unit doubles the sum (docs/theory/tables-whole.md, section 10).
+    With ``once`` every λ_j is at most 1. Several units are as one with all their records, and exchanging doubles the sum (docs/theory/tables-whole.md, section 10).
     """
-    k = unit.contributions
-    if once:
+    k = unit.changes
+    if once and unit.adjacency.changes == 1:  # two units may be in the same category
         most = k * counts + k * k * cumulative
     else:
         most = k * (counts + cumulative) + max(counts, cumulative) * k * (k - 1)
-    return unit.factor * most
+    return unit.adjacency.sides * most
 
 
 @dataclass(frozen=True)

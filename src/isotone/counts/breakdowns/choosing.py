@@ -46,14 +46,19 @@ def margins_mechanism(
 
     def made(asked: Guarantee, kind: str | AdditiveMechanism | None) -> MarginsMechanism:
         # a unit that is replaced may change its cell: each is guaranteed so much about adding that replacing follows
-        each = asked.for_replacing() if asked.adjacency.exchanges else asked
         base = choose_mechanism(
-            P, each, contributions, max_size, kind, groups=None, care=care, relaxation=relaxation
+            P,
+            asked.of_one_unit(),
+            contributions,
+            max_size,
+            kind,
+            groups=None,
+            care=care,
+            relaxation=relaxation,
         )
         if guarantee.kind != "zcdp" or base.guarantee.kind != "pure":
             return MarginsMechanism(base, breakdown, importance)
-        adding = guarantee.for_replacing() if guarantee.adjacency.exchanges else guarantee
-        return MarginsMechanism(base, breakdown, importance, rho=adding.rho)
+        return MarginsMechanism(base, breakdown, importance, rho=guarantee.of_one_unit().rho)
 
     if guarantee.kind != "approximate" or mechanism not in (None, "best"):
         return made(guarantee, mechanism)

@@ -96,7 +96,7 @@ class MarginsMechanism:
         rho: Number | None = None,
     ) -> None:
         """``rho`` is for a base of pure privacy under zCDP: epsilons are then shared so that their squares add up."""
-        if base.unit.adjacency.exchanges:
+        if base.unit.adjacency.units > 1:
             raise InputError(
                 "The noise of a breakdown must be for add-remove: a unit that is replaced may change its cell."
             )

@@ -207,7 +207,7 @@ class TreeGaussianMechanism(MeasuredTree):
         else:
             chosen = shares_by_node(P, tree, shares)
         self._share(chosen, plain, tree)
-        reach = self.cost * self.contributions**2
+        reach = self.cost * self.unit.changes**2
         if guarantee.kind == "zcdp":
             variance = sigma_squared_zcdp(guarantee.rho) * reach
         else:
@@ -279,7 +279,7 @@ class TreeLaplaceMechanism(MeasuredTree):
     @property
     def rate(self) -> Fraction:
         """Epsilon over the records of a unit, and over what replacing one costs."""
-        return self.epsilon / (self.cost * self.contributions)
+        return self.epsilon / (self.cost * self.unit.changes)
 
     def _variance_of(self, share: Fraction) -> float:
         return 0.5 / math.sinh(min(float(self.rate * share), 700.0) / 2) ** 2

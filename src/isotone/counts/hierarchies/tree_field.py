@@ -82,7 +82,7 @@ class TreeFieldMechanism(AddsUp):
         self._settle(P, Guarantee.pure(epsilon, neighbours=neighbours), contributions, max_size)
         tree = require_hierarchy(P)
         plain = care_of(P, care)
-        exchanges, per_record = self.unit.adjacency.exchanges, self.epsilon / self.contributions
+        exchanges, per_record = self.unit.adjacency.exchanges, self.epsilon / self.unit.changes
         _require_rate(per_record)  # the search for shares computes with floats
         if shares is None:
             chosen = field_shares(

@@ -70,7 +70,7 @@ class OrderGaussianMechanism(ConcentratedMechanism):
     def _prepare(self, progress: Progress) -> None:
         shape = shape_of(self.P.canonical.order, self.max_size, self.neighbours, progress)
         self._set(shape=shape, active=self.P.canonical.positions[shape.active])
-        self._scale(variance_per_sensitivity(self.guarantee) * self.contributions**2)
+        self._scale(variance_per_sensitivity(self.guarantee) * self.unit.changes**2)
 
     def _scale(self, multiplier: Fraction) -> None:
         """Noise with this variance at sensitivity 1."""
@@ -244,7 +244,7 @@ class OrderGaussianMechanism(ConcentratedMechanism):
         values = check_counts(self.P, counts)
         if not self.has_total:
             raise InputError(
-                "This noise does not cover the number of records: under 'replace' it is not protected, and "
+                "This noise does not cover the number of records: where units are exchanged it is not protected, and "
                 "independent noise has no place for it."
             )
         number = check_records(records, values)

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from isotone.desk.screens.common import desk_of, draft_of, go, screen
 from isotone.desk.words import FormError
 from isotone.errors import IsotoneError
+from isotone.privacy.adjacency import NEIGHBOURS
 from isotone.release.reporting.report import guarantee_in_words
 
 __all__ = ["people"]
@@ -33,7 +34,9 @@ def people(request: Request) -> Response:
         with suppress(IsotoneError):
             spec = draft.spec(desk.root)
             sentence = guarantee_in_words(spec.privacy.guarantee(spec.unit))
-        return {"data": draft.section("data"), "privacy": draft.section("privacy"), "sentence": sentence}
+        kinds = list(NEIGHBOURS.values())
+        sections = {name: draft.section(name) for name in ("data", "privacy")}
+        return {**sections, "sentence": sentence, "neighbours": kinds}
 
     return screen(request, "people.html", "people", work, show)
 

@@ -129,7 +129,7 @@ class BreakdownKind(Kind):
         if base.contributions < rules["contributions"] or not shorter:
             raise InputError("the mechanism is for records of another kind than those that were counted")
         guarantee = replace(mechanism.guarantee, unit=stated.unit)
-        return guarantee.replacing() if stated.adjacency.exchanges else guarantee
+        return guarantee.for_neighbours(stated.neighbours)
 
     recomputed: ClassVar[str] = (
         "all values, errors and intervals follow from the noisy integers and the mechanism"

@@ -191,7 +191,7 @@ def _guarantees(manifests: Sequence[Manifest]) -> dict[str, Guarantee]:
 def _side_by_side(first: Guarantee, second: Guarantee) -> Guarantee:
     """The guarantee to a unit of one of two data sets; the sum where that cannot be told."""
     same_kind = (first.kind == "zcdp") == (second.kind == "zcdp")
-    if same_kind and not first.adjacency.exchanges:
+    if same_kind and first.adjacency.units == 1:
         return first.parallel(second)
     return first + second
 

@@ -117,7 +117,7 @@ def guarantee_given_records(guarantee: Guarantee) -> str:
     """What a guarantee becomes for a reader who knows the number of records."""
     if guarantee.adjacency.exchanges:
         return f"given N public: {guarantee}; the mechanism for differences of records needs less noise"
-    return f"given N public: {guarantee.replacing()}"
+    return f"given N public: {guarantee.replacing() if guarantee.adjacency.units == 1 else guarantee}"
 
 
 def made_consistent(release: Release, integers: bool, weights: str) -> Release:

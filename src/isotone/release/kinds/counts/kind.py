@@ -134,12 +134,10 @@ class CountsKind(Kind):
             if together != number:
                 raise InputError(f"the noise is for {together} groups, and {number or 'none'} are released")
             return guarantee
-        if number and stated.adjacency.exchanges:
+        if number and guarantee.adjacency.units > 1:
             # one unit may leave a group and another enter a second one, which noise for replacing does not cover
-            if guarantee.adjacency.exchanges:
-                raise InputError("the noise is for replacing within a group, and a unit may change groups")
-            guarantee = guarantee.replacing()
-        return guarantee
+            raise InputError("the noise is for replacing within a group, and a unit may change groups")
+        return guarantee.for_neighbours(stated.neighbours) if number else guarantee
 
     recomputed: ClassVar[str] = "elements, standard deviations and intervals are the mechanism's own"
 

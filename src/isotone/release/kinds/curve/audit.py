@@ -31,10 +31,11 @@ def audit_curve(
     x = np.linspace(low, high, 12)
     y = np.where(x < (low + high) / 2, bottom, top)
     seen = np.linspace(low, high, 5)[1:4]
-    owners = np.append(np.arange(12), [12] * contributions)
+    units = guarantee.adjacency.changes
+    owners = np.append(np.arange(12), 12 + np.repeat(np.arange(units), contributions))
 
     def release(extra: float | None) -> Any:
-        count = 0 if extra is None else contributions
+        count = 0 if extra is None else units * contributions
         more_x, more_y = np.append(x, [high] * count), np.append(y, [extra or 0.0] * count)
         return estimator.fit(more_x, more_y, groups=owners[: 12 + count]).predict(seen)
 

@@ -26,12 +26,12 @@ def audit_surface(
     first, second = middles([[float(e) for e in pair] for pair in recipe["bounds"]], recipe["bins"])
     bottom, top = (float(end) for end in recipe["y_range"])
     corners = np.array([[first[0], second[0]], [first[-1], second[0]], [first[-1], second[-1]]])
-    count = int(recipe["contributions"])
+    units, each = guarantee.adjacency.changes, int(recipe["contributions"])
     x, y = np.repeat(corners, 4, axis=0), np.repeat([bottom, bottom, top], 4)
-    owners = np.append(np.arange(12), [12] * count)
+    owners = np.append(np.arange(12), 12 + np.repeat(np.arange(units), each))
 
     def release(extra: float | None) -> Any:
-        more = 0 if extra is None else count
+        more = 0 if extra is None else units * each
         rows = np.concatenate([x, np.repeat(corners[-1:], more, axis=0)])
         values = np.append(y, [extra or 0.0] * more)
         return estimator.fit(rows, values, groups=owners[: 12 + more]).predict(corners)

@@ -20,7 +20,7 @@ def audit_table(mechanism: TableMechanism, trials: int, progress: Progress) -> A
 
     Looked at are the published value of that category and the noisy numbers that it was made of.
     """
-    units, replaced = mechanism.unit.contributions, mechanism.guarantee.adjacency.exchanges
+    units, replaced = mechanism.unit.changes, mechanism.guarantee.adjacency.exchanges
     low = min(2, max(mechanism.upper - units, 0))
     other = min(3, mechanism.upper)
     rest = np.full(max(SMALL - 2, 1), other)  # enough categories for thresholds to be measured
