@@ -202,7 +202,7 @@ def test_neighbours_are_asked_for_what_they_are_and_not_for_their_name() -> None
         for line in switches(path.read_text(), NEIGHBOURS)
     ]
     assert found == []
-    assert list(switches(known.read_text(), NEIGHBOURS))
+    assert list(switches("a = guarantee.neighbours == 'replace'", NEIGHBOURS))
 
 
 def test_folders_and_files_fit_on_a_screen() -> None:
