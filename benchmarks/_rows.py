@@ -9,9 +9,17 @@ from pathlib import Path
 
 import isotone
 
-__all__ = ["Rows"]
+__all__ = ["Rows", "unfinished"]
 
 PLACE = Path(__file__).resolve().parent.parent / ".cache" / "benchmarks"
+
+
+def unfinished(name: str) -> Path:
+    """Where a run keeps what it has so far. Another state of isotone has another place."""
+    code = hashlib.sha256()
+    for path in sorted(Path(isotone.__file__).parent.rglob("*.py")):
+        code.update(path.read_bytes())
+    return PLACE / code.hexdigest()[:16] / name
 
 
 class Rows:
@@ -19,10 +27,7 @@ class Rows:
 
     def __init__(self, benchmark: str) -> None:
         """Read what an interrupted run has left."""
-        code = hashlib.sha256()
-        for path in sorted(Path(isotone.__file__).parent.rglob("*.py")):
-            code.update(path.read_bytes())
-        self.path = PLACE / f"{benchmark}-{code.hexdigest()[:16]}.json"
+        self.path = unfinished(f"{benchmark}.json")
         self.known: dict[str, str] = json.loads(self.path.read_text()) if self.path.exists() else {}
 
     def get(self, name: str, make: Callable[[], str]) -> str:

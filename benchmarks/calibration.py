@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import tempfile
 from collections.abc import Mapping
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +11,8 @@ from experiments._curve_rivals import RIVALS, before, histogram
 from experiments.common import DATA, read_table, write_table
 from numpy.typing import NDArray
 
-from benchmarks.switching import ROOT, rivals
+from benchmarks._rivals.about import pinned
+from benchmarks._rivals.environments import ROOT, run_arrays
 from isotone.curves.chain.choose import ChainProblem
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses.known_losses import Squared
@@ -35,6 +32,7 @@ LIBRARIES: dict[str, tuple[str, Mapping[str, float], int]] = {
     "the same with a learning rate of 0.1": ("interpret_curve", {"learning_rate": 0.1}, 10),
 }
 """Ways of other libraries, what they are given, and how often they are run."""
+PACKAGES = [f"{name} {pinned(name)}" for name in ("diffprivlib", "interpret-core")]
 
 
 def scores() -> tuple[Floats, Floats]:
@@ -83,7 +81,7 @@ def _distance(apart: Any) -> Cell:
     return root, float(squares.std(ddof=1) / len(squares) ** 0.5 / (2 * root)) if len(squares) > 1 else 0.0
 
 
-def elsewhere(x: Floats, y: Floats, python: str) -> dict[str, list[Cell]]:
+def elsewhere(x: Floats, y: Floats) -> dict[str, list[Cell]]:
     """The same for other libraries, which run in an environment of their own; nothing for those that do not run."""
     order = np.argsort(x, kind="stable")
     fit = np.empty_like(x)
@@ -92,24 +90,11 @@ def elsewhere(x: Floats, y: Floats, python: str) -> dict[str, list[Cell]]:
     for name, (way, given, draws) in LIBRARIES.items():
         found[name] = []
         for epsilon in EPSILONS:
-            with tempfile.TemporaryDirectory() as folder:
-                source, target = Path(folder) / "in.npz", Path(folder) / "out.npz"
-                data: dict[str, Any] = {"x": x, "y": y, "epsilon": float(epsilon), "delta": DELTA, **given}
-                np.savez(source, **data)
-                command = [
-                    python,
-                    "-m",
-                    "benchmarks._switching_rivals",
-                    way,
-                    str(draws),
-                    str(source),
-                    str(target),
-                ]
-                done = subprocess.run(command, cwd=ROOT, check=False, stderr=subprocess.PIPE)
-                if done.returncode:
-                    break
-                with np.load(target) as stored:
-                    found[name].append(_distance(stored["raw"] - fit))
+            data = {"x": x, "y": y, "epsilon": float(epsilon), "delta": DELTA, **given}
+            drawn = run_arrays("libraries", "benchmarks._rivals.library_ways", data, way, str(draws))
+            if drawn is None:
+                break
+            found[name].append(_distance(drawn["raw"] - fit))
     return found
 
 
@@ -118,8 +103,7 @@ def run(quick: bool, progress: Progress) -> str:
     progress(0.0, "curves and histograms")
     found = here(on_grid(x, y), 2 if quick else DRAWS)
     progress(0.5, "other libraries")
-    python, note = (sys.executable, "not run") if quick else rivals()
-    others = {name: [] for name in LIBRARIES} if quick else elsewhere(x, y, python)
+    others = {name: [] for name in LIBRARIES} if quick else elsewhere(x, y)
     names = [name for name in RIVALS if name != "logistic curve"]
     best = [min((found[name][i], name) for name in names) for i in range(len(EPSILONS))]
     if not quick:
@@ -129,7 +113,7 @@ def run(quick: bool, progress: Progress) -> str:
         [
             "Root mean squared distance to the isotonic fit without privacy, at the scores, with standard errors in brackets."
             f" {DRAWS} draws a cell (fewer of other libraries), the same 569 scores everywhere; draws of isotone and of histograms are"
-            f" simulated with seeds, and released ones have the same law. Other libraries: {note}.",
+            f" simulated with seeds, and released ones have the same law. Versions of other libraries: {', '.join(PACKAGES)}.",
             "",
             "- *Bins* are one noisy histogram of (bin, label) at full ε, pooled. Their number is given, chosen by a public rule in"
             " one row, and in hindsight for each ε in the last. *Equal counts* spend a tenth of ε on cuts that halve the"

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
-import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -15,6 +12,7 @@ from typing import Any
 import duckdb
 import numpy as np
 
+from benchmarks._spark import cpu_of, open_session
 from isotone.mechanism import Progress
 from isotone.order import Poset
 from isotone.reading.records import RecordRules, RecordSource, count_records
@@ -96,51 +94,20 @@ def _duckdb(path: str) -> tuple[Any, Query, Callable[[], float]]:
 
 
 def _spark(path: str) -> tuple[Any, Query, Callable[[], float]] | None:
-    """A local session; None where there is no Spark to start."""
-    if shutil.which("java") is None:
+    session = open_session("local[2]", **{"spark.driver.memory": "4g"})
+    if session is None:
         return None
-    try:
-        sql: Any = importlib.import_module("pyspark.sql")
-    except ImportError:
-        return None
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the workers' Python needs Arrow
-    session: Any = (
-        sql.SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.memory", "4g")
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("ERROR")
+    sql: Any = importlib.import_module("pyspark.sql")
     frame = session.read.parquet(path)
-    java = int(session._jvm.java.lang.ProcessHandle.current().pid())
 
     def plain() -> list[int]:
         sums = [sql.functions.sum(sql.functions.col(name).cast("tinyint")) for name in frame.columns]
         return [int(total) for total in frame.agg(*sums).collect()[0]]
 
     def cpu() -> float:
-        return time.process_time() + _cpu_of_tree(java)
+        return time.process_time() + cpu_of(session)
 
     return frame, plain, cpu
-
-
-def _cpu_of_tree(root: int) -> float:
-    """CPU seconds of a process and of all it started, also those that ended."""
-    parents: dict[int, int] = {}
-    ticks: dict[int, int] = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            fields = (folder / "stat").read_text().rsplit(")", 1)[1].split()
-        except OSError:  # it ended meanwhile
-            continue
-        parents[int(folder.name)], ticks[int(folder.name)] = int(fields[1]), sum(map(int, fields[11:15]))
-    tree, found = {root}, {root}
-    while found:
-        found = {pid for pid, parent in parents.items() if parent in found} - tree
-        tree |= found
-    return sum(ticks[pid] for pid in tree) / os.sysconf("SC_CLK_TCK")
 
 
 def _ours(data: Any, clock: Callable[[], float], P: Poset, plain: list[int]) -> float:

@@ -25,15 +25,15 @@ def requirements() -> tuple[list[str], dict[str, list[str]]]:
     return project["dependencies"], project["optional-dependencies"]
 
 
-def closure(wanted: Iterable[str]) -> dict[str, Distribution]:
-    """Every installed package that these need, however deep. PackageNotFoundError if one is missing."""
+def closure(wanted: Iterable[str], place: Path | None = None) -> dict[str, Distribution]:
+    """Every package that these need, however deep, as installed here or in a folder. PackageNotFoundError if one is missing."""
     found: dict[str, Distribution] = {}
     waiting = [Requirement(text) for text in wanted]
     while waiting:
         need = waiting.pop()
         name = canonicalize_name(need.name)
         if name not in found:
-            found[name] = distribution(name)
+            found[name] = _installed(name, place)
         for text in found[name].requires or ():
             inner = Requirement(text)
             asked = (
@@ -44,6 +44,14 @@ def closure(wanted: Iterable[str]) -> dict[str, Distribution]:
             if asked and canonicalize_name(inner.name) not in found:
                 waiting.append(inner)
     return found
+
+
+def _installed(name: str, place: Path | None) -> Distribution:
+    if place is None:
+        return distribution(name)
+    for found in Distribution.discover(name=name, path=[str(place)]):
+        return found
+    raise PackageNotFoundError(name)
 
 
 def size(packages: Iterable[Distribution]) -> int:

@@ -270,14 +270,9 @@ def benchmarks_page() -> str:
         "",
         "![Error of the best rival of each comparison, as a multiple of isotone's](rivals.png)",
         "",
-        "Other libraries on their own, without such care, in [an older run](switching.md):",
-        "",
-        "![Errors of survey counts, the distribution of a table and a calibration curve, released by isotone and by OpenDP's Laplace mechanism at ε = 1](switching-at-a-glance.png)",
-        "",
     ]
-    first = ("rivals", "switching")
     for path in sorted(
-        (DOCS / "benchmarks").glob("*.md"), key=lambda path: (path.stem not in first, path.stem)
+        (DOCS / "benchmarks").glob("*.md"), key=lambda path: (path.stem != "rivals", path.stem)
     ):
         if path.stem != "index":
             title = path.read_text(encoding="utf-8").splitlines()[0].lstrip("# ")

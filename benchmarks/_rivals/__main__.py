@@ -11,18 +11,19 @@ import sys
 from benchmarks import rivals
 from benchmarks.__main__ import machine
 from benchmarks._rivals.check import differences
-from benchmarks._rivals.page import SECTIONS, compute, write_page
+from benchmarks._rivals.page import COSTS, SECTIONS, compute, write_page
 from benchmarks._rivals.rows import STORED, write
 
 
 def main() -> None:
+    known = (*SECTIONS, COSTS)
     parser = argparse.ArgumentParser(prog="python -m benchmarks._rivals", description=__doc__)
-    parser.add_argument("section", nargs="*", help=f"of {', '.join(SECTIONS)}; all of them by default")
+    parser.add_argument("section", nargs="*", help=f"of {', '.join(known)}; all of them by default")
     parser.add_argument("--page", action="store_true")
     parser.add_argument("--check", action="store_true")
     arguments = parser.parse_args()
-    chosen = arguments.section or list(SECTIONS)
-    if unknown := sorted(set(chosen) - set(SECTIONS)):
+    chosen = arguments.section or list(known)
+    if unknown := sorted(set(chosen) - set(known)):
         parser.error(f"no section named {', '.join(unknown)}")
     if arguments.check:
         found = [line for section in chosen for line in differences(section)]

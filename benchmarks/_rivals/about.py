@@ -6,7 +6,7 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["COMMAND", "RIVALS", "Rival"]
+__all__ = ["COMMAND", "RIVALS", "Rival", "pinned"]
 
 COMMAND = "python -m benchmarks._rivals {}"
 CURVES, CALIBRATION = "isotone reproduce curves-posterior", "python -m benchmarks calibration"
@@ -29,7 +29,7 @@ class Rival:
         return self.run_by or COMMAND.format(self.section)
 
 
-def _pinned(package: str) -> str:
+def pinned(package: str) -> str:
     """The version that the environment of other libraries has."""
     path = Path(__file__).resolve().parent.parent.parent / "pyproject.toml"
     wanted = tomllib.loads(path.read_text(encoding="utf-8"))["dependency-groups"]["bench"]
@@ -124,7 +124,7 @@ RIVALS = (
         "diffprivlib LogisticRegression",
         "curves",
         "as it comes, scores within 0 and 1",
-        version=_pinned("diffprivlib"),
+        version=pinned("diffprivlib"),
         run_by=CALIBRATION,
     ),
     Rival(
@@ -132,7 +132,7 @@ RIVALS = (
         "curves",
         "as it comes, δ = 10⁻⁶",
         "its own learning rate or 0.1",
-        _pinned("interpret-core"),
+        pinned("interpret-core"),
         CALIBRATION,
     ),
 )

@@ -21,11 +21,11 @@ from benchmarks._rivals.orders import (
     courses,
     filters,
     number_of_filters,
+    survey,
 )
 from benchmarks._rivals.promises import APPROXIMATE, DELTA, EPSILON, PURE, gaussian_variance, planned
 from benchmarks._rivals.published import require_reproduced
 from benchmarks._rivals.rows import Row
-from benchmarks._switching_cases import survey as survey_cases
 from isotone.counts import OrderGaussianMechanism, cut_all
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.mechanisms.hierarchical import chains_of
@@ -67,10 +67,7 @@ class Case:
 
 def cases(quick: bool) -> list[Case]:
     """Orders of surveys, chains and courses; no constant was chosen with any of them."""
-    nhis = survey_cases(10)[0]
-    assert nhis.P is not None
-    answers = nhis.ways["isotone, PosetMechanism"][1]["answers"]
-    first = [Case("health survey, 11 questions", nhis.P, answers)]
+    first = [Case("health survey, 11 questions", *survey())]
     if quick:
         return first
     return [

@@ -1,14 +1,18 @@
-"""Curves: what ``isotone reproduce curves-posterior`` and ``python -m benchmarks calibration`` stored, read again."""
+"""Curves: the draws of ``isotone reproduce curves-posterior`` and ``python -m benchmarks calibration``."""
 
 from __future__ import annotations
 
 import math
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 
 from experiments.common import read_table
 
 from benchmarks._rivals.environments import ROOT
 from benchmarks._rivals.rows import Row
+from benchmarks._rows import unfinished
 from isotone.mechanism import Progress
 
 __all__ = ["bins_of", "rows"]
@@ -40,9 +44,22 @@ def bins_of(n: int, epsilon: float, among: list[int]) -> int:
     return min(among, key=lambda each: abs(math.log(each) - wanted))
 
 
+def draw(progress: Progress) -> None:
+    """Draw and store all curves again. A run that was interrupted goes on."""
+    sys.path.insert(0, str(ROOT / "experiments"))
+    import curves_posterior
+
+    place = unfinished("curves-posterior")
+    curves_posterior.run(place, False, progress)
+    shutil.copytree(place, STORED, dirs_exist_ok=True)
+    shutil.rmtree(place)
+    subprocess.run([sys.executable, "-m", "benchmarks", "calibration"], cwd=ROOT, check=True)
+
+
 def rows(quick: bool, progress: Progress) -> Iterator[Row]:
-    """Twelve populations that were held out, and the scores of a classifier."""
-    progress(0.0, "stored results")
+    """Twelve populations that were held out, and the scores of a classifier; quickly only what is stored of them."""
+    if not quick:
+        draw(progress)
     cases: dict[tuple[str, int, float, bool, str], dict[str, float]] = {}
     for row in read_table(STORED / "cells.csv"):
         if int(row["repetitions"]) < ENOUGH:

@@ -6,30 +6,32 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CONSTRAINTS", "ROOT", "ask", "environment", "run_arrays"]
+__all__ = ["CONSTRAINTS", "OWN", "ROOT", "ask", "environment", "run_arrays"]
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CONSTRAINTS = Path(__file__).resolve().parent / "constraints.txt"
+OWN = "own"
+"""The environment that isotone itself runs in."""
 WANTED = {
+    "libraries": ("--group", "bench"),
     "pgm": ("mbi",),
     "contingency": ("opendp[mbi]",),
 }
-"""What is installed in each environment, with the versions below its heading in ``constraints.txt``. The other libraries are in that
-of ``benchmarks/switching.py``."""
+"""What is installed in each environment, with the versions below its heading in ``constraints.txt`` or, for the other libraries,
+in ``pyproject.toml``. diffprivlib 0.6.6 cannot be imported beside scikit-learn 1.8."""
 
 
 def environment(name: str) -> str | None:
     """The interpreter of an environment, or None where it cannot be made."""
-    if name == "libraries":
-        from benchmarks.switching import rivals
-
-        return rivals()[0]
+    if name == OWN:
+        return sys.executable
     folder = ROOT / ".cache" / f"rivals-{name}"
     python = folder / "bin" / "python"
     if (folder / "ready").exists():
@@ -40,7 +42,7 @@ def environment(name: str) -> str | None:
         with tempfile.TemporaryDirectory() as temporary:
             pinned = Path(temporary) / "constraints.txt"
             pinned.write_text(_pins(name), encoding="utf-8")
-            subprocess.run([*pip, "-c", str(pinned), *WANTED[name]], check=True)
+            subprocess.run([*pip, "-c", str(pinned), *WANTED[name]], cwd=ROOT, check=True)
     except (subprocess.CalledProcessError, OSError):
         return None
     (folder / "ready").touch()
@@ -50,7 +52,7 @@ def environment(name: str) -> str | None:
 def _pins(name: str) -> str:
     """The lines of ``constraints.txt`` below the heading of this environment."""
     parts = CONSTRAINTS.read_text(encoding="utf-8").split("# environment: ")
-    return next(part.split("\n", 1)[1] for part in parts[1:] if part.split("\n", 1)[0] == name)
+    return next((part.split("\n", 1)[1] for part in parts[1:] if part.split("\n", 1)[0] == name), "")
 
 
 def ask(name: str, module: str, question: Any) -> Any:
@@ -65,15 +67,17 @@ def ask(name: str, module: str, question: Any) -> Any:
     return None if done.returncode else json.loads(done.stdout)
 
 
-def run_arrays(name: str, module: str, data: dict[str, Any]) -> dict[str, NDArray[Any]] | None:
-    """The same with arrays, in files."""
+def run_arrays(
+    name: str, module: str, data: Mapping[str, Any], *words: str
+) -> dict[str, NDArray[Any]] | None:
+    """The same with arrays, in files whose names come after the given words."""
     python = environment(name)
     if python is None:
         return None
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "in.npz", Path(folder) / "out.npz"
         np.savez(source, **data)
-        command = [python, "-m", module, str(source), str(target)]
+        command = [python, "-m", module, *words, str(source), str(target)]
         if subprocess.run(command, cwd=ROOT, check=False, capture_output=True).returncode:
             return None
         with np.load(target) as stored:

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 
 from isotone.order import Poset
 
-__all__ = ["MOST_RECORDS", "chains", "components", "courses", "filters", "number_of_filters"]
+__all__ = ["MOST_RECORDS", "chains", "components", "courses", "filters", "number_of_filters", "survey"]
 
 MOST_RECORDS = 5_000
 """A strategy over more possible records is not searched for."""
@@ -25,6 +25,19 @@ def chains(number: int, length: int) -> Poset:
         [(c, i) for c in range(number) for i in range(length)],
         [((c, i + 1), (c, i)) for c in range(number) for i in range(length - 1)],
     )
+
+
+def survey() -> tuple[Poset, Bools]:
+    """The 2021 health survey, with answers that have exactly the published counts and are nested as the questions are."""
+    found = read_table(DATA / "survey" / "nhis2021_counts.csv")
+    P = Poset(
+        [row["variable"] for row in found],
+        [(row["variable"], row["parent"]) for row in found if row["parent"]],
+    )
+    answers = np.zeros((int(found[0]["n"]), len(P)), dtype=bool)
+    for row in found:
+        answers[: int(row["yes"]), P.index(row["variable"])] = True
+    return P, answers
 
 
 def courses(count: int) -> Poset:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import csv
 import math
+import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
+
+from benchmarks._rows import unfinished
 
 __all__ = ["STORED", "Row", "read", "write"]
 
@@ -51,15 +54,18 @@ class Row:
 
 
 def write(section: str, rows: Iterable[Row], folder: Path = STORED) -> None:
-    """Keep the rows of a section."""
+    """Keep the rows of a section. Those before stay until all are there."""
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / f"{section}.csv").open("w", newline="", encoding="utf-8") as file:
+    part = unfinished(f"rivals-{section}.csv")
+    part.parent.mkdir(parents=True, exist_ok=True)
+    with part.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([each.name for each in fields(Row)])
         for row in rows:
             values = [getattr(row, each.name) for each in fields(Row)]
             writer.writerow([f"{v:.6g}" if isinstance(v, float) else v for v in values])
             file.flush()
+    shutil.move(part, folder / f"{section}.csv")
 
 
 def read(section: str, folder: Path = STORED) -> list[Row]:

@@ -120,6 +120,13 @@ def test_the_matrix_and_the_recipe_follow_the_project():
     needs = {(other.get(name, name), bound) for name, bound in needs}
     wanted = {(name, f">={bound}") for name, bound in (text.split(">=") for text in project["dependencies"])}
     assert needs == wanted | {("python", project["requires-python"])}
+    assert recipe["package"]["name"] == project["name"]
+    assert recipe["about"]["license"] == project["license"]
+    assert (ROOT / recipe["about"]["license_file"]).is_file()
+    commands = [f"{name} = {entry}" for name, entry in project["scripts"].items()]
+    assert recipe["build"]["python"]["entry_points"] == commands
+    built = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["build-system"]["requires"]
+    assert {text.replace(" ", "") for text in recipe["requirements"]["host"][2:]} == set(built)
 
 
 READER = """

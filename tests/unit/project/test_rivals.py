@@ -6,17 +6,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks import _rows, rivals
 from benchmarks._rivals import breakdowns, hierarchies, orders, tables
 from benchmarks._rivals.about import RIVALS
 from benchmarks._rivals.check import differences
 from benchmarks._rivals.matrix_mechanism import error_and_slope, p_identity, split, strategy, workload
-from benchmarks._rivals.page import SECTIONS, comparisons, readme_sentence, readme_table
+from benchmarks._rivals.page import COSTS, SECTIONS, body, comparisons, readme_sentence, readme_table
 from benchmarks._rivals.published import CLOSE, gram, reproduced
-from benchmarks._rivals.rows import read
+from benchmarks._rivals.rows import read, write
 from benchmarks._rivals.scales import canonical_variance
 
 from isotone.counts import OrderGaussianMechanism, TreeLaplaceMechanism
 from isotone.counts.hierarchies.tree import require_hierarchy
+from isotone.mechanism import no_progress
 from isotone.order import Poset
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -170,15 +172,15 @@ def test_deconvolution_finds_the_distribution_behind_clamped_noise():
         assert values[noisy == low].max() <= values[noisy == high].min()
 
 
-STORED = {section: read(section) for section in SECTIONS}
+STORED = {section: read(section) for section in (*SECTIONS, COSTS)}
 
 
 def test_every_rival_has_a_row_and_half_of_the_comparisons_are_on_new_populations():
-    names = {row.rival for rows in STORED.values() for row in rows}
+    names = {row.rival for section in SECTIONS for row in STORED[section]}
     for rival in RIVALS:
         assert any(name.startswith(rival.name) for name in names), rival.name
-    for section, rows in STORED.items():
-        found = comparisons(rows)
+    for section in SECTIONS:
+        found = comparisons(STORED[section])
         assert 2 * sum(not one.ours.seen for one in found) >= len(found), section
 
 
@@ -186,6 +188,52 @@ def test_the_table_and_the_opening_of_the_readme_are_those_of_the_stored_rows():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert readme_table(STORED) in text
     assert readme_sentence(STORED) in text
+
+
+def test_the_page_is_that_of_the_stored_rows():
+    text = (ROOT / "docs" / "benchmarks" / "rivals.md").read_text(encoding="utf-8")
+    assert body(STORED) in text
+
+
+def test_costs_of_every_library_stand_beside_those_of_isotone():
+    found = {(row.case, row.measure): set[str]() for row in STORED[COSTS]}
+    for row in STORED[COSTS]:
+        found[row.case, row.measure].add(row.rival)
+    assert len(found) == 10  # three of each of three cases, and the size of the installation
+    assert all({"isotone", "OpenDP", "diffprivlib", "PipelineDP"} <= names for names in found.values())
+
+
+def test_an_interrupted_section_leaves_what_was_stored(tmp_path):
+    rows = STORED["counts"][:3]
+    write("counts", rows, tmp_path)
+
+    def broken():
+        yield rows[0]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write("counts", broken(), tmp_path)
+    assert [row.rival for row in read("counts", tmp_path)] == [row.rival for row in rows]
+
+
+def test_a_run_goes_on_with_the_sections_that_are_missing(monkeypatch, tmp_path):
+    made, stops = list[str](), ["breakdowns"]
+
+    def make(section: str) -> str:
+        if section in stops:
+            stops.remove(section)
+            raise KeyboardInterrupt
+        made.append(section)
+        return "1 s"
+
+    monkeypatch.setattr(_rows, "PLACE", tmp_path)
+    monkeypatch.setattr(rivals, "_make", make)
+    monkeypatch.setattr(rivals, "write_page", lambda: "all")
+    with pytest.raises(KeyboardInterrupt):
+        rivals.run(False, no_progress)
+    assert rivals.run(False, no_progress) == "all"
+    assert made == [*SECTIONS, COSTS]
+    assert not list(tmp_path.rglob("*.json"))  # the next run makes everything again
 
 
 @pytest.mark.parametrize("section", ["hierarchies", "breakdowns", "tables", "curves"])

@@ -1,4 +1,4 @@
-"""Other libraries' ways for the comparison: OpenDP, diffprivlib, PipelineDP and InterpretML, each used as its own pages show.
+"""How OpenDP, diffprivlib, PipelineDP and InterpretML make a release, each used as its own pages show.
 
 This file runs in an environment of its own, where isotone is not installed: diffprivlib needs an older scikit-learn.
 """
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks._switching_measure import Data, Release, Way, serve
+from benchmarks._rivals.measure import Data, Release, Way, serve
 
 BINS = 10
 """The usual number of bins of a reliability diagram."""
@@ -39,22 +39,6 @@ def _opendp_laplace(sensitivity: int, epsilon: float) -> Any:
     return make(dp.binary_search_param(make, d_in=sensitivity, d_out=epsilon))
 
 
-def opendp_gaussian(data: Data) -> Release:
-    """The Gaussian mechanism on the vector of counts, calibrated in ℓ2 and converted from zCDP to (ε, δ)."""
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib")
-    space = dp.vector_domain(dp.atom_domain(T=int)), dp.l2_distance(T=float)
-    promise = float(data["epsilon"]), float(data["delta"])
-
-    def make(scale: float) -> Any:
-        gaussian = dp.m.make_gaussian(*space, scale=scale)
-        return dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(gaussian), promise[1])
-
-    add_noise = make(dp.binary_search_param(make, d_in=float(np.sqrt(data["largest"])), d_out=promise))
-    return lambda: {"raw": add_noise(data["answers"].sum(axis=0).tolist())}
-
-
 def diffprivlib_geometric(data: Data) -> Release:
     from diffprivlib.mechanisms import Geometric
 
@@ -62,29 +46,20 @@ def diffprivlib_geometric(data: Data) -> Release:
     return lambda: {"raw": [noise.randomise(int(count)) for count in data["answers"].sum(axis=0)]}
 
 
-def diffprivlib_gaussian(data: Data) -> Release:
-    from diffprivlib.mechanisms import GaussianAnalytic
-
-    epsilon, delta = float(data["epsilon"]), float(data["delta"])
-    noise = GaussianAnalytic(epsilon=epsilon, delta=delta, sensitivity=float(np.sqrt(data["largest"])))
-    return lambda: {"raw": [noise.randomise(int(count)) for count in data["answers"].sum(axis=0)]}
-
-
 def _pipeline(
     rows: Sequence[tuple[Any, ...]],
     partitions: int,
     each: int,
-    promise: tuple[float, float],
-    noise: str,
+    epsilon: float,
     metric: str,
 ) -> list[Any]:
     """An aggregate for each of the public partitions, which one person may have ``each`` of, once."""
     import pipeline_dp
 
-    accountant = pipeline_dp.NaiveBudgetAccountant(total_epsilon=promise[0], total_delta=promise[1])
+    accountant = pipeline_dp.NaiveBudgetAccountant(total_epsilon=epsilon, total_delta=0)
     engine = pipeline_dp.DPEngine(accountant, pipeline_dp.LocalBackend())
     parameters = pipeline_dp.AggregateParams(
-        noise_kind=getattr(pipeline_dp.NoiseKind, noise),
+        noise_kind=pipeline_dp.NoiseKind.LAPLACE,
         metrics=[getattr(pipeline_dp.Metrics, metric)],
         max_partitions_contributed=each,
         max_contributions_per_partition=1,
@@ -102,15 +77,11 @@ def _pipeline(
     return [getattr(found[i], metric.lower()) for i in range(partitions)]
 
 
-def _pipeline_counts(noise: str) -> Way:
-    def way(data: Data) -> Release:
-        answers = data["answers"]
-        rows = [(int(i), int(j), 1) for i, j in zip(*np.nonzero(answers), strict=True)]
-        promise = float(data["epsilon"]), float(data["delta"])
-        settings = answers.shape[1], int(data["largest"]), promise, noise, "COUNT"
-        return lambda: {"raw": _pipeline(rows, *settings)}
-
-    return way
+def pipeline_laplace(data: Data) -> Release:
+    answers = data["answers"]
+    rows = [(int(i), int(j), 1) for i, j in zip(*np.nonzero(answers), strict=True)]
+    settings = answers.shape[1], int(data["largest"]), float(data["epsilon"]), "COUNT"
+    return lambda: {"raw": _pipeline(rows, *settings)}
 
 
 def _whole(values: Any, upper: int) -> NDArray[np.int64]:
@@ -133,8 +104,8 @@ def diffprivlib_table(data: Data) -> Release:
 def pipeline_table(data: Data) -> Release:
     counts, upper = data["counts"], int(data["upper"])
     rows = [(i, int(county), 1) for i, county in enumerate(np.repeat(np.arange(counts.size), counts))]
-    promise = float(data["epsilon"]), float(data["delta"])
-    return lambda: {"raw": _whole(_pipeline(rows, counts.size, 1, promise, "LAPLACE", "COUNT"), upper)}
+    epsilon = float(data["epsilon"])
+    return lambda: {"raw": _whole(_pipeline(rows, counts.size, 1, epsilon, "COUNT"), upper)}
 
 
 def _bins(x: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -149,18 +120,17 @@ def opendp_curve(data: Data) -> Release:
         bins, labels = _bins(data["x"]), data["y"].astype(np.int64)
         sizes = np.array(add_noise(np.bincount(bins, minlength=BINS).tolist()))
         sums = np.array(add_noise(np.bincount(bins, labels, BINS).astype(int).tolist()))
-        return {"means": np.clip(sums / np.maximum(sizes, 1), 0, 1), "sizes": np.maximum(sizes, 1)}
+        return {"raw": np.clip(sums / np.maximum(sizes, 1), 0, 1)}
 
     return release
 
 
 def pipeline_curve(data: Data) -> Release:
     rows = [(i, int(b), int(y)) for i, (b, y) in enumerate(zip(_bins(data["x"]), data["y"], strict=True))]
-    promise = float(data["epsilon"]), float(data["delta"])
 
     def release() -> dict[str, Any]:
-        means = _pipeline(rows, BINS, 1, promise, "LAPLACE", "MEAN")
-        return {"means": np.clip(means, 0, 1), "sizes": np.ones(BINS)}
+        means = _pipeline(rows, BINS, 1, float(data["epsilon"]), "MEAN")
+        return {"raw": np.clip(means, 0, 1)}
 
     return release
 
@@ -200,11 +170,8 @@ def interpret_curve(data: Data) -> Release:
 
 WAYS: dict[str, Way] = {
     "opendp_laplace": opendp_laplace,
-    "opendp_gaussian": opendp_gaussian,
     "diffprivlib_geometric": diffprivlib_geometric,
-    "diffprivlib_gaussian": diffprivlib_gaussian,
-    "pipeline_laplace": _pipeline_counts("LAPLACE"),
-    "pipeline_gaussian": _pipeline_counts("GAUSSIAN"),
+    "pipeline_laplace": pipeline_laplace,
     "opendp_table": opendp_table,
     "diffprivlib_table": diffprivlib_table,
     "pipeline_table": pipeline_table,
