@@ -77,14 +77,13 @@ class OrderEntry(TypedDict):
 class Manifest(Mapping[str, Any]):
     """What every release says about itself. It is also a mapping of the entries as they are written.
 
-    Entries that are None and listed in ``optional`` are not written at all.
+    Optional entries, whose default is None, are not written at all where they are None.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
     name: ClassVar[str] = ""
     texts: ClassVar[frozenset[str]] = frozenset()
     """The columns of the release that hold names and not numbers."""
-    optional: ClassVar[frozenset[str]] = frozenset({"content_hash", "files", "consistent"})
 
     meanings: ClassVar[dict[str, str]] = {
         "format": "The version of this layout. A reader of version n also reads version n - 1.",
@@ -147,8 +146,8 @@ class Manifest(Mapping[str, Any]):
 
     def plain(self) -> dict[str, Any]:
         """The entries as they are written, in the layout of the manifest's own version."""
-        entries = {field.name: getattr(self, field.name) for field in fields(self)}
-        kept = {key: value for key, value in entries.items() if value is not None or key not in self.optional}
+        entries = [(field, getattr(self, field.name)) for field in fields(self)]
+        kept = {field.name: said for field, said in entries if said is not None or field.default is not None}
         if self.format == _BEFORE:
             return {_RENAMED.get(key, key): value for key, value in kept.items()}
         return kept

@@ -19,12 +19,11 @@ from isotone.kernels import committed
 from isotone.ledger import Ledger, SealedError
 from isotone.ledger.ledger import require_ledger
 from isotone.mechanism import Progress, no_progress
-from isotone.privacy.checks import shown, truth
+from isotone.privacy.checks import plain_text, shown, truth
 from isotone.reading.sources.engine import watching
 from isotone.reading.sources.opening import Frame, blank
 from isotone.release.folder import LARGEST
 from isotone.release.kinds.kind import Query, Stamp
-from isotone.release.kinds.parameters import request_name
 from isotone.release.manifest import content_hash
 from isotone.release.result import Release, load_release
 from isotone.release.store import Place
@@ -103,7 +102,7 @@ def released(
     done = run(
         query,
         ledger=ledger,
-        identity=request_name(request),
+        identity=None if request is None else plain_text(request, "request"),
         again=truth(again, "again"),
         presentation=Presentation(folder),
         progress=progress,

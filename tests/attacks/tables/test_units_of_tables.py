@@ -16,7 +16,6 @@ from isotone.privacy.draws import SeededDraws
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.categories import count_categories
 from isotone.reading.pairs import count_pairs
-from isotone.release.kinds.table.pairs import pair_query
 from isotone.release.kinds.table.release import table_query
 from isotone.tables import gaussian_noise, thresholds
 
@@ -78,10 +77,9 @@ def test_no_unit_costs_more_than_is_promised(columns: int, monkeypatch: pytest.M
         monkeypatch.setattr(module, "SMALL", 1)  # so that two categories are measured like many
 
     def query(promise: Guarantee, data: Any) -> Any:
-        options: Any = {"preset": "distribution", "confidence": 0.95, "title": None}
-        if columns == 1:
-            return table_query(data, "place", PLACES, 4, promise, None, "who", 2, **options)
-        return pair_query(data, "place", PLACES, 4, promise, ["x", "y"], "kind", "who", 2, **options)
+        pair: Any = {} if columns == 1 else {"counts": ["x", "y"], "kind": "kind"}
+        options: Any = {"unit": "who", "contributions": 2, "preset": "distribution", **pair}
+        return table_query(data, "place", PLACES, 4, promise, **options)
 
     def read(unit: list[tuple[str, str]]) -> list[NDArray[np.int64]]:
         rows = OTHERS + [("p", *cell) for cell in unit for _ in range(2)]

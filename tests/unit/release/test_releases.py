@@ -89,7 +89,7 @@ def test_a_finished_release_is_noted_with_its_content(ledger):
     [
         ({"weights": "w"}, "weights are refused"),
         ({"epsilon": 0}, "above 0"),
-        ({"epsilon": None}, "needs epsilon"),
+        ({"epsilon": None}, "Give epsilon"),
         ({"epsilon": 1, "rho": 1}, "not both"),
         ({"unit": "persn"}, "has no column"),
         ({"data": "nowhere.csv"}, "There is no file"),

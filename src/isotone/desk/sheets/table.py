@@ -12,7 +12,7 @@ from isotone.desk.root import Root
 from isotone.desk.sheets.searching import least_budget
 from isotone.desk.sheets.sheet import SIMULATED, Sheet
 from isotone.desk.words import FormError, number
-from isotone.release.kinds.table.query import TableQuery
+from isotone.release.kinds.table.pairs import PairQuery
 from isotone.release.kinds.table.section import TableSection
 from isotone.release.result import Release
 from isotone.release.spec import Spec
@@ -73,16 +73,18 @@ class TableSheet(Sheet):
     def preview(self, spec: Spec, guesses: Mapping[str, int]) -> Release:
         """The guesses with noise."""
         query = spec.kind.query(spec)
-        assert isinstance(query, TableQuery)
         usual = min(100, query.source.upper)
-        counts = [min(guesses.get(name, usual), query.source.upper) for name in query.source.categories]
+        columns = 2 if isinstance(query, PairQuery) else 1
+        counts = columns * [
+            min(guesses.get(name, usual), query.source.upper) for name in query.source.categories
+        ]
         return query.publish(query.draw(np.array(counts, dtype=np.int64)), SIMULATED)
 
 
 def _within(spec: Spec) -> int | None:
     """How far 95 % of the counts are off, on a table of the guessed shape; None for pairs of counts."""
     query, table = spec.kind.query(spec), spec.said(TableSection)
-    if not isinstance(query, TableQuery):
+    if isinstance(query, PairQuery):
         return None
     size = len(query.source.categories)
     return expected_errors(query.mechanism, table.shape, size=size, upper=table.upper).within
@@ -91,7 +93,7 @@ def _within(spec: Spec) -> int | None:
 def _ours(spec: Spec) -> str:
     """What the plan calls the mechanism that releases; nothing where it plans another one."""
     query = spec.kind.query(spec)
-    if not isinstance(query, TableQuery):
+    if isinstance(query, PairQuery):
         return ""
     mechanism, preset = query.mechanism, query.mechanism.preset
     if isinstance(mechanism, GaussianTableMechanism):

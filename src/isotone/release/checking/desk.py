@@ -83,7 +83,7 @@ def _units(spec: Spec, source: Any, column: str) -> list[str]:
     ]
     if found["cut_units"]:
         told = f"{found['cut_units']:,} units have more than {most:,} rows, the largest {found['largest']:,}"
-        if most == 1 and spec.kind.one_record:
+        if most == 1 and spec.kind.combines:
             return [*lines, f"{told}: a unit's rows are combined into one record"]
         lines.append(
             f"{told}: contributions = {most} leaves {found['left_out']:,} rows out, if all could count"

@@ -52,6 +52,9 @@ class Query(ABC, Generic[Statistic, Drawn]):
     zero rows like any others, so that the whole chain can be rehearsed.
     """
 
+    source: Any
+    """Where the data is, and how it is read."""
+    mechanism: Any
     guarantee: Guarantee
     title: str
     waves: int = 1
@@ -63,17 +66,17 @@ class Query(ABC, Generic[Statistic, Drawn]):
         """A few public words for the ledger."""
 
     @property
-    @abstractmethod
     def mechanism_name(self) -> str:
         """The class of the mechanism, for the ledger."""
+        return type(self.mechanism).__name__
 
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
         """The canonical public parameters as plain values, without what only concerns the presentation."""
 
-    @abstractmethod
     def open(self) -> Frame:
         """The columns that are needed, lazily. Only the schema is looked at."""
+        return self.source.open()
 
     @abstractmethod
     def read(self, frame: Frame) -> Statistic:
@@ -110,8 +113,6 @@ class Kind(ABC):
     """Whether ``contributions = 1`` makes one record of all rows of a unit, in place of choosing one."""
     classes: ClassVar[tuple[str, ...]] = ()
     """The mechanisms that can be audited by their name."""
-    one_record: ClassVar[bool] = False
-    """Whether all rows of a unit make one record where contributions are 1."""
 
     has_waves: ClassVar[bool] = False
     """Whether a release may be one of several that are planned together."""

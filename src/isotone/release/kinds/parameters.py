@@ -8,18 +8,13 @@ from typing import Any
 
 from isotone.errors import InputError
 from isotone.privacy.checks import plain_text, require_list, shown
-from isotone.privacy.guarantee import Guarantee, Neighbours, Number
 from isotone.reading.columns.texts import label
-from isotone.reading.contributions import check_contributions
 
 __all__ = [
     "column_name",
-    "contribution_bound",
     "public_names",
-    "request_name",
     "require_type",
     "require_writable",
-    "stated_guarantee",
     "title_text",
     "unit_in_words",
 ]
@@ -38,11 +33,6 @@ def column_name(value: Any, name: str) -> str:
         ) from None
 
 
-def contribution_bound(value: Any, unit: str | None) -> int:
-    """``contributions`` as a plain int."""
-    return check_contributions(value, unit)
-
-
 def public_names(values: Any, name: str) -> tuple[str, ...]:
     """A public list of names (texts, whole numbers or booleans) as a column of any type would show them."""
     require_list(values, name)
@@ -52,11 +42,6 @@ def public_names(values: Any, name: str) -> tuple[str, ...]:
     for entry in names:
         require_writable(entry, name)
     return names
-
-
-def request_name(value: Any) -> str | None:
-    """The steward's name for a request on data in memory, or None."""
-    return None if value is None else plain_text(value, "request")
 
 
 def title_text(title: Any, default: str) -> str:
@@ -93,16 +78,3 @@ def require_writable(text: str, name: str) -> None:
         text.encode()
     except UnicodeEncodeError:
         raise InputError(f"{name} holds {text!r}, which cannot be written as UTF-8.") from None
-
-
-def stated_guarantee(
-    epsilon: Number | None, delta: Number | None, rho: Number | None, neighbours: Neighbours, unit: str
-) -> Guarantee:
-    """The guarantee that the numbers of a call make."""
-    if rho is not None:
-        if epsilon is not None or delta is not None:
-            raise InputError("Give rho, or epsilon (with delta if you like): not both.")
-        return Guarantee.zcdp(rho, neighbours=neighbours, unit=unit)
-    if epsilon is None:
-        raise InputError("A release needs epsilon (with delta if you like) or rho.")
-    return Guarantee.approximate(epsilon, 0 if delta is None else delta, neighbours=neighbours, unit=unit)

@@ -45,7 +45,6 @@ class BreakdownKind(Kind):
     page: ClassVar[Page] = BreakdownPage()
     combines: ClassVar[bool] = True
     classes: ClassVar[tuple[str, ...]] = (MarginsMechanism.__name__,)
-    one_record: ClassVar[bool] = True
     has_waves: ClassVar[bool] = True
 
     def query(self, spec: Spec) -> BreakdownQuery:

@@ -59,7 +59,6 @@ class BreakdownManifest(Manifest):
     """The manifest of a breakdown. The noisy integers stand in it; all values follow from them."""
 
     name: ClassVar[str] = "breakdown"
-    optional: ClassVar[frozenset[str]] = Manifest.optional | {"questions", "waves", "derived"}
 
     meanings: ClassVar[dict[str, str]] = Manifest.meanings | {
         "order": "The elements in the sequence of the release, and the covering pairs [lower, upper].",
@@ -127,11 +126,6 @@ class BreakdownQuery(Query[Ints, Margins]):
     def description(self) -> str:
         """How many elements are counted, in how many margins."""
         return f"counts of {len(self.P)} elements in {len(self.breakdown.margins)} margins"
-
-    @property
-    def mechanism_name(self) -> str:
-        """The class of the mechanism."""
-        return type(self.mechanism).__name__
 
     def parameters(self) -> dict[str, Any]:
         """Order, rules, breakdown, mechanism as asked for, guarantee and columns."""

@@ -16,6 +16,7 @@ from isotone.privacy.checks import confidence_level, plain_text, truth, whole_nu
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.columns.answers import Answers
 from isotone.reading.columns.question import Question
+from isotone.reading.contributions import check_contributions
 from isotone.reading.records import Groups, RecordRules, RecordSource
 from isotone.release.kinds.breakdown.query import BreakdownQuery
 from isotone.release.kinds.breakdown.release import breakdown_query, public_breakdown
@@ -24,7 +25,6 @@ from isotone.release.kinds.counts.query import CountQuery, count_columns
 from isotone.release.kinds.counts.section import OrderSection, spec_order
 from isotone.release.kinds.parameters import (
     column_name,
-    contribution_bound,
     public_names,
     require_type,
     require_writable,
@@ -139,7 +139,7 @@ def _rules(
     """How rows become records, from public parameters of any type."""
     require_type(answers, "answers", Answers)
     column = None if unit is None else column_name(unit, "unit")
-    units = contribution_bound(contributions, column)
+    units = check_contributions(contributions, column)
     size = None if max_size is None else whole_number(max_size, "max_size")
     return RecordRules(column, units, on_violation, size, answers or Answers(), on_conflict)
 

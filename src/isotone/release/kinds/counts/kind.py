@@ -43,7 +43,6 @@ class CountsKind(Kind):
     page: ClassVar[Page] = CountsPage()
     combines: ClassVar[bool] = True
     classes: ClassVar[tuple[str, ...]] = tuple(count_mechanisms())
-    one_record: ClassVar[bool] = True
     has_waves: ClassVar[bool] = True
 
     def query(self, spec: Spec) -> CountQuery:

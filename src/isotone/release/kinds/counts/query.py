@@ -72,14 +72,6 @@ class CountManifest(Manifest):
 
     name: ClassVar[str] = "counts"
     texts: ClassVar[frozenset[str]] = frozenset({"element", "group"})
-    optional: ClassVar[frozenset[str]] = Manifest.optional | {
-        "total",
-        "total_sd",
-        "law",
-        "derived",
-        "questions",
-        "waves",
-    }
 
     meanings: ClassVar[dict[str, str]] = Manifest.meanings | {
         "order": "The elements in the sequence of the release, and the covering pairs [lower, upper].",
@@ -135,11 +127,6 @@ class CountQuery(Query[CountStatistic, CountStatistic]):
     def description(self) -> str:
         """How many elements are counted."""
         return f"counts of {len(self.P)} elements"
-
-    @property
-    def mechanism_name(self) -> str:
-        """The class of the mechanism."""
-        return type(self.mechanism).__name__
 
     def parameters(self) -> dict[str, Any]:
         """Order, rules, mechanism as asked for, guarantee and columns."""

@@ -14,11 +14,12 @@ from isotone.ledger.ledger import Ledger, require_ledger
 from isotone.mechanism import Progress, no_progress
 from isotone.order import Poset
 from isotone.privacy.guarantee import Neighbours, Number
+from isotone.privacy.unit import Unit
 from isotone.reading.columns.answers import Answers
 from isotone.reading.columns.question import Question
 from isotone.release import pipeline
 from isotone.release.kinds.counts.building import count_query
-from isotone.release.kinds.parameters import stated_guarantee, unit_in_words
+from isotone.release.kinds.parameters import unit_in_words
 from isotone.release.result import Release
 
 __all__ = ["release_counts"]
@@ -142,7 +143,7 @@ def release_counts(
     query = count_query(
         data,
         P,
-        stated_guarantee(epsilon, delta, rho, neighbours, unit_in_words(unit, unit_name)),
+        Unit(1, neighbours, unit_in_words(unit, unit_name)).guarantee(epsilon, delta, rho),
         unit=unit,
         element=element,
         columns=columns,

@@ -54,7 +54,6 @@ class CurveManifest(Manifest):
         "sums": "The noisy sums that the curve and its band were made of: bins by their first points, sums of y and of 1 - y "
         "(as shares of y_range, in labels or 65,536ths of a record), the rate or the variance of their noise, and the number of values of the posterior.",
     }
-    optional: ClassVar[frozenset[str]] = Manifest.optional | {"band", "confidence", "sums"}
 
     x: str
     y: str
@@ -90,20 +89,18 @@ class CurveQuery(Query[Points, "PrivateIsotonicRegression"]):
 
     def parameters(self) -> dict[str, Any]:
         """Columns, settings of the estimator, guarantee and rules."""
+        given = {key: _plain(value) for key, value in self.settings.items() if value is not None}
+        unit, bounds = self.source.unit, [str(end) for end in self.source.bounds]
         return {
             "kind": CurveManifest.name,
             "x": self.source.x,
             "y": self.source.y,
-            "mechanism": self._recipe(),
+            "mechanism": {"name": self.mechanism_name, **given},
             "guarantee": guarantee_to(self.guarantee),
-            "rules": self._rules(),
+            "rules": {"unit": unit, "contributions": self.source.contributions, "bounds": bounds},
             "band": self.band,
             "confidence": self.confidence,
         }
-
-    def open(self) -> Frame:
-        """The columns of x, y and the unit."""
-        return self.source.open()
 
     def read(self, frame: Frame) -> Points:
         """How many records fall on each point of the grid."""
@@ -132,30 +129,16 @@ class CurveQuery(Query[Points, "PrivateIsotonicRegression"]):
             name: tuple(np.round(column, 12).tolist())
             for name, column in {"x": xs, "value": values, **ends}.items()
         }
+        said = {**self.parameters(), "confidence": self.confidence if self.band else None}
         manifest = CurveManifest(
-            kind=CurveManifest.name,
             title=self.title,
-            x=self.source.x,
-            y=self.source.y,
             y_range=[str(end) for end in self.source.y_range],
             increasing=bool(drawn.increasing_),
-            mechanism=self._recipe(),
-            guarantee=guarantee_to(self.guarantee),
-            rules=self._rules(),
-            band=self.band,
-            confidence=self.confidence if self.band else None,
             sums=measured and sums_to(measured),
+            **said,
             **stamp.entries(),
         )
         return seal(columns, manifest)
-
-    def _recipe(self) -> dict[str, Any]:
-        given = {key: _plain(value) for key, value in self.settings.items() if value is not None}
-        return {"name": self.mechanism_name, **given}
-
-    def _rules(self) -> CurveRules:
-        bounds = [str(end) for end in self.source.bounds]
-        return {"unit": self.source.unit, "contributions": self.source.contributions, "bounds": bounds}
 
 
 def _plain(value: Any) -> Any:

@@ -17,13 +17,13 @@ from isotone.privacy.calibration import largest_rho
 from isotone.privacy.checks import confidence_level, did_you_mean, frozen
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number
 from isotone.privacy.unit import Unit
+from isotone.reading.contributions import check_contributions
 from isotone.reading.points import PointSource
 from isotone.release import pipeline
 from isotone.release.kinds.curve.bands import band_kind
 from isotone.release.kinds.curve.query import Y_STEPS, CurveQuery
 from isotone.release.kinds.parameters import (
     column_name,
-    contribution_bound,
     title_text,
     unit_in_words,
 )
@@ -117,7 +117,7 @@ def curve_query(
             raise InputError(f"A curve has no option {name!r}{near}")
     x, y = column_name(x, "x"), column_name(y, "y")
     unit = None if unit is None else column_name(unit, "unit")
-    units = contribution_bound(contributions, unit)
+    units = check_contributions(contributions, unit)
     guarantee = kept(guarantee)
     settings: dict[str, Any] = {
         **budget(guarantee),

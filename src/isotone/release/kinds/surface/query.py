@@ -88,12 +88,8 @@ class SurfaceQuery(Query[Cells, "PrivatePosetRegression"]):
             "y": self.source.y,
             "mechanism": self.recipe,
             "guarantee": guarantee_to(self.guarantee),
-            "rules": self._rules(),
+            "rules": {"unit": self.source.unit, "contributions": self.source.contributions},
         }
-
-    def open(self) -> Frame:
-        """The columns of both features, y and the unit."""
-        return self.source.open()
 
     def read(self, frame: Frame) -> Cells:
         """How many records fall in each cell."""
@@ -121,17 +117,4 @@ class SurfaceQuery(Query[Cells, "PrivatePosetRegression"]):
             "x2": tuple(np.round(cells[:, 1], 12).tolist()),
             "value": tuple(np.round(drawn.predict(cells), 12).tolist()),
         }
-        manifest = SurfaceManifest(
-            kind=SurfaceManifest.name,
-            title=self.title,
-            x=list(self.source.x),
-            y=self.source.y,
-            mechanism=self.recipe,
-            guarantee=guarantee_to(self.guarantee),
-            rules=self._rules(),
-            **stamp.entries(),
-        )
-        return seal(columns, manifest)
-
-    def _rules(self) -> SurfaceRules:
-        return {"unit": self.source.unit, "contributions": self.source.contributions}
+        return seal(columns, SurfaceManifest(title=self.title, **self.parameters(), **stamp.entries()))

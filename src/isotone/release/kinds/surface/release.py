@@ -11,8 +11,9 @@ from isotone.mechanism import Progress, no_progress
 from isotone.privacy.checks import frozen, truth, whole_number
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number, exact
 from isotone.reading.cells import CellSource
+from isotone.reading.contributions import check_contributions
 from isotone.release import pipeline
-from isotone.release.kinds.parameters import column_name, contribution_bound, title_text, unit_in_words
+from isotone.release.kinds.parameters import column_name, title_text, unit_in_words
 from isotone.release.kinds.surface.query import ESTIMATOR, Y_STEPS, SurfaceQuery
 from isotone.release.recipes import surface_estimator
 from isotone.release.result import Release
@@ -91,7 +92,7 @@ def surface_query(
     names = [column_name(name, "each of x") for name in _two(x, "x")]
     y = column_name(y, "y")
     unit = None if unit is None else column_name(unit, "unit")
-    units = contribution_bound(contributions, unit)
+    units = check_contributions(contributions, unit)
     bins = [
         whole_number(size, "bins", 1, MOST_BINS) for size in _two(options.get("bins", 16), "bins", one=True)
     ]

@@ -11,7 +11,6 @@ from isotone.mechanism import Progress
 from isotone.privacy.guarantee import Guarantee, Number
 from isotone.release.kinds.kind import Kind
 from isotone.release.kinds.page import Page
-from isotone.release.kinds.table.pairs import PairQuery, pair_query
 from isotone.release.kinds.table.query import MICRODATA, TableManifest, TableQuery
 from isotone.release.kinds.table.release import table_query
 from isotone.release.kinds.table.report import TablePage
@@ -47,34 +46,21 @@ class TableKind(Kind):
         "known: ask sum()."
     )
 
-    def query(self, spec: Spec) -> TableQuery | PairQuery:
+    def query(self, spec: Spec) -> TableQuery:
         """The query of a spec with ``[table]``."""
         table, guarantee = spec.said(TableSection), spec.privacy.guarantee(spec.unit)
-        if table.counts is not None:
-            declared = "contributions" in spec.data.model_fields_set
-            return pair_query(
-                spec.source,
-                table.category,
-                table.names(spec.resolve),
-                table.upper,
-                guarantee,
-                table.counts,
-                table.kind,
-                spec.data.unit,
-                spec.data.contributions if declared else None,
-                preset=table.preset,
-                confidence=spec.output.confidence,
-                title=spec.output.title,
-            )
+        declared = "contributions" in spec.data.model_fields_set
         return table_query(
             spec.source,
             table.category,
             table.names(spec.resolve),
             table.upper,
             guarantee,
-            table.count,
-            spec.data.unit,
-            spec.data.contributions,
+            count=table.count,
+            counts=table.counts,
+            kind=table.kind,
+            unit=spec.data.unit,
+            contributions=spec.data.contributions if declared else None,
             preset=table.preset,
             strata=table.column(table.strata, spec.resolve),
             population=table.column(table.population, spec.resolve),

@@ -3,44 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
-from isotone.privacy.checks import confidence_level
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.pairs import PairSource, count_pairs
 from isotone.reading.sources.opening import Frame
-from isotone.release.kinds.kind import Query, Stamp
-from isotone.release.kinds.parameters import column_name, contribution_bound, public_names, title_text
+from isotone.release.kinds.kind import Stamp
+from isotone.release.kinds.parameters import public_names
 from isotone.release.kinds.recomputed import ROUNDING, Columns
-from isotone.release.kinds.table.query import MICRODATA, TableManifest, TableQuery, TableRules
-from isotone.release.manifest import guarantee_to
-from isotone.release.recipes import recipe_of
+from isotone.release.kinds.table.query import TableQuery
 from isotone.release.result import Release
-from isotone.tables.choosing import TableMechanism, table_mechanism
+from isotone.tables.choosing import TableMechanism
 from isotone.tables.measurement import Measurement
-from isotone.tables.pairs import LARGEST_PAIR, PublishedPair, is_matched, pair_means, release_pair
-from isotone.tables.thresholds import Preset
+from isotone.tables.pairs import LARGEST_PAIR, is_matched, pair_means, release_pair
 
-__all__ = ["PairQuery", "pair_faults", "pair_query"]
+__all__ = ["PairQuery", "pair_faults", "pair_query", "two_columns"]
 
 BETWEEN = " | "
 """Between the name of a category and that of its column, in the names of rows."""
 
 
 @dataclass(frozen=True)
-class PairQuery(Query[NDArray[np.int64], PublishedPair]):
-    """A release of two columns of counts as asked for, made and checked by :func:`pair_query`."""
+class PairQuery(TableQuery):
+    """A release of two columns of counts, which are the strata of one table; made by :func:`pair_query`."""
 
-    source: PairSource
-    mechanism: TableMechanism
-    guarantee: Guarantee
-    confidence: float
-    title: str
+    source: Any
 
     @property
     def description(self) -> str:
@@ -48,118 +40,62 @@ class PairQuery(Query[NDArray[np.int64], PublishedPair]):
         return f"two columns of {len(self.source.categories)} categories"
 
     @property
-    def mechanism_name(self) -> str:
-        """The class of the mechanism."""
-        return type(self.mechanism).__name__
+    def labels(self) -> tuple[str, ...]:
+        """One row for each category and column."""
+        return _labels(self.source)
 
-    def parameters(self) -> dict[str, Any]:
-        """Columns, categories, mechanism, guarantee and rules."""
-        return {
-            "kind": TableManifest.name,
-            "category": self.source.category,
-            "categories": list(self.source.categories),
-            "pair": list(self.source.names),
-            "of": self.source.kind,
-            "mechanism": recipe_of(self.mechanism),
-            "guarantee": guarantee_to(self.guarantee),
-            "rules": _rules(self.source),
-            "confidence": self.confidence,
-        }
+    @property
+    def aggregated(self) -> bool:
+        """Whether the rows are already counts."""
+        return self.source.kind is None
 
-    def open(self) -> Frame:
-        """The columns of category, counts or kind, and unit."""
-        return self.source.open()
+    def _own(self) -> dict[str, Any]:
+        return {"pair": list(self.source.names), "of": self.source.kind}
 
     def read(self, frame: Frame) -> NDArray[np.int64]:
         """The counts of the first column, then those of the second."""
         return count_pairs(self.source, frame)
 
-    def draw(self, statistic: NDArray[np.int64]) -> PublishedPair:
+    def draw(self, statistic: NDArray[np.int64]) -> Any:
         """Both columns measured, and the pairs that are estimated from them."""
         return release_pair(self.mechanism, *np.split(statistic, 2))
 
-    def publish(self, drawn: PublishedPair, stamp: Stamp) -> Release:
-        """One row for each category and column; the columns are strata, and the joint distribution is in the manifest."""
-        size = len(self.source.categories)
-        strata = tuple(
-            (name, tuple(range(side * size, (side + 1) * size)))
-            for side, name in enumerate(self.source.names)
-        )
-        table = _Rows(self.source, self.mechanism, self.guarantee, self.confidence, self.title, strata)  # type: ignore[arg-type]
-        return table.sealed(
-            drawn.table, drawn.values.T.ravel(), drawn.estimates.T.ravel(), stamp, drawn.joint.tolist()
-        )
-
-
-class _Rows(TableQuery):
-    """The rows of both columns as those of one table."""
-
-    source: Any
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return _labels(self.source)
-
-    def _rules(self) -> TableRules:
-        return _rules(self.source)
+    def publish(self, drawn: Any, stamp: Stamp) -> Release:
+        """The rows of both columns; the joint distribution is in the manifest."""
+        values, estimates = drawn.values.T.ravel(), drawn.estimates.T.ravel()
+        return self.sealed(drawn.table, values, estimates, stamp, drawn.joint.tolist())
 
 
 def _labels(source: PairSource) -> tuple[str, ...]:
     return tuple(f"{name}{BETWEEN}{column}" for column in source.names for name in source.categories)
 
 
-def _rules(source: PairSource) -> TableRules:
-    """How rows became counts."""
-    return {
-        "unit": source.unit,
-        "contributions": source.contributions,
-        "form": "rows that are already counts" if source.kind is None else MICRODATA,
-        "top code": source.upper,
-    }
-
-
-def pair_query(
-    data: Any,
-    category: str,
-    categories: Any,
-    upper: int,
-    guarantee: Guarantee,
-    counts: Any,
-    kind: str | None,
-    unit: str | None,
-    contributions: int | None,
-    *,
-    preset: Preset | None,
-    confidence: float,
-    title: str | None,
-) -> PairQuery:
-    """The query that ``release_table`` runs for two columns, with every public parameter checked."""
+def two_columns(counts: Any, kind: str | None, contributions: int | None) -> tuple[str, str]:
+    """The names of the two columns, whose contributions must be declared if they are counts."""
     names = public_names(counts, "counts")
     if len(names) != 2:
         raise InputError(f"counts must name two columns, not {len(names)}.")
-    category = column_name(category, "category")
-    kind, unit = (None if c is None else column_name(c, n) for n, c in (("kind", kind), ("unit", unit)))
     if kind is None and contributions is None:
         raise InputError(
             "contributions must be declared for two columns of counts: how often one unit may count in both together. Nothing in "
             "such rows could tell or bound it."
         )
-    units = contribution_bound(1 if contributions is None else contributions, "" if kind is None else unit)
-    mechanism = table_mechanism(upper, guarantee, preset, contributions=units, once=kind is not None)
+    return names[0], names[1]
+
+
+def pair_query(
+    source: PairSource, mechanism: TableMechanism, guarantee: Guarantee, confidence: float, title: str
+) -> PairQuery:
+    """The query of two columns, with what only pairs must keep checked."""
     if mechanism.upper > LARGEST_PAIR:
         raise InputError(f"upper must be at most {LARGEST_PAIR} for pairs of counts, not {mechanism.upper}.")
-    listed = public_names(categories, "categories")
-    if not listed:
-        raise InputError("categories is empty: give the public list of categories.")
-    source = PairSource(data, category, listed, mechanism.upper, (names[0], names[1]), kind, unit, units)
-    if len(set(_labels(source))) < 2 * len(listed):
+    size = len(source.categories)
+    if len(set(_labels(source))) < 2 * size:
         raise InputError(
             f"Two rows would have one name: rename the column or the categories with {BETWEEN!r} in them."
         )
-    guarantee = replace(mechanism.guarantee, unit=guarantee.unit)
-    return PairQuery(
-        source, mechanism, guarantee, confidence_level(confidence), title_text(title, "Pairs of counts")
-    )
+    strata = tuple((name, tuple(range(k * size, (k + 1) * size))) for k, name in enumerate(source.names))
+    return PairQuery(source, mechanism, guarantee, confidence, title, strata)
 
 
 def _names(columns: Columns, rows: list[int]) -> list[str]:

@@ -46,7 +46,6 @@ class TableManifest(Manifest):
 
     name: ClassVar[str] = "table"
     texts: ClassVar[frozenset[str]] = frozenset({"category", "stratum"})
-    optional: ClassVar[frozenset[str]] = Manifest.optional | {"strata", "joint"}
 
     meanings: ClassVar[dict[str, str]] = Manifest.meanings | {
         "category": "The column of the categories.",
@@ -87,14 +86,14 @@ class TableQuery(Query[NDArray[np.int64], PublishedTable]):
         return f"table of {len(self.source.categories)} categories"
 
     @property
-    def mechanism_name(self) -> str:
-        """The class of the mechanism."""
-        return type(self.mechanism).__name__
-
-    @property
     def labels(self) -> tuple[str, ...]:
         """The names of the rows."""
         return self.source.categories
+
+    @property
+    def aggregated(self) -> bool:
+        """Whether the rows are already counts."""
+        return self.source.count is not None
 
     def parameters(self) -> dict[str, Any]:
         """Columns, categories, mechanism, guarantee and rules."""
@@ -102,18 +101,19 @@ class TableQuery(Query[NDArray[np.int64], PublishedTable]):
             "kind": TableManifest.name,
             "category": self.source.category,
             "categories": list(self.source.categories),
-            "count": self.source.count,
             "mechanism": recipe_of(self.mechanism),
             "guarantee": guarantee_to(self.guarantee),
             "rules": self._rules(),
             "confidence": self.confidence,
+            **self._own(),
+        }
+
+    def _own(self) -> dict[str, Any]:
+        return {
+            "count": self.source.count,
             "strata": None if self.strata is None else [[name, list(held)] for name, held in self.strata],
             "population": None if self.population is None else list(self.population),
         }
-
-    def open(self) -> Frame:
-        """The columns of category, count and unit."""
-        return self.source.open()
 
     def read(self, frame: Frame) -> NDArray[np.int64]:
         """One count per category."""
@@ -197,6 +197,6 @@ class TableQuery(Query[NDArray[np.int64], PublishedTable]):
         return {
             "unit": self.source.unit,
             "contributions": self.source.contributions,
-            "form": MICRODATA if self.source.count is None else "rows that are already counts",
+            "form": "rows that are already counts" if self.aggregated else MICRODATA,
             "top code": self.source.upper,
         }

@@ -14,15 +14,16 @@ from isotone.privacy.checks import confidence_level
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number
 from isotone.privacy.unit import Unit
 from isotone.reading.categories import CategorySource
+from isotone.reading.contributions import check_contributions
+from isotone.reading.pairs import PairSource
 from isotone.release import pipeline
 from isotone.release.kinds.parameters import (
     column_name,
-    contribution_bound,
     public_names,
     title_text,
     unit_in_words,
 )
-from isotone.release.kinds.table.pairs import pair_query
+from isotone.release.kinds.table.pairs import pair_query, two_columns
 from isotone.release.kinds.table.query import TableQuery
 from isotone.release.kinds.table.strata import checked_population, checked_strata
 from isotone.release.result import Release
@@ -101,35 +102,17 @@ def release_table(
     """
     require_ledger(ledger)
     guarantee = Unit(1, neighbours, unit_in_words(unit, unit_name)).guarantee(epsilon, delta, rho)
-    if counts is not None:
-        if count is not None or strata is not None or population is not None:
-            raise InputError("Two columns (counts=) take no count, strata or population.")
-        pair = pair_query(
-            data,
-            category,
-            categories,
-            upper,
-            guarantee,
-            counts,
-            kind,
-            unit,
-            contributions,
-            preset=preset,
-            confidence=confidence,
-            title=title,
-        )
-        return pipeline.released(pair, ledger, request, again, folder, progress)
-    if kind is not None:
-        raise InputError("kind= goes with counts=, the two values of that column.")
     query = table_query(
         data,
         category,
         categories,
         upper,
         guarantee,
-        count,
-        unit,
-        1 if contributions is None else contributions,
+        count=count,
+        counts=counts,
+        kind=kind,
+        unit=unit,
+        contributions=contributions,
         preset=preset,
         strata=strata,
         population=population,
@@ -141,39 +124,42 @@ def release_table(
 
 def table_query(
     data: Any,
-    category: str,
+    category: Any,
     categories: Sequence[str | int | bool],
     upper: int,
     guarantee: Guarantee,
-    count: str | None,
-    unit: str | None,
-    contributions: int,
     *,
-    preset: Preset | None,
+    count: str | None = None,
+    counts: Any = None,
+    kind: str | None = None,
+    unit: str | None = None,
+    contributions: int | None = None,
+    preset: Preset | None = None,
     strata: Any = None,
     population: Any = None,
-    confidence: float,
-    title: str | None,
+    confidence: float = 0.95,
+    title: str | None = None,
 ) -> TableQuery:
     """The query that :func:`release_table` runs, with every public parameter checked."""
-    named = {"category": category, "count": count, "unit": unit}
-    category, count, unit = (None if c is None else column_name(c, n) for n, c in named.items())  # type: ignore
-    units = (
-        contribution_bound(contributions, unit) if count is None else contribution_bound(contributions, "")
-    )
+    if counts is not None and not (count is None and strata is None and population is None):
+        raise InputError("Two columns (counts=) take no count, strata or population.")
+    if kind is not None and counts is None:
+        raise InputError("kind= goes with counts=, the two values of that column.")
+    named = {"category": category, "count": count, "kind": kind, "unit": unit}
+    category, count, kind, unit = (None if c is None else column_name(c, n) for n, c in named.items())
+    pair = None if counts is None else two_columns(counts, kind, contributions)
+    aggregated = count is not None if pair is None else kind is None
+    units = check_contributions(1 if contributions is None else contributions, "" if aggregated else unit)
     # rows of a unit are counted once in a category; of aggregated rows nothing is known but their number
-    mechanism = table_mechanism(upper, guarantee, preset, contributions=units, once=count is None)
+    mechanism = table_mechanism(upper, guarantee, preset, contributions=units, once=not aggregated)
     guarantee = replace(mechanism.guarantee, unit=guarantee.unit)  # ε alone, where δ buys nothing
-    names = public_names(categories, "categories")
+    names, level = public_names(categories, "categories"), confidence_level(confidence)
     if not names:
         raise InputError("categories is empty: give the public list of categories.")
+    if pair is not None:
+        both = PairSource(data, category, names, mechanism.upper, pair, kind, unit, units)
+        return pair_query(both, mechanism, guarantee, level, title_text(title, "Pairs of counts"))
     source = CategorySource(data, category, names, mechanism.upper, count, unit, units)
-    return TableQuery(
-        source,
-        mechanism,
-        guarantee,
-        confidence_level(confidence),
-        title_text(title, "Table of counts"),
-        checked_strata(strata, names),
-        checked_population(population, names),
-    )
+    shown = title_text(title, "Table of counts")
+    classes, people = checked_strata(strata, names), checked_population(population, names)
+    return TableQuery(source, mechanism, guarantee, level, shown, classes, people)
