@@ -18,7 +18,7 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as parquet
 
 import isotone as iso
-from isotone.release.reporting.pictures import svg
+from isotone.release.kinds import kind_named
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
@@ -237,7 +237,9 @@ def main() -> int:
             if not iso.verify(saved).holds:
                 print(f"{title}: it does not verify", file=sys.stderr)
                 return 1
-            (pictures / f"{make.__name__}.svg").write_text(picture(svg(release)), encoding="utf-8")
+            (pictures / f"{make.__name__}.svg").write_text(
+                picture(kind_named(release.kind).page.svg(release)), encoding="utf-8"
+            )
             lines += ["", f"## {title}", "", words, "", f"![{title}](gallery/{make.__name__}.svg)", ""]
             lines += [
                 f"{release.guarantee}; {release.manifest.mechanism['name']}, {len(release.columns['value']):,} values."

@@ -34,7 +34,7 @@ def sign(
     key: Annotated[Path, typer.Option(metavar="KEY", help="The private key.")],
 ) -> None:
     """Sign the values and the manifest of a release, or an extract of a ledger."""
-    from isotone.release.verifying.sign import sign_file, sign_release
+    from isotone.release.verifying.signing import sign_file, sign_release
 
     where = sign_release(what, key) if what.is_dir() else sign_file(what, key)
     out.print(f"Signature: {where}", markup=False)

@@ -18,19 +18,8 @@ Row = dict[str, str]
 
 _NUMBERS = {"integer", "int", "decimal", "range"}
 _SILENT = {
-    *(
-        "note",
-        "start",
-        "end",
-        "today",
-        "deviceid",
-        "subscriberid",
-        "simserial",
-        "phonenumber",
-        "username",
-        "email",
-    ),
-    *("audit", "start-geopoint", "background-audio", "caseid", "instanceid", "simid"),
+    *("note", "start", "end", "today", "deviceid", "subscriberid", "simserial", "simid", "phonenumber"),
+    *("username", "email", "audit", "start-geopoint", "background-audio", "caseid", "instanceid"),
 }
 _GROUPS = re.compile(r"^(begin|end)[\s_]+(group|repeat|loop)(\s.*)?$")
 _SELECT = re.compile(

@@ -9,12 +9,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from isotone.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from rich.table import Table
 
 __all__ = ["Column", "Plan", "Row"]
 
@@ -93,23 +95,48 @@ class Plan(ABC, Generic[RowT]):
         """The plan as plain values, which JSON can hold."""
         return {"best": self.rows[0].name, "rows": [row.plain() for row in self.rows]}
 
+    def lines(self) -> list[tuple[str, ...]]:
+        """Headings and rows as texts. The first and the last column are words, the others numbers."""
+        columns = self.rows[0].columns
+        rows = [
+            (row.name, *(column.written(getattr(row, column.name)) for column in columns), row.note)
+            for row in self.rows
+        ]
+        return [("mechanism", *(column.heading for column in columns), ""), *rows]
+
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw a line for each mechanism, the best on top."""
-        from isotone.planning.view import draw
+        """Draw a line for each mechanism, the best on top, with a mark for each column that has one."""
+        from isotone.planning.picture import draw
 
         return draw(self, ax)
 
     def __str__(self) -> str:
-        from isotone.planning.view import text
+        lines = self.lines()
+        widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+        body = [
+            "  ".join(
+                [line[0].ljust(widths[0]), *map(str.rjust, line[1:-1], widths[1:-1]), line[-1]]
+            ).rstrip()
+            for line in lines
+        ]
+        return "\n".join([self.title, *body, *([self.remark] if self.remark else [])])
 
-        return text(self)
+    def __rich__(self) -> Table:
+        from rich.table import Table
 
-    def __rich__(self) -> Any:
-        from isotone.planning.view import table
-
-        return table(self)
+        result = Table(title=self.title, title_justify="left", header_style="bold")
+        result.caption, result.caption_justify = self.remark or None, "left"
+        headings, *rows = self.lines()
+        for place, heading in enumerate(headings):
+            result.add_column(heading, justify="right" if 0 < place < len(headings) - 1 else "left")
+        for place, cells in enumerate(rows):
+            result.add_row(*cells, style=None if place else "bold")
+        return result
 
     def _repr_html_(self) -> str:
-        from isotone.planning.view import html
-
-        return html(self)
+        headings, *rows = self.lines()
+        head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
+        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+        caption = f"<caption>{escape(self.title)}</caption>"
+        remark = f"<p>{escape(self.remark)}</p>" if self.remark else ""
+        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{remark}"

@@ -168,15 +168,10 @@ def _mapping(path: Path) -> dict[str, Any]:
     return content
 
 
-def _described_choices(P: Poset) -> dict[str, int]:
-    """How many choices of each kind there are; nothing without any."""
-    kinds = [choice.kind for choice in P.choices]
-    return {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
-
-
 def describe_order(P: Poset) -> dict[str, Any]:
     """The shape of an order in a few numbers."""
-    described: dict[str, Any] = {
+    kinds = [choice.kind for choice in P.choices]
+    return {
         "elements": len(P),
         "covers": len(P.covers),
         "height": P.height,
@@ -184,7 +179,6 @@ def describe_order(P: Poset) -> dict[str, Any]:
         "minimal": len(P.minimal),
         "maximal": len(P.maximal),
         "forest": "yes" if P.is_forest else "no",
-        **_described_choices(P),
+        **{kind: kinds.count(kind) for kind in dict.fromkeys(kinds)},
         "decomposition": type(P.decomposition()).__name__.lower(),
     }
-    return described

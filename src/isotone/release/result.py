@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from isotone.errors import InputError, IsotoneError
+from isotone.lazy import new_axes
 from isotone.order import Poset
 from isotone.privacy.checks import one_of
 from isotone.privacy.guarantee import Guarantee
@@ -125,9 +126,12 @@ class Release(Questions):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the release as a Hasse diagram, a distribution, or a curve."""
-        from isotone.release.reporting.pictures import draw
+        from isotone.release.kinds import kind_named
 
-        return draw(self, ax)
+        page = kind_named(self.kind).page
+        ax = new_axes(figsize=page.size(self), layout="constrained") if ax is None else ax
+        page.draw(self, ax)
+        return ax
 
     def csv(self) -> str:
         """The published numbers as CSV text."""

@@ -17,8 +17,7 @@ import isotone as iso
 from isotone.errors import InputError
 from isotone.ledger.extract import extract_charge
 from isotone.release import load_release, verify
-from isotone.release.verifying.sign import sign_file, sign_release
-from isotone.release.verifying.signing import make_key
+from isotone.release.verifying.signing import make_key, sign_file, sign_release
 
 N_ORDER = [("a", "c"), ("b", "c"), ("b", "d")]
 ONE_OF_TWO = iso.Poset("abcd", [("a", "c"), ("b", "c")], [("exclusive", ["a", "b"])])

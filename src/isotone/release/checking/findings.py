@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from fractions import Fraction
+from typing import Any
 
 import narwhals as nw
 
@@ -11,10 +12,7 @@ from isotone.reading.columns.numbers import as_integer, as_real
 from isotone.reading.columns.texts import as_text, name_text
 from isotone.reading.sources.opening import Frame, collect, open_source
 
-if TYPE_CHECKING:
-    from isotone.reading.sources.opening import Frame
-
-__all__ = ["SHOWN", "commonest", "numbers", "one", "unlisted"]
+__all__ = ["SHOWN", "commonest", "numbers", "one", "outside", "unlisted"]
 
 SHOWN = 5
 
@@ -66,6 +64,15 @@ def numbers(source: Any, column: str, low: float, high: float, *, whole: bool) -
             f"{column}: {odd:,} values are not numbers and {missing:,} are missing ({effect}){shown}"
         )
     return lines
+
+
+def outside(source: Any, columns: Sequence[tuple[str, tuple[str, str]]]) -> list[str]:
+    """What :func:`numbers` finds in columns with public limits, which are exact text."""
+    found: list[str] = []
+    for column, limits in columns:
+        low, high = (float(Fraction(end)) for end in limits)
+        found += numbers(source, column, low, high, whole=False)
+    return found
 
 
 def commonest(values: Frame) -> tuple[int, str]:

@@ -1,7 +1,7 @@
 """What a kind of release must offer, from its query to its report.
 
 A new kind is one new folder beside this file, with files of the same names as those of the other kinds: ``section`` of
-the spec, ``query`` with its manifest, ``release``, ``report``, ``check``, ``faults`` and ``kind``; and one line in ``__init__.py``. Nothing else asks which kind a release is.
+the spec, ``query`` with its manifest, ``release``, ``report``, ``faults`` and ``kind``; and one line in ``__init__.py``. Nothing else asks which kind a release is.
 """
 
 from __future__ import annotations

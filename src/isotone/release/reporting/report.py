@@ -18,7 +18,6 @@ import numpy as np
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.kinds import Page, kind_named
 from isotone.release.reporting.numbers import STYLE, numbers_table
-from isotone.release.reporting.pictures import svg
 
 if TYPE_CHECKING:
     from isotone.release.result import Release
@@ -66,7 +65,7 @@ def report_html(release: Release) -> str:
         f"<h1>{title}</h1>",
         f'<p class="lead">{_lead(release)}</p>',
         _facts(release),
-        f"<figure>{svg(release)}<figcaption>{_page(release).caption(release, level)}</figcaption></figure>",
+        f"<figure>{_page(release).svg(release)}<figcaption>{_page(release).caption(release, level)}</figcaption></figure>",
         f"<h2>What is guaranteed</h2>{_guarantee(release)}",
         f"<h2>How accurate it is</h2>{_accuracy(release, level)}",
         f"<h2>The numbers</h2>{numbers_table(release)}",

@@ -20,8 +20,19 @@ from pathlib import Path
 from typing import Any
 
 from isotone.errors import InputError, IsotoneError
+from isotone.release.folder import read_file
+from isotone.release.result import load_release, write_file
 
-__all__ = ["SIGNATURE", "PublicKey", "make_key", "public_keys", "sign", "signer"]
+__all__ = [
+    "SIGNATURE",
+    "PublicKey",
+    "make_key",
+    "public_keys",
+    "sign",
+    "sign_file",
+    "sign_release",
+    "signer",
+]
 
 SIGNATURE = "release.sig"
 """The file of a release's signature."""
@@ -95,6 +106,30 @@ def sign(message: bytes, path: str | os.PathLike[str]) -> str:
     text = base64.b64encode(blob).decode()
     lines = [text[at : at + 70] for at in range(0, len(text), 70)]
     return "\n".join(["-----BEGIN SSH SIGNATURE-----", *lines, "-----END SSH SIGNATURE-----", ""])
+
+
+def sign_release(folder: str | os.PathLike[str], key: str | os.PathLike[str]) -> Path:
+    """Sign the values and the manifest with the private key in a file, into ``release.sig``."""
+    release = load_release(folder)
+    if release.manifest.hash_with(release.columns) != release.manifest["content_hash"]:
+        raise InputError("The values or the manifest were changed after the release: not signed.")
+    return _write(Path(folder) / SIGNATURE, sign(release.sealed_bytes(), key))
+
+
+def sign_file(path: str | os.PathLike[str], key: str | os.PathLike[str]) -> Path:
+    """Sign a file, such as an extract of a ledger, into ``path.sig``."""
+    path = Path(path)
+    return _write(path.with_name(path.name + ".sig"), sign(read_file(path.parent, path.name), key))
+
+
+def _write(path: Path, text: str) -> Path:
+    try:
+        write_file(path, text)
+    except OSError as error:
+        raise InputError(
+            f"The signature {str(path)!r} cannot be written: {error.strerror or error}."
+        ) from None
+    return path
 
 
 def signer(message: bytes, signature: str) -> PublicKey:

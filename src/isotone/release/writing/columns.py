@@ -13,11 +13,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic_core import to_json
 
-__all__ = ["csv_text", "json_parts", "thinned"]
+__all__ = ["ROUNDING", "Columns", "Floats", "csv_text", "json_parts", "thinned"]
 
 Columns = Mapping[str, Sequence[Any]]
+Floats = NDArray[np.float64]
+
+ROUNDING = 1e-4
+"""Published errors are rounded to four decimal places; the last may differ."""
 
 _TOGETHER = 50_000  # rows: the cells of all of them as texts take much more room than the file
 _LEAST, _MOST = 1e-4, 1e15

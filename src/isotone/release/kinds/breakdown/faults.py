@@ -8,9 +8,9 @@ from isotone.counts.breakdowns.margins import MarginsMechanism
 from isotone.release.kinds.breakdown.deriving import consistent_columns, measured_tables
 from isotone.release.kinds.breakdown.query import DECIMALS, BreakdownManifest, breakdown_columns, known_errors
 from isotone.release.kinds.counts.asked import question_faults
-from isotone.release.kinds.recomputed import Columns
 from isotone.release.result import Release
 from isotone.release.waves import wave_faults
+from isotone.release.writing.columns import Columns
 
 __all__ = ["breakdown_faults"]
 

@@ -12,12 +12,14 @@ from isotone.errors import InputError, SpecError
 from isotone.mechanism import Progress
 from isotone.privacy.checks import truth
 from isotone.privacy.guarantee import Guarantee, Number
+from isotone.release.checking.findings import unlisted
 from isotone.release.kinds.breakdown.deriving import as_drawn, made_consistent
 from isotone.release.kinds.breakdown.query import BreakdownManifest, BreakdownQuery, rebuild_margins
 from isotone.release.kinds.breakdown.release import public_breakdown
 from isotone.release.kinds.breakdown.report import BreakdownPage
 from isotone.release.kinds.breakdown.section import BreakdownSection
 from isotone.release.kinds.counts.building import spec_query
+from isotone.release.kinds.counts.check import check_counts
 from isotone.release.kinds.counts.kind import require_repaired
 from isotone.release.kinds.counts.section import spec_order
 from isotone.release.kinds.kind import Kind
@@ -92,9 +94,12 @@ class BreakdownKind(Kind):
 
     def check(self, spec: Spec, source: Any) -> list[str]:
         """Records that break the order, and values in no list."""
-        from isotone.release.kinds.breakdown.check import check_breakdown
-
-        return check_breakdown(spec, source)
+        asked = spec.said(BreakdownSection)
+        lines = check_counts(spec, source)
+        fate = "counted as other" if asked.unlisted == "other" else "left out of all margins"
+        for attribute in public_breakdown(asked.by, asked.groups, asked.margins).attributes:
+            lines += unlisted(source, attribute.column, attribute.finest, "a value", fate)
+        return lines
 
     def consistent(self, release: Release, *, integers: bool, weights: str) -> Release:
         """Values that are not negative and follow the order, and still add up."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,16 +18,18 @@ from numpy.typing import NDArray
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
 from isotone.counts.sampling.bipartition_sampler import mean_of_rows
+from isotone.errors import InputError
 from isotone.noise.public_stream import public_stream
 from isotone.release.kinds.counts.asked import question_faults
+from isotone.release.kinds.counts.combining import combine_counts
+from isotone.release.kinds.counts.deriving import given, made_consistent
 from isotone.release.kinds.counts.law import closed_form, law_entry
-from isotone.release.kinds.counts.measuring import mechanism_of, origins
-from isotone.release.kinds.counts.query import CountManifest, count_columns
-from isotone.release.kinds.counts.rederiving import rederived, restored
-from isotone.release.kinds.recomputed import ROUNDING, Columns, Floats
+from isotone.release.kinds.counts.measuring import groups_of, mechanism_of, origins
+from isotone.release.kinds.counts.query import CountManifest, count_columns, original_columns
 from isotone.release.manifest import FORMAT, Manifest
 from isotone.release.result import Release
 from isotone.release.waves import wave_faults
+from isotone.release.writing.columns import ROUNDING, Columns, Floats
 
 __all__ = ["count_faults", "derived_faults"]
 
@@ -109,7 +112,7 @@ def derived_faults(release: Release) -> list[str]:
     manifest = release.manifest
     assert isinstance(manifest, CountManifest)
     for origin, values in origins(manifest):
-        again = restored(origin, values)
+        again = _restored(origin, values)
         if again.manifest.content_hash != origin.content_hash:
             return ["a release that this one was derived from was changed"]
         if not origin.derived:
@@ -118,7 +121,7 @@ def derived_faults(release: Release) -> list[str]:
             faults = derived_faults(again)
         if faults:
             return faults
-    again = rederived(manifest)
+    again = _rederived(manifest)
     same = {**again.manifest} | {"content_hash": "", "files": None} == {**manifest} | {
         "content_hash": "",
         "files": None,
@@ -130,6 +133,35 @@ def derived_faults(release: Release) -> list[str]:
         if _same_columns(again.columns, release.columns)
         else ["the values are not those that were derived"]
     )
+
+
+def _restored(manifest: CountManifest, values: Sequence[Any]) -> Release:
+    """A release again, from its manifest and its values; the hash is that of what comes out."""
+    if manifest.derived:
+        again = _rederived(manifest)
+        return Release(again.columns, replace(manifest, content_hash=again.manifest.content_hash))
+    mechanism = mechanism_of(manifest)
+    known = count_columns(mechanism, float(manifest.confidence))
+    rows = np.array(values, dtype=np.int64).reshape(-1, len(mechanism.P))
+    columns = original_columns(mechanism.P, groups_of(manifest), rows, known)
+    return Release(columns, replace(manifest, content_hash=manifest.hash_with(columns)))
+
+
+def _rederived(manifest: CountManifest) -> Release:
+    """What a derived release should be, by the same steps and with the same refusals."""
+    derived, parts = manifest.derived, [_restored(*origin) for origin in origins(manifest)]
+    if not derived or not parts:
+        raise InputError("the manifest does not say what was derived from what")
+    how = derived["how"]
+    if how == "combined" and len(parts) > 1:
+        return combine_counts(parts, derived["follows_order"])
+    if how == "given" and len(parts) == 1:
+        groups, records = groups_of(manifest), derived["records"]
+        stated = records if groups is None else dict(zip(groups, records, strict=True))
+        return given(parts[0], stated, derived["after_rules"])
+    if how == "consistent" and len(parts) == 1:
+        return made_consistent(parts[0], derived["integers"], derived["weights"])
+    raise InputError(f"the manifest derives counts in an unknown way, {str(how)[:40]!r}")
 
 
 def _same_columns(first: Columns, second: Columns) -> bool:

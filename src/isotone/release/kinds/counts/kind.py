@@ -11,6 +11,7 @@ from isotone.errors import InputError
 from isotone.mechanism import Progress
 from isotone.privacy.guarantee import Guarantee, Number
 from isotone.release.kinds.counts.building import spec_query
+from isotone.release.kinds.counts.check import check_counts
 from isotone.release.kinds.counts.combining import draws_of, total_guarantee
 from isotone.release.kinds.counts.deriving import made_consistent
 from isotone.release.kinds.counts.query import CountManifest, CountQuery, count_columns
@@ -90,8 +91,6 @@ class CountsKind(Kind):
 
     def check(self, spec: Spec, source: Any) -> list[str]:
         """Records that break the order, and answers that are neither yes nor no."""
-        from isotone.release.kinds.counts.check import check_counts
-
         return check_counts(spec, source)
 
     def consistent(self, release: Release, *, integers: bool, weights: str) -> Release:

@@ -12,7 +12,7 @@ from isotone.curves.bands.measured import MeasuredSums
 from isotone.errors import InputError
 from isotone.privacy.guarantee import exact
 from isotone.release.kinds.curve.bands import measured_from
-from isotone.release.kinds.recomputed import Columns
+from isotone.release.writing.columns import Columns
 
 __all__ = ["curve_faults"]
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 import isotone.curves as curves
-from isotone.errors import InputError
 from isotone.mechanism import Progress
 from isotone.privacy.guarantee import Guarantee, Number
+from isotone.release.checking.findings import outside
 from isotone.release.kinds.curve.query import ESTIMATOR, CurveManifest, CurveQuery
 from isotone.release.kinds.curve.release import budget, compared, curve_query, kept
 from isotone.release.kinds.curve.report import CurvePage
 from isotone.release.kinds.curve.section import CurveSection
+from isotone.release.kinds.fits import audit_fit, fit_guarantee
 from isotone.release.kinds.kind import Kind
 from isotone.release.kinds.page import Page
 from isotone.release.kinds.reader import Reader
-from isotone.release.manifest import Manifest, guarantee_from
+from isotone.release.manifest import Manifest
 from isotone.release.planning import SpecPlan
 from isotone.release.recipes import rebuild_curve_mechanism
 from isotone.release.result import Release
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from isotone.release.spec import Spec
 
 __all__ = ["CurveKind"]
+
+_FITS = 6_000  # an audit fits at most so often: a fit takes milliseconds
 
 
 class CurveKind(Kind):
@@ -95,24 +99,18 @@ class CurveKind(Kind):
 
     def audit(self, spec: Spec, trials: int, progress: Progress) -> AuditReport:
         """The estimator of the spec, by draws."""
-        options = spec.said(CurveSection).options()
-        from isotone.release.kinds.curve.audit import audit_curve
-
-        guarantee = kept(spec.privacy.guarantee(spec.unit))
-        return audit_curve(options, spec.data.contributions, guarantee, trials, progress)
+        options = {**spec.said(CurveSection).options(), "contributions": spec.data.contributions}
+        return _audit(options, kept(spec.privacy.guarantee(spec.unit)), trials, progress)
 
     def audit_named(self, name: str, epsilon: Number, trials: int, progress: Progress) -> AuditReport:
         """The estimator on [0, 100] × [0, 1]."""
         options = {"bounds": (0, 100), "y_range": (0, 1)}
-        from isotone.release.kinds.curve.audit import audit_curve
-
-        return audit_curve(options, 1, Guarantee.pure(epsilon), trials, progress)
+        return _audit(options, Guarantee.pure(epsilon), trials, progress)
 
     def check(self, spec: Spec, source: Any) -> list[str]:
         """Values of x and y that are missing or no numbers."""
-        from isotone.release.kinds.curve.check import check_curve
-
-        return check_curve(spec, source)
+        curve = spec.said(CurveSection)
+        return outside(source, [(curve.x, curve.bounds), (curve.y, curve.y_ends)])
 
     def reader(self, release: Release) -> Reader:
         """Values and differences, from the band."""
@@ -126,10 +124,7 @@ class CurveKind(Kind):
 
     def derived_guarantee(self, release: Release) -> Guarantee:
         """What the estimator of the manifest guarantees."""
-        stated, setup = guarantee_from(release.manifest.guarantee), self.rebuild(release.manifest)
-        if release.manifest.mechanism.get("contributions", 1) < release.manifest["rules"]["contributions"]:
-            raise InputError("the noise is for fewer rows a unit than the rules let through")
-        return replace(setup.guarantee, unit=stated.unit)
+        return fit_guarantee(release, self.rebuild(release.manifest).guarantee)
 
     recomputed: ClassVar[str] = (
         "the curve keeps its bounds and its direction; where there is a band, curve and band are those of the published sums"
@@ -140,3 +135,17 @@ class CurveKind(Kind):
         from isotone.release.kinds.curve.faults import curve_faults
 
         return curve_faults(release.columns, release.manifest, self.rebuild(release.manifest))
+
+
+def _audit(options: dict[str, Any], guarantee: Guarantee, trials: int, progress: Progress) -> AuditReport:
+    """A fit to a dozen records, seen at three points."""
+    estimator = curves.PrivateIsotonicRegression(
+        **budget(guarantee), neighbours=guarantee.neighbours, **options
+    )
+    setup = estimator.check()
+    low, high = float(setup.grid.low), float(setup.grid.high)
+    bottom, top = map(float, setup.y_range)
+    x = np.linspace(low, high, 12)
+    records = x, np.where(x < (low + high) / 2, bottom, top)
+    seen = np.linspace(low, high, 5)[1:4]
+    return audit_fit(estimator, records, high, (bottom, top), seen, guarantee, min(trials, _FITS), progress)

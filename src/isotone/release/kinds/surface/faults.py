@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from isotone.privacy.guarantee import exact
-from isotone.release.kinds.recomputed import Columns
 from isotone.release.kinds.surface.query import middles
+from isotone.release.writing.columns import Columns
 
 __all__ = ["surface_faults"]
 

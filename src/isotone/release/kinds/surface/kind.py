@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from isotone.errors import InputError
+import numpy as np
+
 from isotone.mechanism import Progress
 from isotone.privacy.guarantee import Guarantee, Number
+from isotone.release.checking.findings import outside
+from isotone.release.kinds.fits import audit_fit, fit_guarantee
 from isotone.release.kinds.kind import Kind
 from isotone.release.kinds.page import Page
-from isotone.release.kinds.surface.query import ESTIMATOR, SurfaceManifest, SurfaceQuery
+from isotone.release.kinds.surface.query import ESTIMATOR, SurfaceManifest, SurfaceQuery, middles
 from isotone.release.kinds.surface.release import surface_query
 from isotone.release.kinds.surface.report import SurfacePage
 from isotone.release.kinds.surface.section import SurfaceSection
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from isotone.release.spec import Spec
 
 __all__ = ["SurfaceKind"]
+
+_FITS = 3_000  # an audit fits at most so often: a fit takes milliseconds
 
 
 class SurfaceKind(Kind):
@@ -67,25 +71,19 @@ class SurfaceKind(Kind):
 
     def audit(self, spec: Spec, trials: int, progress: Progress) -> AuditReport:
         """The estimator of the spec, by draws."""
-        from isotone.release.kinds.surface.audit import audit_surface
-
-        query = self.query(spec)
-        return audit_surface(query.recipe, query.guarantee, trials, progress)
+        return _audit(self.query(spec), trials, progress)
 
     def audit_named(self, name: str, epsilon: Number, trials: int, progress: Progress) -> AuditReport:
         """The estimator on the unit square in 4 × 4 cells."""
-        from isotone.release.kinds.surface.audit import audit_surface
-
         options: dict[str, Any] = {"bounds": ((0, 1), (0, 1)), "y_range": (0, 1), "bins": 4}
-        guarantee = Guarantee.pure(epsilon)
-        query = surface_query(None, ("a", "b"), "y", guarantee, None, 1, None, options)
-        return audit_surface(query.recipe, guarantee, trials, progress)
+        query = surface_query(None, ("a", "b"), "y", Guarantee.pure(epsilon), None, 1, None, options)
+        return _audit(query, trials, progress)
 
     def check(self, spec: Spec, source: Any) -> list[str]:
         """Values that are missing or no numbers."""
-        from isotone.release.kinds.surface.check import check_surface
-
-        return check_surface(spec, source)
+        surface = spec.said(SurfaceSection)
+        columns = zip(surface.x, surface.bounds, strict=True)
+        return outside(source, [*columns, (surface.y, surface.y_range)])
 
     def rebuild(self, manifest: Manifest) -> Any:
         """The guarantee of the estimator, which is checked."""
@@ -93,13 +91,21 @@ class SurfaceKind(Kind):
 
     def derived_guarantee(self, release: Release) -> Guarantee:
         """What the estimator of the manifest guarantees."""
-        stated, found = guarantee_from(release.manifest.guarantee), self.rebuild(release.manifest)
-        if release.manifest.mechanism.get("contributions", 1) < release.manifest["rules"]["contributions"]:
-            raise InputError("the noise is for fewer rows a unit than the rules let through")
-        return replace(found, unit=stated.unit)
+        return fit_guarantee(release, self.rebuild(release.manifest))
 
     def faults(self, release: Release) -> list[str]:
         """Cells and values that the estimator cannot have given."""
         from isotone.release.kinds.surface.faults import surface_faults
 
         return surface_faults(release.columns, release.manifest)
+
+
+def _audit(query: SurfaceQuery, trials: int, progress: Progress) -> AuditReport:
+    """A fit to a dozen records, seen at three corners."""
+    estimator = surface_estimator(query.recipe, query.guarantee.unit)
+    first, second = middles(query.source.bounds, query.source.bins)
+    bottom, top = map(float, query.source.y_range)
+    corners = np.array([[first[0], second[0]], [first[-1], second[0]], [first[-1], second[-1]]])
+    records = np.repeat(corners, 4, axis=0), np.repeat([bottom, bottom, top], 4)
+    most = min(trials, _FITS)
+    return audit_fit(estimator, records, corners[-1], (bottom, top), corners, query.guarantee, most, progress)

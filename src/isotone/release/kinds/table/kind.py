@@ -9,6 +9,7 @@ from isotone import tables
 from isotone.errors import InputError
 from isotone.mechanism import Progress
 from isotone.privacy.guarantee import Guarantee, Number
+from isotone.release.checking.findings import numbers, unlisted
 from isotone.release.kinds.kind import Kind
 from isotone.release.kinds.page import Page
 from isotone.release.kinds.table.query import MICRODATA, TableManifest, TableQuery
@@ -101,9 +102,12 @@ class TableKind(Kind):
 
     def check(self, spec: Spec, source: Any) -> list[str]:
         """Categories outside the list, and counts that are no numbers."""
-        from isotone.release.kinds.table.check import check_table
-
-        return check_table(spec, source)
+        table = spec.said(TableSection)
+        lines = unlisted(source, table.category, table.names(spec.resolve), "a category")
+        columns = [table.count] if table.count else table.counts if table.counts and not table.kind else []
+        return lines + [
+            line for column in columns for line in numbers(source, column, 0, table.upper, whole=True)
+        ]
 
     def rebuild(self, manifest: Manifest) -> TableMechanism:
         """The mechanism of the manifest."""

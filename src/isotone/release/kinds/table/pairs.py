@@ -15,9 +15,9 @@ from isotone.reading.pairs import PairSource, count_pairs
 from isotone.reading.sources.opening import Frame
 from isotone.release.kinds.kind import Stamp
 from isotone.release.kinds.parameters import public_names
-from isotone.release.kinds.recomputed import ROUNDING, Columns
 from isotone.release.kinds.table.query import TableQuery
 from isotone.release.result import Release
+from isotone.release.writing.columns import ROUNDING, Columns
 from isotone.tables.choosing import TableMechanism
 from isotone.tables.measurement import Measurement
 from isotone.tables.pairs import LARGEST_PAIR, is_matched, pair_means, release_pair

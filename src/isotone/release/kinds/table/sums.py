@@ -15,8 +15,8 @@ from isotone.errors import InputError
 from isotone.inference.estimate import Estimate
 from isotone.privacy.checks import confidence_level, shown
 from isotone.release.kinds.reader import Reader
-from isotone.release.kinds.recomputed import Columns
 from isotone.release.recipes import rebuild_table_mechanism
+from isotone.release.writing.columns import Columns
 from isotone.tables.estimate.sums import reach
 from isotone.tables.measurement import Measurement
 
