@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from isotone.errors import InputError
 from isotone.reading.columns.numbers import as_integer
-from isotone.reading.columns.texts import as_text, as_unit, name_text
+from isotone.reading.columns.texts import as_text, name_text
 from isotone.reading.columns.translated import ColumnRule, read_columns
-from isotone.reading.contributions import UNIT, at_most, check_contributions
+from isotone.reading.contributions import RowsOfUnits, UnitKey, check_contributions
 from isotone.reading.sources.opening import Frame, collect, open_source
 
 __all__ = ["CategorySource", "count_categories"]
@@ -23,7 +23,7 @@ _CATEGORY, _COUNT = "isotone_category", "isotone_count"
 
 
 @dataclass(frozen=True)
-class CategorySource:
+class CategorySource(RowsOfUnits):
     """Microdata (a row says that a unit is in a category), or aggregated rows with a column of counts.
 
     ``categories`` is the public list; rows of other categories are ignored, absent categories count 0. A unit
@@ -37,7 +37,7 @@ class CategorySource:
     categories: tuple[str, ...]
     upper: int
     count: str | None = None
-    unit: str | None = None
+    unit: UnitKey = None
     contributions: int = 1
 
     def __post_init__(self) -> None:
@@ -57,8 +57,8 @@ class CategorySource:
 
     def open(self) -> Frame:
         """The columns that are needed, lazily."""
-        extra = [name for name in (self.count, self.unit) if name is not None]
-        return open_source(self.data, [self.category, *extra])
+        counts = [] if self.count is None else [self.count]
+        return open_source(self.data, [self.category, *counts, *self.unit_columns])
 
 
 def count_categories(source: CategorySource, frame: Frame, salt: bytes | None = None) -> NDArray[np.int64]:
@@ -75,13 +75,9 @@ def count_categories(source: CategorySource, frame: Frame, salt: bytes | None = 
         clamped = nw.col(_COUNT).fill_null(0).clip(0, source.upper)
         rows = read_columns(frame, {**category, **number}).filter(known).with_columns(clamped)
         counted = rows.group_by(_CATEGORY).agg(nw.col(_COUNT).sum())
-    elif source.unit is None:
-        rows = read_columns(frame, category).filter(known)
-        counted = rows.group_by(_CATEGORY).agg(nw.len().alias(_COUNT))
     else:
-        rows = read_columns(frame, {**category, UNIT: ColumnRule(as_unit, source.unit)}).filter(known)
-        pairs = rows.filter(~nw.col(UNIT).is_null()).unique([UNIT, _CATEGORY])
-        bounded = at_most(pairs, source.contributions, [nw.col(_CATEGORY)], salt)
+        rows = read_columns(frame, {**category, **source.unit_keys()}).filter(known)
+        bounded = source.bounded(rows, [_CATEGORY], salt, once=True)
         counted = bounded.group_by(_CATEGORY).agg(nw.len().alias(_COUNT))
     return _in_public_order(collect(counted), source.texts)
 

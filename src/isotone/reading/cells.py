@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from isotone.errors import InputError
 from isotone.reading.columns.numbers import as_real, whole_steps
-from isotone.reading.columns.texts import as_unit
 from isotone.reading.columns.translated import ColumnRule, read_columns
-from isotone.reading.contributions import UNIT, at_most, check_contributions
+from isotone.reading.contributions import RowsOfUnits, UnitKey, check_contributions
 from isotone.reading.sources.opening import Frame, collect, open_source
 
 __all__ = ["CellSource", "Cells", "count_cells"]
@@ -38,7 +37,7 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class CellSource:
+class CellSource(RowsOfUnits):
     """Columns with public limits and numbers of bins, and y with its range in so many steps.
 
     Values outside go to the ends. Rows that lack a number in any of the columns are dropped. Of a unit with more than ``contributions`` rows that many count, chosen with equal probability.
@@ -51,7 +50,7 @@ class CellSource:
     bins: tuple[int, ...]
     y_range: Interval
     y_steps: int
-    unit: str | None = None
+    unit: UnitKey = None
     contributions: int = 1
 
     def __post_init__(self) -> None:
@@ -62,7 +61,7 @@ class CellSource:
 
     def open(self) -> Frame:
         """The columns that are needed, lazily."""
-        return open_source(self.data, [*self.x, self.y, *([self.unit] if self.unit else [])])
+        return open_source(self.data, [*self.x, self.y, *self.unit_columns])
 
 
 def count_cells(source: CellSource, frame: Frame, salt: bytes | None = None) -> Cells:
@@ -76,13 +75,11 @@ def count_cells(source: CellSource, frame: Frame, salt: bytes | None = None) -> 
         for name, column, limits, bins in zip(names, source.x, source.bounds, source.bins, strict=True)
     }
     y = ColumnRule(_step, source.y, (source.y_range, source.y_steps))
-    unit = {UNIT: ColumnRule(as_unit, source.unit)} if source.unit else {}
-    rows = read_columns(frame, {**cells, _Y: y, **unit})
+    rows = read_columns(frame, {**cells, _Y: y, **source.unit_keys()})
     rows = rows.filter(*(~nw.col(name).is_null() for name in [*names, _Y]))
-    if source.unit is not None:
-        rows = rows.filter(~nw.col(UNIT).is_null())
-        rows = at_most(rows, source.contributions, [nw.col(n).cast(nw.String) for n in [*names, _Y]], salt)
-    counted = collect(rows.group_by(*names, _Y).agg(nw.len().alias(_COUNT)))
+    counted = collect(
+        source.bounded(rows, [*names, _Y], salt).group_by(*names, _Y).agg(nw.len().alias(_COUNT))
+    )
     bins = np.array([counted[name] for name in names], dtype=np.int64).T.reshape(-1, len(names))
     steps, count = (np.array(counted[name], dtype=np.int64) for name in (_Y, _COUNT))
     order = np.lexsort((steps, *bins.T[::-1]))  # engines return groups in any order

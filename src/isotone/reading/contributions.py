@@ -1,4 +1,6 @@
-"""Choose at most k rows of each privacy unit, fairly.
+"""Which rows belong to one privacy unit, and a fair choice of at most k of them.
+
+All that readers and releases know about a kind of unit stands here, in :class:`RowsOfUnits`.
 
 A unit's rows are put in the order of a hash of a salt, the unit, what the row says and its number among the unit's rows that
 say the same; the first k stay. The salt is secret, fresh for each attempt and stored nowhere. So for whoever does not know it,
@@ -8,8 +10,9 @@ What a unit keeps is a function of the salt and of its own rows alone: one unit 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypedDict
 
 import narwhals as nw
 
@@ -17,11 +20,24 @@ from isotone.errors import InputError
 from isotone.noise.bits import random_salt
 from isotone.privacy.checks import whole_number
 from isotone.reading.columns.native import with_sha256
-from isotone.reading.columns.texts import as_text
+from isotone.reading.columns.texts import as_text, as_unit
+from isotone.reading.columns.translated import ColumnRule
 
-__all__ = ["UNIT", "at_most", "check_contributions"]
+__all__ = [
+    "UNIT",
+    "RowsOfUnits",
+    "UnitEntry",
+    "UnitKey",
+    "UnitRows",
+    "at_most",
+    "check_contributions",
+    "rows_in_words",
+]
 
 Frame = nw.LazyFrame[Any]
+
+UnitKey = str | None
+"""How rows name their unit: by a column, or not at all (None), so that each row is a unit."""
 
 UNIT = "isotone_unit"
 _SAYS, _NUMBER, _TEXT, _HASH, _POSITION = (
@@ -29,7 +45,67 @@ _SAYS, _NUMBER, _TEXT, _HASH, _POSITION = (
 )
 
 
-def check_contributions(contributions: Any, unit: str | None) -> int:
+class UnitEntry(TypedDict):
+    """Whose rows belong together and how many of them count, in the rules of a manifest."""
+
+    unit: UnitKey
+    contributions: int
+
+
+class RowsOfUnits:
+    """Rows of privacy units, of which at most ``contributions`` of a unit count. Readers inherit from it."""
+
+    unit: UnitKey
+    contributions: int
+
+    @property
+    def unit_columns(self) -> list[str]:
+        """The columns that name the unit."""
+        return [] if self.unit is None else [self.unit]
+
+    def unit_keys(self) -> dict[str, ColumnRule]:
+        """How the unit of a row is read."""
+        return {} if self.unit is None else {UNIT: ColumnRule(as_unit, self.unit)}
+
+    def unit_entry(self) -> UnitEntry:
+        """What a manifest says about the unit."""
+        return {"unit": self.unit, "contributions": self.contributions}
+
+    def of_somebody(self, rows: Frame) -> Frame:
+        """Without the rows that belong to no unit."""
+        return rows if self.unit is None else rows.filter(~nw.col(UNIT).is_null())
+
+    def bounded(self, rows: Frame, names: Sequence[str], salt: bytes | None, *, once: bool = False) -> Frame:
+        """At most ``contributions`` rows of each unit, in which ``names`` are all columns; with ``once`` no two of them alike."""
+        if self.unit is None:
+            return rows
+        rows = self.of_somebody(rows)
+        if once:
+            rows = rows.unique([UNIT, *names])
+        return at_most(rows, self.contributions, [nw.col(name).cast(nw.String) for name in names], salt)
+
+
+@dataclass(frozen=True)
+class UnitRows(RowsOfUnits):
+    """Rows of which nothing is said but their units."""
+
+    unit: UnitKey
+    contributions: int
+
+
+def rows_in_words(rules: Mapping[str, Any], unit: str) -> str:
+    """What the rules of a manifest say about the rows of a unit, which is given in words."""
+    times = int(rules.get("contributions") or 1)
+    if rules.get("unit") is None:
+        return f"Every row is one {unit}."
+    if times == 1:
+        return (
+            f"The rows of one {unit} (column {rules['unit']}) count once; rows without a {unit} are left out."
+        )
+    return f"At most {times} rows of one {unit} (column {rules['unit']}) count."
+
+
+def check_contributions(contributions: Any, unit: UnitKey) -> int:
     """The number of contributions as a plain int, refused if it means nothing."""
     number = whole_number(contributions, "contributions")
     if number > 1 and unit is None:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from isotone.errors import InputError
 from isotone.reading.columns.numbers import as_integer
-from isotone.reading.columns.texts import as_text, as_unit, name_text
+from isotone.reading.columns.texts import as_text, name_text
 from isotone.reading.columns.translated import ColumnRule, read_columns
-from isotone.reading.contributions import UNIT, at_most, check_contributions
+from isotone.reading.contributions import RowsOfUnits, UnitKey, check_contributions
 from isotone.reading.sources.opening import Frame, collect, open_source
 
 __all__ = ["PairSource", "count_pairs"]
@@ -22,7 +22,7 @@ _CATEGORY, _KIND, _COUNTS = "isotone_category", "isotone_kind", ("isotone_first"
 
 
 @dataclass(frozen=True)
-class PairSource:
+class PairSource(RowsOfUnits):
     """Microdata (a row says that a unit is in a category, in one of two columns), or aggregated rows with two columns of counts.
 
     ``names`` are the public names of the two columns. With ``kind``, a column of the data, rows say which of the two they belong to, and
@@ -36,7 +36,7 @@ class PairSource:
     upper: int
     names: tuple[str, str]
     kind: str | None = None
-    unit: str | None = None
+    unit: UnitKey = None
     contributions: int = 1
 
     def __post_init__(self) -> None:
@@ -63,7 +63,7 @@ class PairSource:
     def open(self) -> Frame:
         """The columns that are needed, lazily."""
         extra = list(self.names) if self.kind is None else [self.kind]
-        return open_source(self.data, [self.category, *extra, *([] if self.unit is None else [self.unit])])
+        return open_source(self.data, [self.category, *extra, *self.unit_columns])
 
 
 def count_pairs(source: PairSource, frame: Frame, salt: bytes | None = None) -> NDArray[np.int64]:
@@ -94,17 +94,8 @@ def _of_rows(
     assert source.kind is not None
     named = {**category, _KIND: ColumnRule(as_text, source.kind)}
     listed = known & nw.col(_KIND).is_in(list(source.kinds)).fill_null(False)
-    if source.unit is None:
-        rows = read_columns(frame, named).filter(listed)
-    else:
-        units = read_columns(frame, {**named, UNIT: ColumnRule(as_unit, source.unit)})
-        pairs = units.filter(listed).filter(~nw.col(UNIT).is_null())
-        rows = at_most(
-            pairs.unique([UNIT, _CATEGORY, _KIND]),
-            source.contributions,
-            [nw.col(_CATEGORY), nw.col(_KIND)],
-            salt,
-        )
+    rows = read_columns(frame, {**named, **source.unit_keys()}).filter(listed)
+    rows = source.bounded(rows, [_CATEGORY, _KIND], salt, once=True)
     counted = collect(rows.group_by(_CATEGORY, _KIND).agg(nw.len().alias(_COUNTS[0])))
     cells = zip(counted[_CATEGORY], counted[_KIND], counted[_COUNTS[0]], strict=True)
     parts: list[dict[str, int]] = [{}, {}]

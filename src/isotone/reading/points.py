@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from isotone.errors import InputError
 from isotone.reading.columns.numbers import as_real, whole_steps
-from isotone.reading.columns.texts import as_unit
 from isotone.reading.columns.translated import ColumnRule, read_columns
-from isotone.reading.contributions import UNIT, at_most, check_contributions
+from isotone.reading.contributions import RowsOfUnits, UnitKey, check_contributions
 from isotone.reading.sources.opening import Frame, collect, open_source
 
 __all__ = ["PointSource", "Points", "count_points"]
@@ -39,7 +38,7 @@ class Points:
 
 
 @dataclass(frozen=True)
-class PointSource:
+class PointSource(RowsOfUnits):
     """Two columns, their public ranges, and into how many steps each range is cut.
 
     A value goes to the nearest grid point; values outside a range go to its end. Rows whose x or y is missing
@@ -54,7 +53,7 @@ class PointSource:
     y_range: Interval
     x_steps: int
     y_steps: int
-    unit: str | None = None
+    unit: UnitKey = None
     contributions: int = 1
     marks: tuple[float, ...] = ()
     labels: bool = False
@@ -72,7 +71,7 @@ class PointSource:
 
     def open(self) -> Frame:
         """The columns that are needed, lazily."""
-        return open_source(self.data, [self.x, self.y, *([self.unit] if self.unit else [])])
+        return open_source(self.data, [self.x, self.y, *self.unit_columns])
 
 
 def count_points(source: PointSource, frame: Frame, salt: bytes | None = None) -> Points:
@@ -84,14 +83,9 @@ def count_points(source: PointSource, frame: Frame, salt: bytes | None = None) -
     """
     x = ColumnRule(_place, source.x, (source.marks, source.bounds, source.x_steps))
     y = ColumnRule(_outcome, source.y, (source.labels, source.y_range, source.y_steps))
-    unit = {UNIT: ColumnRule(as_unit, source.unit)} if source.unit else {}
-    rows = read_columns(frame, {_X: x, _Y: y, **unit})
+    rows = read_columns(frame, {_X: x, _Y: y, **source.unit_keys()})
     rows = rows.filter(~nw.col(_X).is_null(), ~nw.col(_Y).is_null())
-    if source.unit is not None:
-        rows = rows.filter(~nw.col(UNIT).is_null())
-        place = [nw.col(name).cast(nw.String) for name in (_X, _Y)]
-        rows = at_most(rows, source.contributions, place, salt)
-    counted = collect(rows.group_by(_X, _Y).agg(nw.len().alias(_COUNT)))
+    counted = collect(source.bounded(rows, [_X, _Y], salt).group_by(_X, _Y).agg(nw.len().alias(_COUNT)))
     x_index, y_index, count = (np.array(counted[name], dtype=np.int64) for name in (_X, _Y, _COUNT))
     order = np.lexsort((y_index, x_index))  # engines return groups in any order
     return Points(x_index[order], y_index[order], count[order])

@@ -27,9 +27,9 @@ from isotone.reading.columns.answers import Answers, read_answer
 from isotone.reading.columns.asking import asked_columns, read_question
 from isotone.reading.columns.native import any_of, joined, totals
 from isotone.reading.columns.question import Question
-from isotone.reading.columns.texts import as_text, as_unit, name_text
+from isotone.reading.columns.texts import as_text, name_text
 from isotone.reading.columns.translated import ColumnRule, read_columns
-from isotone.reading.contributions import UNIT, at_most, check_contributions
+from isotone.reading.contributions import UNIT, RowsOfUnits, UnitKey, at_most, check_contributions
 from isotone.reading.exclusive import Conflict, with_one_option
 from isotone.reading.groups import GROUP, CrossedGroups, Groups
 from isotone.reading.leaves import count_ends
@@ -42,7 +42,7 @@ _ITEM = "isotone_item"
 
 
 @dataclass(frozen=True)
-class RecordRules:
+class RecordRules(RowsOfUnits):
     """How rows become records. All of it is declared, none of it depends on the contents.
 
     ``unit`` names the column of the privacy unit (None: each row is a unit). With ``contributions=1`` a
@@ -54,7 +54,7 @@ class RecordRules:
     ``max_size=k`` keeps the first k yeses along the linear extension from the top.
     """
 
-    unit: str | None = None
+    unit: UnitKey = None
     contributions: int = 1
     on_violation: Literal["close", "drop"] = "close"
     max_size: int | None = None
@@ -115,8 +115,7 @@ class RecordSource:
         wanted = (
             [self.element] if self.element is not None else [c for x in P.elements for c in self.wanted(x)]
         )
-        extra = [rules.unit] if rules.unit is not None else []
-        return open_source(self.data, [*wanted, *extra, *(groups.columns if groups else [])])
+        return open_source(self.data, [*wanted, *rules.unit_columns, *(groups.columns if groups else [])])
 
 
 def count_records(
@@ -211,17 +210,13 @@ def _long_rows(
 
 
 def _keys(rules: RecordRules, groups: Groups | CrossedGroups | None) -> dict[str, ColumnRule]:
-    unit = {} if rules.unit is None else {UNIT: ColumnRule(as_unit, rules.unit)}
-    return {**unit, **(groups.keys() if groups else {})}
+    return {**rules.unit_keys(), **(groups.keys() if groups else {})}
 
 
 def _known(frame: Frame, rules: RecordRules, groups: Groups | CrossedGroups | None) -> Frame:
     """Without the rows that belong to no unit or to no public group."""
-    if rules.unit is not None:
-        frame = frame.filter(~nw.col(UNIT).is_null())
-    if groups is None:
-        return frame
-    return groups.placed(frame)
+    frame = rules.of_somebody(frame)
+    return frame if groups is None else groups.placed(frame)
 
 
 def _combined(frame: Frame, groups: Groups | CrossedGroups | None, names: Sequence[str]) -> Frame:

@@ -13,9 +13,10 @@ from opendp.transformations import make_user_transformation
 from isotone.errors import InputError
 from isotone.interop.opendp.spaces import require_rows
 from isotone.reading.columns.numbers import as_real
-from isotone.reading.columns.texts import as_text, as_unit
-from isotone.reading.contributions import UNIT, at_most
-from isotone.reading.sources.opening import Frame, collect, open_source
+from isotone.reading.columns.texts import as_text
+from isotone.reading.columns.translated import ColumnRule, read_columns
+from isotone.reading.contributions import UnitRows
+from isotone.reading.sources.opening import collect, open_source
 
 __all__ = ["bounded_rows", "make_column"]
 
@@ -55,8 +56,10 @@ def make_column(input_domain: Any, input_metric: Any, column: str) -> Any:
 
 def _read_rows(data: Any, *, numbers: Sequence[str]) -> list[tuple[float, ...]]:
     """The rows of some columns of numbers, NaN where there is none."""
-    frame, read = _opened(data, (), numbers)
-    found = collect(frame.select(*read))
+    frame = open_source(data, numbers)
+    found = collect(
+        read_columns(frame, {f"isotone_{i}": ColumnRule(as_real, name) for i, name in enumerate(numbers)})
+    )
     columns = [[math.nan if value is None else float(value) for value in column] for column in found.values()]
     return list(zip(*columns, strict=True))
 
@@ -68,22 +71,12 @@ def bounded_rows(
 
     Of a unit with more than ``contributions`` rows that many count, chosen with equal probability.
     """
-    frame, read = _opened(data, texts, numbers, unit)
-    names = [f"isotone_{i}" for i in range(len(read))]
-    owner = [] if unit is None else [as_unit(unit, frame.collect_schema()[unit]).alias(UNIT)]
-    rows = frame.select(*read, *owner)
-    rows = rows.filter(*(~nw.col(name).is_null() for name in (*names, *([UNIT] if owner else []))))
-    if unit is not None:
-        rows = at_most(rows, contributions, [nw.col(name).cast(nw.String) for name in names], None)
-    found = collect(rows.select(*names))
+    of_units = UnitRows(unit, contributions)
+    frame = open_source(data, [*texts, *numbers, *of_units.unit_columns])
+    read = [ColumnRule(as_text, name) for name in texts] + [ColumnRule(as_real, name) for name in numbers]
+    columns = {f"isotone_{i}": rule for i, rule in enumerate(read)}
+    rows = read_columns(frame, {**columns, **of_units.unit_keys()})
+    rows = rows.filter(*(~nw.col(name).is_null() for name in columns))
+    names = list(columns)
+    found = collect(of_units.bounded(rows, names, None).select(*names))
     return sorted(zip(*(found[name] for name in names), strict=True))  # engines return rows in any order
-
-
-def _opened(
-    data: Any, texts: Sequence[str], numbers: Sequence[str], unit: str | None = None
-) -> tuple[Frame, list[nw.Expr]]:
-    """The columns that are needed, lazily, and how each is read."""
-    frame = open_source(data, [*texts, *numbers, *([] if unit is None else [unit])])
-    schema = frame.collect_schema()
-    read = [as_text(name, schema[name]) for name in texts] + [as_real(name, schema[name]) for name in numbers]
-    return frame, [value.alias(f"isotone_{i}") for i, value in enumerate(read)]

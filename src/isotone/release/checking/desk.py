@@ -17,7 +17,8 @@ from typing import Any
 
 import narwhals as nw
 
-from isotone.reading.columns.texts import as_unit
+from isotone.reading.columns.translated import read_columns
+from isotone.reading.contributions import UNIT, UnitRows
 from isotone.reading.sources.opening import ColumnType, Declared, open_source
 from isotone.release.checking.findings import one
 from isotone.release.spec import Spec
@@ -46,8 +47,7 @@ def check_spec(spec: Spec) -> DeskReport:
     """Look at rows, units, odd values and order-breaking records in the data of a spec."""
     path = str(spec.resolve(spec.data.path))
     source = Declared(path, spec.data.types)
-    column = spec.data.unit
-    begin = _units(spec, source, column) if column is not None else _no_unit(spec)
+    begin = _no_unit(spec) if spec.data.unit is None else _units(spec, source)
     return DeskReport(
         (*begin, *_lost_lines(path), *_odd_types(path, spec.data.types), *spec.kind.check(spec, source))
     )
@@ -62,11 +62,11 @@ def _no_unit(spec: Spec) -> list[str]:
     ]
 
 
-def _units(spec: Spec, source: Any, column: str) -> list[str]:
-    frame = open_source(source, [column])
-    unit = as_unit(column, frame.collect_schema()[column]).alias("unit")
-    sizes = frame.select(unit).group_by("unit").agg(nw.len().alias("rows"))
-    most, nobody = spec.data.contributions, nw.col("unit").is_null()
+def _units(spec: Spec, source: Any) -> list[str]:
+    column, most = spec.data.unit, spec.data.contributions
+    rows = UnitRows(column, most)
+    frame = read_columns(open_source(source, rows.unit_columns), rows.unit_keys())
+    sizes, nobody = frame.group_by(UNIT).agg(nw.len().alias("rows")), nw.col(UNIT).is_null()
     cut = nw.when(~nobody & (nw.col("rows") > most))
     found = one(
         sizes.select(

@@ -9,6 +9,7 @@ from typing import Any
 from isotone.errors import InputError
 from isotone.privacy.checks import plain_text, require_list, shown
 from isotone.reading.columns.texts import label
+from isotone.reading.contributions import UnitKey
 
 __all__ = [
     "column_name",
@@ -17,6 +18,7 @@ __all__ = [
     "require_writable",
     "title_text",
     "unit_in_words",
+    "unit_key",
 ]
 
 _LONGEST_TITLE = 1_000
@@ -31,6 +33,11 @@ def column_name(value: Any, name: str) -> str:
             f"{name} must be the name of one column as text, not {shown(value)}. "
             "A column whose name is a number has to be renamed first."
         ) from None
+
+
+def unit_key(value: Any) -> UnitKey:
+    """What names the unit of a row, as plain text."""
+    return None if value is None else column_name(value, "unit")
 
 
 def public_names(values: Any, name: str) -> tuple[str, ...]:
@@ -57,8 +64,7 @@ def title_text(title: Any, default: str) -> str:
 
 def unit_in_words(column: Any, words: Any) -> str:
     """The privacy unit in words, by default the name of its column, or "record"."""
-    named = None if column is None else column_name(column, "unit")
-    return named or "record" if words is None else plain_text(words, "unit_name")
+    return unit_key(column) or "record" if words is None else plain_text(words, "unit_name")
 
 
 def require_type(value: Any, name: str, kind: type) -> None:

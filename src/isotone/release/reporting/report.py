@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isotone.privacy.guarantee import Guarantee
+from isotone.reading.contributions import rows_in_words
 from isotone.release.kinds import Page, kind_named
 from isotone.release.reporting.numbers import STYLE, numbers_table
 
@@ -182,16 +183,7 @@ def _rules(release: Release) -> str:
 def rules_in_words(release: Release) -> list[str]:
     """The declared rules of a release, a sentence each."""
     rules, unit = release.manifest.get("rules", {}), release.guarantee.unit
-    times = int(rules.get("contributions") or 1)
-    if rules.get("unit") is None:
-        words = [f"Every row is one {unit}."]
-    elif times == 1:
-        words = [
-            f"The rows of one {unit} (column {rules['unit']}) count once; rows without a {unit} are left out."
-        ]
-    else:
-        words = [f"At most {times} rows of one {unit} (column {rules['unit']}) count."]
-    return words + _page(release).rules(release)
+    return [rows_in_words(rules, unit), *_page(release).rules(release)]
 
 
 def _plain(value: Any) -> str:

@@ -16,7 +16,7 @@ from isotone.privacy.checks import confidence_level, plain_text, truth, whole_nu
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.columns.answers import Answers
 from isotone.reading.columns.question import Question
-from isotone.reading.contributions import check_contributions
+from isotone.reading.contributions import UnitKey
 from isotone.reading.records import Groups, RecordRules, RecordSource
 from isotone.release.kinds.breakdown.query import BreakdownQuery
 from isotone.release.kinds.breakdown.release import breakdown_query, public_breakdown
@@ -29,6 +29,7 @@ from isotone.release.kinds.parameters import (
     require_type,
     require_writable,
     title_text,
+    unit_key,
 )
 from isotone.release.waves import planned_waves
 
@@ -43,7 +44,7 @@ def count_query(
     P: Poset,
     guarantee: Guarantee,
     *,
-    unit: str | None = None,
+    unit: UnitKey = None,
     element: str | None = None,
     columns: Mapping[Any, str] | None = None,
     answers: Answers | None = None,
@@ -138,10 +139,8 @@ def _rules(
 ) -> RecordRules:
     """How rows become records, from public parameters of any type."""
     require_type(answers, "answers", Answers)
-    column = None if unit is None else column_name(unit, "unit")
-    units = check_contributions(contributions, column)
     size = None if max_size is None else whole_number(max_size, "max_size")
-    return RecordRules(column, units, on_violation, size, answers or Answers(), on_conflict)
+    return RecordRules(unit_key(unit), contributions, on_violation, size, answers or Answers(), on_conflict)
 
 
 def _source(data: Any, P: Poset, element: Any, columns: Any, questions: Any) -> RecordSource:

@@ -16,6 +16,7 @@ from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
+from isotone.reading.contributions import UnitEntry
 from isotone.reading.records import Groups, RecordRules, RecordSource, count_records
 from isotone.release.kinds.counts.asked import QuestionEntry, definitions, entries_of
 from isotone.release.kinds.counts.law import LawEntry, law_entry
@@ -46,11 +47,9 @@ WIDEST = 2.0**40
 TOO_WIDE = "The noise would be too wide for 64 bits. Take a larger epsilon or rho, or fewer contributions."
 
 
-class CountRules(TypedDict):
+class CountRules(UnitEntry):
     """How rows became records."""
 
-    unit: str | None
-    contributions: int
     on_violation: str
     on_conflict: NotRequired[str]
     max_size: int | None
@@ -208,8 +207,7 @@ class CountQuery(Query[CountStatistic, CountStatistic]):
 def rules_entry(rules: RecordRules, source: RecordSource, P: Poset) -> CountRules:
     """How rows become records, as plain values."""
     said: CountRules = {
-        "unit": rules.unit,
-        "contributions": rules.contributions,
+        **rules.unit_entry(),
         "on_violation": rules.on_violation,
         "max_size": rules.max_size,
         "form": "wide" if source.element is None else "long",

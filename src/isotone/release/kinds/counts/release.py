@@ -17,6 +17,7 @@ from isotone.privacy.guarantee import Neighbours, Number
 from isotone.privacy.unit import Unit
 from isotone.reading.columns.answers import Answers
 from isotone.reading.columns.question import Question
+from isotone.reading.contributions import UnitKey
 from isotone.release import pipeline
 from isotone.release.kinds.counts.building import count_query
 from isotone.release.kinds.parameters import unit_in_words
@@ -33,7 +34,7 @@ def release_counts(
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
-    unit: str | None = None,
+    unit: UnitKey = None,
     element: str | None = None,
     columns: Mapping[Any, str] | None = None,
     answers: Answers | None = None,

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from typing_extensions import TypedDict
 
 import isotone.curves as curves
 from isotone.privacy.guarantee import Guarantee
+from isotone.reading.contributions import UnitEntry
 from isotone.reading.points import Points, PointSource, count_points
 from isotone.release.kinds.curve.bands import SumsEntry, sums_to
 from isotone.release.kinds.kind import Query, Stamp
@@ -29,11 +29,9 @@ ESTIMATOR = "PrivateIsotonicRegression"
 """The name of the class, which is not loaded for it: it brings scikit-learn."""
 
 
-class CurveRules(TypedDict):
+class CurveRules(UnitEntry):
     """How rows became points."""
 
-    unit: str | None
-    contributions: int
     bounds: list[str]
 
 
@@ -90,14 +88,14 @@ class CurveQuery(Query[Points, "PrivateIsotonicRegression"]):
     def parameters(self) -> dict[str, Any]:
         """Columns, settings of the estimator, guarantee and rules."""
         given = {key: _plain(value) for key, value in self.settings.items() if value is not None}
-        unit, bounds = self.source.unit, [str(end) for end in self.source.bounds]
+        bounds = [str(end) for end in self.source.bounds]
         return {
             "kind": CurveManifest.name,
             "x": self.source.x,
             "y": self.source.y,
             "mechanism": {"name": self.mechanism_name, **given},
             "guarantee": guarantee_to(self.guarantee),
-            "rules": {"unit": unit, "contributions": self.source.contributions, "bounds": bounds},
+            "rules": {**self.source.unit_entry(), "bounds": bounds},
             "band": self.band,
             "confidence": self.confidence,
         }

@@ -17,7 +17,7 @@ from isotone.privacy.calibration import largest_rho
 from isotone.privacy.checks import confidence_level, did_you_mean, frozen
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number
 from isotone.privacy.unit import Unit
-from isotone.reading.contributions import check_contributions
+from isotone.reading.contributions import UnitKey, check_contributions
 from isotone.reading.points import PointSource
 from isotone.release import pipeline
 from isotone.release.kinds.curve.bands import band_kind
@@ -26,6 +26,7 @@ from isotone.release.kinds.parameters import (
     column_name,
     title_text,
     unit_in_words,
+    unit_key,
 )
 from isotone.release.result import Release
 
@@ -46,7 +47,7 @@ def release_curve(
     delta: Number | None = None,
     rho: Number | None = None,
     ledger: Ledger,
-    unit: str | None = None,
+    unit: UnitKey = None,
     contributions: int = 1,
     neighbours: Neighbours = "add-remove",
     band: str | None = None,
@@ -102,7 +103,7 @@ def curve_query(
     x: str,
     y: str,
     guarantee: Guarantee,
-    unit: str | None,
+    unit: UnitKey,
     contributions: int,
     title: str | None,
     options: Mapping[str, Any],
@@ -116,7 +117,7 @@ def curve_query(
             near = did_you_mean(name, known) or f"; there are: {', '.join(sorted(known))}."
             raise InputError(f"A curve has no option {name!r}{near}")
     x, y = column_name(x, "x"), column_name(y, "y")
-    unit = None if unit is None else column_name(unit, "unit")
+    unit = unit_key(unit)
     units = check_contributions(contributions, unit)
     guarantee = kept(guarantee)
     settings: dict[str, Any] = {

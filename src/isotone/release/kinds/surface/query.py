@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import TypedDict
 
 import isotone.curves as curves
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.cells import Cells, CellSource, count_cells
+from isotone.reading.contributions import UnitEntry
 from isotone.release.kinds.kind import Query, Stamp
 from isotone.release.manifest import Manifest, guarantee_to
 from isotone.release.result import Release, seal
@@ -29,13 +29,6 @@ ESTIMATOR = "PrivatePosetRegression"
 """The name of the class, which is not loaded for it: it brings scikit-learn."""
 
 
-class SurfaceRules(TypedDict):
-    """How rows fell into cells."""
-
-    unit: str | None
-    contributions: int
-
-
 @dataclass(frozen=True, kw_only=True)
 class SurfaceManifest(Manifest):
     """The manifest of a surface."""
@@ -50,7 +43,7 @@ class SurfaceManifest(Manifest):
 
     x: list[str]
     y: str
-    rules: SurfaceRules
+    rules: UnitEntry
 
 
 def middles(source_bounds: Any, bins: Any) -> list[NDArray[np.float64]]:
@@ -88,7 +81,7 @@ class SurfaceQuery(Query[Cells, "PrivatePosetRegression"]):
             "y": self.source.y,
             "mechanism": self.recipe,
             "guarantee": guarantee_to(self.guarantee),
-            "rules": {"unit": self.source.unit, "contributions": self.source.contributions},
+            "rules": self.source.unit_entry(),
         }
 
     def read(self, frame: Frame) -> Cells:

@@ -11,9 +11,9 @@ from isotone.mechanism import Progress, no_progress
 from isotone.privacy.checks import frozen, truth, whole_number
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number, exact
 from isotone.reading.cells import CellSource
-from isotone.reading.contributions import check_contributions
+from isotone.reading.contributions import UnitKey, check_contributions
 from isotone.release import pipeline
-from isotone.release.kinds.parameters import column_name, title_text, unit_in_words
+from isotone.release.kinds.parameters import column_name, title_text, unit_in_words, unit_key
 from isotone.release.kinds.surface.query import ESTIMATOR, Y_STEPS, SurfaceQuery
 from isotone.release.recipes import surface_estimator
 from isotone.release.result import Release
@@ -36,7 +36,7 @@ def release_surface(
     increasing: bool | tuple[bool, bool] = True,
     loss: str = "squared",
     public_n: int | None = None,
-    unit: str | None = None,
+    unit: UnitKey = None,
     contributions: int = 1,
     neighbours: Neighbours = "add-remove",
     unit_name: str | None = None,
@@ -81,7 +81,7 @@ def surface_query(
     x: Any,
     y: Any,
     guarantee: Guarantee,
-    unit: str | None,
+    unit: UnitKey,
     contributions: int,
     title: str | None,
     options: dict[str, Any],
@@ -91,7 +91,7 @@ def surface_query(
         raise InputError("A surface guarantees pure ε: give epsilon alone.")
     names = [column_name(name, "each of x") for name in _two(x, "x")]
     y = column_name(y, "y")
-    unit = None if unit is None else column_name(unit, "unit")
+    unit = unit_key(unit)
     units = check_contributions(contributions, unit)
     bins = [
         whole_number(size, "bins", 1, MOST_BINS) for size in _two(options.get("bins", 16), "bins", one=True)

@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.categories import CategorySource, count_categories
+from isotone.reading.contributions import UnitEntry
 from isotone.release.kinds.kind import Query, Stamp
 from isotone.release.kinds.table.strata import PER, Strata
 from isotone.release.manifest import Manifest, guarantee_to
@@ -37,7 +38,11 @@ class StratumEntry(TypedDict):
     distribution: list[float]
 
 
-TableRules = TypedDict("TableRules", {"unit": str | None, "contributions": int, "form": str, "top code": int})
+_Form = TypedDict("_Form", {"form": str, "top code": int})
+
+
+class TableRules(UnitEntry, _Form):
+    """How rows became counts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,8 +200,7 @@ class TableQuery(Query[NDArray[np.int64], PublishedTable]):
 
     def _rules(self) -> TableRules:
         return {
-            "unit": self.source.unit,
-            "contributions": self.source.contributions,
+            **self.source.unit_entry(),
             "form": "rows that are already counts" if self.aggregated else MICRODATA,
             "top code": self.source.upper,
         }

@@ -14,7 +14,7 @@ from isotone.privacy.checks import confidence_level
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number
 from isotone.privacy.unit import Unit
 from isotone.reading.categories import CategorySource
-from isotone.reading.contributions import check_contributions
+from isotone.reading.contributions import UnitKey, check_contributions
 from isotone.reading.pairs import PairSource
 from isotone.release import pipeline
 from isotone.release.kinds.parameters import (
@@ -22,6 +22,7 @@ from isotone.release.kinds.parameters import (
     public_names,
     title_text,
     unit_in_words,
+    unit_key,
 )
 from isotone.release.kinds.table.pairs import pair_query, two_columns
 from isotone.release.kinds.table.query import TableQuery
@@ -46,7 +47,7 @@ def release_table(
     count: str | None = None,
     counts: Sequence[str] | None = None,
     kind: str | None = None,
-    unit: str | None = None,
+    unit: UnitKey = None,
     contributions: int | None = None,
     neighbours: Neighbours = "add-remove",
     preset: Preset | None = None,
@@ -132,7 +133,7 @@ def table_query(
     count: str | None = None,
     counts: Any = None,
     kind: str | None = None,
-    unit: str | None = None,
+    unit: UnitKey = None,
     contributions: int | None = None,
     preset: Preset | None = None,
     strata: Any = None,
@@ -145,8 +146,9 @@ def table_query(
         raise InputError("Two columns (counts=) take no count, strata or population.")
     if kind is not None and counts is None:
         raise InputError("kind= goes with counts=, the two values of that column.")
-    named = {"category": category, "count": count, "kind": kind, "unit": unit}
-    category, count, kind, unit = (None if c is None else column_name(c, n) for n, c in named.items())
+    named = {"category": category, "count": count, "kind": kind}
+    category, count, kind = (None if c is None else column_name(c, n) for n, c in named.items())
+    unit = unit_key(unit)
     pair = None if counts is None else two_columns(counts, kind, contributions)
     aggregated = count is not None if pair is None else kind is None
     units = check_contributions(1 if contributions is None else contributions, "" if aggregated else unit)
