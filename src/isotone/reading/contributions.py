@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any
 
 import narwhals as nw
+from typing_extensions import TypedDict
 
 from isotone.errors import InputError
 from isotone.noise.bits import random_salt
