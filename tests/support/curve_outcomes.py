@@ -65,6 +65,9 @@ class Outcomes:
     def lazy_geometrics(self, rate: Fraction, size: int) -> Any:
         return self.geometrics(rate, size)
 
+    def geometric_sums(self, rate: Fraction, terms: int, size: int) -> Any:
+        raise NotImplementedError("no mechanism on curves draws these")
+
     def coins(self, rate: Fraction, multiples: Any) -> Any:
         raise NotImplementedError("no mechanism on curves draws these")
 

@@ -43,6 +43,8 @@ def example_of(kind: type[Any], epsilon: Number) -> Any:
         (Poset.chain(P.elements), {}),
         (Poset.from_mapping(dict.fromkeys(("twice", "meds"), "hyp"), children="partition"), {}),
     ]
+    if "catch_all" in asked:
+        given |= {"records": 10, "catch_all": "meds"}
     for order, more in settings:
         with suppress(InputError):
             return kind(order, **given, **more)

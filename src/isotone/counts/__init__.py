@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from isotone.counts.caring import relative_to
     from isotone.counts.consistency import consistent
     from isotone.counts.count_plan import CountPlan, plan
+    from isotone.counts.hierarchies.fixed_root import FixedRootMechanism
     from isotone.counts.hierarchies.measured import TreeGaussianMechanism, TreeLaplaceMechanism
     from isotone.counts.hierarchies.tree_field import TreeFieldMechanism
     from isotone.counts.mechanisms.bounded_poset import BoundedPosetMechanism
@@ -41,6 +42,7 @@ __all__ = [
     "DifferenceBodyMechanism",
     "DiscreteGaussianMechanism",
     "DiscreteLaplaceMechanism",
+    "FixedRootMechanism",
     "GaussianMechanism",
     "GroupedDifferenceMechanism",
     "HierarchicalMechanism",
@@ -74,6 +76,7 @@ _HOMES = {
     "DifferenceBodyMechanism": "isotone.counts.mechanisms.difference_body",
     "DiscreteGaussianMechanism": "isotone.counts.mechanisms.independent.discrete_gaussian",
     "DiscreteLaplaceMechanism": "isotone.counts.mechanisms.independent.discrete_laplace",
+    "FixedRootMechanism": "isotone.counts.hierarchies.fixed_root",
     "GaussianMechanism": "isotone.counts.mechanisms.independent.gaussian",
     "GroupedDifferenceMechanism": "isotone.counts.mechanisms.grouped_difference",
     "HierarchicalMechanism": "isotone.counts.mechanisms.hierarchical",

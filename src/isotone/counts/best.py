@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal, get_args
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from isotone.counts.candidates import Candidate, Setting, candidates
 from isotone.counts.caring import Care, care_of, cared_error
@@ -11,6 +12,7 @@ from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.mechanisms.bounded_poset import TooFewDrawsError
 from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
 from isotone.counts.sampling.relaxation import Relaxation
+from isotone.errors import InputError
 from isotone.mechanism import Progress, no_progress
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, exact, one_of, whole_number
@@ -40,6 +42,7 @@ def best_mechanism(
     care: Care | None = None,
     relaxation: Relaxation | None = None,
     groups: int | None = None,
+    fixed: Mapping[str, Any] | None = None,
 ) -> AdditiveMechanism:
     """The mechanism that :func:`plan` puts first, without the errors and widths of all others.
 
@@ -49,7 +52,7 @@ def best_mechanism(
     cared = cared_for(P, by, care)
     order = cared_error(P, cared)
     guarantee = guarantee_of(epsilon, delta, rho, neighbours)
-    setting = setting_of(P, neighbours, contributions, max_size, relaxation, cared, groups)
+    setting = setting_of(P, neighbours, contributions, max_size, relaxation, cared, groups, fixed)
     size, listed = len(P), candidates(setting, guarantee)
     bounds = [-math.inf if c.least is None else c.least(guarantee) for c in listed]  # closed forms come first
     best: tuple[float, int, AdditiveMechanism] | None = None
@@ -89,11 +92,18 @@ def setting_of(
     relaxation: Relaxation | None,
     care: str | dict[str, str] = "nodes",
     groups: int | None = None,
+    fixed: Mapping[str, Any] | None = None,
 ) -> Setting:
     """What mechanisms must cover, from checked public parameters."""
     largest = None if max_size is None else whole_number(max_size, "max_size")
     several = None if groups is None else whole_number(groups, "groups")
-    return Setting(P, Unit(contributions, neighbours).contributions, largest, relaxation, care, several)
+    if fixed is not None and several is not None:
+        raise InputError(
+            "A root is fixed for one table: a unit that is replaced may change groups. Leave out groups."
+        )
+    return Setting(
+        P, Unit(contributions, neighbours).contributions, largest, relaxation, care, several, fixed
+    )
 
 
 def guarantee_of(

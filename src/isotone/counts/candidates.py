@@ -7,11 +7,12 @@ they cannot release, and are never the best (docs/theory/baselines.md, section 3
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from isotone.counts.hierarchies.fixed_root import FixedRootMechanism
 from isotone.counts.hierarchies.measured import TreeGaussianMechanism, TreeLaplaceMechanism
 from isotone.counts.hierarchies.tree_field import TreeFieldMechanism
 from isotone.counts.least_error import gaussian_total, k_norm_total, log_differences, log_hull
@@ -76,6 +77,8 @@ class Setting:
     relaxation: Relaxation | None
     care: str | dict[str, str] = "nodes"
     groups: int | None = None
+    fixed: Mapping[str, Any] | None = None
+    """The public number of records of a fixed root, and the leaf that takes the rest."""
 
     def common(self, guarantee: Guarantee) -> dict[str, Any]:
         """The arguments that every mechanism takes."""
@@ -119,6 +122,8 @@ def candidates(setting: Setting, guarantee: Guarantee) -> list[Candidate]:
     """The mechanisms that apply, unsorted, each built from a guarantee of the same kind as ``guarantee``."""
     if setting.groups is not None and guarantee.adjacency.units > 1:
         return _for_groups(setting, setting.groups, guarantee)
+    if setting.fixed is not None:
+        return _for_fixed_root(setting, setting.fixed, guarantee)
     P = setting.P
 
     def pure(kind: Callable[..., AdditiveMechanism], **other: Any) -> Candidate:
@@ -182,6 +187,24 @@ def _for_groups(setting: Setting, groups: int, guarantee: Guarantee) -> list[Can
     found = [adding(one) for one in candidates(replace(setting, groups=None), guarantee.of_one_unit())]
     if len(setting.P) * groups <= LARGEST_STACK and can_stack(setting.P):
         found.append(Candidate(together, lambda _: 0.0))
+    return found
+
+
+def _for_fixed_root(setting: Setting, fixed: Mapping[str, Any], guarantee: Guarantee) -> list[Candidate]:
+    """A hierarchy whose root is public: shares for what is cared for, leaves only, and Gaussian noise."""
+    P = setting.P
+
+    def made(g: Guarantee, budget: dict[str, Fraction], shares: dict[Any, int] | None) -> AdditiveMechanism:
+        more = setting.common(g) | {"care": setting.care, "shares": shares}
+        return FixedRootMechanism(P, **budget, **more, **fixed)
+
+    leaves = {x: 1 for x in P.minimal if str(x) != str(fixed["catch_all"])}
+    found = [
+        Candidate(lambda g, _, shares=shares: made(g, {"epsilon": largest_pure(g)}, shares))
+        for shares in (None, leaves)
+    ]
+    if guarantee.kind != "pure":
+        found.append(Candidate(lambda g, _: made(g, _parameters(g), None)))
     return found
 
 

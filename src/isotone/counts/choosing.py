@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,7 @@ def choose_mechanism(
     groups: int | None,
     care: Care | None = None,
     relaxation: Relaxation | None = None,
+    fixed: Mapping[str, Any] | None = None,
 ) -> Any:
     """The mechanism for the guarantee ``guarantee``, chosen without data.
 
@@ -57,14 +59,23 @@ def choose_mechanism(
     """
     if isinstance(mechanism, AdditiveMechanism):
         _require_fitting(mechanism, P, guarantee, contributions, max_size, groups)
+        if fixed is not None:
+            raise InputError(
+                "Give records and catch_all to the mechanism, or name it instead of passing one."
+            )
         return mechanism
     setting: dict[str, Any] = {"contributions": contributions, "max_size": max_size}
     if mechanism is None or mechanism == "best":
         from isotone.counts.best import best_mechanism
 
         asked = _budget(guarantee) | setting
-        return best_mechanism(P, **asked, care=care, relaxation=relaxation, groups=groups)
+        return best_mechanism(P, **asked, care=care, relaxation=relaxation, groups=groups, fixed=fixed)
     kind = count_mechanism(mechanism)
+    if ("catch_all" in inspect.signature(kind).parameters) != (fixed is not None):
+        raise InputError(
+            "records and catch_all go with FixedRootMechanism and no other. Leave the choice to the plan."
+        )
+    setting |= fixed or {}
     together = "groups" in inspect.signature(kind).parameters
     if together:
         if groups is None:

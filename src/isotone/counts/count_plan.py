@@ -13,6 +13,7 @@ import numpy as np
 from isotone.counts.best import Criterion, build_or_none, cared_for, guarantee_of, setting_of
 from isotone.counts.candidates import Build, Setting, candidates
 from isotone.counts.caring import Care, cared_error
+from isotone.counts.hierarchies.fixed_root import fixed_root
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
 from isotone.counts.sampling.relaxation import Relaxation
@@ -46,6 +47,8 @@ def plan(
     progress: Progress = no_progress,
     care: Care | None = None,
     groups: int | None = None,
+    records: int | None = None,
+    catch_all: Hashable | None = None,
 ) -> CountPlan:
     """Compare every mechanism that keeps a guarantee for counts over ``P``.
 
@@ -61,6 +64,9 @@ def plan(
     ``groups`` is the number of public groups that counts are released for. It matters where units are replaced: a unit
     may then change groups.
 
+    ``records`` fixes the root of a hierarchy to a public number, and ``catch_all`` is the leaf for everything that is in no
+    other (:class:`FixedRootMechanism`); for replace neighbours only.
+
     An order beyond exact reach is relaxed for ``PosetMechanism``, which can take minutes; its row says so and
     what it costs, and the mechanism keeps the relaxed order. ``relaxation=relax(P, seconds=20)`` bounds the time, and ``plan(…).relaxation`` is what was found.
 
@@ -71,8 +77,8 @@ def plan(
     """
     cared = cared_for(P, by, care)
     order = cared_error(P, cared)
-    guarantee = guarantee_of(epsilon, delta, rho, neighbours)
-    setting = setting_of(P, neighbours, contributions, max_size, relaxation, cared, groups)
+    guarantee, fixed = guarantee_of(epsilon, delta, rho, neighbours), fixed_root(records, catch_all)
+    setting = setting_of(P, neighbours, contributions, max_size, relaxation, cared, groups, fixed)
     rows = [CountRow.of(mechanism, build) for build, mechanism in _built(setting, guarantee, progress)]
     progress(1.0, "done")
     least = min(row.rmse for row in rows)

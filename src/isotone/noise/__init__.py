@@ -6,7 +6,7 @@ integer arithmetic; the proofs are in docs/theory/sampling.md. Parameters are ra
 """
 
 from isotone.noise import bits, simulate
-from isotone.noise.bits import random_below, random_bits, random_words
+from isotone.noise.bits import random_below, random_belows, random_bits, random_words
 from isotone.noise.choices.choice import choose_integer, shuffle
 from isotone.noise.choices.exponential_choice import choose_exponential, choose_exponential_segments
 from isotone.noise.choices.lazy_choice import choose_lazily, choose_log
@@ -22,6 +22,7 @@ from isotone.noise.gaussian import discrete_gaussian, discrete_gaussians, rounde
 from isotone.noise.laplace.bulk import geometrics, two_sided_geometrics
 from isotone.noise.laplace.lazy_arrays import bernoulli_exps, lazy_geometrics, lazy_two_sided_geometrics
 from isotone.noise.laplace.single_draws import geometric, rounded_laplaces, two_sided_geometric
+from isotone.noise.laplace.sums import geometric_sums
 from isotone.noise.laplace.uneven import UnevenLine, uneven_geometrics
 from isotone.noise.simulated import Simulated, refuse_simulated
 
@@ -45,10 +46,12 @@ __all__ = [
     "discrete_gaussians",
     "discrete_laplace",
     "geometric",
+    "geometric_sums",
     "geometrics",
     "lazy_geometrics",
     "lazy_two_sided_geometrics",
     "random_below",
+    "random_belows",
     "random_bits",
     "random_words",
     "refuse_simulated",

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from isotone.errors import InputError
 
-__all__ = ["random_below", "random_bits", "random_salt", "random_words"]
+__all__ = ["random_below", "random_belows", "random_bits", "random_salt", "random_words"]
 
 
 def random_bits(count: int) -> int:
@@ -65,3 +65,20 @@ def random_salt() -> bytes:
     16
     """
     return os.urandom(16)
+
+
+def random_belows(bounds: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For each bound a uniform integer in ``[0, bound)``, from a word each; words of an incomplete last round are drawn again.
+
+    >>> random_belows(np.ones(2, np.int64))
+    array([0, 0])
+    """
+    if np.any(bounds < 1):
+        raise InputError("Uniform integers need bounds of at least 1.")
+    sizes = bounds.astype(np.uint64)
+    words, least = random_words(sizes.size), (np.uint64(0) - sizes) % sizes  # 2**64 modulo the bound
+    open_places = np.flatnonzero(words < least)
+    while open_places.size:
+        words[open_places] = random_words(open_places.size)
+        open_places = open_places[words[open_places] < least[open_places]]
+    return (words % sizes).astype(np.int64)

@@ -98,8 +98,16 @@ class PublicStream:
         found -= np.log(product)
         return found.reshape(shapes.shape) if shapes.ndim else float(found[0])
 
-    def integers(self, low: int, high: int | None = None, size: Size = None, dtype: Any = np.int64) -> Any:
-        """Whole numbers from ``low`` to below ``high``, or from 0 to below ``low``."""
+    def integers(
+        self,
+        low: int,
+        high: int | NDArray[np.int64] | None = None,
+        size: Size = None,
+        dtype: Any = np.int64,
+    ) -> Any:
+        """Whole numbers from ``low`` to below ``high``, or from 0 to below ``low``; one for each entry of an array."""
+        if isinstance(high, np.ndarray):
+            return low + np.floor(self.random(high.shape) * (high - low)).astype(np.int64)
         start, stop = (0, low) if high is None else (low, high)
         if stop - start == _ALL:
             return self.words(_count(size)).reshape(size or ())

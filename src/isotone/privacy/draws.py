@@ -87,6 +87,10 @@ class Draws(Protocol):
         """The noise of ``geometrics``, by code that prepares nothing: for many different rates."""
         ...
 
+    def geometric_sums(self, rate: Fraction, terms: int, size: int) -> Ints:
+        """Sums of ``terms`` numbers ``k >= 0`` with weight ``exp(−rate·k)``."""
+        ...
+
     def coins(self, rate: Fraction, multiples: Ints) -> NDArray[np.bool_]:
         """For each whole number m at least 0, True with probability ``exp(−rate·m)``."""
         ...
@@ -119,7 +123,7 @@ class ExactDraws:
 
     def below(self, sizes: Ints) -> Ints:
         """See ``Draws``."""
-        return np.array([noise.random_below(size) for size in sizes.tolist()], dtype=np.int64)
+        return noise.random_belows(sizes)
 
     def perturb(self, values: Ints, rate: Fraction) -> Ints:
         """See ``Draws``."""
@@ -148,6 +152,10 @@ class ExactDraws:
     def lazy_geometrics(self, rate: Fraction, size: int) -> Ints:
         """See ``Draws``."""
         return noise.lazy_two_sided_geometrics(rate, size)
+
+    def geometric_sums(self, rate: Fraction, terms: int, size: int) -> Ints:
+        """See ``Draws``."""
+        return noise.geometric_sums(rate, terms, size)
 
     def coins(self, rate: Fraction, multiples: Ints) -> NDArray[np.bool_]:
         """See ``Draws``."""
@@ -261,6 +269,10 @@ class SeededDraws:
     def lazy_geometrics(self, rate: Fraction, size: int) -> Ints:
         """See ``Draws``."""
         return self.geometrics(rate, size)
+
+    def geometric_sums(self, rate: Fraction, terms: int, size: int) -> Ints:
+        """See ``Draws``."""
+        return np.asarray(noise.simulate.geometrics(self.rng, rate, (size, terms))).sum(axis=1)
 
     def coins(self, rate: Fraction, multiples: Ints) -> NDArray[np.bool_]:
         """See ``Draws``."""

@@ -17,7 +17,6 @@ from isotone.order import Poset
 from isotone.order.hierarchy import Ends
 from isotone.reading.columns.native import listed
 from isotone.reading.columns.texts import name_text
-from isotone.reading.contributions import UNIT
 from isotone.reading.exclusive import Conflict
 from isotone.reading.sources.opening import collect
 
@@ -29,11 +28,11 @@ _END, _RANK, _FIRST, _UNITS = "isotone_end", "isotone_rank", "isotone_first", "i
 
 
 def count_ends(
-    rows: Frame, item: str, P: Poset, rule: Conflict, group: str | None, groups: int
+    rows: Frame, unit: str | None, item: str, P: Poset, rule: Conflict, group: str | None, groups: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Counts (a row per group, a column per element) and the number of units of each group.
 
-    ``rows`` has the unit, the text of a code in the column ``item``, and the number of the group.
+    ``rows`` has the unit (None: each row is one), the text of a code in the column ``item``, and the number of the group.
     """
     ends = Ends.of(P)
     numbers: dict[str, list[int | None]] = {
@@ -42,8 +41,11 @@ def count_ends(
         _FIRST: [*ends.first],
     }
     coded = listed(rows, item, [name_text(x) for x in P.elements], numbers)
-    by = [nw.col(group).min()] if group else []
-    units = coded.group_by(UNIT).agg(nw.col(_END).min(), nw.col(_RANK).min(), nw.col(_FIRST).max(), *by)
+    units = coded
+    if unit is not None:
+        by = [nw.col(group).min()] if group else []
+        ends_of = (nw.col(_END).min(), nw.col(_RANK).min(), nw.col(_FIRST).max())
+        units = coded.group_by(unit).agg(*ends_of, *by)
     if rule == "drop":
         # all codes lie on the way to the end, or there is none at all
         fits = (nw.col(_END) == nw.col(_RANK)) & (nw.col(_FIRST) <= nw.col(_RANK))

@@ -103,8 +103,11 @@ class RecordSource:
 
         Raises an error for what names and types alone show to be wrong.
         """
-        if self.element is not None and rules.unit is None:
-            raise InputError("Long data (element=) needs unit=: a row says that this unit has this element.")
+        if self.element is not None and rules.unit is None and not is_hierarchy(P):
+            raise InputError(
+                "Long data (element=) needs unit=: a row says that this unit has this element. Without it a row is a unit "
+                "with one code, which is for hierarchies."
+            )
         if self.element is not None and rules.contributions > 1:
             raise InputError("Long data is one record per unit; contributions above 1 has no meaning for it.")
         unknown = set(self.columns) - set(P.elements)
@@ -133,7 +136,8 @@ def count_records(
     if source.element is not None and rules.on_violation == "close" and is_hierarchy(P):
         rows = _long_rows(source, frame, rules, groups)
         number = groups.size if groups else 1
-        return count_ends(rows, _ITEM, P, rules.on_conflict, GROUP if groups else None, number)
+        unit = None if rules.unit is None else UNIT
+        return count_ends(rows, unit, _ITEM, P, rules.on_conflict, GROUP if groups else None, number)
     names = _names(P)
     records = repaired(read_records(source, frame, P, rules, groups, salt), P, rules)
     rows = collect(totals(records, names, _RECORDS, GROUP if groups else None))
@@ -157,9 +161,7 @@ def read_records(
     A column of booleans for each element, and the group.
     """
     names = _names(P)
-    if source.element is not None:
-        return _combined(_long(source, frame, P, rules, groups), groups, names)
-    rows = _wide(source, frame, P, rules, groups)
+    rows = (_wide if source.element is None else _long)(source, frame, P, rules, groups)
     if rules.unit is None:
         return rows
     if rules.contributions == 1:

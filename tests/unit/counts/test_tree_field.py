@@ -32,7 +32,13 @@ SEVERAL = Poset.from_mapping({"a": "x", "b": "x", "y": None}, children="partitio
 
 def scripted(geometrics: Any, coins: Any) -> Any:
     """Draws in which a test decides every number and every coin."""
-    return SimpleNamespace(lazy_geometrics=geometrics, coins=coins)
+    rng = np.random.default_rng(1)
+    return SimpleNamespace(
+        lazy_geometrics=geometrics,
+        coins=coins,
+        geometric_sums=lambda rate, terms, size: rng.integers(0, 3, size),
+        below=lambda sizes: rng.integers(0, sizes),
+    )
 
 
 TREES = [TREE, EXCLUSIVE, SEVERAL, Poset("ab", (), [("exclusive", ["a", "b"])])]
@@ -109,6 +115,58 @@ def test_every_path_of_the_sampler_has_the_probability_of_the_definition() -> No
         assert all(h[x] == chosen[x] for x in chosen)
         leaves = sum(rate * abs(chosen[x]) for rate, x in leaf_rate.items())
         assert leaves + sum(spent) == m.rate * sum(Fraction(given[str(x)]) * abs(h[x]) for x in P.elements)
+
+
+def test_sums_of_leaves_that_are_split_afterwards_have_the_law_of_the_definition() -> None:
+    """Every way of the code that releases: all sums, all coins that keep, and all places of all balls."""
+    m = TreeFieldMechanism(TREE, epsilon=10, shares=SHARES)
+    node = dict(zip(TREE.elements, m.tree.node.tolist(), strict=True))
+    sampler = FieldSampler(m.node_law.types, m.rate, m.node_law.acceptance)
+    found: dict[tuple[int, ...], float] = {}
+    q = math.exp(-float(m.rate * Fraction(SHARES["a1"])))
+    for up, down, b in product(range(3), range(3), range(-1, 2)):
+        weight = (up + 1) * (down + 1) * q ** (up + down)  # two leaves: so many ways to have the sum
+        weight *= math.exp(-float(m.rate * Fraction(SHARES["b"])) * abs(b))
+        for steps in product(*(range(2 + t) for total in (up, down) for t in range(total))):
+            log_kept, left = [0.0], list(steps)
+
+            def coins(rate: Fraction, multiples: np.ndarray, log_kept: list[float] = log_kept) -> np.ndarray:
+                log_kept[0] -= float(rate * int(multiples[0]))
+                return np.ones(multiples.size, np.bool_)
+
+            def below(sizes: np.ndarray, left: list[int] = left) -> np.ndarray:
+                return np.array([left.pop(0) for _ in sizes], np.int64)
+
+            source = SimpleNamespace(
+                lazy_geometrics=lambda rate, size, b=b: np.full(size, b),
+                geometric_sums=lambda rate, terms, size, pair=(up, down): np.array([*pair] * (size // 2)),
+                coins=coins,
+                below=below,
+            )
+            drawn = sampler.draw(1, source)[0]  # type: ignore[arg-type]
+            assert not left
+            leaves = tuple(int(drawn[node[x]]) for x in ("a1", "a2", "b"))
+            ways = math.factorial(up + 1) * math.factorial(down + 1)
+            found[leaves] = found.get(leaves, 0.0) + weight * math.exp(log_kept[0]) / ways
+    law = {tuple(h[[node[x] for x in ("a1", "a2", "b")]].tolist()): weight for h, weight in _box(m, 1)}
+    ratio = np.array([found[leaves] / weight for leaves, weight in law.items()])
+    assert np.ptp(ratio) < 2e-3 * ratio[0]  # sums above 2 are left out
+
+
+def test_the_sampler_is_chosen_by_public_numbers() -> None:
+    wide = Poset.from_mapping({str(i): "all" for i in range(150)}, children="partition")
+    shares = {str(i): "1/2" for i in range(150)}
+    field = TreeFieldMechanism(wide, epsilon=1, shares=shares | {"all": "1/2"})
+    assert field.node_law.draws * field.node_law.acceptance[1] == pytest.approx(
+        6
+    )  # sums of 64, 64 and 22 leaves
+    slow = TreeFieldMechanism(wide, epsilon="1/17", shares=shares | {"all": "1/2"})
+    assert slow.node_law.draws * slow.node_law.acceptance[1] == pytest.approx(
+        150
+    )  # too small a rate for tables
+    assert (
+        TreeFieldMechanism(wide, epsilon=1, shares=shares).node_law.draws == 150
+    )  # nothing is drawn in vain
 
 
 def test_what_is_not_kept_is_drawn_again() -> None:

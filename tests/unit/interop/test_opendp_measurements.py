@@ -60,8 +60,14 @@ def answers(P: Poset, rows: int = 40) -> pd.DataFrame:
 
 
 def test_every_mechanism_for_counts_is_tried_here():
-    # those kept for comparison, and those whose counts are of many cells or groups, are not offered
-    others = {"LpMechanism", "L2Mechanism", "MarginsMechanism", "GroupedDifferenceMechanism"}
+    # those kept for comparison, those whose counts are of many cells or groups, and a fixed root are not offered
+    others = {
+        "LpMechanism",
+        "L2Mechanism",
+        "MarginsMechanism",
+        "GroupedDifferenceMechanism",
+        "FixedRootMechanism",
+    }
     names = {name for name in counts.__all__ if name.endswith("Mechanism")} - others
     assert {type(row[0]).__name__ for row in COUNTS} == names
 
@@ -70,6 +76,12 @@ def test_noise_for_several_groups_is_refused_before_any_data():
     several = counts.GroupedDifferenceMechanism(P, 1, "add-remove", groups=2)
     with pytest.raises(InputError, match="2 groups"):
         bridge.make_counts(bridge.table_domain(), dp.symmetric_distance(), several)
+
+
+def test_a_fixed_root_is_refused_before_any_data():
+    fixed = counts.FixedRootMechanism(HIERARCHY, 1, records=9, catch_all="b")
+    with pytest.raises(InputError, match="public number"):
+        bridge.make_counts(bridge.table_domain(), dp.symmetric_distance(), fixed)
 
 
 @pytest.mark.parametrize(("mechanism", "measure", "one", "three"), COUNTS)

@@ -74,6 +74,9 @@ class Exhaustive:
     def lazy_geometrics(self, rate: Fraction, size: int) -> Any:
         return np.zeros(size, np.int64)
 
+    def geometric_sums(self, rate: Fraction, terms: int, size: int) -> Any:
+        return np.zeros(size, np.int64)
+
     def coins(self, rate: Fraction, multiples: Any) -> Any:
         return np.ones(len(multiples), np.bool_)
 

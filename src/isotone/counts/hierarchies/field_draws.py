@@ -2,7 +2,9 @@
 
 To draw a subtree draw all its children, and keep them with probability ``exp(-rate·share·|sum|)``; otherwise draw
 them again (docs/theory/hierarchies.md, section 4). Draws that are kept are independent, so many are made at a time, and a type of subtree that
-occurs several times is drawn once for all its places.
+occurs several times is drawn once for all its places. Leaves of one parent and one share are the differences of two geometric
+numbers each. Only the two sums of these matter for what is kept, so that they alone are drawn; what is kept in the end
+is split between the leaves, all ways alike.
 """
 
 from __future__ import annotations
@@ -14,15 +16,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.counts.hierarchies.field_law import FieldTypes
+from isotone.counts.hierarchies.field_law import FieldTypes, leaf_sums
 from isotone.privacy.draws import Draws
 
 __all__ = ["FieldSampler"]
 
 Ints = NDArray[np.int64]
 
-_CELLS = 1 << 22
-"""Numbers of one part of the tree in memory at a time."""
+_CELLS = 1 << 18
+"""Numbers of one part of the tree that are tried at a time: of a large tree few, since most of them are in vain."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,26 +40,60 @@ class FieldSampler:
         tree, result = self.types.tree, np.zeros((size, len(self.types.tree)), np.int64)
         for t, leaves in self._places:
             drawn = self._subtrees(t, size * len(leaves), draws)
-            result[:, leaves.reshape(-1)] = drawn.reshape(size, -1)
+            result[:, leaves.reshape(-1)] = self._split(t, drawn, draws).reshape(size, -1)
         return tree.sums(result)
 
     def _subtrees(self, t: int, size: int, draws: Draws) -> Ints:
-        """``size`` independent draws of a type of subtree: its leaves, in rows."""
+        """``size`` independent draws of a type of subtree in rows: its leaves, or sums of them and minus such sums."""
         children, rate = self.types.children[t], self.rate * self.types.shares[t]
         if not children:
             return draws.lazy_geometrics(rate, size)[:, None]
-        width = int(self.types.leaves[t])
+        width = sum(2 if terms else 1 for terms in self._columns[t])
         result, found = np.empty((size, width), np.int64), 0
         while found < size:
             tries = int((size - found) * 1.05 / self.acceptance[t]) + 1
             tries = min(tries, max(1, _CELLS // width))
-            parts = [self._subtrees(c, tries * k, draws).reshape(tries, -1) for c, k in children]
-            rows = np.concatenate(parts, axis=1)
+            rows = np.concatenate([self._children(c, k, tries, draws) for c, k in children], axis=1)
             if rate:
                 rows = rows[draws.coins(rate, np.abs(rows.sum(axis=1)))]
             kept = rows[: size - found]
             result[found : found + len(kept)] = kept
             found += len(kept)
+        return result
+
+    def _children(self, c: int, k: int, size: int, draws: Draws) -> Ints:
+        """``size`` rows of the draws of k children of one type."""
+        sums = leaf_sums(self.types, float(self.rate), c, k)
+        if not sums:
+            return self._subtrees(c, size * k, draws).reshape(size, -1)
+        rate, signs = self.rate * self.types.shares[c], np.array([1, -1])
+        parts = [draws.geometric_sums(rate, terms, 2 * size).reshape(size, 2) * signs for terms in sums]
+        return np.concatenate(parts, axis=1)
+
+    @cached_property
+    def _columns(self) -> list[list[int]]:
+        """What the draws of each type hold: for a sum and minus a sum the number of their leaves, for a leaf 0."""
+        found: list[list[int]] = []
+        for children in self.types.children:
+            row: list[int] = []
+            for c, k in children:
+                row += leaf_sums(self.types, float(self.rate), c, k) or found[c] * k
+            found.append(row or [0])
+        return found
+
+    def _split(self, t: int, rows: Ints, draws: Draws) -> Ints:
+        """The leaves of each row: sums are split between theirs."""
+        terms = np.array(self._columns[t])
+        summed, plain = terms > 0, terms == 0
+        ends = np.cumsum(np.where(summed, 2, 1))
+        result = np.empty((len(rows), int(np.maximum(terms, 1).sum())), np.int64)
+        places = np.repeat(summed, np.maximum(terms, 1))
+        result[:, ~places] = rows[:, ends[plain] - 1]
+        if summed.any():
+            bins = np.tile(terms[summed], len(rows))
+            ups, downs = rows[:, ends[summed] - 2].reshape(-1), -rows[:, ends[summed] - 1].reshape(-1)
+            difference = _scattered(ups, bins, draws) - _scattered(downs, bins, draws)
+            result[:, places] = difference.reshape(len(rows), -1)
         return result
 
     @cached_property
@@ -76,3 +112,19 @@ class FieldSampler:
         for x in range(tree.roots):
             roots.setdefault(of[x], []).append(leaves[x])
         return [(t, np.array(rows, np.int64)) for t, rows in roots.items()]
+
+
+def _scattered(totals: Ints, bins: Ints, draws: Draws) -> Ints:
+    """Each total as a sum of ``bins`` numbers at or above 0, all such ways alike.
+
+    Ball after ball is put into a bin, or where one of the balls before it is, each with the same chance.
+    """
+    before = np.repeat(np.cumsum(totals) - totals, totals)
+    number = np.repeat(bins, totals)
+    place = draws.below(number + np.arange(before.size) - before)
+    waiting = np.flatnonzero(place >= number)
+    while waiting.size:
+        place[waiting] = place[before[waiting] + place[waiting] - number[waiting]]
+        waiting = waiting[place[waiting] >= number[waiting]]
+    first = np.repeat(np.cumsum(bins) - bins, totals)
+    return np.bincount(first + place, minlength=int(bins.sum())).astype(np.int64)

@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.counts.hierarchies.tree import Hierarchy
+from isotone.noise.laplace.sums import LEAST_SUM_RATE, MOST_TERMS
 
-__all__ = ["FieldLaw", "FieldTypes"]
+__all__ = ["FieldLaw", "FieldTypes", "leaf_sums"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -62,6 +63,11 @@ class FieldTypes:
         )
 
     @cached_property
+    def rejects(self) -> bool:
+        """Whether a node above leaves has a share, so that draws may be made in vain."""
+        return any(share and below for share, below in zip(self.shares, self.children, strict=True))
+
+    @cached_property
     def contexts(self) -> tuple[Ints, Ints, Ints]:
         """Nodes that are alike, seen from below and from above.
 
@@ -73,6 +79,17 @@ class FieldTypes:
             key = (int(of[above]) if above >= 0 else -1), int(self.of[x])
             of[x] = known.setdefault(key, len(known))
         return of, np.array([t for _, t in known], np.int64), np.array([up for up, _ in known], np.int64)
+
+
+def leaf_sums(types: FieldTypes, rate: float, t: int, number: int) -> list[int]:
+    """The numbers of leaves, of so many of one type below one node, whose sums are drawn in place of the leaves.
+
+    None where only leaves have shares, since nothing is drawn in vain there, and none at small rates. Public numbers decide.
+    """
+    leaf = not types.children[t] and number > 1
+    if not leaf or not types.rejects or rate * float(types.shares[t]) < 1.001 * LEAST_SUM_RATE:
+        return []
+    return [min(MOST_TERMS, number - start) for start in range(0, number, MOST_TERMS)]
 
 
 class FieldLaw:
@@ -129,11 +146,12 @@ class FieldLaw:
 
     @cached_property
     def draws(self) -> float:
-        """The expected number of draws of leaves for one draw of the field by rejection."""
-        needed = np.ones(len(self.types.shares))
+        """The expected number of draws of leaves, or of sums of them, for one draw of the field by rejection."""
+        needed, rate = np.ones(len(self.types.shares)), self.rate / self.scale
         for t, children in enumerate(self.types.children):
             if children:
-                needed[t] = sum(needed[c] * k for c, k in children) / self.acceptance[t]
+                each = (2 * len(leaf_sums(self.types, rate, c, k)) or needed[c] * k for c, k in children)
+                needed[t] = sum(each) / self.acceptance[t]
         return float(needed[self.types.of[: self.types.tree.roots]].sum())
 
     @property

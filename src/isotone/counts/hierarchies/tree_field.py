@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = ["TreeFieldMechanism"]
 
-MOST_DRAWS, CHOSEN_DRAWS = 1.5e8, 1e8
-"""More expected draws of leaves for one release are refused, and shares that need more than the second are not chosen."""
+MOST_DRAWS, CHOSEN_DRAWS = 6e7, 3e7
+"""More expected draws of leaves, or of sums of leaves, for one release are refused, and shares that need more than the second are not chosen."""
 
 _CHUNK = 1 << 22
 
@@ -107,7 +107,7 @@ class TreeFieldMechanism(AddsUp):
 
     @property
     def method(self) -> str:
-        """How many draws of leaves a release takes by rejection."""
+        """How many draws of leaves, or of sums of leaves, a release takes by rejection."""
         shares, children = self.node_law.types.shares, self.node_law.types.children
         if any(share for share, below in zip(shares, children, strict=True) if below):
             return f"about {self.node_law.draws:,.0f} draws"

@@ -248,7 +248,7 @@ class AdditiveMechanism(ABC):
         Each is weighted by its variance. See :func:`consistent`.
         """
         variance = self.error().variance
-        weights = 1 / variance if np.all(variance > 0) else None
+        weights = 1 / np.maximum(variance, 1e-9 * variance.max()) if np.any(variance > 0) else None
         return consistent(self.P, values, weights, upper, integers)
 
     def __str__(self) -> str:

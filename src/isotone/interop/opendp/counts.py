@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from opendp.measurements import make_user_measurement
 
+from isotone.counts.hierarchies.fixed_root import FixedRootMechanism
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.errors import InputError
 from isotone.interop.opendp.maps import measure_and_map
@@ -58,6 +59,10 @@ def make_counts(
     >>> m(pd.DataFrame({"hyp": ["yes", "no"], "twice": ["", "yes"]})).shape
     (2,)
     """
+    if isinstance(mechanism, FixedRootMechanism):
+        raise InputError(
+            "No metric says that a public number of records is kept. Release with release_counts."
+        )
     mechanism.release(np.zeros(len(mechanism.P), dtype=np.int64))  # refuses here what could never be drawn
     return counts_measurement(
         input_domain,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from isotone.counts.caring import Care, care_of
 from isotone.counts.choosing import choose_mechanism
+from isotone.counts.hierarchies.fixed_root import FixedRootMechanism, fixed_root
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError
@@ -21,7 +22,7 @@ from isotone.reading.records import Groups, RecordRules, RecordSource
 from isotone.release.kinds.breakdown.query import BreakdownQuery
 from isotone.release.kinds.breakdown.release import breakdown_query, public_breakdown
 from isotone.release.kinds.counts.asked import questions_for
-from isotone.release.kinds.counts.query import CountQuery, count_columns
+from isotone.release.kinds.counts.query import CountQuery, count_columns, require_every_place, rules_entry
 from isotone.release.kinds.counts.section import OrderSection, spec_order
 from isotone.release.kinds.parameters import (
     column_name,
@@ -65,6 +66,8 @@ def count_query(
     title: str | None = None,
     questions: Iterable[Question] | None = None,
     waves: int = 1,
+    records: int | None = None,
+    catch_all: Any = None,
 ) -> CountQuery | BreakdownQuery:
     """The query that :func:`release_counts` runs, with every public parameter checked."""
     _require_order(P)
@@ -76,6 +79,9 @@ def count_query(
     rules = _rules(unit, contributions, on_violation, max_size, answers, on_conflict)
     source = _source(data, P, element, columns, questions)
     noise: dict[str, Any] = {"mechanism": mechanism, "care": care, "relaxation": relaxation}
+    fixed = fixed_root(records, catch_all)
+    if fixed is not None or isinstance(mechanism, FixedRootMechanism):
+        require_every_place(guarantee, rules_entry(rules, source, P), bool(by), truth(total, "total"))
     page: dict[str, Any] = {
         "total": truth(total, "total"),
         "confidence": confidence_level(confidence),
@@ -86,7 +92,7 @@ def count_query(
         public = None
         if by is not None:
             public = Groups(column_name(by, "by"), public_names(() if groups is None else groups, "groups"))
-        return _grouped_query(source, P, rules, guarantee, public, **noise, **page)
+        return _grouped_query(source, P, rules, guarantee, public, **noise, **page, fixed=fixed)
     cells = public_breakdown(by, groups, margins, "drop" if unlisted is None else unlisted)
     return breakdown_query(source, P, rules, guarantee, cells, importance=importance, **noise, **page)
 
@@ -105,12 +111,13 @@ def _grouped_query(
     confidence: float,
     title: str,
     waves: int,
+    fixed: dict[str, Any] | None,
 ) -> CountQuery:
     """One table of counts, or one for each public group."""
     several = None if groups is None else len(groups.values)
     units, size = rules.contributions, rules.max_size
     noise = choose_mechanism(
-        P, guarantee, units, size, mechanism, groups=several, care=care, relaxation=relaxation
+        P, guarantee, units, size, mechanism, groups=several, care=care, relaxation=relaxation, fixed=fixed
     )
     if noise.neighbours == guarantee.neighbours:  # the mechanism may guarantee more: only that is charged
         guarantee = replace(noise.guarantee, unit=guarantee.unit)
@@ -118,7 +125,7 @@ def _grouped_query(
         raise InputError(
             f"{type(noise).__name__} does not give the number of records for free. Leave out total=True."
         )
-    asked = None if isinstance(mechanism, AdditiveMechanism) else _asked(P, mechanism, care)
+    asked = None if isinstance(mechanism, AdditiveMechanism) else _asked(P, mechanism, care, fixed)
     known = count_columns(noise, confidence)
     return CountQuery(
         source, P, rules, groups, noise, asked, guarantee, total, confidence, title, known, relaxation, waves
@@ -174,11 +181,18 @@ def spec_query(spec: Spec, asked: OrderSection, **cells: Any) -> CountQuery | Br
         title=spec.output.title,
         questions=spec.asked.values(),
         waves=spec.privacy.waves or 1,
+        records=asked.records,
+        catch_all=asked.catch_all,
         **cells,
     )
 
 
-def _asked(P: Poset, mechanism: str | None, care: Care | None) -> str | dict[str, Any]:
-    """The mechanism as asked for: its name, and what is cared for if that was said."""
+def _asked(
+    P: Poset, mechanism: str | None, care: Care | None, fixed: dict[str, Any] | None
+) -> str | dict[str, Any]:
+    """The mechanism as asked for: its name, and what is cared for and what is fixed if that was said."""
     name = mechanism or "best"
-    return name if care is None else {"name": name, "care": care_of(P, care)}
+    said = {} if care is None else {"care": care_of(P, care)}
+    if fixed is not None:
+        said |= {"records": int(fixed["records"]), "catch_all": str(fixed["catch_all"])}
+    return {"name": name, **said} if said else name

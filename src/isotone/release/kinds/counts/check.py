@@ -24,7 +24,7 @@ from isotone.reading.records import (
 from isotone.reading.sources.opening import open_source
 from isotone.release.checking.findings import SHOWN, commonest, one, unlisted
 from isotone.release.kinds.counts.asked import questions_for
-from isotone.release.kinds.counts.section import spec_order
+from isotone.release.kinds.counts.section import OrderSection, spec_order
 
 if TYPE_CHECKING:
     from isotone.release.spec import Spec
@@ -39,7 +39,10 @@ def check_counts(spec: Spec, source: Any) -> list[str]:
     where = RecordSource(source, data.element, {**data.columns}, book)
     groups = Groups(data.by, tuple(map(label, data.groups))) if data.by and data.groups else None
     rules = RecordRules(data.unit, data.contributions, "close", None, answers)
-    lines = _broken(where, P.forget_choices(), rules, groups)
+    if data.element is not None and data.unit is None:  # every row has one code: none can break the order
+        lines = _rows(where, P, rules, groups, spec.said(OrderSection).records)
+    else:
+        lines = _broken(where, P.forget_choices(), rules, groups)
     lines += _conflicts(where, P, rules, groups)
     if groups is not None:
         lines += unlisted(source, groups.column, groups.values, "a group")
@@ -47,6 +50,18 @@ def check_counts(spec: Spec, source: Any) -> list[str]:
         return lines + unlisted(source, data.element, P.elements, "an element")
     for x in P.elements:
         lines += _odd_answers(where, x, answers)
+    return lines
+
+
+def _rows(
+    source: RecordSource, P: Poset, rules: RecordRules, groups: Groups | None, stated: int | None
+) -> list[str]:
+    """How many rows there are, and whether that is the public number."""
+    _, found = count_records(source, source.open(P, rules, groups), P, rules, groups)
+    number = int(found.sum())
+    lines = [f"{number:,} records, a row each"]
+    if stated is not None and stated != number:
+        lines.append(f"  records = {stated:,} is another number; the catch-all takes the difference")
     return lines
 
 

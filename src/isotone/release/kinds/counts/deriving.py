@@ -47,9 +47,10 @@ def given(release: Release, records: Any, after_rules: bool) -> Release:
         raise InputError("State the number of records for the release itself: call given() first.")
     if manifest.get("total") is None and is_hierarchy(release.order):
         raise InputError(
-            "The root of a hierarchy is not fixed to a public number of records. All its counts add up exactly, so the "
-            "number of records that the rules count would be published without noise, and a record that is dropped, "
-            "not listed or without a leaf would show in it. State the number beside the release."
+            "The root of a hierarchy is not fixed to a public number of records afterwards. All its counts add up exactly, so "
+            "the number of records that the rules count would be published without noise, and a record that is dropped, "
+            "not listed or without a leaf would show in it. Release with records= and catch_all=, or state the number "
+            "beside the release."
         )
     if manifest.get("total") is None:
         raise InputError("This release has no number of records to compare with: release with total=True.")
@@ -226,7 +227,8 @@ def _projected(found: Measured, weights: str, integers: bool) -> Floats:
             raise InputError("By covariances options would not add up: leave out weights='covariance'.")
         fitted = project_covariance(found.P, raw, found.covariance()[:n, :n], lower=0.0, upper=upper)
         return np.rint(fitted) if integers else fitted
-    inverse = 1 / variance if np.all(variance > 0) else None
+    # what has no noise, as a fixed root, hardly moves
+    inverse = 1 / np.maximum(variance, 1e-9 * variance.max()) if np.any(variance > 0) else None
     return np.asarray(consistent(found.P, raw, inverse, upper, integers), dtype=np.float64)
 
 

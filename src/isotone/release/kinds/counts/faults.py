@@ -63,6 +63,11 @@ def count_faults(
     if manifest.get("consistent"):
         return ["the manifest does not say what was made consistent"]
     faults = _value_faults(columns) + question_faults(manifest) + wave_faults(manifest)
+    possible = getattr(mechanism, "possible_outputs", None)
+    if possible is not None and not faults:
+        rows = np.array(columns["value"], dtype=np.float64).reshape(repeat, -1)
+        if not np.array_equal(possible(rows), rows):
+            faults.append("the values do not add up")
     error = mechanism.error()
     sd = np.tile(error.sd, repeat)
     if not _near(columns["sd"], sd, np.tile(_spread(error.sd, error.standard_error), repeat)):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from isotone.counts import plan as plan_counts
 from isotone.counts.choosing import choose_mechanism, count_mechanism, count_mechanisms
+from isotone.counts.hierarchies.fixed_root import FixedRootMechanism, fixed_root
 from isotone.errors import InputError
 from isotone.mechanism import Progress
 from isotone.privacy.guarantee import Guarantee, Number
@@ -14,7 +15,7 @@ from isotone.release.kinds.counts.building import spec_query
 from isotone.release.kinds.counts.check import check_counts
 from isotone.release.kinds.counts.combining import draws_of, total_guarantee
 from isotone.release.kinds.counts.deriving import made_consistent
-from isotone.release.kinds.counts.query import CountManifest, CountQuery, count_columns
+from isotone.release.kinds.counts.query import CountManifest, CountQuery, count_columns, require_every_place
 from isotone.release.kinds.counts.report import CountsPage
 from isotone.release.kinds.counts.section import OrderSection, spec_order
 from isotone.release.kinds.kind import Kind
@@ -56,6 +57,8 @@ class CountsKind(Kind):
         """Every mechanism that keeps the guarantee, best first."""
         guarantee, order = spec.privacy.guarantee(spec.unit), spec.said(OrderSection)
         concentrated = guarantee.kind == "zcdp"
+        if order.records is not None:
+            self.query(spec)  # what a release would refuse
         made = plan_counts(
             spec_order(spec),
             None if concentrated else guarantee.epsilon,
@@ -68,6 +71,8 @@ class CountsKind(Kind):
             progress=progress,
             care=order.care,
             groups=_groups(spec),
+            records=order.records,
+            catch_all=order.catch_all,
         )
         made = replace(made, guarantee=guarantee)  # the plan does not know the unit, the spec does
         return SpecPlan(made, {**spec.head(), **made.plain()})
@@ -80,6 +85,7 @@ class CountsKind(Kind):
         options = (spec.data.contributions, order.max_size, order.mechanism)
         guarantee, P = spec.privacy.guarantee(spec.unit), spec_order(spec)
         more: dict[str, Any] = {"care": order.care, "relaxation": order.found(spec.resolve)}
+        more["fixed"] = fixed_root(order.records, order.catch_all)
         mechanism = choose_mechanism(P, guarantee, *options, groups=_groups(spec), **more)
         return audit_count_mechanism(mechanism, trials, progress)
 
@@ -126,6 +132,9 @@ class CountsKind(Kind):
         require_repaired(rules, mechanism.P)
         if mechanism.contributions < rules["contributions"] or not shorter:
             raise InputError("the mechanism is for records of another kind than those that were counted")
+        if isinstance(mechanism, FixedRootMechanism):
+            total = release.total is not None
+            require_every_place(mechanism.guarantee, rules, bool(manifest["groups"]), total)
         guarantee = replace(mechanism.guarantee, unit=stated.unit)
         number, together = _number_of_groups(manifest), getattr(mechanism, "groups", None)
         if together is not None:

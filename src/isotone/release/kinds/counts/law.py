@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing_extensions import TypedDict
 
+from isotone.counts.hierarchies.fixed_root import FixedRootMechanism
 from isotone.counts.law import FALSE_CONFIDENCE, LAW_STREAM, rank
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.mechanisms.k_norm import KNormMechanism
@@ -35,6 +36,8 @@ def law_entry(mechanism: AdditiveMechanism, confidence: float) -> LawEntry | Non
 
 def closed_form(mechanism: AdditiveMechanism) -> bool:
     """Whether no half-width of the mechanism comes from draws."""
+    if isinstance(mechanism, FixedRootMechanism):
+        return closed_form(mechanism.within)
     own, common = type(mechanism), AdditiveMechanism
     if issubclass(own, KNormMechanism):  # its widths are those of draws at rate 1
         return False

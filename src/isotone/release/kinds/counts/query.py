@@ -38,6 +38,7 @@ __all__ = [
     "CountStatistic",
     "count_columns",
     "original_columns",
+    "require_every_place",
     "rules_entry",
     "total_deviation",
 ]
@@ -215,6 +216,29 @@ def rules_entry(rules: RecordRules, source: RecordSource, P: Poset) -> CountRule
         "missing": rules.answers.missing,
     }
     return {**said, "on_conflict": rules.on_conflict} if P.choices else said
+
+
+def require_every_place(guarantee: Guarantee, rules: CountRules, groups: bool, total: bool) -> None:
+    """Refuse to fix the root of a hierarchy where some unit might have no place in it, or more than one."""
+    reasons = {
+        "a unit that is added or removed changes the number of records: say neighbours='replace'": not (
+            guarantee.adjacency.exchanges
+        ),
+        "a unit may have several rows or none, and rows without one are left out: say unit=None, so that every row is "
+        "a unit": rules["unit"] is not None,
+        "a row of wide data may have no code, or several: name the column of the code, element=": rules[
+            "form"
+        ]
+        != "long",
+        "records that break a rule are dropped: leave out on_violation and on_conflict": "drop"
+        in (rules["on_violation"], rules.get("on_conflict")),
+        "records are cut: leave out max_size": rules["max_size"] is not None,
+        "a unit that is replaced may change groups: leave out by": groups,
+        "the number of records is public: leave out total": total,
+    }
+    for reason, applies in reasons.items():
+        if applies:
+            raise InputError(f"The root cannot be fixed to a public number of records, since {reason}.")
 
 
 def count_columns(mechanism: Any, confidence: float) -> dict[str, NDArray[Any]]:

@@ -62,6 +62,8 @@ def release_counts(
     progress: Progress = no_progress,
     questions: Iterable[Question] | None = None,
     waves: int = 1,
+    records: int | None = None,
+    catch_all: Any = None,
 ) -> Release:
     """Release how many units say yes to each element of ``P``.
 
@@ -130,6 +132,10 @@ def release_counts(
     waves
         How many releases like this one are planned, such as one a year. What all cost together stands in the manifest, and
         nothing is released if the ledger's total cannot pay it (:func:`isotone.plan_waves`).
+    records, catch_all
+        For a hierarchy, under replace: the public number of records, as you state it, to which the root is fixed, and the
+        leaf below the root for every row that is in no other. Every row is then a unit (no ``unit``) with one code
+        (``element``), and nothing is dropped.
     questions
         What counts as a yes to an element, and its label, where it is not as ``answers`` says for all. The order of
         questions, with what follows from their definitions, is :func:`isotone.order_of`.
@@ -166,6 +172,8 @@ def release_counts(
         title=title,
         questions=questions,
         waves=waves,
+        records=records,
+        catch_all=catch_all,
     )
     return pipeline.released(query, ledger, request, again, folder, progress)
 

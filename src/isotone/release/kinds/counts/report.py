@@ -254,7 +254,7 @@ def _comparison(release: Release) -> str | None:
         return "This is Laplace noise."
     setting = {"contributions": ours.contributions, "max_size": ours.max_size}
     plain = LaplaceMechanism(P, guarantee.epsilon, neighbours=guarantee.neighbours, **setting)
-    ratio = plain.error().rmse / ours.error().rmse
+    ratio = plain.error().rmse / max(ours.error().rmse, 1e-9)
     if ratio < 1.005:
         return None
     how = ", by simulation" if ours.error().method == "simulated" else ""

@@ -57,6 +57,10 @@ class OrderSection(Section):
     """A JSON file with what a search found for an order out of reach, or the manifest of a release that has it."""
     max_size: Size | None = None
     """Records keep at most so many yeses, those nearest to the top; the noise may then be smaller."""
+    records: Size | None = None
+    """For a hierarchy under replace: the public number of records, to which its root is fixed. It goes with catch_all."""
+    catch_all: Text | None = None
+    """With records: the leaf below the root for every row that is in no other."""
     total: bool = False
     """Also release the number of records, where the mechanism gives it for free."""
 

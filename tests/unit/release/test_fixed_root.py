@@ -1,0 +1,173 @@
+"""A root fixed to a public number: each condition is refused by itself before the charge, and verified afterwards."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from tests.support.forgeries import forged
+from typer.testing import CliRunner
+
+import isotone as iso
+from isotone.cli import app
+from isotone.counts import FixedRootMechanism
+from isotone.errors import InputError
+from isotone.release import Release, load_release, verify
+
+P = iso.Poset.from_mapping(
+    {"a": "all", "b": "all", "other": "all", "a1": "a", "a2": "a"}, children="partition"
+)
+ROWS = pl.DataFrame(
+    {
+        "id": [str(i) for i in range(9)],
+        "code": ["a1", "a1", "a2", "b", "nowhere", None, "", "a", "other"],
+        "place": ["n", "s"] * 4 + ["n"],
+    }
+)
+FIXED: dict[str, Any] = {
+    "records": 9,
+    "catch_all": "other",
+    "neighbours": "replace",
+    "element": "code",
+    "epsilon": 99,
+}
+
+
+def merged(given: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    return {**given, **more}
+
+
+def values(release: Release) -> dict[str, int]:
+    return dict(zip(release.columns["element"], release.columns["value"], strict=True))
+
+
+@pytest.mark.parametrize("rows", [ROWS, ROWS.to_arrow()])
+def test_every_row_has_a_place(tmp_path: Path, rows: Any) -> None:
+    """What is not listed, missing, empty or coded at an inner node of a partition goes to the leaf for the rest."""
+    ledger = iso.Ledger(tmp_path / "book", epsilon=99, neighbours="replace")
+    release = iso.release_counts(rows, P, ledger=ledger, folder=tmp_path / "out", **FIXED)
+    assert values(release) == {"a": 3, "b": 1, "other": 5, "a1": 2, "a2": 1, "all": 9}
+    assert release.manifest.mechanism["records"] == 9
+    assert verify(tmp_path / "out", ledger=tmp_path / "book").holds
+    noisy = iso.release_counts(
+        rows,
+        P,
+        ledger=iso.Ledger(tmp_path / "two", epsilon=1, neighbours="replace"),
+        **merged(FIXED, {"epsilon": 1}),
+    )
+    again = values(noisy.consistent())
+    assert again["all"] == pytest.approx(9, abs=1e-3) == again["a"] + again["b"] + again["other"]
+
+
+@pytest.mark.parametrize("number", [0, 4, 10**6])
+def test_the_number_is_what_is_stated_and_not_what_the_data_say(tmp_path: Path, number: int) -> None:
+    ledger = iso.Ledger(tmp_path / "book", epsilon=99, neighbours="replace")
+    found = values(iso.release_counts(ROWS, P, ledger=ledger, **merged(FIXED, {"records": number})))
+    assert found["all"] == number
+    assert found["other"] == number - 4
+    assert (found["a1"], found["a2"], found["b"]) == (2, 1, 1)
+
+
+CONDITIONS: list[tuple[dict[str, Any], str]] = [
+    ({"neighbours": "add-remove"}, "neighbours='replace'"),
+    ({"unit": "id"}, "say unit=None"),
+    ({"element": None, "columns": dict.fromkeys(P.elements, "code")}, "element="),
+    ({"on_conflict": "drop"}, "are dropped"),
+    ({"on_violation": "drop"}, "are dropped"),
+    ({"by": "place", "groups": ["n", "s"]}, "may change groups"),
+    ({"by": ["place"], "groups": {"place": ["n", "s"]}}, "may change groups"),
+    ({"total": True}, "leave out total"),
+    ({"max_size": 2}, "cut"),
+    ({"unit": "id", "contributions": 2}, "say unit=None"),
+    ({"records": None}, "go together"),
+    ({"catch_all": None}, "go together"),
+    ({"catch_all": "a1"}, "directly below the root"),
+    ({"mechanism": "TreeFieldMechanism"}, "FixedRootMechanism and no other"),
+]
+
+
+@pytest.mark.parametrize(("said", "why"), CONDITIONS)
+def test_each_condition_is_refused_by_itself_before_the_charge(
+    tmp_path: Path, said: dict[str, Any], why: str
+) -> None:
+    ledger = iso.Ledger(tmp_path / "book", epsilon=99, neighbours="replace")
+    with pytest.raises(InputError, match=why):
+        iso.release_counts(ROWS, P, ledger=ledger, **merged(FIXED, said))
+    assert ledger.spent().epsilon == 0
+
+
+def test_a_mechanism_that_is_passed_does_not_get_round_the_conditions(tmp_path: Path) -> None:
+    ledger = iso.Ledger(tmp_path / "book", epsilon=99, neighbours="replace")
+    noise = FixedRootMechanism(P, 99, records=9, catch_all="other")
+    given: dict[str, Any] = {"neighbours": "replace", "epsilon": 99, "mechanism": noise}
+    for more in ({"unit": "id", "element": "code"}, {}):
+        with pytest.raises(InputError, match="cannot be fixed"):
+            iso.release_counts(ROWS, P, ledger=ledger, **merged(given, more))
+    assert ledger.spent().epsilon == 0
+    assert values(iso.release_counts(ROWS, P, ledger=ledger, element="code", **given))["all"] == 9
+
+
+SPEC = """
+[data]
+path = "rows.csv"
+element = "code"
+[privacy]
+epsilon = "99"
+neighbours = "replace"
+ledger = "book"
+budget = { epsilon = "99" }
+[order]
+parents = { a = "all", b = "all", other = "all", a1 = "a", a2 = "a" }
+children = "partition"
+records = 9
+catch_all = "other"
+[output]
+folder = "out"
+"""
+
+
+def test_specs_plans_checks_and_forged_manifests(tmp_path: Path) -> None:
+    ROWS.write_csv(tmp_path / "rows.csv")
+    spec = tmp_path / "spec.toml"
+    spec.write_text(SPEC)
+    run = CliRunner().invoke
+    assert "root fixed to 9, other takes the rest" in run(app, ["plan", str(spec)]).output
+    assert "9 records, a row each" in run(app, ["check", str(spec)]).output
+    assert run(app, ["release", str(spec), "--quiet"]).exit_code == 0
+    assert values(load_release(tmp_path / "out"))["other"] == 5
+    assert run(app, ["verify", str(tmp_path / "out")]).exit_code == 0
+    for rule, other in (("unit", "id"), ("form", "wide"), ("on_conflict", "drop"), ("contributions", 2)):
+        bad = shutil.copytree(tmp_path / "out", tmp_path / f"bad-{rule}")
+        assert not verify(forged(bad, lambda m, _, r=rule, o=other: m["rules"].update({r: o}))).holds
+    more = spec.with_name("more.toml")
+    more.write_text(SPEC.replace("records = 9", "records = 10").replace('"out"', '"more"'))
+    assert "another number" in run(app, ["check", str(more)]).output
+    more.write_text(SPEC.replace("[data]", '[data]\nunit = "id"'))
+    assert "unit=None" in str(run(app, ["plan", str(more)]).exception)
+
+
+def test_values_that_do_not_add_up_are_not_verified(tmp_path: Path) -> None:
+    ledger = iso.Ledger(tmp_path / "book", epsilon=99, neighbours="replace")
+    iso.release_counts(ROWS, P, ledger=ledger, folder=tmp_path / "out", **FIXED)
+    assert verify(tmp_path / "out").holds
+
+    def one_more(_: Any, columns: dict[str, list[Any]]) -> None:
+        for name in ("value", "low", "high", "low_all", "high_all"):
+            columns[name][0] += 1
+
+    verdict = verify(forged(tmp_path / "out", one_more))
+    assert not verdict.holds
+    assert "do not add up" in str(verdict)
+
+
+def test_rows_are_units_for_hierarchies_alone(tmp_path: Path) -> None:
+    ledger = iso.Ledger(tmp_path / "book", epsilon=990)
+    plain = iso.release_counts(ROWS, P, ledger=ledger, element="code", epsilon=99)
+    assert values(plain)["all"] == 5  # what is in no leaf counts nowhere
+    dropped = iso.release_counts(ROWS, P, ledger=ledger, element="code", epsilon=99, on_violation="drop")
+    assert values(dropped)["all"] == 0  # a code alone breaks the order: nothing above it is a yes
+    with pytest.raises(InputError, match="needs unit="):
+        iso.release_counts(ROWS, P.forget_choices(), ledger=ledger, element="code", epsilon=99)
