@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from dataclasses import FrozenInstanceError
+from dataclasses import MISSING, FrozenInstanceError, fields
 from pathlib import Path
 
 import pytest
@@ -115,3 +115,13 @@ def test_the_schema_knows_every_entry_and_its_type(kind):
     assert schema["properties"]["kind"]["const"] == kind.name
     assert schema["additionalProperties"] is False
     assert all(entry["description"] for entry in schema["properties"].values())
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_an_entry_that_older_folders_lack_is_not_written_for_them(kind):
+    """A default that were written would change what older folders are sealed with, and they would not verify."""
+    given = {entry.name: entry.default for entry in fields(kind.manifest) if entry.default is not MISSING}
+    assert {name: value for name, value in given.items() if value is not None} == {
+        "request": "",
+        "format": FORMAT,
+    }

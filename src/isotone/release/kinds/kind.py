@@ -14,7 +14,7 @@ from isotone.mechanism import Progress
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.kinds.page import Page
 from isotone.release.kinds.reader import Reader
-from isotone.release.manifest import Manifest, versions
+from isotone.release.manifest import Manifest, guarantee_to, versions
 from isotone.release.sections import Section
 
 if TYPE_CHECKING:
@@ -86,6 +86,10 @@ class Query(ABC, Generic[Statistic, Drawn]):
     def draw(self, statistic: Statistic) -> Drawn:
         """The private outputs, from cryptographic bits."""
 
+    def entries(self, stamp: Stamp) -> dict[str, Any]:
+        """The entries that the manifests of all kinds have."""
+        return {"title": self.title, "guarantee": guarantee_to(self.guarantee), **stamp.entries()}
+
     @abstractmethod
     def publish(self, drawn: Drawn, stamp: Stamp) -> Release:
         """The private outputs as a sealed release."""
@@ -117,7 +121,7 @@ class Kind(ABC):
     has_waves: ClassVar[bool] = False
     """Whether a release may be one of several that are planned together."""
 
-    silence: ClassVar[str] = ""
+    why_no_answers: ClassVar[str] = ""
     """Why readers get no intervals for derived figures, where they do not."""
 
     @abstractmethod
@@ -146,7 +150,7 @@ class Kind(ABC):
 
     def reader(self, release: Release) -> Reader:
         """What answers the questions of readers; by default none, for the reason stated."""
-        return Reader(release, self.silence)
+        return Reader(release, self.why_no_answers)
 
     def draws(self, manifest: Manifest) -> list[Manifest]:
         """The manifests of the draws that are in a release: itself, unless it was derived from others."""

@@ -192,17 +192,15 @@ class BreakdownQuery(Query[Ints, Margins]):
     def _manifest(self, measured: Sequence[Ints | None], stamp: Stamp) -> BreakdownManifest:
         return BreakdownManifest(
             kind=BreakdownManifest.name,
-            title=self.title,
             order=order_to(self.P),
             mechanism=margins_recipe(self.mechanism),
-            guarantee=guarantee_to(self.guarantee),
             rules=rules_entry(self.rules, self.source, self.P),
             breakdown=self.breakdown.plain(),
             confidence=self.confidence,
             questions=entries_of(self.source.questions),
             waves=waves_entry(self.guarantee, self.waves),
             measured=[[] if table is None else table.ravel().tolist() for table in measured],
-            **stamp.entries(),
+            **self.entries(stamp),
         )
 
 

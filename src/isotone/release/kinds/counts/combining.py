@@ -20,6 +20,7 @@ from isotone.release.kinds.counts.measuring import (
     origins,
     union_order,
 )
+from isotone.release.kinds.counts.query import CountManifest
 from isotone.release.manifest import Manifest, guarantee_from, guarantee_to, order_to
 from isotone.release.result import Release
 
@@ -65,7 +66,7 @@ def combine_counts(releases: Sequence[Release], follows_order: bool) -> Release:
     return derived_release(
         Release(
             {},
-            Manifest.from_plain(without(plain, "total", "total_sd", "law", "consistent", "derived", "waves")),
+            Manifest.from_plain(without(plain, *CountManifest.of_one_draw)),
         ),
         derived,
     )

@@ -72,6 +72,10 @@ class CountManifest(Manifest):
 
     name: ClassVar[str] = "counts"
     texts: ClassVar[frozenset[str]] = frozenset({"element", "group"})
+    of_one_draw: ClassVar[frozenset[str]] = frozenset(
+        {"total", "total_sd", "law", "consistent", "derived", "waves"}
+    )
+    """The entries about one draw, which several that are combined do not have."""
 
     meanings: ClassVar[dict[str, str]] = Manifest.meanings | {
         "order": "The elements in the sequence of the release, and the covering pairs [lower, upper].",
@@ -181,10 +185,8 @@ class CountQuery(Query[CountStatistic, CountStatistic]):
         totals = drawn.records.tolist()
         manifest = CountManifest(
             kind=CountManifest.name,
-            title=self.title,
             order=order_to(self.P),
             mechanism=recipe_of(self.mechanism),
-            guarantee=guarantee_to(self.guarantee),
             rules=self._rules(),
             groups=self._groups(),
             confidence=self.confidence,
@@ -193,7 +195,7 @@ class CountQuery(Query[CountStatistic, CountStatistic]):
             law=law_entry(self.mechanism, self.confidence),
             questions=entries_of(self.source.questions),
             waves=waves_entry(self.guarantee, self.waves),
-            **stamp.entries(),
+            **self.entries(stamp),
         )
         names = None if self.groups is None else self.groups.values
         return seal(original_columns(self.P, names, drawn.counts, self.known), manifest)

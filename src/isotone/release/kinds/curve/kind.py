@@ -42,7 +42,7 @@ class CurveKind(Kind):
     manifest: ClassVar[type[Manifest]] = CurveManifest
     page: ClassVar[Page] = CurvePage()
     classes: ClassVar[tuple[str, ...]] = (ESTIMATOR,)
-    silence: ClassVar[str] = (
+    why_no_answers: ClassVar[str] = (
         "Answers come from the band of a curve of means (squared or logistic loss, method 'auto', no shape). The law of the "
         "error of other curves depends on the data."
     )
@@ -116,7 +116,7 @@ class CurveKind(Kind):
         """Values and differences, from the band."""
         from isotone.release.kinds.curve.reader import CurveReader
 
-        return CurveReader(release, self.silence)
+        return CurveReader(release, self.why_no_answers)
 
     def rebuild(self, manifest: Manifest) -> Any:
         """The checked parameters of the estimator, with its guarantee."""

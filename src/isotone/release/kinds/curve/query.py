@@ -127,14 +127,16 @@ class CurveQuery(Query[Points, "PrivateIsotonicRegression"]):
             name: tuple(np.round(column, 12).tolist())
             for name, column in {"x": xs, "value": values, **ends}.items()
         }
-        said = {**self.parameters(), "confidence": self.confidence if self.band else None}
+        said = {
+            **self.parameters(),
+            **self.entries(stamp),
+            "confidence": self.confidence if self.band else None,
+        }
         manifest = CurveManifest(
-            title=self.title,
             y_range=[str(end) for end in self.source.y_range],
             increasing=bool(drawn.increasing_),
             sums=measured and sums_to(measured),
             **said,
-            **stamp.entries(),
         )
         return seal(columns, manifest)
 

@@ -40,7 +40,7 @@ class SurfaceKind(Kind):
     manifest: ClassVar[type[Manifest]] = SurfaceManifest
     page: ClassVar[Page] = SurfacePage()
     classes: ClassVar[tuple[str, ...]] = (ESTIMATOR,)
-    silence: ClassVar[str] = "The law of the error of a surface depends on the data."
+    why_no_answers: ClassVar[str] = "The law of the error of a surface depends on the data."
     recomputed: ClassVar[str] = (
         "the surface keeps its cells, its range and its directions; no error is stated"
     )

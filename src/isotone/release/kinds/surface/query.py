@@ -110,4 +110,4 @@ class SurfaceQuery(Query[Cells, "PrivatePosetRegression"]):
             "x2": tuple(np.round(cells[:, 1], 12).tolist()),
             "value": tuple(np.round(drawn.predict(cells), 12).tolist()),
         }
-        return seal(columns, SurfaceManifest(title=self.title, **self.parameters(), **stamp.entries()))
+        return seal(columns, SurfaceManifest(**self.parameters() | self.entries(stamp)))

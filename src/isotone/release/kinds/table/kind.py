@@ -42,7 +42,7 @@ class TableKind(Kind):
     manifest: ClassVar[type[Manifest]] = TableManifest
     page: ClassVar[Page] = TablePage()
     classes: ClassVar[tuple[str, ...]] = (TwoStageMechanism.__name__, GaussianTableMechanism.__name__)
-    silence: ClassVar[str] = (
+    why_no_answers: ClassVar[str] = (
         "Published counts are estimates, and the law of their error depends on the data; that of sums of the noisy counts is "
         "known: ask sum()."
     )
@@ -139,7 +139,7 @@ class TableKind(Kind):
 
     def reader(self, release: Release) -> TableReader:
         """Sums of categories, from the noise alone."""
-        return TableReader(release, self.silence)
+        return TableReader(release, self.why_no_answers)
 
     def faults(self, release: Release) -> list[str]:
         """Categories, bounds, errors and intervals that the mechanism cannot have given."""

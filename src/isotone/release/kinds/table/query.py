@@ -156,18 +156,16 @@ class TableQuery(Query[NDArray[np.int64], PublishedTable]):
         }
         manifest = TableManifest(
             kind=TableManifest.name,
-            title=self.title,
             category=self.source.category,
             upper=int(drawn.upper),
             mechanism=recipe_of(self.mechanism),
             method=drawn.method,
             distribution=np.round(drawn.probabilities, 8).tolist(),
-            guarantee=guarantee_to(self.guarantee),
             rules=self._rules(),
             confidence=self.confidence,
             strata=self._entries(drawn),
             joint=joint,
-            **stamp.entries(),
+            **self.entries(stamp),
         )
         return seal(columns, manifest)
 
