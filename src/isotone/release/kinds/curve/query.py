@@ -127,7 +127,7 @@ class CurveQuery(Query[Points, "PrivateIsotonicRegression"]):
             name: tuple(np.round(column, 12).tolist())
             for name, column in {"x": xs, "value": values, **ends}.items()
         }
-        said = {
+        said: dict[str, Any] = {
             **self.parameters(),
             **self.entries(stamp),
             "confidence": self.confidence if self.band else None,
