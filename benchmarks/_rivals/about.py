@@ -21,12 +21,11 @@ class Rival:
     rule: str
     hindsight: str = "nothing is open"
     version: str = "our own code"
-    run_by: str = ""
 
     @property
     def command(self) -> str:
         """What makes its rows again."""
-        return self.run_by or COMMAND.format(self.section)
+        return COMMAND.format(self.section)
 
 
 def pinned(package: str) -> str:
@@ -98,34 +97,29 @@ RIVALS = (
         "curves",
         "1.4·√(εn) bins, rounded to a power of 2",
         "8 to 1,024 bins",
-        run_by=CURVES,
     ),
     Rival(
         "bins of equal counts",
         "curves",
         "1.4·√(εn) bins, of 8, 32, 128 and 512 the nearest",
         "the number of bins",
-        run_by=CURVES,
     ),
     Rival(
         "bins by a quantile tree",
         "curves",
         "1.4·√(εn) bins, of 8, 32 and 128 the nearest; a tenth of ε for a tree with 16 children a node",
         "the number of bins",
-        run_by=CURVES,
     ),
     Rival(
         "logistic curve (Platt)",
         "curves",
         "objective perturbation with the least regularisation allowed",
-        run_by=CURVES,
     ),
     Rival(
         "diffprivlib LogisticRegression",
         "curves",
         "as it comes, scores within 0 and 1",
         version=pinned("diffprivlib"),
-        run_by=CALIBRATION,
     ),
     Rival(
         "InterpretML DP-EBM",
@@ -133,6 +127,5 @@ RIVALS = (
         "as it comes, δ = 10⁻⁶",
         "its own learning rate or 0.1",
         pinned("interpret-core"),
-        CALIBRATION,
     ),
 )
