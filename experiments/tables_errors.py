@@ -92,7 +92,7 @@ def run(out: Path, quick: bool, progress: Progress) -> None:
             progress((at + step / len(epsilons)) / len(names), f"{name}, ε = {epsilon:g}")
             for method, (publish, _, _) in METHODS.items():
                 rng = np.random.default_rng(1000 * step + at)
-                draws = 1 if quick else 15 if publish is whole else 40
+                draws = 1 if quick else 15 if publish is whole else 100
                 found[name, method, epsilon] = average(
                     [errors(publish(table, epsilon, rng), table) for _ in range(draws)]
                 )

@@ -29,7 +29,7 @@ FRAMEWORKS = {
 
 def run(out: Path, quick: bool, progress: Progress) -> None:
     names, epsilons = (("crime",), (0.5,)) if quick else (HELD_OUT, EPSILONS)
-    draws = {"published": 2, "rows": 2, "table": 1} if quick else {"published": 20, "rows": 40, "table": 5}
+    draws = {"published": 2, "rows": 2, "table": 1} if quick else {"published": 100, "rows": 100, "table": 5}
     shares = SHARES[::4] if quick else SHARES
     curves: dict[tuple[str, float, str], tuple[list[float], float, float]] = {}
     for at, name in enumerate(names):
