@@ -46,6 +46,7 @@ __all__ = [
     "Word",
     "Words",
     "cache_directory",
+    "can_compile",
     "committed",
     "has_compiler",
     "kernel",
@@ -83,8 +84,10 @@ def has_compiler() -> bool:
     return find_spec("numba") is not None
 
 
-def _can_import() -> bool:
-    """Whether numba can be imported where it is installed: one for another numpy raises an error."""
+def can_compile() -> bool:
+    """Whether numba is installed and can be imported: one for another numpy raises an error."""
+    if not has_compiler():
+        return False
     try:
         import_module("numba")
     except ImportError:
@@ -146,7 +149,7 @@ class Kernel(Generic[P, R]):
     @property
     def compiled(self) -> Callable[P, R]:
         """The compiled code. Nothing is compiled before it is called with arguments of some type."""
-        if has_compiler() and _can_import():
+        if can_compile():
             return self._machine_code
         if _committed.get():
             return self.plain

@@ -186,7 +186,7 @@ def plan(
 
     >>> p = plan("skewed", upper=20, size=2000, epsilon=1, draws=2)
     >>> [row.name for row in p][:2], type(p.best).__name__
-    (['both', 'distribution'], 'TwoStageMechanism')
+    (['distribution', 'counts'], 'TwoStageMechanism')
     """
     z = guessed(shape, upper)
     number = whole_number(size, "size")

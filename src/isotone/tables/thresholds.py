@@ -35,16 +35,16 @@ SMALL = 50
 """Categories below which nothing is spent on the distribution, and nothing is made of it."""
 
 _SHARES: dict[Preset, tuple[Fraction, Fraction]] = {
-    "counts": (Fraction(3, 100), Fraction(20, 100)),
-    "both": (Fraction(8, 100), Fraction(50, 100)),
-    "distribution": (Fraction(12, 100), Fraction(80, 100)),
+    "counts": (Fraction(15, 1000), Fraction(15, 100)),
+    "both": (Fraction(4, 100), Fraction(50, 100)),
+    "distribution": (Fraction(95, 1000), Fraction(80, 100)),
 }
 """The share of ε that each threshold would have if all were measured, and the most that one may have."""
 
-_SCATTER = 2
+_SCATTER = 4
 """How the scatter of real tables between thresholds compares with the noise of a threshold: see :func:`_apart`."""
 
-DENSE = 300
+DENSE = 150
 """Categories for each count from which on thresholds are measured at an ε of 1 or more, unless told otherwise."""
 
 
@@ -160,15 +160,20 @@ def thresholds_for(preset: Preset, upper: int, step: Fraction, size: int) -> Thr
     """The thresholds of a preset for ``size`` categories with counts up to ``upper``.
 
     >>> thresholds_for("counts", 50, Fraction(1, 10), 3000)
-    Thresholds(upper=50, step=Fraction(1, 10), places=(0, 1, 2, 4, 8, 14, 20, 26, 32, 38, 44), share=Fraction(9, 50))
+    Thresholds(upper=50, step=Fraction(1, 10), places=(0, 1, 2, 4, 8, 16, 24, 32, 40, 48), share=Fraction(3, 20))
     """
     each, most = _SHARES[preset]
-    each /= max(Fraction(1), step)
+    each *= (1 + _loud(step) / 4) / max(Fraction(1), step)
     if size < SMALL or (preset == "counts" and step >= 1):
         return Thresholds(upper, step, (), Fraction(0))
     apart = _apart(upper + 1, size, each * step, int(most / each))
     share = Fraction(round(100 * each * apart), 100)
     return Thresholds(upper, step, _places(upper, apart) if share else (), share)
+
+
+def _loud(step: Fraction) -> Fraction:
+    """From 1 at an ε of 0.1 to 0 at 0.3: where noise is strong, estimates lose little if thresholds have a quarter more."""
+    return min(Fraction(1), max(Fraction(0), (3 - 10 * step) / 2))
 
 
 def _apart(counts: int, size: int, rate: Fraction, most: int) -> int:
@@ -179,7 +184,7 @@ def _apart(counts: int, size: int, rate: Fraction, most: int) -> int:
     alike where ``g³ = _SCATTER·counts/(size·rate²)``.
 
     >>> _apart(51, 3000, Fraction(1, 100), 10), _apart(51, 100_000, Fraction(1, 100), 10)
-    (7, 2)
+    (9, 3)
     """
     apart = 1
     while apart < most and (apart + Fraction(1, 2)) ** 3 * size * rate**2 <= _SCATTER * counts:

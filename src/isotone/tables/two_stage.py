@@ -66,7 +66,7 @@ class TwoStageMechanism:
         The largest count, public: larger ones are top-coded. It must not be chosen by looking at the data.
     preset
         What ε is spent on: ``counts``, ``both`` or ``distribution``. None takes ``distribution`` for an epsilon per step
-        below 1, and from there on ``counts``, or ``both`` if there are 300 categories or more for each count.
+        below 1, and from there on ``counts``, or ``both`` if there are 150 categories or more for each count.
     percentile
         If given, the bound for top-coding is itself private: about this percentile of the counts, at most
         ``upper``, for ``upper_share`` of epsilon.

@@ -77,6 +77,16 @@ def other_joint(entries: Entries, columns: Columns) -> None:
     entries["joint"] = np.diag([0.2] * 5).tolist()
 
 
+def wider_interval(entries: Entries, columns: Columns) -> None:
+    at = columns["high"].index(min(columns["high"]))
+    columns["high"][at] += 1
+
+
+def moved_interval(entries: Entries, columns: Columns) -> None:
+    wider_interval(entries, columns)
+    columns["low"] = columns["high"]
+
+
 @pytest.mark.parametrize("name", ["strata", "pair", "few"])
 def test_honest_ones_hold(shelf: Path, name: str) -> None:
     assert verify(shelf / name).holds
@@ -92,6 +102,8 @@ def test_honest_ones_hold(shelf: Path, name: str) -> None:
         ("pair", exchanged_pairs, "as near to the estimates"),
         ("pair", free_estimates, "of the whole table"),
         ("few", other_joint, "two columns apart"),
+        ("strata", wider_interval, "an interval"),
+        ("strata", moved_interval, "an interval"),
     ],
 )
 def test_what_does_not_fit_is_found_out(

@@ -15,11 +15,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.kernels import Floats, Int, Kernel, kernel, most_steps
+from isotone.kernels import Floats, Int, Kernel, can_compile, kernel, most_steps
 
 __all__ = ["Factor", "factor", "multiply"]
 
 Band = NDArray[np.float64]
+
+_WORTHWHILE = 1 << 25
+"""Steps of all systems together that take Python about as long as it takes to load compiled code."""
+_taken = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +79,14 @@ def factor(band: Band) -> Factor:
 
 
 def _few(width: int, n: int) -> bool:
-    """Whether lists in plain Python are used, whose numbers are quicker to reach than those of arrays."""
-    return 2 * n * (width + 1) ** 2 <= most_steps()
+    """Whether lists in plain Python are used, whose numbers are quicker to reach than those of arrays.
+
+    Many small systems are worth a compiler too: one or two releases stay below, and a plan does not.
+    """
+    global _taken
+    steps = 2 * n * (width + 1) ** 2
+    _taken += steps
+    return steps <= most_steps() and (_taken <= _WORTHWHILE or not can_compile())
 
 
 def multiply(band: Band, x: NDArray[np.float64]) -> NDArray[np.float64]:

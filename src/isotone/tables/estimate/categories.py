@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from isotone.tables.matrices.geometric import Rates, step_rates
 
-__all__ = ["Beliefs", "GaussianBeliefs", "GeometricBeliefs"]
+__all__ = ["Beliefs", "GaussianBeliefs", "GeometricBeliefs", "spared"]
 
 _DOUBT = 40
 """Categories spread evenly over all counts that are added to those believed in, before intervals are read off. Without
@@ -58,16 +58,31 @@ class Beliefs(ABC):
         return self._each(noisy, lambda k: [self.mean(k)])[0]
 
     def intervals(self, noisy: NDArray[np.int64], level: float) -> NDArray[np.int64]:
-        """For each reading, the ends of the central posterior interval of this level."""
-        shares, top = ((1 - level) / 2, (1 + level) / 2), len(self.probabilities) - 1
-        ends = self._each(noisy, lambda k: np.searchsorted(np.cumsum(self.posterior(k)), shares))
-        return np.minimum(ends, top).astype(np.int64)
+        """For each reading, the ends of the central posterior interval of this level, without an end that it can spare."""
+        return self._each(noisy, lambda k: spared(self.posterior(k), level)).astype(np.int64)
 
     def _each(self, noisy: NDArray[np.int64], read: Callable[[int], Any]) -> NDArray[np.float64]:
         """What ``read`` says of each noisy count, computed once for equal ones."""
         seen, where = np.unique(noisy, return_inverse=True)
         found = np.array([read(int(k)) for k in seen])
         return found.T[:, where] if len(seen) else np.zeros((2, 0))
+
+
+def spared(law: NDArray[np.float64], level: float) -> tuple[int, int]:
+    """The central interval of whole numbers that has ``level`` of a law, less its unlikelier end while it keeps that.
+
+    >>> spared(np.array([0.5, 0.46, 0.04]), 0.95)
+    (0, 1)
+    """
+    reached = np.cumsum(law)
+    low, high = np.minimum(
+        np.searchsorted(reached, [(1 - level) / 2, (1 + level) / 2]), len(law) - 1
+    ).tolist()
+    spare = float(np.sum(law[low : high + 1])) - level
+    while min(law[low], law[high]) <= spare:
+        spare -= float(min(law[low], law[high]))
+        low, high = (low + 1, high) if law[low] < law[high] else (low, high - 1)
+    return low, high
 
 
 @dataclass(frozen=True, eq=False)

@@ -187,28 +187,35 @@ def _posteriors_fit(
 ) -> bool:
     """Whether each row has the estimate and the interval that its noisy count gives it."""
     beliefs = part.thresholds.beliefs(part.share, len(part.rows))
-    laws: dict[int, tuple[float, Floats]] = {}
-    # the distribution is published to eight places, so an end may fall on the other side of a boundary
-    shares = [end + loose for end in ((1 - level) / 2, (1 + level) / 2) for loose in (-1e-5, 1e-5)]
+    laws: dict[int, tuple[float, list[float]]] = {}
     for at, known in zip(part.rows, readings, strict=True):
         for k in known:
             if k not in laws:
                 mean = float(min(max(k, 0), upper)) if part.method == "noise" else beliefs.mean(k)
-                ends = np.searchsorted(np.cumsum(beliefs.posterior(k)), shares)
-                laws[k] = mean, np.minimum(ends, upper)
+                laws[k] = mean, [0.0, *np.cumsum(beliefs.posterior(k)).tolist()]
         own = not joint or part.method == "noise"  # estimates of a pair follow from both noisy counts
-        if not any(_row_fits(columns, at, part.method, *laws[k], own=own) for k in known):
+        if not any(_row_fits(columns, at, part.method, *laws[k], level, own=own) for k in known):
             return False
     return True
 
 
-def _row_fits(columns: Columns, at: int, method: str, mean: float, ends: Floats, *, own: bool) -> bool:
-    low_from, low_to, high_from, high_to = ends
+def _row_fits(
+    columns: Columns, at: int, method: str, mean: float, below: list[float], level: float, *, own: bool
+) -> bool:
+    """Whether a row has its estimate, and an interval of this level inside the central one, with no end that it can spare.
+
+    ``below`` is the probability of less than each count. The distribution is published to eight places, so an end may fall
+    on the other side of a boundary, and of two ends that are as likely either may be left out.
+    """
+    low, high, loose = columns["low"][at], columns["high"][at] + 1, 1e-5
+    spare, tail = below[high] - below[low] - level, (1 - level) / 2 - loose
     return (
         (not own or abs(float(columns["estimate"][at]) - mean) <= 2 * ROUNDING + 1e-5 * mean)
-        and low_from <= columns["low"][at] <= low_to
-        and high_from <= columns["high"][at] <= high_to
         and (method == "table" or columns["value"][at] == round(mean))
+        and low < high
+        and -loose <= spare <= min(below[low + 1] - below[low], below[high] - below[high - 1]) + loose
+        and below[low + 1] >= tail
+        and 1 - below[high - 1] >= tail
     )
 
 
