@@ -41,9 +41,12 @@ def _two_more_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 def _made(name: str, neighbours: Any, contributions: int) -> Any:
     """The mechanism of this name, on an order that it is for."""
     kind = count_mechanisms()[name]
-    order = TREE if name.startswith("Tree") else Poset.antichain("abc") if "Bounded" in name else CHAIN
+    order = (
+        TREE if name.startswith(("Tree", "Fixed")) else Poset.antichain("abc") if "Bounded" in name else CHAIN
+    )
     needed = {"max_size": 2} if "Bounded" in name else {"p": 3} if name == "LpMechanism" else {}
     needed |= {"groups": 2} if name.startswith("Grouped") else {}
+    needed |= {"records": 9, "catch_all": "b"} if name.startswith("Fixed") else {}
     takes_rho = "rho" in inspect.signature(kind).parameters
     needed |= {"rho": 1} if takes_rho else {"epsilon": 1}
     return kind(order, neighbours=neighbours, contributions=contributions, **needed)
@@ -54,9 +57,14 @@ def _made(name: str, neighbours: Any, contributions: int) -> Any:
 def test_counts_of_two_units_have_the_noise_of_a_unit_with_two_records(
     name: str, new: Any, known: Any
 ) -> None:
-    made, twice, once = _made(name, new, 1), _made(name, known, 2), _made(name, known, 1)
-    np.testing.assert_allclose(made.error().variance, twice.error().variance)
-    assert np.all(made.error().variance > 1.5 * once.error().variance)
+    if name == "FixedRootMechanism" and new == PAIR:
+        with pytest.raises(InputError, match="for replace neighbours only"):
+            _made(name, new, 1)
+        return
+    made, twice, once = (_made(name, n, k).error().variance for n, k in ((new, 1), (known, 2), (known, 1)))
+    np.testing.assert_allclose(made, twice)
+    assert np.all((made > 1.5 * once) | (once == 0))  # a fixed root has no noise
+    assert np.any(once > 0)
 
 
 @pytest.mark.parametrize(
