@@ -16,6 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from common import save_figure, write_table
+from isotone.curves.chain.additive_tree import TreeMechanism
 from isotone.curves.chain.case import ChainCase
 from isotone.curves.chain.choose import ChainProblem
 from isotone.curves.chain.drawn_values import StepFit
@@ -28,7 +29,6 @@ from isotone.curves.reference import CURVES, DESIGNS, OTHER_CURVES, Reference, l
 from isotone.curves.setting import CurveSetting
 from isotone.curves.shapes.curve_draws import BinnedDraw
 from isotone.mechanism import Progress
-from isotone.published.curves.additive_tree import TreeMechanism
 
 UNIT = (Fraction(0), Fraction(1))
 LOSSES: dict[str, Any] = {

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from isotone.curves.chain.additive_tree import TreeMechanism
 from isotone.curves.chain.bins import MeanBins, QuantileBins
 from isotone.curves.chain.choose import ChainProblem
 from isotone.curves.chain.cut_scores import AdditiveScore
@@ -28,7 +29,6 @@ from isotone.curves.shapes.curve_draws import BinnedDraw, CurveDraw, PieceDraw
 from isotone.curves.shapes.linear import linear_graph, spread_knots
 from isotone.curves.shapes.nearest import NearestOfShape
 from isotone.curves.shapes.parse import parse_shape
-from isotone.published.curves.additive_tree import TreeMechanism
 from isotone.published.curves.linear_splits import LinearSplitter
 from isotone.published.curves.shape_tree import ShapeTree
 from isotone.published.curves.threshold import LinearScore, SquaredScore, TableScore

@@ -47,8 +47,11 @@ DOORS: dict[tuple[str, str], str] = {
     (
         "curves.chain",
         "published.curves",
-    ): "method='threshold' and shape trees are public options of estimators",
-    ("curves.poset", "published.curves"): "method='threshold' is a public option of estimators",
+    ): "method='threshold' is a public option of estimators, which warns",
+    (
+        "curves.poset",
+        "published.curves",
+    ): "method='threshold' and 'coupling' are public options of estimators, which warn",
 }
 """Public names whose code lives in ``published``: the only arrows that may point up."""
 

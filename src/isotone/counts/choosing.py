@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import isotone.counts as counts
 from isotone.counts.caring import Care
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.errors import InputError
@@ -20,14 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["choose_mechanism", "count_mechanism", "count_mechanisms"]
 
 
-def count_mechanisms() -> dict[str, type[Any]]:
-    """Every mechanism for counts, by the name of its class."""
-    import isotone.counts as counts
-
-    found = {name: getattr(counts, name) for name in counts.__all__ if name.endswith("Mechanism")}
+def count_mechanisms() -> tuple[str, ...]:
+    """The names of the mechanisms for counts, none of which is loaded for it."""
     # a mechanism for breakdowns is made from one for counts, and has no order of its own
-    own = {name: kind for name, kind in found.items() if "P" in inspect.signature(kind).parameters}
-    return {name: kind for name, kind in own.items() if not inspect.isabstract(kind)}
+    return tuple(name for name in counts.__all__ if name.endswith("Mechanism") and name != "MarginsMechanism")
 
 
 def count_mechanism(name: str) -> type[Any]:
@@ -37,7 +34,7 @@ def count_mechanism(name: str) -> type[Any]:
     if name not in known:
         near = did_you_mean(name, known) or f"; there are: {', '.join(known)}"
         raise InputError(f"There is no mechanism {name!r} for counts{near}")
-    return known[name]
+    return getattr(counts, name)
 
 
 def choose_mechanism(

@@ -33,6 +33,7 @@ from tests.support.curve_cases import (
 )
 from tests.support.curve_outcomes import worst_ratio
 
+from isotone.curves.chain.additive_tree import TreeMechanism
 from isotone.curves.chain.bins import QuantileBins
 from isotone.curves.chain.cut_scores import AdditiveScore, HalvingScore
 from isotone.curves.chain.drawn_values import DrawnValues, DrawShares, Imbalance, StepFit
@@ -45,7 +46,6 @@ from isotone.curves.losses.known_losses import Absolute, Pinball, Squared
 from isotone.curves.records import Records
 from isotone.curves.setting import CurveSetting
 from isotone.privacy.unit import Unit
-from isotone.published.curves.additive_tree import TreeMechanism
 from isotone.published.curves.shape_tree import ShapeTree
 
 ADD = CurveSetting(Fraction(1))

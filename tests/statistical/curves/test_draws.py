@@ -20,6 +20,7 @@ from tests.support.curve_outcomes import curve_key, distribution, records_of
 from tests.support.effort import draws, off
 
 from isotone import noise
+from isotone.curves.chain.additive_tree import TreeMechanism
 from isotone.curves.chain.choose import ChainProblem
 from isotone.curves.chain.cut_scores import AdditiveScore
 from isotone.curves.circuits import circuit as circuits
@@ -30,7 +31,6 @@ from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses.known_losses import Absolute
 from isotone.curves.setting import CurveSetting
 from isotone.curves.shapes.monotone import monotone_graph
-from isotone.published.curves.additive_tree import TreeMechanism
 
 Law = dict[Any, float]
 ROWS = (*tuple((x, FINE * x // 5) for x in range(6)), (0, FINE), (5, 0))

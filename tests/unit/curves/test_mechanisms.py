@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from tests.support.curve_outcomes import Outcomes, distribution, records_of
 
+from isotone.curves.chain.additive_tree import TreeMechanism
 from isotone.curves.chain.bins import COUNTING, QuantileBins
 from isotone.curves.chain.choose import METHODS, ChainProblem
 from isotone.curves.chain.cut_scores import AdditiveScore
@@ -28,7 +29,6 @@ from isotone.errors import InputError
 from isotone.mechanism import Mechanism
 from isotone.noise import Simulated
 from isotone.privacy.unit import Unit
-from isotone.published.curves.additive_tree import TreeMechanism
 
 ONE = (Fraction(0), Fraction(1))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import warnings
 from fractions import Fraction
 from pathlib import Path
@@ -141,18 +139,6 @@ def test_a_product_has_a_largest_size_and_needs_a_length_for_each_chain() -> Non
     for shape in wrong:
         with pytest.raises(InputError, match="from_features"):
             ProductOrder(shape)
-
-
-def test_published_code_is_loaded_only_when_it_is_asked_for() -> None:
-    code = (
-        "import sys; from fractions import Fraction; from isotone.curves import PrivateIsotonicRegression as Model\n"
-        "from isotone.curves.setting import CurveSetting\n"
-        "def build(**more): Model(1, (0, 1), (0, 1), **more)._public(weighted=False, grouped=False).problem.mechanism(99, CurveSetting(Fraction(1)))\n"
-        "loaded = lambda: [name for name in sys.modules if name.startswith('isotone.published.curves.')]\n"
-        "build(); build(loss='absolute'); build(shape='convex', x_grid=5); assert not loaded(), loaded()\n"
-        "build(method='threshold'); assert loaded()"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize("n", [2**62 + 1, 10**400])

@@ -13,7 +13,7 @@ import pytest
 
 import isotone.tables as tables
 from isotone.counts.best import best_mechanism
-from isotone.counts.choosing import choose_mechanism, count_mechanisms
+from isotone.counts.choosing import choose_mechanism, count_mechanism, count_mechanisms
 from isotone.curves.setting import ConcentratedSetting, CurveSetting
 from isotone.errors import InputError
 from isotone.order import Poset
@@ -28,7 +28,7 @@ PAIR: Any = "pair"
 COUPLE: Any = "couple"
 """Two units are replaced by two others."""
 
-CHAIN, TREE = Poset.chain("abc"), Poset.from_mapping({"a": "all", "b": "all"}, children="partition")
+CHAIN, TREE = Poset.chain("abc"), Poset.from_mapping(dict.fromkeys("abc", "all"), children="partition")
 MATRICES = (tables.truncated_geometric, tables.staircase)
 
 
@@ -40,7 +40,7 @@ def _two_more_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _made(name: str, neighbours: Any, contributions: int) -> Any:
     """The mechanism of this name, on an order that it is for."""
-    kind = count_mechanisms()[name]
+    kind = count_mechanism(name)
     order = (
         TREE if name.startswith(("Tree", "Fixed")) else Poset.antichain("abc") if "Bounded" in name else CHAIN
     )

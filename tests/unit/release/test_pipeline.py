@@ -1,6 +1,9 @@
 """One pipeline for all kinds: what happens in which order, and what is charged."""
 
+import subprocess
+import sys
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import narwhals as nw
@@ -240,3 +243,41 @@ def test_sources_that_differ_in_one_row_rehearse_alike(ledger, monkeypatch, kind
         return repr(seen).encode()
 
     assert rehearsed([1, 0, odd]) == rehearsed([1, 0, 1])
+
+
+def test_a_release_loads_nothing_that_only_reproduces_papers_unless_it_asks_for_it_by_name(
+    tmp_path: Path,
+) -> None:
+    code = f"""
+import sys
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+import pandas as pd
+import isotone as iso
+from isotone.curves import PrivateIsotonicRegression
+from isotone.curves.setting import CurveSetting
+from isotone.privacy.guarantee import Guarantee
+from isotone.release.kinds.surface.release import surface_query
+
+def built(**options):
+    model = PrivateIsotonicRegression(1, (0, 1), (0, 1), **options)
+    return model._public(weighted=False, grouped=False).problem.mechanism(99, CurveSetting(Fraction(1)))
+
+def loaded():
+    return [name for name in sys.modules if name.startswith("isotone.published.")]
+
+data = pd.DataFrame({{"a": [0, 1], "b": [0, 0]}})
+with iso.Ledger({str(tmp_path / "a.ledger")!r}, epsilon=9) as ledger:
+    iso.release_counts(data, iso.Poset.chain("ba"), epsilon=1, ledger=ledger)
+    iso.release_table(data, category="a", categories=[0, 1], upper=5, epsilon=1, ledger=ledger)
+for options in ({{}}, {{"loss": "absolute"}}, {{"shape": "convex", "x_grid": 5}}, {{"levels": 3}}, {{"method": "additive"}}):
+    built(**options)
+square = {{"bounds": ((0, 1), (0, 1)), "y_range": (0, 1), "bins": 2}}
+surface_query(data, ("a", "b"), "a2", Guarantee.pure(1), None, 1, None, square)
+assert not loaded(), loaded()
+built(method="threshold")
+assert loaded()
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Literal, get_args
 
 from isotone.curves.case import check_sizes
+from isotone.curves.chain.additive_tree import TreeMechanism
 from isotone.curves.chain.bins import MeanBins, QuantileBins
 from isotone.curves.chain.case import MANY, ChainCase
 from isotone.curves.chain.drawn_values import StepFit
@@ -57,12 +58,6 @@ def _faint(case: ChainCase) -> bool:
     return case.evenness * case.strength < limit * max(1, case.n) ** (2 / 3)
 
 
-def _additive_tree(case: ChainCase) -> CurveMechanism:
-    from isotone.published.curves.additive_tree import TreeMechanism
-
-    return TreeMechanism.of(case)
-
-
 def _published_tree(case: ChainCase) -> CurveMechanism:
     from isotone.published.curves.threshold import threshold_tree
 
@@ -94,7 +89,7 @@ TABLE = (
     ChainRule("bins", "bins", lambda case: True, QuantileBins.of),
     ChainRule("baseline", "additive", lambda case: isinstance(case.shape, LinearPieces), PieceDraw.of),
     ChainRule("baseline", "additive", lambda case: case.shape is not None, CurveDraw.of),
-    ChainRule("additive", "additive", lambda case: True, _additive_tree),
+    ChainRule("additive", "additive", lambda case: True, TreeMechanism.of),
     ChainRule(
         "nearest of the shape",
         "auto",
@@ -103,7 +98,7 @@ TABLE = (
     ),
     ChainRule("baseline", "auto", lambda case: isinstance(case.shape, LinearPieces), PieceDraw.of),
     ChainRule("baseline", "auto", lambda case: case.shape is not None, CurveDraw.of),
-    ChainRule("additive", "auto", lambda case: case.levels is not None, _additive_tree),
+    ChainRule("additive", "auto", lambda case: case.levels is not None, TreeMechanism.of),
     ChainRule("posterior", "auto", lambda case: case.loss.by_means, PosteriorFit.of),
     ChainRule("few bins", "auto", lambda case: case.strength < FEW and case.evenness < 1, BinnedDraw.of),
     ChainRule(
@@ -144,8 +139,7 @@ class ChainProblem:
         one_of(self.output, "output", OUTPUTS)
         if self.shape is not None and self.method == "bins":
             raise InputError(
-                "Bins have no shape but rising. Use method='auto' for the draw from all curves of the shape, or "
-                "'threshold' for the published tree."
+                "Bins have no shape but rising. Use method='auto', which knows the shape, or 'threshold' for the published tree."
             )
         if self.shape is not None and not self.grid.even:
             raise InputError("Shapes need evenly spaced points: give x_grid as a number, not as a list.")

@@ -17,13 +17,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.curves.chain.additive_tree import TreeMechanism
 from isotone.curves.chain.case import ChainCase
 from isotone.curves.chain.tree import Parts, Runs, Score
 from isotone.curves.grids import FINE, LEVELS
 from isotone.curves.losses.known_losses import Absolute, Loss, Pinball, Squared
 from isotone.curves.losses.prefix_losses import add_linear_losses, add_table_losses
 from isotone.kernels import kernel
-from isotone.published.curves.additive_tree import TreeMechanism
 from isotone.published.curves.squared_losses import FRACTION, add_squared_losses
 
 __all__ = ["LinearScore", "SquaredScore", "TableScore", "threshold_score", "threshold_tree"]

@@ -44,7 +44,7 @@ class CountsKind(Kind):
     manifest: ClassVar[type[Manifest]] = CountManifest
     page: ClassVar[Page] = CountsPage()
     combines: ClassVar[bool] = True
-    classes: ClassVar[tuple[str, ...]] = tuple(count_mechanisms())
+    classes: ClassVar[tuple[str, ...]] = count_mechanisms()
     has_waves: ClassVar[bool] = True
 
     def query(self, spec: Spec) -> CountQuery:
