@@ -9,7 +9,7 @@ populations: most real curves lie in it, and some do not.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -19,7 +19,7 @@ from isotone.curves.chain.choose import ChainProblem, usual_points
 from isotone.curves.chain.regression import PrivateIsotonicRegression
 from isotone.curves.curve import CurveMechanism
 from isotone.curves.grids import Grid, parse_interval
-from isotone.curves.losses.known_losses import Huber, Loss, Squared, parse_loss
+from isotone.curves.losses.known_losses import Loss, parse_loss
 from isotone.curves.reference import Reference, least_risk, planned, risk
 from isotone.curves.setting import ConcentratedSetting, CurveSetting
 from isotone.errors import InputError
@@ -128,7 +128,7 @@ def plan(
         CurveSetting(budget * more, unit) if spent is None else ConcentratedSetting.of(spent * more**2, unit)
     )
     simulation = _Simulation(
-        _on_unit(chosen, limits),
+        chosen.on_unit(limits[1] - limits[0]),
         size,
         setting,
         labels,
@@ -151,15 +151,7 @@ def plan(
 def _span(loss: Loss, y_range: tuple[Fraction, Fraction]) -> float:
     """What a loss on the unit interval is multiplied by on ``y_range``."""
     loss.values(y_range)
-    width = float(y_range[1] - y_range[0])
-    return width**2 if isinstance(loss, Squared) else width
-
-
-def _on_unit(loss: Loss, y_range: tuple[Fraction, Fraction]) -> Loss:
-    """The loss for ``y`` moved to the unit interval. The width of a Huber loss shrinks with it."""
-    if isinstance(loss, Huber) and loss.delta is not None:
-        return replace(loss, delta=loss.delta / (y_range[1] - y_range[0]))
-    return loss
+    return float(y_range[1] - y_range[0]) ** loss.degree
 
 
 @dataclass(frozen=True)

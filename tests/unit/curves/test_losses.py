@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from isotone.curves.grids import FINE
-from isotone.curves.losses.known_losses import Absolute, Huber, Logistic, Pinball, Squared, parse_loss
+from isotone.curves.losses.known_losses import Absolute, Huber, Logistic, Loss, Pinball, Squared, parse_loss
 from isotone.errors import InputError
 
 ONE = Fraction(1)
@@ -113,3 +113,14 @@ def test_a_huber_loss_wider_than_the_range_of_y_is_the_squared_loss() -> None:
         np.testing.assert_array_equal(
             wide.slopes(FINE, ONE).at(FINE // 3, levels), Squared().slopes(FINE, ONE).at(FINE // 3, levels)
         )
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_a_loss_on_the_unit_interval_is_the_loss_itself_times_a_power_of_the_width(loss: Loss) -> None:
+    width = Fraction(1) if isinstance(loss, Logistic) else Fraction(7)  # whose y are labels
+    y, prediction = np.array([0.1, 0.5, 0.9]), np.array([0.6, 0.55, 0.2])
+    if isinstance(loss, Huber) and loss.delta is None:
+        loss = Huber(width / 10)
+    wide = loss.evaluate(prediction * float(width), y * float(width))
+    unit = loss.on_unit(width).evaluate(prediction, y)
+    np.testing.assert_allclose(wide, unit * float(width) ** loss.degree)

@@ -24,6 +24,7 @@ from isotone.curves.losses.known_losses import Absolute, Logistic, Loss, Pinball
 from isotone.curves.measure import equal_bins, faint, noisy_means
 from isotone.curves.records import Records
 from isotone.curves.setting import CurveSetting
+from isotone.curves.shapes.convex import Convex
 from isotone.curves.shapes.parse import parse_shape
 from isotone.errors import InputError
 from isotone.mechanism import Mechanism
@@ -242,3 +243,13 @@ def test_an_epsilon_too_small_for_the_noise_is_refused() -> None:
     mechanism = blueprint("bins").mechanism(100, CurveSetting(Fraction(1, 10**12)))
     with pytest.raises(InputError, match="too small"):
         mechanism.release(records_of([]))
+
+
+def test_a_shape_without_a_published_tree_is_refused_by_its_name() -> None:
+    class Bent(Convex):
+        """A shape that no paper has a tree for."""
+
+        name = "bent"
+
+    with pytest.raises(InputError, match="no published tree for the shape 'bent'"):
+        blueprint("threshold", points=5, shape=Bent()).mechanism(99, CurveSetting(Fraction(1)))

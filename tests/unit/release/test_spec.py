@@ -200,7 +200,9 @@ def test_a_plan_of_a_curve_says_what_would_be_guaranteed(tmp_path, privacy, word
 
 def test_the_plan_of_a_shape_does_not_pass_other_methods_off_as_its_own(tmp_path):
     text = str(plan_spec(curve_spec(tmp_path, 'shape = ["constant", 4]'), records=50))
-    assert "one draw from all curves of shape constant(4)" in text
+    assert "the curve nearest to noisy sums of shape constant(4)" in text
+    drawn = plan_spec(curve_spec(tmp_path, 'shape = ["constant", 4]\nloss = "absolute"'))
+    assert "one draw from all curves of shape constant(4)" in str(drawn)
     assert "for curves without the shape" in text
     tree = str(
         plan_spec(curve_spec(tmp_path, 'shape = "convex"\nmethod = "threshold"\nloss = ["pinball", 0.9]'))

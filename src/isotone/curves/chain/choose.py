@@ -24,8 +24,7 @@ from isotone.curves.curve import CurveMechanism
 from isotone.curves.grids import LEVELS, Grid
 from isotone.curves.losses.known_losses import Loss
 from isotone.curves.setting import CurveSetting
-from isotone.curves.shapes.curve_draws import BinnedDraw, CurveDraw, PieceDraw
-from isotone.curves.shapes.linear import LinearPieces
+from isotone.curves.shapes.curve_draws import BinnedDraw, CurveDraw
 from isotone.curves.shapes.monotone import Monotone
 from isotone.curves.shapes.nearest import NearestOfShape
 from isotone.curves.shapes.shape import CurveShape
@@ -58,6 +57,10 @@ def _faint(case: ChainCase) -> bool:
     return case.evenness * case.strength < limit * max(1, case.n) ** (2 / 3)
 
 
+def _one_draw(case: ChainCase) -> CurveMechanism:
+    return CurveDraw.of(case) if case.shape is None else case.shape.drawn(case)
+
+
 def _published_tree(case: ChainCase) -> CurveMechanism:
     from isotone.published.curves.threshold import threshold_tree
 
@@ -83,12 +86,10 @@ class ChainRule:
 TABLE = (
     ChainRule("threshold", "threshold", lambda case: case.shape is not None, _published_shape),
     ChainRule("threshold", "threshold", lambda case: True, _published_tree),
-    ChainRule("baseline", "baseline", lambda case: isinstance(case.shape, LinearPieces), PieceDraw.of),
-    ChainRule("baseline", "baseline", lambda case: True, CurveDraw.of),
+    ChainRule("baseline", "baseline", lambda case: True, _one_draw),
     ChainRule("bins", "bins", lambda case: case.loss.by_means, MeanBins.of),
     ChainRule("bins", "bins", lambda case: True, QuantileBins.of),
-    ChainRule("baseline", "additive", lambda case: isinstance(case.shape, LinearPieces), PieceDraw.of),
-    ChainRule("baseline", "additive", lambda case: case.shape is not None, CurveDraw.of),
+    ChainRule("baseline", "additive", lambda case: case.shape is not None, _one_draw),
     ChainRule("additive", "additive", lambda case: True, TreeMechanism.of),
     ChainRule(
         "nearest of the shape",
@@ -96,8 +97,7 @@ TABLE = (
         lambda case: case.shape is not None and case.loss.by_means,
         NearestOfShape.of,
     ),
-    ChainRule("baseline", "auto", lambda case: isinstance(case.shape, LinearPieces), PieceDraw.of),
-    ChainRule("baseline", "auto", lambda case: case.shape is not None, CurveDraw.of),
+    ChainRule("baseline", "auto", lambda case: case.shape is not None, _one_draw),
     ChainRule("additive", "auto", lambda case: case.levels is not None, TreeMechanism.of),
     ChainRule("posterior", "auto", lambda case: case.loss.by_means, PosteriorFit.of),
     ChainRule("few bins", "auto", lambda case: case.strength < FEW and case.evenness < 1, BinnedDraw.of),

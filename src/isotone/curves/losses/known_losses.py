@@ -16,6 +16,7 @@ from isotone.errors import InputError
 from isotone.privacy.checks import exact, shown
 
 __all__ = [
+    "LOSSES",
     "ROWS",
     "Absolute",
     "Huber",
@@ -35,8 +36,13 @@ Floats = NDArray[np.float64]
 class Squared(Loss):
     """``(prediction − y)²``."""
 
-    name = "squared"
-    by_means = True
+    name, usage = "squared", "'squared'"
+    by_means, degree = True, 2
+
+    @classmethod
+    def parse(cls, argument: Any) -> Squared | None:
+        """It has no argument."""
+        return cls() if argument is None else None
 
     def slopes(self, levels: int, span: Fraction) -> Slopes:
         """Half the derivative, ``v − u``."""
@@ -64,7 +70,20 @@ class Pinball(Loss):
     """``q·(y − prediction)`` below ``y`` and ``(1 − q)·(prediction − y)`` above. Fits the ``q``-quantile."""
 
     quantile: Fraction
-    name = "pinball"
+    name, usage = "pinball", "('pinball', q)"
+
+    @classmethod
+    def parse(cls, argument: Any) -> Pinball | None:
+        """A quantile with a small denominator, in which slopes are whole numbers."""
+        if argument is None:
+            return None
+        q = exact(argument, "the quantile of the pinball loss")
+        if not 0 < q < 1 or q.denominator > 1024:
+            raise InputError(
+                f"The quantile of the pinball loss must be strictly between 0 and 1, and a fraction with a "
+                f"denominator of at most 1024, not {argument!r}."
+            )
+        return cls(q)
 
     def slopes(self, levels: int, span: Fraction) -> Slopes:
         """``1 − q`` above ``y``, ``−q`` below, 0 at ``y``, times the denominator of ``q``."""
@@ -100,7 +119,12 @@ class Pinball(Loss):
 class Absolute(Loss):
     """``|prediction − y|``."""
 
-    name = "absolute"
+    name, usage = "absolute", "'absolute'"
+
+    @classmethod
+    def parse(cls, argument: Any) -> Absolute | None:
+        """It has no argument."""
+        return cls() if argument is None else None
 
     def slopes(self, levels: int, span: Fraction) -> Slopes:
         """The sign of ``v − u``."""
@@ -127,7 +151,19 @@ class Huber(Loss):
     """
 
     delta: Fraction | None = None
-    name = "huber"
+    name, usage = "huber", "('huber', delta)"
+
+    @classmethod
+    def parse(cls, argument: Any) -> Huber:
+        """A width above 0, or none for a tenth of ``y_range``."""
+        delta = None if argument is None else exact(argument, "the width of the Huber loss")
+        if delta is not None and delta <= 0:
+            raise InputError(f"The width of the Huber loss must be above 0, not {argument!r}.")
+        return cls(delta)
+
+    def on_unit(self, span: Fraction) -> Huber:
+        """The width shrinks with ``y``."""
+        return self if self.delta is None else Huber(self.delta / span)
 
     def _steps(self, levels: int, span: Fraction) -> int:
         """``delta`` in steps of the grid."""
@@ -170,13 +206,25 @@ class Logistic(Loss):
     """
 
     margin: Fraction = Fraction(1, 64)
-    name = "logistic"
+    name, usage = "logistic", "'logistic' or ('logistic', margin)"
     by_means = True
 
     PARTS = 1024
     ROUNDING = 1 << 24
     LARGEST = Fraction(503, 1024)
     """Up to here every slope of every table is at least 1: at 504 some are rounded to 0, at 505 all of them."""
+
+    @classmethod
+    def parse(cls, argument: Any) -> Logistic:
+        """A margin, or none for 1/64."""
+        margin = Fraction(1, 64) if argument is None else exact(argument, "the margin of the logistic loss")
+        if not Fraction(1, cls.PARTS) <= margin <= cls.LARGEST:
+            raise InputError(
+                f"The margin of the logistic loss must be at least 1/1024 and at most 503/1024, not {shown(argument)}: "
+                "predictions closer to 0 or 1 can cost without limit, so no noise would hide a record, and between "
+                "margins closer to 1/2 all predictions are the same."
+            )
+        return cls(margin)
 
     @property
     def _share(self) -> int:
@@ -223,6 +271,9 @@ class Logistic(Loss):
         return -(y * np.log(prediction) + (1 - y) * np.log1p(-prediction))
 
 
+LOSSES: tuple[type[Loss], ...] = (Squared, Absolute, Huber, Pinball, Logistic)
+
+
 def parse_loss(spec: Any) -> Loss:
     """The loss that a name, a pair or a text such as ``"pinball(0.9)"`` stands for.
 
@@ -232,36 +283,12 @@ def parse_loss(spec: Any) -> Loss:
     Fraction(2, 1)
     """
     name, argument = _split(spec)
-    if name == "squared" and argument is None:
-        return Squared()
-    if name == "absolute" and argument is None:
-        return Absolute()
-    if name == "pinball" and argument is not None:
-        q = exact(argument, "the quantile of the pinball loss")
-        if not 0 < q < 1 or q.denominator > 1024:
-            raise InputError(
-                f"The quantile of the pinball loss must be strictly between 0 and 1, and a fraction with a "
-                f"denominator of at most 1024, not {argument!r}."
-            )
-        return Pinball(q)
-    if name == "huber":
-        delta = None if argument is None else exact(argument, "the width of the Huber loss")
-        if delta is not None and delta <= 0:
-            raise InputError(f"The width of the Huber loss must be above 0, not {argument!r}.")
-        return Huber(delta)
-    if name == "logistic":
-        margin = Fraction(1, 64) if argument is None else exact(argument, "the margin of the logistic loss")
-        if not Fraction(1, Logistic.PARTS) <= margin <= Logistic.LARGEST:
-            raise InputError(
-                f"The margin of the logistic loss must be at least 1/1024 and at most 503/1024, not {shown(argument)}: "
-                "predictions closer to 0 or 1 can cost without limit, so no noise would hide a record, and between "
-                "margins closer to 1/2 all predictions are the same."
-            )
-        return Logistic(margin)
-    raise InputError(
-        f"There is no loss {shown(spec)}. Use 'squared', 'absolute', ('huber', delta), ('pinball', q), 'logistic' or "
-        "('logistic', margin)."
-    )
+    for kind in LOSSES:
+        found = kind.parse(argument) if kind.name == name else None
+        if found is not None:
+            return found
+    *others, last = (kind.usage for kind in LOSSES)
+    raise InputError(f"There is no loss {shown(spec)}. Use {', '.join(others)}, {last}.")
 
 
 def _split(spec: Any) -> tuple[str, Any]:
@@ -270,9 +297,6 @@ def _split(spec: Any) -> tuple[str, Any]:
         return (called[1], called[2]) if called else (spec, None)
     if isinstance(spec, (tuple, list)) and len(parts := list(spec)) == 2:
         return str(parts[0]), parts[1]
-    if isinstance(spec, (Squared, Absolute)):
-        return spec.name, None
-    for kind, part in ((Pinball, "quantile"), (Huber, "delta"), (Logistic, "margin")):
-        if isinstance(spec, kind):
-            return spec.name, getattr(spec, part)
+    if isinstance(spec, LOSSES):
+        return spec.name, next(iter(vars(spec).values()), None)
     return "", None

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,11 +32,26 @@ Floats = NDArray[np.float64]
 class Loss(ABC):
     """What every loss can do. ``span`` below is the width of ``y_range``.
 
-    ``name`` is what it is chosen by. ``by_means`` tells whether the best constant for a group of records is their mean.
+    ``name`` is what it is chosen by, and ``usage`` how users write it. ``by_means`` tells whether the best constant for a
+    group of records is their mean. The loss grows with the width of ``y_range`` to the power ``degree``.
     """
 
     name: ClassVar[str]
+    usage: ClassVar[str]
     by_means: ClassVar[bool] = False
+    degree: ClassVar[int] = 1
+
+    @classmethod
+    @abstractmethod
+    def parse(cls, argument: Any) -> Loss | None:
+        """The loss with this argument, which is None where none is given.
+
+        None if it is missing or one too many. A wrong argument raises an error.
+        """
+
+    def on_unit(self, span: Fraction) -> Loss:
+        """The loss for ``y`` moved to the unit interval. An argument in the unit of ``y`` shrinks with it."""
+        return self
 
     def values(self, y_range: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
         """The lowest and the highest prediction."""

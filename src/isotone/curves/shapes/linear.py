@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,10 @@ from isotone.curves.circuits.circuit import MOST_EDGES, Circuit
 from isotone.curves.shapes.shape import CurveShape, whole
 from isotone.errors import InputError
 from isotone.kernels import kernel
+
+if TYPE_CHECKING:
+    from isotone.curves.chain.case import ChainCase
+    from isotone.curves.shapes.curve_draws import PieceDraw
 
 __all__ = ["LinearGraph", "LinearPieces", "all_pieces", "linear_graph", "piece_costs", "spread_knots"]
 
@@ -54,6 +58,12 @@ class LinearPieces(CurveShape):
     def places(self, points: int) -> Ints:
         """The points at which pieces may end."""
         return spread_knots(points, min(self.knots, points) - 1)
+
+    def drawn(self, case: ChainCase) -> PieceDraw:
+        """The mechanism that draws piece by piece."""
+        from isotone.curves.shapes.curve_draws import PieceDraw
+
+        return PieceDraw.of(case)
 
 
 def spread_knots(points: int, intervals: int) -> Ints:

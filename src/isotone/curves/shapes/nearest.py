@@ -14,7 +14,6 @@ from isotone.curves.curve import Curve, CurveMechanism, RiskBound
 from isotone.curves.measure import rescaled
 from isotone.curves.records import Records
 from isotone.curves.shapes.curve_draws import CurveDraw, PieceDraw
-from isotone.curves.shapes.linear import LinearPieces
 
 __all__ = ["NearestOfShape"]
 
@@ -41,8 +40,8 @@ class NearestOfShape(CurveMechanism):
     @classmethod
     def of(cls, case: ChainCase) -> NearestOfShape:
         """The mechanism with sizes for a case, whose loss is fitted by means."""
-        drawn = PieceDraw.of(case) if isinstance(case.shape, LinearPieces) else CurveDraw.of(case)
-        return cls(case.setting, case.points, PosteriorFit.of(case), drawn)
+        assert case.shape is not None
+        return cls(case.setting, case.points, PosteriorFit.of(case), case.shape.drawn(case))
 
     def draw(self, records: Records, draws: CurveDraws) -> Curve:
         """A curve of the shape."""

@@ -17,6 +17,7 @@ from isotone.privacy.checks import exact
 
 if TYPE_CHECKING:
     from isotone.curves.chain.case import ChainCase
+    from isotone.curves.shapes.curve_draws import CurveDraw, PieceDraw
 
 __all__ = ["CurveShape", "whole"]
 
@@ -54,6 +55,12 @@ class CurveShape:
     def steps(self, case: ChainCase) -> int:
         """Steps of the grid of values."""
         return case.value_levels or self.values
+
+    def drawn(self, case: ChainCase) -> CurveDraw | PieceDraw:
+        """The mechanism that draws one of all curves of the shape, by default from their graph."""
+        from isotone.curves.shapes.curve_draws import CurveDraw
+
+        return CurveDraw.of(case)
 
 
 def whole(value: Any, what: str, least: int, most: int) -> int:

@@ -12,6 +12,7 @@ from isotone.curves.shapes.constant import ConstantPieces
 from isotone.curves.shapes.convex import Concave, Convex
 from isotone.curves.shapes.linear import LinearPieces
 from isotone.curves.shapes.lipschitz import Lipschitz
+from isotone.errors import InputError
 from isotone.published.curves.constant_splits import ConstantSplitter
 from isotone.published.curves.convex_splits import ConvexSplitter
 from isotone.published.curves.linear_splits import LinearSplitter
@@ -50,13 +51,16 @@ def shape_tree(case: ChainCase) -> ShapeTree:
     """The published tree for the shape of a case."""
     shape = case.shape
     assert shape is not None
+    splitter = SPLITTERS.get(type(shape))
+    if splitter is None:
+        raise InputError(f"There is no published tree for the shape {shape.name!r}. Use method='auto'.")
     values = shape.steps(case)
     columns = ROWS if isinstance(shape, LinearPieces) else values
     levels = case.levels or max(1, math.ceil(math.log2(max(2.0, case.strength))))
     return ShapeTree(
         case.setting,
         case.points,
-        SPLITTERS[type(shape)](shape, case, values),
+        splitter(shape, case, values),
         min(levels, values.bit_length() - 1),
         values + 1,
         case.table(columns),

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import model_validator
 
+from isotone.curves.losses.known_losses import parse_loss
 from isotone.release.sections import Real, Section, Size, Text
 
 __all__ = ["CurveSection"]
@@ -78,4 +79,6 @@ class CurveSection(Section):
             return f"{self.method} method, {loss} loss"
         shape = self.shape if isinstance(self.shape, str) else f"{self.shape[0]}({self.shape[1]})"
         way = "the published tree" if self.method == "threshold" else "one draw from all curves"
+        if self.method == "auto" and parse_loss(self.loss).by_means:
+            way = "the curve nearest to noisy sums"
         return f"{way} of shape {shape}, {loss} loss"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import model_validator
 
@@ -26,8 +26,8 @@ class SurfaceSection(Section):
     """Into how many equal bins each column is cut: one number for both, or two; at most 64 each."""
     increasing: bool | tuple[bool, bool] = True
     """Whether y rises with each column: one answer for both, or two."""
-    loss: Literal["squared", "absolute", "logistic"] = "squared"
-    """What a fit minimises."""
+    loss: str | tuple[str, Real] = "squared"
+    """What a fit minimises, as for a curve."""
     public_n: Size | None = None
     """The number of records, if it is public. Otherwise a noisy one costs 2 % of ε."""
 
