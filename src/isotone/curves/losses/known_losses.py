@@ -39,11 +39,6 @@ class Squared(Loss):
     name, usage = "squared", "'squared'"
     by_means, degree = True, 2
 
-    @classmethod
-    def parse(cls, argument: Any) -> Squared | None:
-        """It has no argument."""
-        return cls() if argument is None else None
-
     def slopes(self, levels: int, span: Fraction) -> Slopes:
         """Half the derivative, ``v − u``."""
         return Slopes(0, 1, 1, cap=levels)
@@ -120,11 +115,6 @@ class Absolute(Loss):
     """``|prediction − y|``."""
 
     name, usage = "absolute", "'absolute'"
-
-    @classmethod
-    def parse(cls, argument: Any) -> Absolute | None:
-        """It has no argument."""
-        return cls() if argument is None else None
 
     def slopes(self, levels: int, span: Fraction) -> Slopes:
         """The sign of ``v − u``."""

@@ -42,12 +42,12 @@ class Loss(ABC):
     degree: ClassVar[int] = 1
 
     @classmethod
-    @abstractmethod
     def parse(cls, argument: Any) -> Loss | None:
-        """The loss with this argument, which is None where none is given.
+        """The loss with this argument, which is None where none is given; by default it has none.
 
         None if it is missing or one too many. A wrong argument raises an error.
         """
+        return cls() if argument is None else None
 
     def on_unit(self, span: Fraction) -> Loss:
         """The loss for ``y`` moved to the unit interval. An argument in the unit of ``y`` shrinks with it."""
