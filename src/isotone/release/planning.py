@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from isotone.errors import InputError
+from isotone.planning.plan import Plan
 from isotone.privacy.checks import whole_number
 from isotone.release.result import write_file
 
@@ -17,10 +18,15 @@ __all__ = ["SpecPlan"]
 
 @dataclass(frozen=True)
 class SpecPlan:
-    """A plan for people (``view``, which rich can print) and for programs (``plain``)."""
+    """A plan for people, which rich can print, and for programs (``plain``).
 
-    view: Any
+    ``view`` compares mechanisms, and is None where nothing can be said about errors without the data. ``before`` and
+    ``note`` are said around it.
+    """
+
+    view: Plan[Any] | None
     values: dict[str, Any]
+    before: str = ""
     note: str = ""
 
     def plain(self) -> dict[str, Any]:
@@ -54,12 +60,13 @@ class SpecPlan:
             raise InputError("Nothing was searched for: the order is within exact reach, or has two levels.")
         write_file(Path(path), json.dumps(found.plain(), ensure_ascii=False) + "\n")
 
+    def _parts(self) -> list[Any]:
+        return [part for part in (self.before, self.view, self.note) if part]
+
     def __rich__(self) -> Any:
-        if not self.note:
-            return self.view
         from rich.console import Group
 
-        return Group(self.view, self.note)
+        return Group(*self._parts())
 
     def __str__(self) -> str:
-        return f"{self.view}\n{self.note}" if self.note else str(self.view)
+        return "\n".join(map(str, self._parts()))

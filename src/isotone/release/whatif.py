@@ -105,7 +105,12 @@ def side_by_side(
     count = None if guess is None else whole_number(guess, "guess")
     rows: list[dict[str, Any]] = []
     for place, (name, spec) in enumerate(found):
-        best = plan_spec(spec, records=records).view.rows[0]
+        made = plan_spec(spec, records=records)
+        if made.view is None:
+            raise SpecError(
+                f"The plan of {name} compares no mechanisms, so there is nothing to put side by side. {made}"
+            )
+        best = made.view.rows[0]
         progress((place + 1) / len(found), name)
         numbers = {column.heading: float(getattr(best, column.name)) for column in best.columns}
         numbers.pop("squared error", None)  # of the best: always × 1

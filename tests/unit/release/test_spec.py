@@ -5,10 +5,12 @@ from fractions import Fraction
 import pytest
 
 from isotone.errors import IsotoneError, OrderError, SpecError
+from isotone.planning.plan import Plan
 from isotone.release import load_order, load_spec, plan_spec
 from isotone.release.kinds.counts.section import OrderSection
 from isotone.release.kinds.curve.section import CurveSection
 from isotone.release.order_files import read_categories, read_order
+from isotone.release.whatif import side_by_side
 
 GOOD = """
 [data]
@@ -196,6 +198,18 @@ def test_a_grid_that_is_none_is_named_without_the_types_that_were_tried(tmp_path
 )
 def test_a_plan_of_a_curve_says_what_would_be_guaranteed(tmp_path, privacy, words):
     assert words in str(plan_spec(curve_spec(tmp_path, privacy=privacy)))
+
+
+def test_the_plan_of_a_curve_is_a_plan_like_others(tmp_path):
+    spec = curve_spec(tmp_path)
+    made = plan_spec(spec, records=50)
+    assert isinstance(made.view, Plan)
+    assert str(made).endswith(str(made.view))
+    (row,) = side_by_side([("as it is", spec)], records=50)
+    assert row["mechanism"] == made.view.rows[0].name
+    assert plan_spec(spec).view is None
+    with pytest.raises(SpecError, match="About how many records"):
+        side_by_side([("as it is", spec)])
 
 
 def test_the_plan_of_a_shape_does_not_pass_other_methods_off_as_its_own(tmp_path):

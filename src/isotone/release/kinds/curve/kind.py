@@ -82,7 +82,7 @@ class CurveKind(Kind):
         size = records or curve.public_n
         if size is None:
             text += " About how many records are there? With --records the plan tells the expected error."
-            return SpecPlan(text, {**spec.head(), "text": text})
+            return SpecPlan(None, {**spec.head(), "text": text}, text)
         expected = curves.plan(
             n=size,
             **budget(guarantee),
@@ -94,8 +94,7 @@ class CurveKind(Kind):
         )
         if curve.shape is not None:
             text += " What follows is for curves without the shape: those of other methods, to compare with."
-        text += f"\n{expected}"
-        return SpecPlan(text, {**spec.head(), "text": text, **expected.plain()})
+        return SpecPlan(expected, {**spec.head(), "text": f"{text}\n{expected}", **expected.plain()}, text)
 
     def audit(self, spec: Spec, trials: int, progress: Progress) -> AuditReport:
         """The estimator of the spec, by draws."""

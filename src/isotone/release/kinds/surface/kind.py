@@ -67,7 +67,7 @@ class SurfaceKind(Kind):
             f"A surface of {query.source.y} over {' and '.join(query.source.x)}, {first} × {second} cells, {query.guarantee}. No "
             "data was read and no budget was spent. Its error depends on the data: isotone audits and simulations do not tell it."
         )
-        return SpecPlan(text, {**spec.head(), "text": text})
+        return SpecPlan(None, {**spec.head(), "text": text}, text)
 
     def audit(self, spec: Spec, trials: int, progress: Progress) -> AuditReport:
         """The estimator of the spec, by draws."""
