@@ -133,7 +133,11 @@ def _times() -> Iterator[Row]:
     for line in (STORED / "hierarchies.md").read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if cells[0] == "nation, states, counties, tracts":
-            yield f"seconds to draw {cells[1]} nodes, {cells[2]}", "30", float(cells[-1].removesuffix(" s"))
+            yield (
+                f"seconds to draw {cells[1]} nodes, {cells[2]}, the slowest of 5",
+                "30",
+                float(cells[-1].removesuffix(" s")),
+            )
         if cells[0] == "NAICS" and cells[-1].endswith("ms") and len(cells) == 8:
             yield f"milliseconds to draw NAICS, {cells[1]}", "1000", float(cells[-1].removesuffix(" ms"))
     for line in (STORED / "breakdowns.md").read_text(encoding="utf-8").splitlines():
@@ -148,6 +152,8 @@ def _times() -> Iterator[Row]:
 
 _NOTES = (
     "Aims are those of the research before the code was written, where errors of continuous noise were computed or simulated. A figure "
-    "is compared with as many digits as its aim has. That of 5 questions with 10 options was simulated there (40,000 draws), and is exact "
-    'here: the mechanism is the same. "In seconds" is read as a minute, "in milliseconds" as below a second. Times are CPU times from the pages of hierarchies and breakdowns, measured beside other work.'
+    "is compared with as many digits as its aim has. That of 5 questions with 10 options was simulated there, and is exact "
+    "here: the mechanism is the same. 40,000 draws of it have a standard error of 0.007, so that 6.60 is two of these below the exact 6.614. No sequence of "
+    "the options changes it, and the next mechanism of the plan has 14.1. "
+    '"In seconds" is read as a minute, "in milliseconds" as below a second. Times are CPU times from the pages of hierarchies and breakdowns, measured beside other work.'
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, permutations, product
 from typing import Any, cast
 
 import numpy as np
@@ -238,6 +238,31 @@ def test_rounding_keeps_sums_and_stays_close() -> None:
         rounded = round_tree(tree, values)
         assert np.array_equal(tree.sums(rounded), rounded)
         assert np.all(np.abs(rounded - values) <= tree.depth + 0.5 + 1e-9)
+
+
+def test_rounding_favours_no_side_where_fractions_are_equal() -> None:
+    """Over all sequences of ties: values and their negatives are rounded alike, whatever whole counts are added."""
+    tree = require_hierarchy(Poset.from_mapping(dict.fromkeys("abc", "all"), children="partition"))
+    whole = tree.sums(np.array([0, 5, -2, 1], np.int64))
+    for leaves in product((0, 1 / 3, 1 / 2, 2 / 3), repeat=3):
+        values = np.array([sum(leaves), *leaves])
+        sequences = [np.array([0, *ties], np.uint64) for ties in permutations(range(3))]
+        up, down, moved = (
+            np.array([round_tree(tree, given, ties) for ties in sequences])
+            for given in (values, -values, values + whole.astype(float))
+        )
+        assert np.array_equal(up.sum(axis=0), -down.sum(axis=0))
+        # the root goes to the even number from a half
+        assert np.array_equal(moved - whole, up) or abs(sum(leaves) % 1 - 0.5) < 1e-9
+
+
+def test_a_release_breaks_ties_by_random_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    P = Poset.from_mapping({"a": "all", "b": "all"}, children="partition")
+    m = TreeGaussianMechanism(P, rho=1, shares=dict.fromkeys(P.elements, "1/2"))
+    # the root is 9 in place of 8: nearer to 9 than to 8, and as near for both children
+    monkeypatch.setattr(type(m), "_draw_integers", lambda self, share, size, draws: np.array([1, 0, 0]))
+    rows = [m.release({"a": 4, "b": 4, "all": 8}) for _ in range(60)]
+    assert {int(row[P.index("a")] - row[P.index("b")]) for row in rows} == {-1, 1}  # false alarm: 2**-59
 
 
 def test_values_of_another_length_are_refused() -> None:

@@ -116,7 +116,8 @@ class MeasuredTree(AddsUp):
     def simulate_released(self, size: int, rng: np.random.Generator) -> Simulated:
         """Simulate the whole numbers that a release adds to the counts, which add up."""
         rows = self.tree.leaves_of(np.asarray(self.simulate_independent(size, rng)))
-        rounded = [round_tree(self.tree, row)[self.tree.node] for row in rows]
+        ties = SeededDraws(rng).words
+        rounded = [round_tree(self.tree, row, ties(row.size))[self.tree.node] for row in rows]
         return Simulated.wrap(np.array(rounded, dtype=float).reshape(size, len(self.P)))
 
     def half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
@@ -124,8 +125,7 @@ class MeasuredTree(AddsUp):
 
         Rounding so that integers add up moves a count by a half at the top, and by at most 1 more a level.
         """
-        depth = self.tree.depth[self.tree.node]
-        return np.floor(self.unrounded_half_widths(confidence) + depth + 0.5)
+        return np.floor(self.unrounded_half_widths(confidence) + self.tree.depth[self.tree.node] + 0.5)
 
     def simultaneous_half_width(self, confidence: float = 0.95) -> float:
         """How far *all* released counts stay from the truth, at once, with at least the given probability."""
@@ -147,7 +147,7 @@ class MeasuredTree(AddsUp):
             noisy[nodes] += self._draw_integers(share, nodes.size, draws)
         measured = np.array([bool(share) for share in self.node_shares])
         estimate = self.fit.estimate(np.where(measured, noisy, 0).astype(float))
-        return round_tree(self.tree, estimate)[self.tree.node]
+        return round_tree(self.tree, estimate, draws.words(len(self.tree)))[self.tree.node]
 
     @property
     def rounding(self) -> float:

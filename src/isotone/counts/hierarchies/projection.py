@@ -25,6 +25,10 @@ __all__ = ["AddsUp", "consistent_hierarchy", "project_tree", "round_tree"]
 Floats = NDArray[np.float64]
 
 
+_FRACTIONS = 1 << 20
+"""Fractions that are equal to one part of these are equal: floats are no closer."""
+
+
 @dataclass(frozen=True, init=False)
 class AddsUp(AdditiveMechanism):
     """What mechanisms for hierarchies have in common: their outputs add up."""
@@ -108,20 +112,22 @@ def _added(tree: Hierarchy, leaves: Floats) -> Floats:
     return total
 
 
-def round_tree(tree: Hierarchy, values: Floats) -> NDArray[np.int64]:
+def round_tree(tree: Hierarchy, values: Floats, ties: NDArray[np.uint64] | None = None) -> NDArray[np.int64]:
     """Values that add up, rounded to integers that still do, from the top.
 
     The children of a node are rounded down, and those with the largest fractions up, until they add up; so each is off
-    by less than 1 more than its parent.
+    by less than 1 more than its parent. Of equal fractions those with the least number in ``ties`` are rounded up, or the
+    first: with random numbers values and their negatives are rounded alike.
     """
-    result = np.rint(values).astype(np.int64)
+    result, break_ties = np.rint(values).astype(np.int64), np.arange(len(tree)) if ties is None else ties
     for level in tree.levels[1:]:
         above = tree.parent[level]
         low = np.floor(values[level])
         first = np.flatnonzero(np.diff(above, prepend=-1))
         size = np.diff(np.append(first, above.size))
         missing = result[above[first]] - np.add.reduceat(low, first).astype(np.int64)
-        order = np.lexsort((low - values[level], above))  # the largest fractions of each parent first
+        fraction = np.rint((low - values[level]) * _FRACTIONS)
+        order = np.lexsort((break_ties[level], fraction, above))  # the largest fractions of each parent first
         rank = np.empty(above.size, np.int64)
         rank[order] = np.arange(above.size) - np.repeat(first, size)
         share, more = np.divmod(missing, size)
