@@ -81,7 +81,7 @@ def test_no_histogram_near_the_mode_is_more_plausible(order: int, dispersion: ND
 
 
 @pytest.mark.parametrize("order", [1, 2])
-def test_evidence_and_variance_are_those_of_the_dense_laplace_approximation(order: int) -> None:
+def test_evidence_is_that_of_the_dense_laplace_approximation(order: int) -> None:
     truth = np.array([30.0, 25, 20, 14, 10, 6])
     views, start = views_of(truth, 0.4, 1.0, seed=5)
     penalty, dispersion = roughness(6, order, 0.3), np.array([3.0, 1.0, 50.0, 3.0, 2.0, 7.0])
@@ -99,7 +99,6 @@ def test_evidence_and_variance_are_those_of_the_dense_laplace_approximation(orde
             [-pull @ step, np.diag(g / dispersion) + dense(penalty.band)],
         ]
     )
-    np.testing.assert_allclose(mode.variance, np.diag(np.linalg.inv(curvature))[:5], rtol=1e-6)
     evidence = (
         -minus_log(views, penalty, dispersion, mode.logs, h)
         - 0.5 * np.linalg.slogdet(curvature)[1]

@@ -98,4 +98,4 @@ def fit_on(views: Views, support: NDArray[np.bool_]) -> tuple[NDArray[np.float64
     )
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(histogram)
-    return histogram, spread, Fit(logs, histogram, evidence, variance)
+    return histogram, spread, Fit(logs, histogram, evidence)

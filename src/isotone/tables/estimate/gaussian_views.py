@@ -143,15 +143,6 @@ class DenseSystem:
         out[0::3] = cho_solve_banded((self._band, True), right[0::3] - self._mixed @ out[2::3])
         return out
 
-    def inverse(self) -> Floats:
-        """The diagonal of the inverse at the places of the cumulative histogram, interleaved, as the first row."""
-        from scipy.linalg import cho_solve
-
-        size = self._mixed.shape[1]
-        out = np.zeros((1, 3 * size + 1))
-        out[0, 2::3] = np.diag(cho_solve(self._factor, np.eye(size)))
-        return out
-
 
 class DirectViews(Views):
     """The direct view alone, for tables with too many counts for full matrices."""

@@ -67,22 +67,16 @@ def _add_squares(
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """The mode of one model and its evidence.
-
-    ``evidence`` is the log-plausibility of the views under the model (Laplace).
-
-    ``variance`` is that of each cumulative number of categories, given the views.
-    """
+    """The mode of one model, and its evidence: the log-plausibility of the views under the model (Laplace)."""
 
     logs: NDArray[np.float64]
     histogram: NDArray[np.float64]
     evidence: float
-    variance: NDArray[np.float64]
 
     @classmethod
     def start(cls, histogram: NDArray[np.float64]) -> Fit:
         """A first guess from which to step."""
-        return cls(np.log(histogram), histogram, -np.inf, np.zeros(len(histogram) - 1))
+        return cls(np.log(histogram), histogram, -np.inf)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +110,7 @@ def fit(views: Views | GaussianViews, penalty: Penalty, dispersion: NDArray[np.f
     # the scatter of the histogram is normal about its mode; its normalising factor is what the curvature has
     scatter = np.sum(np.log(np.minimum(state.histogram, state.intensity) * dispersion))
     evidence = -state.value - 0.5 * (system.log_determinant - penalty.log_determinant + float(scatter))
-    return Fit(state.logs, state.histogram, evidence, system.inverse()[0, 2::3])
+    return Fit(state.logs, state.histogram, evidence)
 
 
 def _evaluate(

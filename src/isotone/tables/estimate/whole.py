@@ -44,10 +44,9 @@ _SPIKE = 1e4  # the least dispersion of a spike: next to nothing ties it to the 
 
 @dataclass(frozen=True, eq=False)
 class HistogramEstimate:
-    """A histogram, the standard error of its cumulative sums, and the model it comes from, in words."""
+    """A histogram, and the model it comes from, in words."""
 
     histogram: NDArray[np.float64]
-    deviation: NDArray[np.float64]
     model: str
 
 
@@ -213,7 +212,7 @@ def _with_spikes(views: Views, shapes: Shapes, smooth: Fit) -> tuple[NDArray[np.
     if not 0 < np.sum(spikes) < len(spikes) / 2:
         return spikes, None
     logs = np.log(np.maximum(ground, _FAINT))
-    start = Fit(logs, smooth.histogram, smooth.evidence, smooth.variance)
+    start = replace(smooth, logs=logs)
     search = _ModelSearch(views, shapes, spikes)
     return spikes, search.blended(search.best(start))
 
@@ -238,5 +237,4 @@ def _in_words(shapes: Shapes, chosen: _FittedModel) -> str:
 
 
 def _told(found: Fit, size: int, model: str) -> HistogramEstimate:
-    histogram = found.histogram * (size / float(np.sum(found.histogram)))
-    return HistogramEstimate(histogram, np.sqrt(np.maximum(found.variance, 1e-6)), model)
+    return HistogramEstimate(found.histogram * (size / float(np.sum(found.histogram))), model)
