@@ -75,10 +75,6 @@ class GaussianMeasurement:
         found = smooth_histogram(views, start)
         return found.histogram, found.model
 
-    def ranked(self, noisy: Ints) -> Ints:
-        """Whole numbers in the order of the noisy counts, from 0."""
-        return np.unique(noisy, return_inverse=True)[1].astype(np.int64)
-
     def seen(self, noisy: Ints) -> Ints:
         """What a posterior is computed from."""
         return noisy

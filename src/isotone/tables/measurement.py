@@ -36,10 +36,6 @@ class Measurement(Protocol):
         """The histogram that both tell, and the model it comes from."""
         ...
 
-    def ranked(self, noisy: Ints) -> Ints:
-        """Whole numbers from 0 in the order of the noisy counts."""
-        ...
-
     def seen(self, noisy: Ints) -> Ints:
         """What a posterior is computed from."""
         ...

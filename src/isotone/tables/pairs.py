@@ -34,7 +34,7 @@ Floats = NDArray[np.float64]
 
 LARGEST_PAIR = 63
 """The largest count of a pair: its joint distribution has the square of as many cells."""
-_STEPS = 20  # of expectation and maximisation: more of them fit the noise
+_STEPS = 40  # of expectation and maximisation: fewer leave the columns too independent, more fit the noise
 _SWEEPS = 60  # of fitting margins
 _BLOCK = 1600  # categories that are matched with published pairs at a time: the more, the closer the match
 _QUICK = 400  # where there are more than _MANY, since a match takes the cube of its size

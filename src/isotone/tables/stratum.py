@@ -34,7 +34,8 @@ def published_stratum(
         values = np.clip(noisy, 0, upper)
         return values, Stratum(members, noisy, cumulative, measurement, even, "none", "noise")
     histogram, model = measurement.histogram(cumulative, noisy)
-    values = assign(measurement.ranked(noisy), cuts_of(histogram, size), words)
+    ranks = np.unique(measurement.seen(noisy), return_inverse=True)[1]
+    values = assign(ranks.astype(np.int64), cuts_of(histogram, size), words)
     return values, Stratum(members, noisy, cumulative, measurement, histogram / size, model, "table")
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import gcd
 from typing import Literal
 
 import numpy as np
@@ -68,9 +67,7 @@ class Thresholds:
     @cached_property
     def line(self) -> UnevenLine:
         """The line on which counts get their noise. Its steps have what the thresholds leave of ε."""
-        common = gcd(self.share.denominator, self.share.denominator - self.share.numerator)
-        full = self.share.denominator // common
-        less = (self.share.denominator - self.share.numerator) // common
+        full, less = self.share.denominator, self.share.denominator - self.share.numerator
         weights = [full] * self.upper
         for place in self.places:
             weights[place] = less
@@ -90,10 +87,6 @@ class Thresholds:
         direct[list(self.places)] = cumulative
         believed = estimate_histogram(direct, self.seen(noisy), self.precision(), self.line.rates)
         return believed.histogram, believed.model
-
-    def ranked(self, noisy: Ints) -> Ints:
-        """Whole numbers in the order of the noisy counts, from 0."""
-        return self.seen(noisy)
 
     def seen(self, noisy: Ints) -> Ints:
         """What a posterior is computed from: the noisy counts within 0..upper. Geometric noise beyond says nothing more."""
