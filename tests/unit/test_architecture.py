@@ -223,3 +223,34 @@ def test_a_class_has_a_name_of_its_own() -> None:
                 homes.setdefault(node.name.strip("_"), []).append(str(path.relative_to(SOURCE)))
     assert len(homes) > 300  # the walk sees the whole package
     assert {name: found for name, found in homes.items() if len(found) > 1} == {}
+
+
+def unknown_names(path: Path, text: str) -> Iterator[str]:
+    """Modules of isotone, and names in them, that a text refers to and that do not exist."""
+    package = path.relative_to(SOURCE).parts[:-1]
+    for role, target in re.findall(r":(mod|class|func|meth|attr|data):`~?([\w.]+)`", text):
+        if role == "mod" and target.startswith("."):
+            parts = [*package, *target.split(".")[1:]]
+        elif target.startswith("isotone."):
+            parts = target.split(".")[1:]
+        else:
+            continue  # a name of the same module, or of another library
+        *parts, name = (
+            parts[:-1] if role in ("meth", "attr") else parts
+        )  # a member is looked for in its class alone
+        here = SOURCE.joinpath(*parts)
+        module = here.with_suffix(".py") if here.with_suffix(".py").exists() else here / "__init__.py"
+        named = role != "mod" and module.exists() and re.search(rf"\b{name}\b", module.read_text())
+        if not (named or (here / name).exists() or (here / f"{name}.py").exists()):
+            yield target
+
+
+def test_what_docstrings_refer_to_exists() -> None:
+    found = {
+        str(path.relative_to(SOURCE)): names
+        for path in SOURCE.rglob("*.py")
+        if (names := list(unknown_names(path, path.read_text())))
+    }
+    assert found == {}
+    wrong = ":mod:`.bipartition_tree` :class:`~isotone.order.Posset` :func:`isotone.order.poset.none`"
+    assert len(list(unknown_names(SOURCE / "order" / "x.py", wrong))) == 3

@@ -1,4 +1,4 @@
-"""What a user cares about in many counts: the error that a plan makes small.
+"""The objective that a plan minimises over many counts.
 
 All counts alike, all levels alike, the worst count, or weights. Weights are public: they stand in the manifest,
 and must not come from the data; an earlier private release may fill them in.

@@ -1,4 +1,4 @@
-"""Lower bounds of squared errors that take no simulation, so that a release need not price what cannot win.
+"""Lower bounds of squared errors without simulation, to skip mechanisms that cannot be the best.
 
 Noise with density ``exp(−rate·‖y‖)`` has the squared error ``(n+1)(n+2)/rate²`` times that of a uniform point of the
 unit ball of its norm, and no body of a given volume is closer to its centre than a Euclidean ball. The ellipse of a

@@ -1,4 +1,4 @@
-"""Starting a budget from a spec without starting one by a slip of the pen."""
+"""Starts the ledger that a spec names, unless a misspelt path would start a second one."""
 
 from __future__ import annotations
 

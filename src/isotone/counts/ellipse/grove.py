@@ -1,6 +1,4 @@
-"""A forest in the form that elimination walks.
-
-Preorder, under a virtual root, twins folded together.
+"""A forest in preorder under a virtual root, with equal subtrees folded, for sparse elimination.
 
 Siblings with equal subtrees below them are *twins*. An optimal ellipse can be chosen that treats twins alike
 (docs/theory/gaussian.md, section 5), so one node stands for all of them. Taxonomies shrink severalfold, and an

@@ -1,4 +1,4 @@
-"""Exact draws of a tree field by rejection.
+"""Exact draws of the noise of :class:`~isotone.counts.TreeFieldMechanism` by rejection.
 
 To draw a subtree draw all its children, and keep them with probability ``exp(-rate·share·|sum|)``; otherwise draw
 them again (docs/theory/hierarchies.md, section 4). Draws that are kept are independent, so many are made at a time, and a type of subtree that

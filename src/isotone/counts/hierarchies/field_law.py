@@ -1,4 +1,4 @@
-"""The law of every node of a tree field.
+"""The exact law of the noise of :class:`~isotone.counts.TreeFieldMechanism` on every node.
 
 Noise ``h`` on the leaves has probability proportional to ``exp(-rate · Σ share(v)·|h(v)|)``, where ``h(v)`` is the
 sum of the leaves below v. Messages up the tree (what a subtree says about its root) and down (what the rest says)

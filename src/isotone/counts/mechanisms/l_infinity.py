@@ -1,7 +1,4 @@
-"""Noise shaped by the cube.
-
-The strongest mechanism that ignores the order.
-"""
+"""The K-norm mechanism of the ℓ∞ ball, the strongest that ignores the order."""
 
 from __future__ import annotations
 

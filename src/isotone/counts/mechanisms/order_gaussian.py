@@ -49,7 +49,7 @@ class OrderGaussianMechanism(ConcentratedMechanism):
 
     Guarantee: (epsilon, delta)-DP or rho-zCDP for ``neighbours`` (docs/theory/gaussian.md, sections 3 and 7).
     Error: ``error()`` and ``covariance()`` are exact, before rounding to integers, and need no data.
-    Cost: forests to 100,000 elements, chains to 5,000, other orders to 1,000; see ``ellipse/shape.py``.
+    Cost: forests to 100,000 elements, chains to 5,000, other orders to 1,000; see ``counts/ellipse/shape.py``.
 
     >>> from isotone.order import Poset
     >>> P = Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])

@@ -1,4 +1,4 @@
-"""The last few of what takes time to build."""
+"""A small cache of recently built objects."""
 
 from __future__ import annotations
 

@@ -3,8 +3,7 @@
 An *extended bipartition* of P is a split of its elements in two sides, A and B, with a linear extension of
 each side. The cones that tile the noise of :class:`isotone.counts.PosetMechanism` correspond to them one to
 one (docs/theory/counts.md, section 3). Everything goes through the decomposition tree: see
-:mod:`.bipartition_tree` for the steps, :mod:`.bipartition_tables` for the numbers, :mod:`.bipartition_walk`
-for the draws.
+:mod:`.tree` for the steps, :mod:`.tables` for the numbers, :mod:`.walk` for the draws.
 """
 
 from __future__ import annotations

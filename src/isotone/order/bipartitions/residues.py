@@ -1,6 +1,6 @@
 """Exact numbers of extended bipartitions, by counting modulo primes.
 
-Modulo a prime above n all the steps of :mod:`.bipartition_tree` are integer arithmetic in 64 bits, the
+Modulo a prime above n all the steps of :mod:`.tree` are integer arithmetic in 64 bits, the
 divisions by factorials too. Enough primes determine the number.
 """
 
@@ -107,7 +107,7 @@ def _convolve(table: Ints, i: Int64, ni: Int64, j: Int64, nj: Int64, out: Int64,
 def _weigh(table: Ints, tree: Ints, modules: Ints, states: Int64, out: Int64, p: Int64) -> None:
     """The table of a prime block.
 
-    Words by their last letter, then splits. See :mod:`.bipartition_words`.
+    Words by their last letter, then splits. See :mod:`.words`.
     """
     k = modules.shape[0]
     words, count = np.zeros(states, np.int64), np.zeros(k, np.int64)

@@ -1,8 +1,8 @@
-"""Draw through a prime block.
+"""Draws of extended bipartitions of an order that decomposes neither in series nor in parallel.
 
-First its split by modules, then a word for each side.
+First the split by its modules, then a word for each side.
 
-Words in, choices out, as in :mod:`.bipartition_walk`, of which this is a part.
+Words in, choices out, as in :mod:`.walk`, of which this is a part.
 """
 
 from __future__ import annotations

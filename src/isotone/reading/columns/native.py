@@ -1,4 +1,4 @@
-"""What the common dataframe language has no word for, said to each engine in its own.
+"""Operations that narwhals lacks, for each engine in its own language.
 
 The SHA-256 of a column of texts, a join with a public list, and a thousand yes/no columns at once.
 """

@@ -1,6 +1,4 @@
-"""The histogram of a table from both its private views.
-
-Fit several models and weigh them by their evidence.
+"""The histogram of a table from both noisy measurements, by a mixture of models weighted by their evidence.
 
 Empirical Bayes (docs/theory/tables-whole.md, sections 3 and 4): smooth intensities of either order and many
 scales, with histograms that scatter about them a little or a lot, with or without spikes; and tables with few

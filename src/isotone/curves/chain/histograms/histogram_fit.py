@@ -1,4 +1,4 @@
-"""The mechanism for losses without means and ample budgets. Histograms find values, choices find boundaries."""
+"""Curves for losses that means do not minimise, from noisy histograms of bins and private choices of their boundaries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the project knows about breakdowns."""
+"""Binds query, plan, audit and verification of breakdowns."""
 
 from __future__ import annotations
 

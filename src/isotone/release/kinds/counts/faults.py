@@ -1,4 +1,4 @@
-"""What is published beside the values, computed again from the mechanism that a manifest describes.
+"""Recomputes errors and intervals of counts from the mechanism that a manifest describes.
 
 Each function returns what is wrong, a phrase each; nothing if all is as the mechanism says. Intervals come from a public
 stream and are compared exactly. Errors that were simulated are compared within eight of their own standard errors, so that another version of the random numbers would pass (false

@@ -1,4 +1,4 @@
-"""What the project knows about counts over a partial order."""
+"""Binds query, plan, audit and verification of counts over a partial order."""
 
 from __future__ import annotations
 

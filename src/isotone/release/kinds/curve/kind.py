@@ -1,4 +1,4 @@
-"""What the project knows about curves."""
+"""Binds query, plan, audit and verification of curves."""
 
 from __future__ import annotations
 

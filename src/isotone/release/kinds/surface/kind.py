@@ -1,4 +1,4 @@
-"""What the project knows about surfaces."""
+"""Binds query, plan, audit and verification of surfaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the project knows about tables."""
+"""Binds query, plan, audit and verification of tables."""
 
 from __future__ import annotations
 
