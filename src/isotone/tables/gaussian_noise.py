@@ -115,7 +115,7 @@ def measurement_for(
 
     >>> m = measurement_for("both", 9, Fraction(1, 2), Unit(), True, 1000)
     >>> m.cumulative, m.counts
-    (Fraction(25, 1), Fraction(25, 24))
+    (Fraction(25, 2), Fraction(25, 23))
     """
     k = unit.contributions
     plain = change(unit, once, Fraction(0), Fraction(1)) / (2 * rho)

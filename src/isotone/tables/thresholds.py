@@ -134,8 +134,9 @@ class Thresholds:
 
 
 def share_of(preset: Preset | None, loud: bool) -> Fraction:
-    """The share of the budget for the distribution when all thresholds are measured; None takes the usual preset."""
-    return _SHARES[preset or ("distribution" if loud else "counts")][0]
+    """The share of ρ for the distribution, for which all thresholds are measured; None takes the usual preset."""
+    hundredths = {"counts": 3, "both": 8, "distribution": 12}
+    return Fraction(hundredths[preset or ("distribution" if loud else "counts")], 100)
 
 
 def default_preset(step: Fraction, upper: int, size: int) -> Preset:
