@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Error",
     "ExpectedError",
+    "HasGroups",
     "HasGuarantee",
     "HasLogDensity",
     "HasMethod",
@@ -97,6 +98,21 @@ class HasTotal(Protocol):
 
     def total_variance(self) -> float:
         """The variance of the noise on the number of records."""
+        ...
+
+
+@runtime_checkable
+class HasGroups(Protocol):
+    """A mechanism with one draw for the counts of several groups, whose noise depends on each other."""
+
+    groups: int
+
+    def release_rows(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The counts of all groups, a row each, with noise."""
+        ...
+
+    def group_law(self, stream: str, draws: int) -> Any:
+        """Draws of the released noise of all groups, of which the rows of one draw stand together."""
         ...
 
 

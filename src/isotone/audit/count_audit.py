@@ -20,7 +20,7 @@ from isotone.audit.black_box import Finding, audit
 from isotone.audit.exact import ExactFinding, audit_exact
 from isotone.audit.report import AuditReport
 from isotone.errors import InputError
-from isotone.mechanism import Progress
+from isotone.mechanism import HasGroups, Progress
 from isotone.order import Poset
 from isotone.order.choices import some_record
 from isotone.privacy.guarantee import Number
@@ -92,7 +92,7 @@ def _neighbouring_counts(
     )
     records = [mechanism.unit.changes * J for J in [longest, *above] if J.sum() <= size]
     nothing = np.zeros(len(P), dtype=np.int64)
-    groups = getattr(mechanism, "groups", 1)
+    groups = mechanism.groups if isinstance(mechanism, HasGroups) else 1
     if groups > 1:  # a unit may also be in the second group
         rest = np.zeros((groups - 2) * len(P), dtype=np.int64)
         records = [np.concatenate((*pair, rest)) for J in records for pair in ((J, nothing), (nothing, J))]

@@ -11,6 +11,7 @@ import isotone.counts as counts
 from isotone.counts.caring import Care
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.errors import InputError
+from isotone.mechanism import HasGroups
 from isotone.privacy.checks import did_you_mean, plain_text
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def _require_fitting(
     """Refuse a mechanism that is for another order, other records or a weaker guarantee."""
     if mechanism.P != P or mechanism.P.elements != P.elements:
         raise InputError("The mechanism given is for another order.")
-    together = getattr(mechanism, "groups", None)
+    together = mechanism.groups if isinstance(mechanism, HasGroups) else None
     if together is not None and together != groups:
         raise InputError(f"The mechanism given is for {together} groups.")
     if together is None and groups is not None and guarantee.adjacency.units > 1:

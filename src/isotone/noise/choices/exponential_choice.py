@@ -2,7 +2,7 @@
 
 The weights are ``multiplicity[i]·exp(-rate·score[i])``.
 
-A lazily refined inverse CDF whose first step is compiled (``choice_kernel.py``). Only when a draw falls
+A lazily refined inverse CDF whose first step is compiled (``noise/compiled/choice_kernel.py``). Only when a draw falls
 between the bounds of two neighbouring sums, about once in 2**50 / candidates draws, are weights computed
 again with more bits, here, in integers of any size (docs/theory/sampling.md, section 6).
 """

@@ -9,7 +9,7 @@ from isotone.counts import plan as plan_counts
 from isotone.counts.choosing import choose_mechanism, count_mechanism, count_mechanisms
 from isotone.counts.hierarchies.fixed_root import FixedRootMechanism, fixed_root
 from isotone.errors import InputError
-from isotone.mechanism import Progress
+from isotone.mechanism import HasGroups, Progress
 from isotone.privacy.guarantee import Guarantee, Number
 from isotone.release.kinds.counts.building import spec_query
 from isotone.release.kinds.counts.check import check_counts
@@ -136,10 +136,12 @@ class CountsKind(Kind):
             total = release.total is not None
             require_every_place(mechanism.guarantee, rules, bool(manifest["groups"]), total)
         guarantee = replace(mechanism.guarantee, unit=stated.unit)
-        number, together = _number_of_groups(manifest), getattr(mechanism, "groups", None)
-        if together is not None:
-            if together != number:
-                raise InputError(f"the noise is for {together} groups, and {number or 'none'} are released")
+        number = _number_of_groups(manifest)
+        if isinstance(mechanism, HasGroups):
+            if mechanism.groups != number:
+                raise InputError(
+                    f"the noise is for {mechanism.groups} groups, and {number or 'none'} are released"
+                )
             return guarantee
         if number and guarantee.adjacency.units > 1:
             # one unit may leave a group and another enter a second one, which noise for replacing does not cover

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from isotone.counts.law import Law
 from isotone.counts.mechanisms.additive import AdditiveMechanism
-from isotone.counts.mechanisms.grouped_difference import GroupedDifferenceMechanism
 from isotone.counts.sampling.recent import Recent
 from isotone.errors import InputError
 from isotone.inference.linear import combined, given_records
 from isotone.inference.measured import Measured
+from isotone.mechanism import HasGroups
 from isotone.order import Poset
 from isotone.release.kinds.counts.query import CountManifest
 from isotone.release.manifest import Manifest, canonical_json, order_from
@@ -135,9 +135,7 @@ def _as_released(
     has_total = total is not None
 
     def drawn() -> Law:
-        if (
-            together and draws and isinstance(mechanism, GroupedDifferenceMechanism)
-        ):  # groups depend on each other
+        if together and draws and isinstance(mechanism, HasGroups):
             return mechanism.group_law(stream, draws // mechanism.groups)
         return mechanism.law(stream, total=has_total, draws=draws)
 

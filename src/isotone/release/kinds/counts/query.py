@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import TypedDict
 
-from isotone.counts.mechanisms.grouped_difference import GroupedDifferenceMechanism
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError
+from isotone.mechanism import HasGroups
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.contributions import UnitEntry
@@ -165,9 +165,7 @@ class CountQuery(Query[CountStatistic, CountStatistic]):
         """Noise on the counts of each group, and on its number of records where it was asked for."""
         values, totals = list[NDArray[np.int64]](), list[int]()
         try:
-            if isinstance(
-                self.mechanism, GroupedDifferenceMechanism
-            ):  # one draw for all groups, and no total
+            if isinstance(self.mechanism, HasGroups):  # which gives no total
                 return CountStatistic(self.mechanism.release_rows(statistic.counts), np.zeros(0, np.int64))
             for row, size in zip(*statistic, strict=True):
                 if self.total:
