@@ -102,7 +102,7 @@ class HasTotal(Protocol):
 
 
 @runtime_checkable
-class HasGroups(Protocol):
+class HasGroups(HasGuarantee, Protocol):
     """A mechanism with one draw for the counts of several groups, whose noise depends on each other."""
 
     groups: int
