@@ -13,7 +13,18 @@ from numpy.typing import NDArray
 
 from isotone.kernels import kernel
 
-__all__ = ["BITS", "Int64", "Ints", "Matrix", "component", "members", "rows_of", "split", "split_module"]
+__all__ = [
+    "BITS",
+    "Int64",
+    "Ints",
+    "Matrix",
+    "component",
+    "copied",
+    "members",
+    "rows_of",
+    "split",
+    "split_module",
+]
 
 Ints = NDArray[np.int64]
 Matrix = NDArray[np.int8]
@@ -50,6 +61,13 @@ def rows_of(Q: Matrix) -> tuple[Ints, Ints]:
                 up[x, y // BITS] |= np.int64(1) << (y % BITS)
                 down[y, x // BITS] |= np.int64(1) << (x % BITS)
     return up, down
+
+
+@kernel(leaf=True)
+def copied(row: Ints, to: Ints) -> None:
+    """Write a set over another. To assign one array to another takes seconds to compile."""
+    for k in range(row.size):
+        to[k] = row[k]
 
 
 @kernel
@@ -158,11 +176,11 @@ def _prime_children(up: Ints, down: Ints, part: Ints, v: Int64, found: Ints) -> 
         if rest[one[c] // BITS] >> (one[c] % BITS) & 1:
             last = one[c]
             _follow(up, down, rest, v, last, True, forcing)
-    rest[:] = some
+    copied(some, rest)
     forcing[:] = 0
     _follow(up, down, rest, v, last, False, forcing)
     children = 1
-    found[0] = part
+    copied(part, found[0])
     for c in range(1, count):
         if forcing[one[c] // BITS] >> (one[c] % BITS) & 1:
             for k in range(width):
@@ -213,9 +231,10 @@ def _refine(up: Ints, down: Ints, part: Ints, v: Int64, label: Ints, classes: In
     """
     n, width = up.shape
     size, waiting, listed = np.empty(n + 1, np.int64), part.copy(), np.empty(n, np.int64)
-    classes[0, :] = 0
+    for k in range(width):
+        classes[0, k], classes[1, k] = 0, part[k]
     classes[0, v // BITS] |= np.int64(1) << (v % BITS)
-    classes[1] = part & ~classes[0]
+    classes[1, v // BITS] &= ~(np.int64(1) << (v % BITS))
     for k in range(members(part, listed)):
         label[listed[k]] = 1
     label[v] = 0

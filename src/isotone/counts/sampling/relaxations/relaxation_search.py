@@ -12,7 +12,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.counts.sampling.relaxations.relaxation_modules import BITS, Int64, Ints, Matrix, members, rows_of
+from isotone.counts.sampling.relaxations.relaxation_modules import (
+    BITS,
+    Int64,
+    Ints,
+    Matrix,
+    copied,
+    members,
+    rows_of,
+)
 from isotone.counts.sampling.relaxations.relaxation_tree import fits, fits_with, grow, new_tree
 from isotone.kernels import kernel
 
@@ -36,14 +44,14 @@ def put_back(
         for phase in range(3):
             upward = phase == 0 or (phase == 1) == (style % 2 == 0)
             downward = phase == 0 or not upward
-            up_before[:], down_before[:] = up, down
+            _keep(up, down, up_before, down_before)
             for z in range(n):
                 if placed[z] and upward and P[w, z] == 1:
                     _relate(up, down, w, z)
                 if placed[z] and downward and P[w, z] == 2:
                     _relate(up, down, z, w)
             if not fits(up, down, w, reach):
-                up[:], down[:] = up_before, down_before
+                _keep(up_before, down_before, up, down)
             elif phase == 0:
                 break
         missing = [z for z in range(n) if placed[z] and P[w, z] != 0 and not _related(up, down, w, z)]
@@ -78,6 +86,14 @@ def _try_each(up: Ints, down: Ints, tree: Ints, pairs: Ints, reach: float) -> No
         changed = fits_with(up, down, tree, low, high, reach)
         if changed:
             _relate(up, down, low, high)
+
+
+@kernel
+def _keep(up: Ints, down: Ints, to_up: Ints, to_down: Ints) -> None:
+    """Write an order over another."""
+    for x in range(up.shape[0]):
+        copied(up[x], to_up[x])
+        copied(down[x], to_down[x])
 
 
 @kernel(leaf=True)

@@ -16,6 +16,7 @@ from isotone.counts.sampling.relaxations.relaxation_modules import (
     Int64,
     Ints,
     component,
+    copied,
     members,
     split,
 )
@@ -64,7 +65,8 @@ def grow(up: Ints, down: Ints, tree: Ints) -> None:
             continue
         children, _ = split(up, down, part, found)
         for c in range(children):
-            stack[depth], parents[depth] = found[c], node
+            copied(found[c], stack[depth])
+            parents[depth] = node
             depth += 1
 
 
@@ -134,7 +136,7 @@ def _within(up: Ints, down: Ints, size: Ints, w: Int64, reach: float) -> bool:
         children, prime = split(up, down, stack[depth].copy(), found)
         states = 0.0
         for c in range(children):
-            stack[depth] = found[c]
+            copied(found[c], stack[depth])
             count, total = members(found[c], listed), 0
             for k in range(count):
                 total += size[listed[k]]
