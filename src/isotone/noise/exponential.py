@@ -79,22 +79,8 @@ def rounded_exponential_sums(
     plus, minus = _lengths(plus, "plus"), _lengths(minus, "minus")
     if plus.shape != minus.shape:
         raise InputError(f"plus and minus must have one entry per sum, not {plus.size} and {minus.size}.")
-    longest = int(max(plus.max(initial=0), minus.max(initial=0)))
-    places = first_places(rate, longest, plus.size)
-    up = LazyExponentials(rate, int(plus.max(initial=0)), places)
-    down = LazyExponentials(rate, int(minus.max(initial=0)), places)
-    value = up.first_partial_sums()[plus] - down.first_partial_sums()[minus]
-    # in units of the last place read, the sum lies between value - minus and value + plus
-    half = 1 << (places - 1)
-    rounded, high = (value - minus + half) >> places, (value + plus + half) >> places
-    still_open = [int(x) for x in np.flatnonzero(rounded != high)]
-    while still_open:
-        up.read_on()
-        down.read_on()
-        for x in still_open:
-            rounded[x], high[x] = _round(up, down, int(plus[x]), int(minus[x]))
-        still_open = [x for x in still_open if rounded[x] != high[x]]
-    return rounded
+    turn = plus.max(initial=0)  # the steps down follow those up
+    return _rounded(rate, plus, np.zeros_like(plus), turn + minus, np.full_like(minus, turn))
 
 
 def rounded_exponential_rows(
@@ -107,37 +93,14 @@ def rounded_exponential_rows(
     if plus.ndim != 2 or plus.shape != minus.shape:
         raise InputError("plus and minus must be tables with one entry per sum.")
     steps = max(1, int(plus.max(initial=0)), int(minus.max(initial=0)))
-    size = max(1, TERMS_AT_ONCE // steps)
+    size = max(1, TERMS_AT_ONCE // (2 * steps))
     result = np.empty(plus.shape, np.int64)
     for start in range(0, len(plus), size):
-        rows = slice(start, start + size)
-        result[rows] = _rounded_rows(rate, plus[rows], minus[rows], steps)
+        up, down = plus[start : start + size], minus[start : start + size]
+        first = np.zeros_like(up) + 2 * steps * np.arange(len(up))[:, None]
+        ends = (first + up, first, first + steps + down, first + steps)
+        result[start : start + size] = _rounded(rate, *(end.ravel() for end in ends)).reshape(up.shape)
     return result
-
-
-def _rounded_rows(
-    rate: Fraction, plus: NDArray[np.int64], minus: NDArray[np.int64], steps: int
-) -> NDArray[np.int64]:
-    places = first_places(rate, len(plus) * steps, plus.size)
-    up, down = (LazyExponentials(rate, len(plus) * steps, places) for _ in range(2))
-    first = np.arange(len(plus))[:, None] * steps  # a row begins where the one before it ends at the latest
-    ups, downs = up.first_partial_sums(), down.first_partial_sums()
-    value = ups[first + plus] - ups[first] - (downs[first + minus] - downs[first])
-    half = 1 << (places - 1)
-    rounded, high = (value - minus + half) >> places, (value + plus + half) >> places
-    still_open = np.argwhere(rounded != high).tolist()
-    while still_open:
-        up.read_on()
-        down.read_on()
-        half = 1 << (up.places - 1)
-        for i, x in still_open:
-            p, m, begin = int(plus[i, x]), int(minus[i, x]), int(first[i, 0])
-            more = up.partial_sum(begin + p) - up.partial_sum(begin)
-            less = down.partial_sum(begin + m) - down.partial_sum(begin)
-            rounded[i, x] = (more - less - m + half) >> up.places
-            high[i, x] = (more - less + p + half) >> up.places
-        still_open = [[i, x] for i, x in still_open if rounded[i, x] != high[i, x]]
-    return rounded
 
 
 def rounded_exponential_spans(
@@ -161,6 +124,17 @@ def rounded_exponential_spans(
         raise InputError(f"upper and lower must have one entry per sum, not {upper.size} and {lower.size}.")
     if np.any(first > upper) or np.any(second > lower):
         raise InputError("A span must not end before it starts.")
+    return _rounded(rate, upper, first, lower, second)
+
+
+def _rounded(
+    rate: Fraction,
+    upper: NDArray[np.int64],
+    first: NDArray[np.int64],
+    lower: NDArray[np.int64],
+    second: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """``round((S_upper[x] - S_first[x]) - (S_lower[x] - S_second[x]))`` for every ``x``, exactly and jointly."""
     longest = int(max(upper.max(initial=0), lower.max(initial=0)))
     places = first_places(rate, longest, upper.size)
     steps = LazyExponentials(rate, longest, places)
@@ -183,15 +157,6 @@ def rounded_exponential_spans(
             high[x] = (digits + int(rise[x]) + half) >> steps.places
         still_open = [x for x in still_open if rounded[x] != high[x]]
     return rounded
-
-
-def _round(up: LazyExponentials, down: LazyExponentials, plus: int, minus: int) -> tuple[int, int]:
-    """The least and the largest integer that the sum may round to.
-
-    They follow from the digits known so far.
-    """
-    value, half = up.partial_sum(plus) - down.partial_sum(minus), 1 << (up.places - 1)
-    return (value - minus + half) >> up.places, (value + plus + half) >> up.places
 
 
 def first_places(rate: Fraction, longest: int, cells: int) -> int:

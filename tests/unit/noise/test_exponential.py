@@ -36,14 +36,14 @@ class Remembered(LazyExponentials):
         self.made.append(self)
 
 
-def nearest_integers(up, down, plus, minus):
-    """The rounded sums from 200 or more binary places of every term."""
-    while up.places < 200:
-        up.read_on()
-        down.read_on()
-    half = 1 << (up.places - 1)
+def nearest_integers(steps, plus, minus):
+    """The rounded sums from 200 or more binary places of every term: the steps down follow those up."""
+    while steps.places < 200:
+        steps.read_on()
+    half, turn = 1 << (steps.places - 1), int(plus.max())
+    before = steps.partial_sum(turn)
     return [
-        (up.partial_sum(p) - down.partial_sum(m) + half) >> up.places
+        (steps.partial_sum(p) - (steps.partial_sum(turn + m) - before) + half) >> steps.places
         for p, m in zip(plus.tolist(), minus.tolist(), strict=True)
     ]
 
@@ -58,8 +58,8 @@ def test_sums_are_rounded_as_all_their_digits_say(places, rate, monkeypatch):
     lengths = np.random.default_rng(5)
     plus, minus = lengths.integers(0, 40, 60), lengths.integers(0, 40, 60)
     rounded = noise.rounded_exponential_sums(rate, plus, minus)
-    up, down = Remembered.made
-    assert rounded.tolist() == nearest_integers(up, down, plus, minus)
+    (steps,) = Remembered.made
+    assert rounded.tolist() == nearest_integers(steps, plus, minus)
 
 
 def test_equal_sums_get_equal_noise():
