@@ -18,6 +18,7 @@ from opendp.mod import enable_features
 
 from isotone import noise
 from isotone.mechanism import Progress
+from isotone.privacy.draws import SeededDraws
 
 CELLS = 100_000
 CANDIDATES = 1_000_000
@@ -103,16 +104,21 @@ def _tasks(cells: int, candidates: int) -> list[Task]:
             5000,
             lambda: noise.rounded_exponential_sums(Fraction(1), lengths, lengths[::-1].copy()),
             None,
-            lambda: noise.simulate.rounded_exponential_sums(rng, 1, lengths, lengths[::-1]),
+            lambda: _float_sums(rng, lengths),
         ),
         Task(
             f"exponential mechanism, {candidates:,} candidates",
             candidates,
             lambda: noise.choose_exponential(scores, Fraction(1, 1000)),
             lambda: noisy_max(listed),
-            lambda: noise.simulate.choose_exponential(rng, scores, Fraction(1, 1000)),
+            lambda: SeededDraws(rng).choice(scores, Fraction(1, 1000)),
         ),
     ]
+
+
+def _float_sums(rng: np.random.Generator, lengths: np.ndarray) -> np.ndarray:
+    up, down = (np.append(0.0, np.cumsum(rng.standard_exponential(lengths.size))) for _ in range(2))
+    return np.rint(up[lengths] - down[lengths[::-1]])
 
 
 def _best_of(rounds: int, samplers: list[Callable[[], Any]]) -> list[float]:

@@ -9,7 +9,7 @@ from isotone.noise import bits, simulate
 from isotone.noise.bits import random_below, random_belows, random_bits, random_words
 from isotone.noise.choices.choice import choose_integer, shuffle
 from isotone.noise.choices.exponential_choice import choose_exponential, choose_exponential_segments
-from isotone.noise.choices.lazy_choice import choose_lazily, choose_log
+from isotone.noise.choices.lazy_choice import choose_lazily
 from isotone.noise.coins import bernoulli, bernoulli_exp, bernoulli_exp_lazily
 from isotone.noise.cube import rounded_cube
 from isotone.noise.exponential import (
@@ -41,7 +41,6 @@ __all__ = [
     "choose_exponential_segments",
     "choose_integer",
     "choose_lazily",
-    "choose_log",
     "discrete_gaussian",
     "discrete_gaussians",
     "discrete_laplace",

@@ -7,21 +7,17 @@ Same names, same distributions up to floating-point error, a numpy Generator fir
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from isotone.errors import InputError
 from isotone.noise.laplace.uneven import UnevenLine
 from isotone.noise.simulated import Simulated
 from isotone.privacy.checks import Number, positive
 
 __all__ = [
-    "choose_exponential",
     "discrete_gaussians",
-    "exponential_sums",
     "exponentials",
     "gaussians",
     "geometrics",
-    "rounded_exponential_sums",
     "rounded_gaussians",
     "two_sided_geometrics",
     "uneven_geometrics",
@@ -86,44 +82,3 @@ def discrete_gaussians(rng: np.random.Generator, sigma2: Number, size: Size) -> 
         kept.append(tried[rng.standard_exponential(tried.size) >= exponent][:wanted])
         wanted -= kept[-1].size
     return Simulated.wrap(np.concatenate([np.zeros(0, dtype=np.int64), *kept]).reshape(size))
-
-
-def exponential_sums(rng: np.random.Generator, rate: Number, plus: ArrayLike, minus: ArrayLike) -> Simulated:
-    """Simulate signed sums of shared exponentials.
-
-    ``E_1 + … + E_plus[x] - E'_1 - … - E'_minus[x]`` for every ``x``.
-    """
-    up, down = (np.asarray(lengths, dtype=np.int64) for lengths in (plus, minus))
-    if up.shape != down.shape or up.ndim != 1 or np.any(up < 0) or np.any(down < 0):
-        raise InputError("plus and minus must be lists of term counts, 0 or above, of the same length.")
-    partial = [
-        np.concatenate([[0.0], np.cumsum(exponentials(rng, rate, int(lengths.max(initial=0))))])
-        for lengths in (up, down)
-    ]
-    return Simulated.wrap(partial[0][up] - partial[1][down])
-
-
-def rounded_exponential_sums(
-    rng: np.random.Generator, rate: Number, plus: ArrayLike, minus: ArrayLike
-) -> Simulated:
-    """Simulate signed sums of shared exponentials, rounded to integers."""
-    return Simulated.wrap(np.floor(exponential_sums(rng, rate, plus, minus) + 0.5).astype(np.int64))
-
-
-def choose_exponential(
-    rng: np.random.Generator,
-    scores: ArrayLike,
-    rate: Number,
-    multiplicity: ArrayLike | None = None,
-    size: Size = (),
-) -> Simulated:
-    """Indices drawn with probability proportional to ``multiplicity[i]·exp(-rate·scores[i])``."""
-    values = np.asarray(scores, dtype=np.float64)
-    counts = np.ones(values.size) if multiplicity is None else np.asarray(multiplicity, dtype=np.float64)
-    if values.ndim != 1 or counts.shape != values.shape or np.any(counts < 0) or not np.any(counts > 0):
-        raise InputError("A choice needs one multiplicity, 0 or above, for each score, and one above 0.")
-    best = values[counts > 0].min()
-    cumulative = np.cumsum(counts * np.exp(-float(positive(rate, "rate")) * np.maximum(values - best, 0.0)))
-    last = int(np.flatnonzero(counts)[-1])
-    uniform = rng.random(size) * cumulative[-1]
-    return Simulated.wrap(np.minimum(np.searchsorted(cumulative, uniform, side="right"), last))

@@ -9,7 +9,7 @@ accepted, by its type and by :func:`require_exact`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from isotone import noise
 from isotone.errors import InputError
-from isotone.noise.exponential import LazyExponentials
 
 __all__ = ["Draws", "ExactDraws", "SeededDraws", "require_exact"]
 
@@ -145,59 +144,20 @@ class ExactDraws:
         """See ``Draws``."""
         return noise.discrete_gaussians(variance, size)
 
-    def one_sided_geometrics(self, rate: Fraction, size: int) -> Ints:
-        """See ``Draws``."""
-        return noise.geometrics(rate, size)
-
-    def lazy_geometrics(self, rate: Fraction, size: int) -> Ints:
-        """See ``Draws``."""
-        return noise.lazy_two_sided_geometrics(rate, size)
-
-    def geometric_sums(self, rate: Fraction, terms: int, size: int) -> Ints:
-        """See ``Draws``."""
-        return noise.geometric_sums(rate, terms, size)
-
-    def coins(self, rate: Fraction, multiples: Ints) -> NDArray[np.bool_]:
-        """See ``Draws``."""
-        return noise.bernoulli_exps(rate, multiples)
-
-    def lazy_coin(self, bounds: Iterator[tuple[Fraction, Fraction]]) -> bool:
-        """True with probability ``exp(−x)`` for the number x that the ever closer bounds enclose."""
-        return noise.bernoulli_exp_lazily(bounds)
-
-    def exponentials(self, rate: Fraction, size: int, places: int) -> LazyExponentials:
-        """Exponential numbers whose binary places are drawn as they are needed."""
-        return LazyExponentials(rate, size, places)
-
-    def integer(self, weights: Sequence[int]) -> int:
-        """An index with probability proportional to the integer weights."""
-        return noise.choose_integer(weights)
-
-    def bernoulli(self, probability: Fraction) -> bool:
-        """True with the given probability."""
-        return noise.bernoulli(probability)
-
-    def rounded_laplaces(self, rate: Fraction, size: int) -> Ints:
-        """Laplace noise with density ``exp(−rate·|y|)``, exactly rounded to integers."""
-        return noise.rounded_laplaces(rate, size)
-
-    def rounded_cube(self, rate: Fraction, size: int) -> Ints:
-        """Noise with density ``exp(−rate·max|y|)``, exactly rounded to integers."""
-        return noise.rounded_cube(rate, size)
-
-    def exponential_sums(self, rate: Fraction, plus: Ints, minus: Ints) -> Ints:
-        """Sums of the first ``plus`` steps minus the first ``minus`` others, all exponential, exactly rounded."""
-        return noise.rounded_exponential_sums(rate, plus, minus)
-
-    def exponential_rows(self, rate: Fraction, plus: Ints, minus: Ints) -> Ints:
-        """Draw ``exponential_sums`` for each row, with steps of its own."""
-        return noise.rounded_exponential_rows(rate, plus, minus)
-
-    def exponential_spans(
-        self, rate: Fraction, upper: Ints, lower: Ints, starts: tuple[Ints, Ints] | None = None
-    ) -> Ints:
-        """Differences of two sums of the same exponential steps, exactly rounded."""
-        return noise.rounded_exponential_spans(rate, upper, lower, starts)
+    one_sided_geometrics = staticmethod(noise.geometrics)
+    lazy_geometrics = staticmethod(noise.lazy_two_sided_geometrics)
+    geometric_sums = staticmethod(noise.geometric_sums)
+    coins = staticmethod(noise.bernoulli_exps)
+    # what no simulation needs
+    lazy_coin = staticmethod(noise.bernoulli_exp_lazily)
+    exponentials = noise.LazyExponentials
+    integer = staticmethod(noise.choose_integer)
+    bernoulli = staticmethod(noise.bernoulli)
+    rounded_laplaces = staticmethod(noise.rounded_laplaces)
+    rounded_cube = staticmethod(noise.rounded_cube)
+    exponential_sums = staticmethod(noise.rounded_exponential_sums)
+    exponential_rows = staticmethod(noise.rounded_exponential_rows)
+    exponential_spans = staticmethod(noise.rounded_exponential_spans)
 
     def words(self, size: int) -> NDArray[np.uint64]:
         """See ``Draws``."""

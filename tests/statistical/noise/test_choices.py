@@ -9,7 +9,6 @@ from tests.support.chisquare import FALSE_ALARM, assert_tells, chi_square_p, obs
 from tests.support.effort import draws, off
 
 from isotone import noise
-from isotone.noise import simulate
 from isotone.noise.brackets import exp_negative
 
 SCORES = np.array([3, 0, 7, 1, 1, 12])
@@ -68,20 +67,6 @@ def test_a_choice_with_coarse_brackets_is_still_exact():
     assert_tells(seen, *(weights(rate, np.arange(3), np.ones(3)) for rate in (1.0, 1 + off(0.2))))
 
 
-def coarse_logs(bits: int) -> tuple[list[int], list[int]]:
-    """L = 0, -1/3, -2/3, with brackets that are a sixteenth of a unit wide at 64 bits."""
-    unit = 1 << bits
-    slack = unit >> bits // 16
-    exact = [-i * unit // 3 for i in range(3)]
-    return [value - slack for value in exact], [value + slack for value in exact]
-
-
-def test_a_choice_with_coarse_logarithms_is_still_exact():
-    seen = np.bincount([noise.choose_log(coarse_logs) for _ in range(5000)], minlength=3)
-    assert chi_square_p(seen, weights(1 / 3, np.arange(3), np.ones(3))) > FALSE_ALARM
-    assert chi_square_p(seen, weights(4 / 5, np.arange(3), np.ones(3))) < FALSE_ALARM
-
-
 def test_integer_weights_and_shuffles():
     big = [10**40, 3 * 10**40, 10**41]
     seen = np.bincount([noise.choose_integer(big) for _ in range(30_000)], minlength=3)
@@ -105,10 +90,3 @@ def test_coins():
     right, wrong = np.exp(-1.5), np.exp(-1.5 * much)
     for count, size in ((heads, many), (lazy, fewer)):
         assert_tells([count, size - count], [right, 1 - right], [wrong, 1 - wrong])
-
-
-def test_simulated_choices_have_the_same_law():
-    picks = simulate.choose_exponential(np.random.default_rng(1), SCORES, "0.5", COUNTS, size=100_000)
-    seen = np.bincount(np.asarray(picks), minlength=6)
-    assert chi_square_p(seen, weights(0.5)) > FALSE_ALARM
-    assert chi_square_p(seen, weights(0.55)) < FALSE_ALARM

@@ -10,7 +10,7 @@ from tests.support.chisquare import FALSE_ALARM, chi_square_p
 from tests.support.effort import draws, off
 
 from isotone import noise
-from isotone.noise import exponential, simulate
+from isotone.noise import exponential
 
 SIZE = draws(4000, 0.4)
 
@@ -69,10 +69,3 @@ def test_sums_that_share_a_term_have_the_joint_law(places):
     assert chi_square_p(seen, law / law.sum()) > FALSE_ALARM
     independent = np.outer(law.sum(axis=1), law.sum(axis=0))
     assert chi_square_p(seen, independent / independent.sum()) < FALSE_ALARM
-
-
-def test_simulated_sums_have_the_same_law():
-    rng = np.random.default_rng(2)
-    sums = np.array([simulate.rounded_exponential_sums(rng, "0.5", [3, 1], [0, 1]) for _ in range(SIZE)])
-    assert laws.fits(sums[:, 0], laws.rounded_gamma_cdf(0.5, 3), cells=20) > FALSE_ALARM
-    assert laws.fits(sums[:, 1], laws.rounded_laplace_cdf(0.5), cells=20) > FALSE_ALARM

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.support.untimed import untimed
 
 from isotone.errors import InputError
-from isotone.noise import choose_lazily, choose_log
+from isotone.noise import choose_lazily
 from isotone.noise.brackets import exp_negative
 from isotone.noise.choices import lazy_choice
 from isotone.noise.choices.lazy_choice import OPEN, REJECTED, locate
@@ -79,21 +79,3 @@ def test_tiny_weights_are_first_made_visible():
 def test_a_choice_without_weight_is_refused(none):
     with pytest.raises(InputError, match="at least one candidate"):
         choose_lazily(lambda bits: none)
-
-
-def test_log_weights_of_any_size_are_taken_relative_to_the_largest():
-    huge = 10**30
-    assert (
-        choose_log(
-            lambda bits: ([huge << bits, (huge - 10**4) << bits], [huge << bits, (huge - 10**4) << bits])
-        )
-        == 0
-    )
-    with pytest.raises(InputError, match="at least one candidate"):
-        choose_log(lambda bits: ([], []))
-
-
-def test_log_brackets_may_reach_above_the_first_ones():
-    """L = 0 for both, known first to within 0 and later, clumsily, to within one unit above."""
-    picks = {choose_log(lambda bits: ([-1, -1], [0 if bits == 64 else 1] * 2)) for _ in range(60)}
-    assert picks == {0, 1}  # false alarm: 2**-59

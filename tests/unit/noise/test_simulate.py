@@ -15,9 +15,6 @@ EVERY = [
     lambda rng: simulate.gaussians(rng, 2, 5),
     lambda rng: simulate.rounded_gaussians(rng, 2.5, 5),
     lambda rng: simulate.discrete_gaussians(rng, 4, (2, 3)),
-    lambda rng: simulate.exponential_sums(rng, 1, [1, 2], [0, 3]),
-    lambda rng: simulate.rounded_exponential_sums(rng, 1, [1, 2], [0, 3]),
-    lambda rng: simulate.choose_exponential(rng, [0, 1, 2], 1, size=5),
 ]
 
 
@@ -29,26 +26,11 @@ def test_a_simulation_is_marked_and_repeats_with_its_seed(draw):
     assert not np.array_equal(first, draw(np.random.default_rng(4))) or first.size < 6
 
 
-def test_sums_share_their_terms():
-    sums = simulate.exponential_sums(np.random.default_rng(0), 1, [0, 1, 2, 2], [0, 0, 0, 0])
-    assert sums[0] == 0
-    assert 0 < sums[1] < sums[2] == sums[3]
-
-
-def test_a_choice_never_takes_a_candidate_of_multiplicity_zero():
-    picks = simulate.choose_exponential(np.random.default_rng(0), [5, 0, 5, 0], 2, [1, 0, 1, 0], size=1000)
-    assert set(picks.tolist()) == {0, 2}
-
-
 @pytest.mark.parametrize(
     "draw",
     [
         lambda rng: simulate.exponentials(rng, 0, 1),
         lambda rng: simulate.gaussians(rng, -1, 1),
-        lambda rng: simulate.exponential_sums(rng, 1, [1], [1, 2]),
-        lambda rng: simulate.exponential_sums(rng, 1, [-1], [1]),
-        lambda rng: simulate.choose_exponential(rng, [1, 2], 1, [0, 0]),
-        lambda rng: simulate.choose_exponential(rng, [1, 2], 1, [1]),
     ],
 )
 def test_impossible_parameters_are_refused(draw):

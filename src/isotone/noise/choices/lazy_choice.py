@@ -10,13 +10,11 @@ exactly the probability of the real weights (docs/theory/sampling.md, section 6)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 
 from isotone.errors import InputError
 from isotone.noise.bits import random_bits
-from isotone.noise.brackets import exp_negative
 
-__all__ = ["OPEN", "REJECTED", "STEP", "Brackets", "choose_lazily", "choose_log", "locate"]
+__all__ = ["OPEN", "REJECTED", "STEP", "Brackets", "choose_lazily", "locate"]
 
 Brackets = Callable[[int], tuple[Sequence[int], Sequence[int]]]
 """``brackets(bits)`` gives integers with ``lower[i] <= 2**bits · weight[i] <= upper[i]``."""
@@ -74,28 +72,3 @@ def locate(uniform: int, lower: Sequence[int], upper: Sequence[int]) -> int:
             return index if most <= uniform else OPEN
         least, most = least + low, most + high
     return REJECTED if most <= uniform else OPEN
-
-
-def choose_log(log_weights: Brackets) -> int:
-    """An index ``i`` with probability proportional to ``exp(L[i])``, for real ``L`` known through brackets.
-
-    ``log_weights(bits)`` returns two sequences of integers with ``lower[i] <= 2**bits · L[i] <= upper[i]``.
-    It is called with growing ``bits``, and must bracket the same numbers ever more closely.
-
-    >>> choose_log(lambda bits: ([-1000 << bits, 5 << bits], [-1000 << bits, 5 << bits]))
-    1
-    """
-    first = log_weights(STEP)[1]
-    if not first:
-        raise InputError("A choice needs at least one candidate, and a weight above 0.")
-    top = Fraction(max(first), 1 << STEP)  # at or above every L: the weights are taken relative to exp(top)
-
-    def weights(bits: int) -> tuple[list[int], list[int]]:
-        places = bits + 8
-        lower, upper = log_weights(places)
-        lows = [exp_negative(top - Fraction(low, 1 << places), bits)[0] for low in lower]
-        # a bracket may reach above top, but the number it holds does not
-        highs = [exp_negative(max(Fraction(0), top - Fraction(high, 1 << places)), bits)[1] for high in upper]
-        return lows, highs
-
-    return choose_lazily(weights)
