@@ -17,7 +17,7 @@ from isotone.reading.columns.native import listed, numbered
 from isotone.reading.columns.texts import as_text, name_text
 from isotone.reading.columns.translated import ColumnRule
 
-__all__ = ["GROUP", "CrossedGroups", "Groups"]
+__all__ = ["GROUP", "Groups"]
 
 Frame = nw.LazyFrame[Any]
 
@@ -25,51 +25,11 @@ GROUP = "isotone_group"
 """The column with the number of the group, or of the cell, of a row."""
 
 
-def _require_list(values: tuple[str, ...]) -> None:
-    if not values or len(set(map(name_text, values))) < len(values):
-        raise InputError("groups must be a public list of distinct values with at least one entry.")
-
-
 @dataclass(frozen=True)
 class Groups:
-    """A public list of groups.
+    """The values of a public list, or the cells of several; their sequence is that of the first list, then of the second, and so on.
 
     Each unit is counted in one of them.
-    """
-
-    column: str
-    values: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        _require_list(self.values)
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns that are read."""
-        return [self.column]
-
-    @property
-    def texts(self) -> list[str]:
-        """The columns of the texts that say the group of a row."""
-        return [_text(i) for i in range(len(self.columns))]
-
-    @property
-    def size(self) -> int:
-        """The number of groups."""
-        return len(self.values)
-
-    def keys(self) -> dict[str, ColumnRule]:
-        """The texts that say the group of a row."""
-        return {_text(0): ColumnRule(as_text, self.column)}
-
-    def placed(self, frame: Frame) -> Frame:
-        """The rows of listed groups, with the number of the group."""
-        return numbered(frame, _text(0), [name_text(value) for value in self.values], GROUP)
-
-
-@dataclass(frozen=True)
-class CrossedGroups:
-    """The cells of several public lists; their sequence is that of the first list, then of the second, and so on.
 
     ``unlisted`` says what happens to a row with a value that is in no list: "drop" leaves it out altogether, "other" puts
     it under the last value of the list, which is for all such rows.
@@ -80,17 +40,13 @@ class CrossedGroups:
 
     def __post_init__(self) -> None:
         for _, values in self.lists:
-            _require_list(values)
+            if not values or len(set(map(name_text, values))) < len(values):
+                raise InputError("groups must be a public list of distinct values with at least one entry.")
 
     @property
     def columns(self) -> list[str]:
         """The columns that are read."""
         return [column for column, _ in self.lists]
-
-    @property
-    def texts(self) -> list[str]:
-        """The columns of the texts that say the group of a row."""
-        return [_text(i) for i in range(len(self.columns))]
 
     @property
     def size(self) -> int:

@@ -31,7 +31,7 @@ from isotone.reading.columns.texts import as_text, name_text
 from isotone.reading.columns.translated import ColumnRule, read_columns
 from isotone.reading.contributions import UNIT, RowsOfUnits, UnitKey, at_most, check_contributions
 from isotone.reading.exclusive import Conflict, with_one_option
-from isotone.reading.groups import GROUP, CrossedGroups, Groups
+from isotone.reading.groups import GROUP, Groups
 from isotone.reading.leaves import count_ends
 from isotone.reading.sources.opening import Frame, collect, open_source
 
@@ -98,7 +98,7 @@ class RecordSource:
             return read_question(question, self.questions, answers, schema)
         return ColumnRule(read_answer, self.columns.get(element, str(element)), (answers,))
 
-    def open(self, P: Poset, rules: RecordRules, groups: Groups | CrossedGroups | None) -> Frame:
+    def open(self, P: Poset, rules: RecordRules, groups: Groups | None) -> Frame:
         """The columns that are needed, as a lazy frame.
 
         Raises an error for what names and types alone show to be wrong.
@@ -126,7 +126,7 @@ def count_records(
     frame: Frame,
     P: Poset,
     rules: RecordRules,
-    groups: Groups | CrossedGroups | None = None,
+    groups: Groups | None = None,
     salt: bytes | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Counts (one row per group or cell, one column per element) and the number of records of each.
@@ -153,7 +153,7 @@ def read_records(
     frame: Frame,
     P: Poset,
     rules: RecordRules,
-    groups: Groups | CrossedGroups | None = None,
+    groups: Groups | None = None,
     salt: bytes | None = None,
 ) -> Frame:
     """The records as given, before any repair.
@@ -184,9 +184,7 @@ def _names(P: Poset) -> list[str]:
     return [f"isotone_{i}" for i in range(len(P))]
 
 
-def _wide(
-    source: RecordSource, frame: Frame, P: Poset, rules: RecordRules, groups: Groups | CrossedGroups | None
-) -> Frame:
+def _wide(source: RecordSource, frame: Frame, P: Poset, rules: RecordRules, groups: Groups | None) -> Frame:
     schema = frame.collect_schema()
     answers = {
         name: source.answer(x, rules.answers, schema) for x, name in zip(P.elements, _names(P), strict=True)
@@ -194,34 +192,30 @@ def _wide(
     return _known(read_columns(frame, {**answers, **_keys(rules, groups)}), rules, groups)
 
 
-def _long(
-    source: RecordSource, frame: Frame, P: Poset, rules: RecordRules, groups: Groups | CrossedGroups | None
-) -> Frame:
+def _long(source: RecordSource, frame: Frame, P: Poset, rules: RecordRules, groups: Groups | None) -> Frame:
     frame = _long_rows(source, frame, rules, groups)
     has = [(nw.col(_ITEM) == name_text(x)).fill_null(False) for x in P.elements]
     return frame.with_columns(*(yes.alias(name) for yes, name in zip(has, _names(P), strict=True)))
 
 
-def _long_rows(
-    source: RecordSource, frame: Frame, rules: RecordRules, groups: Groups | CrossedGroups | None
-) -> Frame:
+def _long_rows(source: RecordSource, frame: Frame, rules: RecordRules, groups: Groups | None) -> Frame:
     """The text of the element of each row, with its unit and its group."""
     assert source.element is not None
     item = {_ITEM: ColumnRule(as_text, source.element)}
     return _known(read_columns(frame, {**item, **_keys(rules, groups)}), rules, groups)
 
 
-def _keys(rules: RecordRules, groups: Groups | CrossedGroups | None) -> dict[str, ColumnRule]:
+def _keys(rules: RecordRules, groups: Groups | None) -> dict[str, ColumnRule]:
     return {**rules.unit_keys(), **(groups.keys() if groups else {})}
 
 
-def _known(frame: Frame, rules: RecordRules, groups: Groups | CrossedGroups | None) -> Frame:
+def _known(frame: Frame, rules: RecordRules, groups: Groups | None) -> Frame:
     """Without the rows that belong to no unit or to no public group."""
     frame = rules.of_somebody(frame)
     return frame if groups is None else groups.placed(frame)
 
 
-def _combined(frame: Frame, groups: Groups | CrossedGroups | None, names: Sequence[str]) -> Frame:
+def _combined(frame: Frame, groups: Groups | None, names: Sequence[str]) -> Frame:
     """One row per unit.
 
     A unit in several groups, or cells, is counted in the first of the public sequence.

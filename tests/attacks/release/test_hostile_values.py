@@ -70,7 +70,7 @@ def test_hostile_values_change_nobody_else():
     data = table(HOSTILE)
     assert silently(lambda: counts(data, None)) == [2]
     assert silently(lambda: counts(data, "u")) == [2]
-    assert silently(lambda: counts(data, None, Groups("c", ("A", "B")))) == [2, 0]
+    assert silently(lambda: counts(data, None, Groups((("c", ("A", "B")),)))) == [2, 0]
     assert silently(lambda: categories(data)) == [2, 0]
     assert silently(lambda: categories(data, unit="u")) == [2, 0]
     assert silently(lambda: points(data, None))[1, 1] == 2

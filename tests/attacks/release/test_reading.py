@@ -76,7 +76,7 @@ def require_one_one_two(column: pd.Series) -> None:
     table = pd.DataFrame({"c": column, "a": 1, "u": range(len(column))})
     source = CategorySource(table, "c", ("1", "2.0"), 10)
     assert count_categories(source, source.open()).tolist() == [2, 1]
-    assert counted(table, groups=Groups("c", ("1", "2"))) == [2, 1]
+    assert counted(table, groups=Groups((("c", ("1", "2")),))) == [2, 1]
     numbers = CategorySource(table, "a", ("1",), 10, count="c")
     assert count_categories(numbers, numbers.open()).tolist() == [4]
 

@@ -95,7 +95,7 @@ def test_counting_ends_gives_what_counting_records_gives(rule: Any, monkeypatch:
         names = [*map(str, P.elements), "nobody", None]
         rows = pd.DataFrame({"id": rng.integers(0, 25, 50), "code": rng.choice(np.array(names, object), 50)})
         rows["g"] = rng.choice(["x", "y", "z"], 50)
-        source, groups = RecordSource(rows, "code"), Groups("g", ("y", "x"))
+        source, groups = RecordSource(rows, "code"), Groups((("g", ("y", "x")),))
         rules = RecordRules("id", on_conflict=rule)
         for public in (groups,):
             found = []

@@ -57,7 +57,7 @@ def cases(draw: Any) -> tuple[Poset, list[dict[str, Any]], dict[str, Any]]:
 
 def counted(data: Any, P: Poset, *, groups: Any = None, **options: Any) -> list[list[int]]:
     rules = RecordRules(**options)
-    source, listed = RecordSource(data), Groups("group", groups) if groups else None
+    source, listed = RecordSource(data), Groups((("group", groups),)) if groups else None
     counts, records = count_records(source, source.open(P, rules, listed), P, rules, listed, salt=SALT)
     return np.column_stack((counts, records)).tolist()
 

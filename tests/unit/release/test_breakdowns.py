@@ -15,7 +15,7 @@ import isotone as iso
 from isotone.counts import PosetMechanism
 from isotone.errors import InputError, SpecError
 from isotone.reading import records
-from isotone.reading.groups import CrossedGroups
+from isotone.reading.groups import Groups
 from isotone.reading.records import RecordRules, RecordSource, count_records
 from isotone.reading.sources.opening import blank
 from isotone.release import load_release, load_spec, plan_spec, release_spec, verify
@@ -100,7 +100,7 @@ def test_every_engine_counts_the_same(rule):
 
     table = pa.Table.from_pandas(TABLE)
     lists = (("county", ("a1", "a2", "b1", "other")), ("sex", ("f", "m", "other")))
-    cells = CrossedGroups(lists if rule == "other" else tuple((c, v[:-1]) for c, v in lists), rule)
+    cells = Groups(lists if rule == "other" else tuple((c, v[:-1]) for c, v in lists), rule)
     rules = RecordRules("person")
     found = []
     for data in (TABLE, pl.from_arrow(table), table, duckdb.connect().from_arrow(table)):

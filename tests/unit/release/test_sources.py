@@ -108,7 +108,7 @@ def test_a_unit_in_two_groups_is_counted_in_the_first_of_the_public_list(backend
             **{x: ["yes"] * 5 for x in SURVEY.elements},
         }
     )
-    groups = Groups("region", ("south", "north", "east"))
+    groups = Groups((("region", ("south", "north", "east")),))
     counts, total = count(backend(table, tmp_path), RecordRules(unit="person"), groups)
     assert total.tolist() == [2, 0, 0]
     assert counts.tolist() == [[2, 2, 2, 2], [0, 0, 0, 0], [0, 0, 0, 0]]
@@ -338,8 +338,8 @@ def test_rules_that_do_not_fit_the_data_are_refused(rules, where, message):
         lambda: Answers(missing="maybe"),  # type: ignore[arg-type]
         lambda: Answers(yes="yes"),  # type: ignore[arg-type]
         lambda: Answers(yes=("a",), no=("a",)),
-        lambda: Groups("region", ()),
-        lambda: Groups("region", ("a", "a")),
+        lambda: Groups((("region", ()),)),
+        lambda: Groups((("region", ("a", "a")),)),
         lambda: CategorySource(None, "c", ("a", "a"), upper=3),
         lambda: CategorySource(None, "c", ("a",), upper=3, count="n", unit="person"),
         lambda: PointSource(None, "x", "y", (Fraction(1), Fraction(0)), (Fraction(0), Fraction(1)), 4, 4),

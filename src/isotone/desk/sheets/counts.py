@@ -100,7 +100,7 @@ class CountsSheet(Sheet):
         """The guesses with noise from a seeded generator."""
         query = spec.kind.query(spec)
         assert isinstance(query, CountQuery)
-        groups = 1 if query.groups is None else len(query.groups.values)
+        groups = 1 if query.groups is None else query.groups.size
         counts = np.array([guesses.get(str(x), USUAL) for x in query.P.elements])
         noise = np.asarray(query.mechanism.simulate_released(groups, np.random.default_rng(1)))
         totals = np.full(groups if query.total else 0, max(counts, default=0), dtype=np.int64)

@@ -15,7 +15,7 @@ from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
-from isotone.reading.groups import CrossedGroups
+from isotone.reading.groups import Groups
 from isotone.reading.records import RecordRules, RecordSource, count_records
 from isotone.release.kinds.counts.asked import QuestionEntry, definitions, entries_of
 from isotone.release.kinds.counts.query import TOO_WIDE, WIDEST, CountRules, rules_entry
@@ -117,10 +117,10 @@ class BreakdownQuery(Query[Ints, Margins]):
         return self.mechanism.breakdown
 
     @property
-    def cells(self) -> CrossedGroups:
+    def cells(self) -> Groups:
         """The cells of all attributes together, one of which a record is in."""
         lists = tuple((a.column, a.finest) for a in self.breakdown.attributes)
-        return CrossedGroups(lists, "other" if self.breakdown.unlisted == "other" else "drop")
+        return Groups(lists, "other" if self.breakdown.unlisted == "other" else "drop")
 
     @property
     def description(self) -> str:

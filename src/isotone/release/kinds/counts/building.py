@@ -91,7 +91,8 @@ def count_query(
     if isinstance(by, str | None) and all(said is None for said in (margins, importance, unlisted)):
         public = None
         if by is not None:
-            public = Groups(column_name(by, "by"), public_names(() if groups is None else groups, "groups"))
+            column = column_name(by, "by")
+            public = Groups(((column, public_names(() if groups is None else groups, "groups")),))
         return _grouped_query(source, P, rules, guarantee, public, **noise, **page, fixed=fixed)
     cells = public_breakdown(by, groups, margins, "drop" if unlisted is None else unlisted)
     return breakdown_query(source, P, rules, guarantee, cells, importance=importance, **noise, **page)
@@ -114,7 +115,7 @@ def _grouped_query(
     fixed: dict[str, Any] | None,
 ) -> CountQuery:
     """One table of counts, or one for each public group."""
-    several = None if groups is None else len(groups.values)
+    several = None if groups is None else groups.size
     units, size = rules.contributions, rules.max_size
     noise = choose_mechanism(
         P, guarantee, units, size, mechanism, groups=several, care=care, relaxation=relaxation, fixed=fixed

@@ -37,15 +37,16 @@ def check_counts(spec: Spec, source: Any) -> list[str]:
     P, data, answers = spec_order(spec), spec.data, spec.data.answers
     book = questions_for(P, spec.asked.values(), {**data.columns}, data.element)
     where = RecordSource(source, data.element, {**data.columns}, book)
-    groups = Groups(data.by, tuple(map(label, data.groups))) if data.by and data.groups else None
+    listed = ((data.by, tuple(map(label, data.groups))),) if data.by and data.groups else ()
+    groups = Groups(listed) if listed else None
     rules = RecordRules(data.unit, data.contributions, "close", None, answers)
     if data.element is not None and data.unit is None:  # every row has one code: none can break the order
         lines = _rows(where, P, rules, groups, spec.said(OrderSection).records)
     else:
         lines = _broken(where, P.forget_choices(), rules, groups)
     lines += _conflicts(where, P, rules, groups)
-    if groups is not None:
-        lines += unlisted(source, groups.column, groups.values, "a group")
+    for column, values in listed:
+        lines += unlisted(source, column, values, "a group")
     if data.element is not None:
         return lines + unlisted(source, data.element, P.elements, "an element")
     for x in P.elements:

@@ -195,14 +195,17 @@ class CountQuery(Query[CountStatistic, CountStatistic]):
             waves=waves_entry(self.guarantee, self.waves),
             **self.entries(stamp),
         )
-        names = None if self.groups is None else self.groups.values
+        names = None if self.groups is None else self.groups.lists[0][1]
         return seal(original_columns(self.P, names, drawn.counts, self.known), manifest)
 
     def _rules(self) -> CountRules:
         return rules_entry(self.rules, self.source, self.P)
 
     def _groups(self) -> GroupEntry | None:
-        return {"by": self.groups.column, "values": list(self.groups.values)} if self.groups else None
+        if self.groups is None:
+            return None
+        ((column, values),) = self.groups.lists
+        return {"by": column, "values": list(values)}
 
 
 def rules_entry(rules: RecordRules, source: RecordSource, P: Poset) -> CountRules:
