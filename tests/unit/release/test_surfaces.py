@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,13 @@ import pandas as pd
 import pytest
 
 import isotone as iso
+from isotone.curves.losses.known_losses import Huber, Loss, Pinball, parse_loss
 from isotone.errors import InputError
+from isotone.privacy.guarantee import Guarantee
 from isotone.reading.cells import CellSource, count_cells
 from isotone.release.kinds.surface.kind import SurfaceKind
+from isotone.release.kinds.surface.release import surface_query
+from isotone.release.recipes import surface_estimator
 from isotone.release.reporting.report import report_html
 from isotone.release.result import Release, load_release, seal
 from isotone.release.spec import load_spec
@@ -203,3 +208,19 @@ def test_an_audit_finds_no_more_than_was_guaranteed() -> None:
 
     found = SurfaceKind().audit_named("PrivatePosetRegression", 1, 300, progress)
     assert len(found.findings) == 1
+
+
+@pytest.mark.parametrize(
+    ("loss", "parsed"),
+    [
+        ("huber", Huber()),
+        (("pinball", Fraction(9, 10)), Pinball(Fraction(9, 10))),
+        (["huber", 2], Huber(Fraction(2))),
+    ],
+)
+def test_a_surface_is_built_again_with_every_loss_of_a_curve(loss: Any, parsed: Loss) -> None:
+    options = {"bounds": ((0, 1), (0, 1)), "y_range": (0, 1), "bins": 2, "loss": loss}
+    query = surface_query(None, ("a", "b"), "y", Guarantee.pure(1), None, 1, None, options)
+    again = surface_estimator(json.loads(json.dumps(query.recipe)), "record")
+    assert parse_loss(again.loss) == parsed
+    again.check()

@@ -34,7 +34,7 @@ def release_surface(
     ledger: Ledger,
     bins: int | tuple[int, int] = 16,
     increasing: bool | tuple[bool, bool] = True,
-    loss: str = "squared",
+    loss: Any = "squared",
     public_n: int | None = None,
     unit: UnitKey = None,
     contributions: int = 1,
@@ -98,6 +98,7 @@ def surface_query(
     ]
     rising = [truth(up, "increasing") for up in _two(options.get("increasing", True), "increasing", one=True)]
     bounds = [_interval(pair, "bounds") for pair in _two(options["bounds"], "bounds")]
+    loss: Any = options.get("loss", "squared")
     recipe: dict[str, Any] = {
         "name": ESTIMATOR,
         "bounds": [[str(end) for end in pair] for pair in bounds],
@@ -107,7 +108,7 @@ def surface_query(
         "epsilon": str(guarantee.epsilon),
         "neighbours": guarantee.neighbours,
         "contributions": units,
-        "loss": options.get("loss", "squared"),
+        "loss": [str(part) for part in loss] if isinstance(loss, (tuple, list)) else loss,
     }
     if options.get("public_n") is not None:
         recipe["public_n"] = whole_number(options["public_n"], "public_n (or None)")
