@@ -2,7 +2,7 @@
 
 Walk the canonical linear extension (by level, then name) from the top and keep the first k yeses of the record. What is kept of a filter
 is a filter: everything above a kept element is a yes and was met before it, so it was kept too
-(docs/theory/baselines.md, section 7). The rule depends on the order alone, so one record is cut the same way
+(docs/theory/baselines.md, section 7). A yes whose partition has lost its option is taken back, with all below it. The rule depends on the order alone, so one record is cut the same way
 whatever the others are.
 """
 
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.errors import InputError
+from isotone.order.coding import partitions_upward
 from isotone.privacy.checks import whole_number
 
 if TYPE_CHECKING:
@@ -60,4 +61,7 @@ def cut_all(P: Poset, records: ArrayLike, max_size: int) -> NDArray[np.bool_]:
     kept = np.zeros_like(answers)
     walked = answers[:, from_the_top]
     kept[:, from_the_top] = walked & (np.cumsum(walked, axis=1) <= largest)
+    for top, options, others in partitions_upward(P):
+        lost = kept[:, P.index(top)] & ~np.any(kept[:, [P.index(x) for x in options]], axis=1)
+        kept[np.ix_(lost, [P.index(x) for x in (top, *others)])] = False
     return kept

@@ -142,21 +142,22 @@ def candidates(setting: Setting, guarantee: Guarantee) -> list[Candidate]:
     def order_gaussian(g: Guarantee, progress: Progress) -> AdditiveMechanism:
         return OrderGaussianMechanism(P, **_parameters(g), **setting.common(g), progress=progress)
 
-    if is_hierarchy(P):
-        found = _for_hierarchies(setting, guarantee)
+    bounded: list[Candidate] = []
+    if setting.max_size is not None and setting.max_size < len(P) <= BOUNDED_REACH:
+        bounded = [ordered(BoundedPosetMechanism, setting.least_of_bounded, setting.max_size)]
+    if is_hierarchy(P):  # a bound on sizes takes leaves away and changes nothing about the others
+        found = _for_hierarchies(replace(setting, max_size=None), guarantee)
         if len(P) <= SMALL_HIERARCHY and guarantee.adjacency.exchanges:
             found.append(ordered(DifferenceBodyMechanism, lambda _: 0.0))
         return found
     if any(choice.kind == "partition" for choice in P.choices):  # only noise that adds up
         kinds = [PosetMechanism, *[DifferenceBodyMechanism] * guarantee.adjacency.exchanges]
-        return [ordered(kind, lambda _: 0.0) for kind in kinds]
+        return [ordered(kind, lambda _: 0.0) for kind in kinds] + bounded
     # where a bound on sizes changes nothing, records need not be cut
     found = [ordered(PosetMechanism, setting.least_of_hull), pure(LInfinityMechanism, max_size=None)]
     if guarantee.adjacency.exchanges:
         found.append(ordered(DifferenceBodyMechanism, setting.least_of_differences))
-    if setting.max_size is not None and setting.max_size < len(P) <= BOUNDED_REACH and not P.choices:
-        found.append(ordered(BoundedPosetMechanism, setting.least_of_bounded, setting.max_size))
-    found += [pure(LaplaceMechanism), pure(DiscreteLaplaceMechanism)]
+    found += [*bounded, pure(LaplaceMechanism), pure(DiscreteLaplaceMechanism)]
     if P.height > 1 and chains_of(P) is not None and not P.choices:
         found.append(pure(HierarchicalMechanism, max_size=None))
     if guarantee.kind != "pure":

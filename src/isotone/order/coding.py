@@ -9,7 +9,7 @@ noise for the counts (docs/theory/exclusive.md, section 1).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from isotone.order.choices import Choice
     from isotone.order.poset import Poset
 
-__all__ = ["Coding", "Options", "code", "codings", "innermost_first"]
+__all__ = ["Coding", "Options", "code", "codings", "innermost_first", "partitions_upward"]
 
 T = TypeVar("T", np.int64, np.float64)
 
@@ -145,3 +145,20 @@ def code(P: Poset, first: frozenset[Hashable] = frozenset()) -> Coding:
         np.array([-1 if low is None else place[low] for low in earlier], np.int64),
         np.array([P.index(x) for x in own], np.int64),
     )
+
+
+def partitions_upward(P: Poset) -> list[tuple[Hashable, Sequence[Hashable], list[Hashable]]]:
+    """Each partition from the bottom up: its parent, its options, and what else is below the parent.
+
+    A yes to the parent without one to an option is taken back, and so is what else is below it.
+    """
+    parent, children = dict(P.covers), dict[Hashable, list[Hashable]]()
+    for low, high in P.covers:
+        children.setdefault(high, []).append(low)
+    found: list[tuple[Hashable, Sequence[Hashable], list[Hashable]]] = []
+    for choice in P.choices:
+        if choice.kind == "partition":
+            top = parent[choice.options[0]]
+            others = {y for x in children[top] if x not in choice.options for y in P.down_set(x)}
+            found.append((top, choice.options, [x for x in P.elements if x in others]))
+    return sorted(found, key=lambda one: int(P.levels[P.index(one[0])]))

@@ -12,10 +12,10 @@ from typing import Any, Literal
 import narwhals as nw
 
 from isotone.order import Poset
-from isotone.order.coding import Options, innermost_first
+from isotone.order.coding import Options, innermost_first, partitions_upward
 from isotone.reading.columns.native import Pick, any_of, cleared, picked
 
-__all__ = ["Conflict", "broken", "with_one_option"]
+__all__ = ["Conflict", "broken", "with_one_option", "with_options"]
 
 Frame = nw.LazyFrame[Any]
 
@@ -37,7 +37,12 @@ def with_one_option(records: Frame, P: Poset, names: Sequence[str], rule: Confli
         many, none = broken(P, names)
         return records.filter(~any_of([*many, *none]))
     # what is missing first, so that an option is not given up for one that cannot stay
-    return picked(cleared(records, _missing(P, column)), _conflicts(P, column))
+    return picked(with_options(records, P, names), _conflicts(P, column))
+
+
+def with_options(records: Frame, P: Poset, names: Sequence[str]) -> Frame:
+    """Every record without the yeses whose partition has no option."""
+    return cleared(records, _missing(P, dict(zip(P.elements, names, strict=True))))
 
 
 def broken(P: Poset, names: Sequence[str]) -> tuple[list[nw.Expr], list[nw.Expr]]:
@@ -85,17 +90,10 @@ def _missing(P: Poset, column: Mapping[Hashable, str]) -> list[dict[str, list[tu
 
     What is below an option that is missing is a no already. The rest below the parent goes with it.
     """
-    parent, levels = dict(P.covers), dict(zip(P.elements, P.levels.tolist(), strict=True))
-    children: dict[Hashable, list[Hashable]] = {}
-    for low, high in P.covers:
-        children.setdefault(high, []).append(low)
+    levels = dict(zip(P.elements, P.levels.tolist(), strict=True))
     stages: dict[int, dict[str, list[tuple[str, list[str]]]]] = {}
-    for choice in P.choices:
-        if choice.kind != "partition":
-            continue
-        top = parent[choice.options[0]]
-        others = {y for x in children[top] if x not in choice.options for y in P.down_set(x)}
-        gone = column[top], [column[option] for option in choice.options]
+    for top, options, others in partitions_upward(P):
+        gone = column[top], [column[option] for option in options]
         for x in (top, *others):
             stages.setdefault(levels[top], {}).setdefault(column[x], []).append(gone)
     return [stages[level] for level in sorted(stages)]

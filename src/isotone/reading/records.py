@@ -30,7 +30,7 @@ from isotone.reading.columns.question import Question
 from isotone.reading.columns.texts import as_text, name_text
 from isotone.reading.columns.translated import ColumnRule, read_columns
 from isotone.reading.contributions import UNIT, RowsOfUnits, UnitKey, at_most, check_contributions
-from isotone.reading.exclusive import Conflict, with_one_option
+from isotone.reading.exclusive import Conflict, with_one_option, with_options
 from isotone.reading.groups import GROUP, Groups
 from isotone.reading.leaves import count_ends
 from isotone.reading.sources.opening import Frame, collect, open_source
@@ -133,7 +133,8 @@ def count_records(
 
     ``frame`` is what ``source.open`` returned; ``salt`` is for tests: a release draws its own.
     """
-    if source.element is not None and rules.on_violation == "close" and is_hierarchy(P):
+    whole = rules.max_size is None and rules.on_violation == "close"
+    if source.element is not None and whole and is_hierarchy(P):
         rows = _long_rows(source, frame, rules, groups)
         number = groups.size if groups else 1
         unit = None if rules.unit is None else UNIT
@@ -176,7 +177,7 @@ def repaired(records: Frame, P: Poset, rules: RecordRules) -> Frame:
     records = (_close if rules.on_violation == "close" else _drop)(records, P)
     records = with_one_option(records, P, _names(P), rules.on_conflict)
     if rules.max_size is not None and rules.max_size < len(P):
-        records = _cut(records, P, rules.max_size)
+        records = with_options(_cut(records, P, rules.max_size), P, _names(P))
     return records
 
 

@@ -127,6 +127,8 @@ ORDER = {
     "mechanism",
     "care",
     "max_size",
+    "records",
+    "catch_all",
     "total",
 }
 

@@ -16,17 +16,15 @@ from tests.support.effort import effort
 from isotone.audit.count_audit import _neighbouring_counts  # pyright: ignore[reportPrivateUsage]
 from isotone.audit.exact import audit_exact
 from isotone.counts import (
-    BoundedPosetMechanism,
     DifferenceBodyMechanism,
     LaplaceMechanism,
-    LInfinityMechanism,
     PosetMechanism,
 )
 from isotone.counts.best import best_mechanism
 from isotone.counts.bounding import cut_all
 from isotone.counts.norm import difference_norms, norms
 from isotone.counts.sensitivity import Sensitivity, largest_record
-from isotone.errors import InputError, OrderError
+from isotone.errors import OrderError
 from isotone.order import Poset
 
 SMALL = [P for n in range(2, 5) for P in all_forests(n) if P.choices]
@@ -205,15 +203,8 @@ def test_five_questions_with_ten_exclusive_options() -> None:
     )
 
 
-def test_records_are_not_cut_where_one_option_must_be() -> None:
-    with pytest.raises(InputError, match="max_size"):
-        LInfinityMechanism(COLOURS, epsilon=1, max_size=2)
-    with pytest.raises(InputError, match="without exclusive"):
-        BoundedPosetMechanism(Poset("ab", (), [("exclusive", ["a", "b"])]), epsilon=1, max_size=1)
-
-
 def test_records_with_exclusive_options_are_cut_and_covered() -> None:
-    for P in [P for P in SMALL if all(choice.kind == "exclusive" for choice in P.choices)]:
+    for P in SMALL:
         records = records_of(P)
         for size in range(1, len(P)):
             kept = cut_all(P, records, size).astype(int)

@@ -174,7 +174,6 @@ FORGERIES = [
     ("rules of another form", "counts", put("rules", "form", to="round"), "guarantee"),
     ("rules keep several options", "exclusive", put("rules", "on_conflict", to="keep"), "guarantee"),
     ("rules forget the options", "exclusive", lambda m, c: m["rules"].pop("on_conflict"), "guarantee"),
-    ("rules cut options off", "partition", put("rules", "max_size", to=1), "guarantee"),
     ("groups under replace at full epsilon", "swapped", put("mechanism", "epsilon", to="1"), "guarantee"),
     ("groups under replace with noise for replacing", "swapped",
         both(put("mechanism", "epsilon", to="1"), put("mechanism", "neighbours", to="replace")), "guarantee"),

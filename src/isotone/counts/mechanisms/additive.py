@@ -69,10 +69,6 @@ class AdditiveMechanism(ABC):
         """
         unit = Unit(contributions, guarantee.neighbours, guarantee.unit)
         largest = None if max_size is None else whole_number(max_size, "max_size")
-        if largest is not None and any(choice.kind == "partition" for choice in P.choices):
-            raise InputError(
-                "max_size cannot go with a partition: a cut record may lose its option. Leave it out, or forget_choices()."
-            )
         self._set(P=P, guarantee=guarantee, contributions=unit.contributions, max_size=largest)
         self._set(sensitivity=Sensitivity.of(P, unit.neighbours, unit.contributions, largest))
 

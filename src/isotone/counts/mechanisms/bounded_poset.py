@@ -18,10 +18,12 @@ from isotone.counts.sampling.bipartition_sampler import Simulate
 from isotone.counts.sampling.choosing import sampler
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.counts.sampling.sources import RARE
+from isotone.counts.sensitivity import largest_record
 from isotone.counts.statistic import Counts, deviation
 from isotone.errors import InputError
 from isotone.mechanism import Error, Progress
 from isotone.noise.exponential import first_places
+from isotone.order.coding import Coding
 from isotone.privacy.draws import ExactDraws
 
 __all__ = ["BoundedPosetMechanism", "TooFewDrawsError"]
@@ -66,11 +68,7 @@ class BoundedPosetMechanism(PosetMechanism):
     def _prepare(self, relaxation: Relaxation | None, progress: Progress) -> None:
         if self.max_size is None:
             raise InputError("A bounded mechanism needs max_size: the largest number of yeses in a record.")
-        if self.P.choices:
-            raise InputError(
-                "BoundedPosetMechanism is for orders without exclusive options. Let plan() choose, or use LaplaceMechanism."
-            )
-        self._set(sampler=sampler(self.P.canonical.order, relaxation, progress, share=RARE))
+        self._set(sampler=sampler(self._coded.canonical.order, relaxation, progress, share=RARE))
         acceptance, squares = self._estimate()
         if acceptance < LEAST_ACCEPTANCE:
             raise TooFewDrawsError(
@@ -83,14 +81,15 @@ class BoundedPosetMechanism(PosetMechanism):
     def largest(self) -> int:
         """The size of the largest record.
 
-        ``max_size``, or the number of elements if that is less.
+        ``max_size``, or that of all records if it is less.
         """
-        return len(self.P) if self.max_size is None else min(self.max_size, len(self.P))
+        longest = largest_record(self.P)
+        return longest if self.max_size is None else min(self.max_size, longest)
 
     def norm(self, y: ArrayLike) -> Floats:
         """The larger of the order's norm and of the ℓ1 norm over ``max_size``, of each row."""
-        rows = self.P.canonical.forth(deviation(self.P, y, None))
-        return np.maximum(norms(self.sampler.order, rows), np.sum(np.abs(rows), axis=-1) / self.largest)
+        rows = deviation(self.P, y, None)
+        return np.maximum(super().norm(rows), np.sum(np.abs(rows), axis=-1) / self.largest)
 
     def log_density(self, output: ArrayLike, counts: Counts | None = None) -> Floats:
         """The log density of real outputs given the counts (or of noise), up to an estimated constant."""
@@ -101,14 +100,15 @@ class BoundedPosetMechanism(PosetMechanism):
 
         It is simulated, and has a standard error.
         """
-        return self._in_given_sequence(self._at_rate_one)
+        found, scale = self._at_rate_one, 1 / float(self.rate) ** 2
+        return Error(found.variance * scale, found.method, found.standard_error * scale)
 
     @cached_property
     def _covariances(self) -> tuple[Floats, float]:
         return simulated_covariance(self)
 
     def _simulate(self, size: int, rng: np.random.Generator, draw: Simulate) -> Floats:
-        rows, found = np.empty((size, len(self.P))), 0
+        rows, found = np.empty((size, len(self._coded))), 0
         while found < size:
             noise_, kept = self._propose(min(int((size - found) / self.acceptance) + 16, 1 << 16), rng, draw)
             new = noise_[rng.random(kept.size) < kept][: size - found]
@@ -119,7 +119,7 @@ class BoundedPosetMechanism(PosetMechanism):
     def _propose(self, size: int, rng: np.random.Generator, draw: Simulate) -> tuple[Floats, Floats]:
         """Noise of the order alone, canonical and at rate 1, and the probability with which each row is kept."""
         y = super()._simulate(size, rng, draw)
-        excess = np.sum(np.abs(y), axis=1) / self.largest - norms(self.sampler.order, y)
+        excess = np.sum(np.abs(self._back(y)), axis=1) / self.largest - norms(self.sampler.order, y)
         return y, np.exp(-np.maximum(excess, 0.0))
 
     def _estimate(self) -> tuple[float, Error]:
@@ -129,7 +129,7 @@ class BoundedPosetMechanism(PosetMechanism):
         while weight < KEPT and draws < LARGEST and weight >= draws * LEAST_ACCEPTANCE / 4:
             y, kept = self._propose(1 << 14, rng, self.sampler.simulate)
             draws, weight, squared = draws + len(y), weight + kept.sum(), squared + np.sum(kept**2)
-            square = y**2
+            square = self._back(y) ** 2
             sums += [kept @ square, kept**2 @ square, kept**2 @ square**2]
         if weight == 0.0:  # not one draw was kept: plans leave such a mechanism out
             return 0.0, Error(np.full(n, np.inf), "simulated", np.full(n, np.inf))
@@ -141,8 +141,8 @@ class BoundedPosetMechanism(PosetMechanism):
         while True:
             plus, minus, a = self._steps(draws)
             attempt = _LazyDraw(self.rate, plus, minus, a, draws)
-            if draws.lazy_coin(attempt.excesses(self.largest)):
-                return attempt.rounded()
+            if draws.lazy_coin(attempt.excesses(self.largest, self.P.coding if self.P.choices else None)):
+                return self._decoded(attempt.rounded())
 
     def _integer_noises(self, size: int, draws: ExactDraws) -> Ints:
         return np.array([self._integer_noise(draws) for _ in range(size)]).reshape(size, len(self.P))
@@ -171,14 +171,14 @@ class _LazyDraw:
         places = first_places(rate, len(self.plus), len(self.plus))
         self.up, self.down = (draws.exponentials(rate, size, places) for size in (self.a, self.b))
 
-    def excesses(self, largest: int) -> Iterator[tuple[Fraction, Fraction]]:
+    def excesses(self, largest: int, coding: Coding | None) -> Iterator[tuple[Fraction, Fraction]]:
         """Ever closer bounds of ``rate · max(0, l1 norm / largest - norm)``.
 
-        The norm is the sum of all steps.
+        The norm is the sum of all steps. With a coding the ℓ1 norm is that of differences of running totals.
         """
         while True:
             norm = self.up.partial_sum(self.a) + self.down.partial_sum(self.b)
-            bounds = [_magnitude(low, high) for low, high in self._coordinates()]
+            bounds = [_magnitude(low, high) for low, high in _differences(self._coordinates(), coding)]
             unit = self.up.rate / 2**self.up.places
             low = Fraction(sum(low for low, _ in bounds), largest) - norm - self.a - self.b
             high = Fraction(sum(high for _, high in bounds), largest) - norm
@@ -207,6 +207,18 @@ class _LazyDraw:
         downs = [self.down.partial_sum(m) for m in range(self.b + 1)]
         pairs = zip(self.plus, self.minus, strict=True)
         return [(ups[p] - downs[q] - q, ups[p] - downs[q] + p) for p, q in pairs]
+
+
+def _differences(totals: list[tuple[int, int]], coding: Coding | None) -> list[tuple[int, int]]:
+    """Bounds of the counts, given those of running totals."""
+    if coding is None:
+        return totals
+    found: list[tuple[int, int]] = []
+    for target, before in zip(coding.target.tolist(), coding.before.tolist(), strict=True):
+        low, high = totals[target]
+        less, more = totals[before] if before >= 0 else (0, 0)
+        found.append((low - more, high - less))
+    return found
 
 
 def _magnitude(low: int, high: int) -> tuple[int, int]:

@@ -199,8 +199,5 @@ def require_repaired(rules: Any, P: Poset) -> None:
         raise InputError("the rules do not say how records that break the order were repaired")
     if rules["form"] not in ("wide", "long") or rules["missing"] not in ("no", "yes") or not rules["yes"]:
         raise InputError("the rules do not say what was read as a yes")
-    one_must_be = any(choice.kind == "partition" for choice in P.choices)
     if P.choices and rules.get("on_conflict") not in ("first", "drop"):
         raise InputError("the rules do not give every record one option of each choice")
-    if one_must_be and rules["max_size"] is not None:  # a record that is cut may lose its option
-        raise InputError("the rules cut off options of which a record must have one")
