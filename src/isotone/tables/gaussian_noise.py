@@ -72,8 +72,7 @@ class GaussianMeasurement:
             views = GaussianViews.of(cumulative, noisy, precision, float(self.counts), self.upper)
         else:
             views = DirectViews.alone(cumulative, precision, len(noisy))
-        found = smooth_histogram(views, start)
-        return found.histogram, found.model
+        return smooth_histogram(views, start)
 
     def seen(self, noisy: Ints) -> Ints:
         """What a posterior is computed from."""

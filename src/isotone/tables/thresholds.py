@@ -85,8 +85,7 @@ class Thresholds:
         """The histogram that both measurements tell, and the model it comes from. Post-processing."""
         direct = np.zeros(self.upper, np.int64)
         direct[list(self.places)] = cumulative
-        believed = estimate_histogram(direct, self.seen(noisy), self.precision(), self.line.rates)
-        return believed.histogram, believed.model
+        return estimate_histogram(direct, self.seen(noisy), self.precision(), self.line.rates)
 
     def seen(self, noisy: Ints) -> Ints:
         """What a posterior is computed from: the noisy counts within 0..upper. Geometric noise beyond says nothing more."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import lgamma, log
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,8 +41,7 @@ _BARE = 0.05  # at most this share of the categories outside the spikes: nearly 
 _SPIKE = 1e4  # the least dispersion of a spike: next to nothing ties it to the ground
 
 
-@dataclass(frozen=True, eq=False)
-class HistogramEstimate:
+class HistogramEstimate(NamedTuple):
     """A histogram, and the model it comes from, in words."""
 
     histogram: NDArray[np.float64]
