@@ -142,10 +142,7 @@ def audit(
 
 
 def guarantee_of(mechanism: Any, claimed: Guarantee | None) -> Guarantee:
-    """The guarantee to be tested.
-
-    It is ``claimed``, or what the mechanism says of itself.
-    """
+    """The guarantee to be tested. It is ``claimed``, or what the mechanism says of itself."""
     guarantee = claimed if claimed is not None else getattr(mechanism, "guarantee", None)
     if not isinstance(guarantee, Guarantee):
         raise InputError(
@@ -197,10 +194,7 @@ class _Event:
 
 
 def _best_event(scores: list[OutputScore], sides: Sides, guarantee: Guarantee, confidence: float) -> _Event:
-    """The event with the largest bound on these draws.
-
-    The draws are not used again.
-    """
+    """The event with the largest bound on these draws. The draws are not used again."""
     best, found = -np.inf, _Event(scores[0], 0.0, False, False)
     for score in scores:
         a, b = np.sort(score(sides.first)), np.sort(score(sides.second))

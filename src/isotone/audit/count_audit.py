@@ -77,10 +77,7 @@ def audit_count_mechanism(mechanism: Any, trials: int, progress: Progress) -> Au
 def _neighbouring_counts(
     mechanism: Any,
 ) -> Iterable[tuple[NDArray[np.int64], list[NDArray[np.int64]]]]:
-    """Counts, and neighbouring counts.
-
-    A unit has the same record in all its contributions.
-    """
+    """Counts, and neighbouring counts. A unit has the same record in all its contributions."""
     P, size = mechanism.P, mechanism.max_size or len(mechanism.P)
     from_the_top = [P.elements[x] for x in P.linear_order[::-1][:size]]
     chosen = np.random.default_rng(0).permutation(len(P))[:_FILTERS]

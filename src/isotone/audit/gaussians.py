@@ -26,10 +26,7 @@ Floats = NDArray[np.float64]
 def gaussian_distance(
     log_density: Callable[..., Any], statistic: Any, neighbour: Any, rng: np.random.Generator
 ) -> float:
-    """The distance μ between the laws of the output for two inputs.
-
-    Raises an error if they are not normal.
-    """
+    """The distance μ between the laws of the output for two inputs. Raises an error if they are not normal."""
     here, there = np.asarray(statistic, dtype=float), np.asarray(neighbour, dtype=float)
 
     def density(points: Floats, given: Any) -> Floats:

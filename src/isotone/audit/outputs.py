@@ -26,10 +26,7 @@ _EXACT = 2**53  # floats hold every whole number up to here
 
 @dataclass(frozen=True)
 class Sides:
-    """Draws from both sides, one output per row.
-
-    ``labels`` says that numbers only name outputs.
-    """
+    """Draws from both sides, one output per row. ``labels`` says that numbers only name outputs."""
 
     first: Floats
     second: Floats
@@ -44,10 +41,7 @@ def draw_both(
     batch: bool,
     report: Callable[[float], None],
 ) -> Sides:
-    """``trials`` outputs of each side.
-
-    With ``batch``, ``release(statistic, size)`` gives many at once.
-    """
+    """``trials`` outputs of each side. With ``batch``, ``release(statistic, size)`` gives many at once."""
     draw = _many if batch else _one_by_one
     first = draw(release, statistic, trials, lambda done: report(done / 2))
     second = draw(release, neighbour, trials, lambda done: report(0.5 + done / 2))
@@ -81,10 +75,7 @@ def _many(
 
 
 def _as_numbers(outputs: Sequence[Any]) -> NDArray[Any] | None:
-    """One row of numbers per output.
-
-    None if they are not numbers.
-    """
+    """One row of numbers per output. None if they are not numbers."""
     try:
         rows = np.asarray(outputs)
     except ValueError:
@@ -99,10 +90,7 @@ def _as_numbers(outputs: Sequence[Any]) -> NDArray[Any] | None:
 
 
 def _big_integers(rows: NDArray[Any]) -> NDArray[Any] | None:
-    """Python integers beyond 64 bits, as objects.
-
-    None if there is anything else among them.
-    """
+    """Python integers beyond 64 bits, as objects. None if there is anything else among them."""
     flat = rows.reshape(len(rows), -1) if rows.dtype.kind == "O" else None
     if flat is None or not all(isinstance(x, (int, np.integer)) for x in flat.ravel().tolist()):
         return None

@@ -13,10 +13,7 @@ __all__ = ["AuditReport"]
 
 @dataclass(frozen=True)
 class AuditReport:
-    """What was found about one mechanism.
-
-    By its density where there is one, and by draws.
-    """
+    """What was found about one mechanism. By its density where there is one, and by draws."""
 
     findings: tuple[Finding | ExactFinding, ...]
 

@@ -76,10 +76,7 @@ def _counted(name: str, keys: Callable[[Floats], Ints], sides: Sides) -> OutputS
 
 
 def _boxes(both: Floats) -> Callable[[Floats], Ints]:
-    """Keys of cells.
-
-    Single outputs where they repeat, otherwise boxes between quantiles.
-    """
+    """Keys of cells. Single outputs where they repeat, otherwise boxes between quantiles."""
     cells = max(4, int((len(both) / 40) ** (1 / both.shape[1])))
     edges: list[Floats] = []
     for column in both.T:
@@ -166,10 +163,7 @@ def _features(outputs: Floats, a: Floats, b: Floats) -> Floats:
 
 
 def _lowest_bits(outputs: Floats) -> Floats:
-    """The last bit of each number's significand.
-
-    Floating point can reveal the input there (Mironov 2012).
-    """
+    """The last bit of each number's significand. Floating point can reveal the input there (Mironov 2012)."""
     bits = (np.ascontiguousarray(outputs).view(np.uint64) & np.uint64(1)).astype(float)
     return bits.sum(axis=1)
 

@@ -45,11 +45,6 @@ class Job:
     thread: threading.Thread | None = None
     finished: bool = False
 
-    def note(self, fraction: float, what: str) -> None:
-        """Remember how far it is. What is done at the moment follows from it."""
-        del what
-        self.fraction = fraction
-
     @property
     def reached(self) -> list[tuple[str, bool]]:
         """Every stage, and whether it was reached."""
@@ -122,10 +117,10 @@ def _last_charge(spec: Spec, request: str) -> int | None:
 def _work(job: Job, spec: Spec, root: Root, again: bool) -> None:
     """Release and verify. At every step the data must still be a file of the folder: a link may be put in its place."""
 
-    def step(fraction: float, what: str) -> None:
+    def step(fraction: float, _: str) -> None:
         if fraction <= _DRAWN and threading.current_thread() is job.thread:
             root.file(spec.data.path, spec.folder)
-        job.note(fraction, what)
+        job.fraction = fraction
 
     try:
         _, job.folder, job.fresh = release_spec(spec, again=again, progress=step, confirmed=job.request)

@@ -54,7 +54,6 @@ class Literal_:  # noqa: N801 - a literal of the condition
     """A text or a number."""
 
     value: str
-    is_number: bool = False
 
 
 @dataclass(frozen=True)
@@ -195,9 +194,9 @@ class _Parser:
         if kind == "text":
             return Literal_(token[1:-1])
         if kind == "number":
-            return Literal_(token, True)
+            return Literal_(token)
         if kind == "minus" and self._kind() == "number":
-            return Literal_("-" + self._next(), True)
+            return Literal_("-" + self._next())
         if token == "(":
             inside = self._either()
             self._closed()

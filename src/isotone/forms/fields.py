@@ -55,8 +55,6 @@ class Field:
     condition: Expression | None = None
     always: bool = False
     """Whether everyone has to answer: it is required, and asked of all."""
-    what: str = ""
-    """What a field of kind "other" holds, in words."""
 
     @property
     def refused(self) -> tuple[str, ...]:

@@ -70,7 +70,7 @@ def _field(name: str, cells: Mapping[str, str], problems: list[str]) -> Field:
     kind = cells["field_type"].lower()
     logic = parse(cells["logic"], "redcap") if cells["logic"] else None
     label = re.sub(r"<[^<>]*>", "", cells["field_label"]).strip()
-    asked = Field(name, "other", label, name, condition=logic, what=kind)
+    asked = Field(name, "other", label, name, condition=logic)
     if kind in _BOOLEANS:
         return replace(asked, kind="one", options=_BOOLEANS[kind])
     if kind in ("radio", "dropdown", "checkbox"):

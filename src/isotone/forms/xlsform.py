@@ -126,9 +126,8 @@ class _XlsformReader:
         required = row.get("required", "").lower() in ("yes", "true", "true()", "1")
         column = self.separator.join([*(g for g in self.groups if g), name]) if self.separator else name
         label = re.sub(r"<[^<>]*>|[*_#]{1,3}(?=\S)|(?<=\S)[*_]{1,3}", "", row.get("label", "")).strip()
-        asked = Field(
-            name, "other", label, column, condition=both(around), always=required and not around, what=kind
-        )
+        always = required and not around
+        asked = Field(name, "other", label, column, condition=both(around), always=always)
         yield self._typed(asked, kind, written, row)
 
     def _typed(self, asked: Field, kind: str, written: str, row: Row) -> Field:

@@ -102,9 +102,8 @@ class Questions:
         reader = self._reader()
         if not truth(population, "population") and deff != 1:
             raise InputError("deff is of a sample: say population=True with it.")
-        if population:
-            return reader.population_share(part, of, confidence, group, records, after_rules, deff)
-        return reader.share(part, of, confidence, group, records, after_rules)
+        effect = deff if population else None
+        return reader.share(part, of, confidence, group, records, after_rules, effect)
 
     @answered
     def shares(

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from html import escape
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -89,25 +90,17 @@ class Release(Questions):
 
     def frame(self, kind: Literal["pandas", "polars", "arrow"] = "pandas") -> Any:
         """The published numbers as a data frame."""
-        data = {name: list(column) for name, column in self.columns.items()}
+        libraries = {"pandas": "pandas", "polars": "polars", "arrow": "pyarrow"}
+        if kind not in libraries:
+            raise InputError(f"A frame is 'pandas', 'polars' or 'arrow', not {kind!r}.")
         try:
-            if kind == "pandas":
-                import pandas as pd
-
-                return pd.DataFrame(data)
-            if kind == "polars":
-                import polars as pl
-
-                return pl.DataFrame(data)
+            made = import_module(libraries[kind])
         except ImportError:
             raise InputError(
                 f"{kind} is not installed: pip install 'isotone[frames]', or frame('arrow')."
             ) from None
-        if kind != "arrow":
-            raise InputError(f"A frame is 'pandas', 'polars' or 'arrow', not {kind!r}.")
-        import pyarrow as pa
-
-        return pa.table(data)
+        data = {name: list(column) for name, column in self.columns.items()}
+        return made.table(data) if kind == "arrow" else made.DataFrame(data)
 
     @answered
     def consistent(

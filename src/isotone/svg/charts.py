@@ -1,7 +1,4 @@
-"""Charts as SVG text.
-
-Bars with intervals, a distribution and a curve.
-"""
+"""Charts as SVG text. Bars with intervals, a distribution and a curve."""
 
 from __future__ import annotations
 
@@ -45,10 +42,7 @@ def bars(
 def distribution(
     edges: Sequence[float], shares: Sequence[float], line: Sequence[float], names: tuple[str, str]
 ) -> str:
-    """Bars between the edges and a stair line over them.
-
-    ``names`` label the two.
-    """
+    """Bars between the edges and a stair line over them. ``names`` label the two."""
     left = 66.0
     across = Axis(*limits(edges[0], edges[-1]), left, _WIDTH - _RIGHT)
     up = Axis(*limits(0.0, 1.05 * max([*shares, *line], default=1.0)), _HEIGHT - _BOTTOM, _TOP)

@@ -16,9 +16,7 @@ from isotone.desk.drafts import Draft
 from isotone.desk.words import lines
 from isotone.errors import IsotoneError
 
-__all__ = ["STEPS", "View", "desk_of", "draft_of", "fields", "go", "page", "piece", "screen", "writable"]
-
-View = Callable[[Request], Response]
+__all__ = ["STEPS", "desk_of", "draft_of", "fields", "go", "page", "piece", "screen", "writable"]
 
 STEPS = (
     ("what", "What"),

@@ -55,10 +55,7 @@ def register() -> None:
 
 
 def make_isotone_column(input_domain: Any, input_metric: Any, column: str) -> Any:
-    """One column for OpenDP's own mechanisms.
-
-    See :func:`make_column`.
-    """
+    """One column for OpenDP's own mechanisms. See :func:`make_column`."""
     return make_column(input_domain, input_metric, column)
 
 
@@ -164,10 +161,7 @@ def make_isotone_curve(
 
 
 def _amount(budget: float) -> Fraction:
-    """OpenDP's float at its binary value.
-
-    What its compositors compare is then met exactly.
-    """
+    """OpenDP's float at its binary value. What its compositors compare is then met exactly."""
     try:
         binary = isinstance(budget, (float, np.floating))
         amount = Fraction(float(budget)) if binary else exact(budget, "budget")

@@ -1,7 +1,4 @@
-"""Counts over an order as an OpenDP measurement.
-
-It takes rows and returns noisy counts.
-"""
+"""Counts over an order as an OpenDP measurement. It takes rows and returns noisy counts."""
 
 from __future__ import annotations
 

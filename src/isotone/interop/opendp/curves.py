@@ -1,7 +1,4 @@
-"""Monotone curves as OpenDP measurements.
-
-They take rows and return a fitted estimator.
-"""
+"""Monotone curves as OpenDP measurements. They take rows and return a fitted estimator."""
 
 from __future__ import annotations
 
@@ -67,10 +64,7 @@ def curve_measurement(
     y: str,
     epsilon: Any = None,
 ) -> Any:
-    """A measurement that fits ``build()``.
-
-    ``estimator`` is like it, but for ``epsilon`` if that is given.
-    """
+    """A measurement that fits ``build()``. ``estimator`` is like it, but for ``epsilon`` if that is given."""
     require_rows(input_domain)
     if estimator.ledger is not None:
         raise InputError("OpenDP keeps the account here: leave out the estimator's ledger.")

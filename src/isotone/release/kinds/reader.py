@@ -35,12 +35,6 @@ class Reader:
         self.refuse("contrasts of counts")
 
     def share(
-        self, part: Any, of: Any, confidence: float | None, group: Any, records: Any, after_rules: bool
-    ) -> Estimate:
-        """The share of one count in another."""
-        self.refuse("shares of counts")
-
-    def population_share(
         self,
         part: Any,
         of: Any,
@@ -50,8 +44,8 @@ class Reader:
         after_rules: bool,
         deff: Any,
     ) -> Estimate:
-        """The share in the population that the records are a sample of."""
-        self.refuse("shares of a population")
+        """The share of one count in another; with ``deff`` that in the population which was sampled."""
+        self.refuse("shares of counts" if deff is None else "shares of a population")
 
     def shares(
         self, pairs: Sequence[tuple[Any, Any]] | None, together: bool, confidence: float | None, group: Any

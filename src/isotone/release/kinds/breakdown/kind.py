@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from isotone.counts.breakdowns.choosing import margins_mechanism
 from isotone.counts.breakdowns.margins import MarginsMechanism
 from isotone.counts.breakdowns.plan import plan_margins
 from isotone.errors import InputError, SpecError
@@ -21,7 +20,6 @@ from isotone.release.kinds.breakdown.section import BreakdownSection
 from isotone.release.kinds.counts.building import spec_query
 from isotone.release.kinds.counts.check import check_counts
 from isotone.release.kinds.counts.kind import require_repaired
-from isotone.release.kinds.counts.section import spec_order
 from isotone.release.kinds.kind import Kind
 from isotone.release.kinds.page import Page
 from isotone.release.kinds.reader import Reader
@@ -61,29 +59,15 @@ class BreakdownKind(Kind):
 
     def plan(self, spec: Spec, records: int | None, progress: Progress) -> SpecPlan:
         """The margins with their shares and errors, and other ways to share the budget."""
-        made = plan_margins(self._mechanism(spec))
+        made = plan_margins(self.query(spec).mechanism)
         made = replace(made, guarantee=spec.privacy.guarantee(spec.unit))
         return SpecPlan(made, {**spec.head(), **made.plain()})
-
-    def _mechanism(self, spec: Spec) -> MarginsMechanism:
-        asked = spec.said(BreakdownSection)
-        return margins_mechanism(
-            spec_order(spec),
-            public_breakdown(asked.by, asked.groups, asked.margins, asked.unlisted),
-            spec.privacy.guarantee(spec.unit),
-            contributions=spec.data.contributions,
-            max_size=asked.max_size,
-            mechanism=asked.mechanism,
-            care=asked.care,
-            relaxation=asked.found(spec.resolve),
-            importance=asked.importance,
-        )
 
     def audit(self, spec: Spec, trials: int, progress: Progress) -> AuditReport:
         """The noise of one cell that had the whole budget; what the cells of a record have adds up to it."""
         from isotone.audit.count_audit import audit_count_mechanism
 
-        return audit_count_mechanism(self._mechanism(spec).base, trials, progress)
+        return audit_count_mechanism(self.query(spec).mechanism.base, trials, progress)
 
     def audit_named(self, name: str, epsilon: Number, trials: int, progress: Progress) -> AuditReport:
         """The noise of one cell on a survey of three questions."""

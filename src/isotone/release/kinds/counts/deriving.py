@@ -155,7 +155,7 @@ def _columns(
 ) -> dict[str, tuple[Any, ...]]:
     P, groups, level = found[0].P, groups_of(manifest), float(manifest["confidence"])
     rows = [
-        _consistent_row(one, manifest, derived, level) if derived["how"] == "consistent" else _row(one, level)
+        _consistent_row(one, derived, level) if derived["how"] == "consistent" else _row(one, level)
         for one in found
     ]
     columns: dict[str, tuple[Any, ...]] = {}
@@ -198,15 +198,12 @@ def _whole_ends(value: Floats, half: Floats, most: float) -> tuple[list[int], li
     return ends[0].astype(np.int64).tolist(), ends[1].astype(np.int64).tolist()
 
 
-def _consistent_row(
-    found: Measured, manifest: Manifest, derived: Mapping[str, Any], level: float
-) -> dict[str, list[Any]]:
+def _consistent_row(found: Measured, derived: Mapping[str, Any], level: float) -> dict[str, list[Any]]:
     n = len(found.P)
     raw, region = found.values[:n], found.region(level)
     value = _projected(found, derived["weights"], derived["integers"])
     low, high = (ends[:n] for ends in region.counts)
     low, high = np.ceil(low - 1e-9).astype(np.int64), np.floor(high + 1e-9).astype(np.int64)
-    del manifest
     return {
         "value": (value.astype(np.int64) if derived["integers"] else np.round(value, 4)).tolist(),
         "sd": np.round(np.sqrt(found.variance[:n]), 4).tolist(),

@@ -8,7 +8,7 @@ alarm below 1e-7 for each element), and one tenth more or less would not.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from isotone.errors import InputError
 from isotone.noise.public_stream import public_stream
 from isotone.release.kinds.counts.asked import question_faults
 from isotone.release.kinds.counts.combining import combine_counts
-from isotone.release.kinds.counts.deriving import given, made_consistent
+from isotone.release.kinds.counts.deriving import given, made_consistent, without
 from isotone.release.kinds.counts.law import closed_form, law_entry
 from isotone.release.kinds.counts.measuring import groups_of, mechanism_of, origins
 from isotone.release.kinds.counts.query import CountManifest, count_columns, original_columns
@@ -33,8 +33,6 @@ from isotone.release.writing.columns import ROUNDING, Columns, Floats
 
 __all__ = ["count_faults", "derived_faults"]
 
-Known = Callable[[Any, float], Mapping[str, NDArray[Any]]]
-
 WALKED = 4_000
 """Rows of a random walk that show whether noise stays within intervals."""
 
@@ -42,20 +40,17 @@ SPREADS = 8.0
 """So many standard errors a simulated number may be off."""
 
 
-def count_faults(
-    columns: Columns, manifest: Manifest, mechanism: AdditiveMechanism, known: Known
-) -> list[str]:
-    """Faults in the labels, errors and intervals of counts. ``known`` says what the mechanism publishes."""
-    groups = manifest.get("groups")
+def count_faults(columns: Columns, manifest: Manifest, mechanism: AdditiveMechanism) -> list[str]:
+    """Faults in the labels, errors and intervals of counts."""
+    groups = groups_of(manifest)
     names = [str(name) for name in mechanism.P.elements]
-    repeat = len(groups["values"]) if groups else 1
-    expected = {"group"} if groups else set[str]()
-    expected |= {"element", "value", "sd", "low", "high", "low_all", "high_all"}
-    if set(columns) != expected:
+    repeat = len(groups) if groups else 1
+    expected = {"element", "value", "sd", "low", "high", "low_all", "high_all"}
+    if set(columns) != (expected | {"group"} if groups else expected):
         return ["the columns are not those of a release of counts"]
     if list(columns["element"]) != names * repeat:
         return ["the elements are not those of the order, in its sequence"]
-    if groups and list(columns["group"]) != [value for value in groups["values"] for _ in names]:
+    if groups and list(columns["group"]) != [value for value in groups for _ in names]:
         return ["the groups are not those that the manifest lists"]
     level = float(manifest["confidence"])
     if not 0 < level < 1:
@@ -75,11 +70,13 @@ def count_faults(
     if "total" in manifest or "total_sd" in manifest:
         faults += _total_faults(manifest, mechanism, repeat)
     if manifest["format"] != FORMAT and not closed_form(mechanism):
-        return faults + _faults_before(columns, mechanism, known, level, repeat)
+        return faults + _faults_before(columns, mechanism, level, repeat)
     if manifest.get("law") != law_entry(mechanism, level):
         faults.append("the law of the noise is not described as this version draws it")
-    widths = known(mechanism, level)
-    if not _intervals_fit(columns, widths, repeat):
+    widths = count_columns(mechanism, level)
+    values = np.array(columns["value"], dtype=np.int64).reshape(repeat, -1)
+    wanted = original_columns(mechanism.P, groups, values, widths)
+    if any(tuple(columns[name]) != wanted[name] for name in ("low", "high", "low_all", "high_all")):
         faults.append("the intervals are not the mechanism's")
     elif isinstance(mechanism, PosetMechanism) and not _keeps_within(mechanism, widths, level):
         faults.append("the noise leaves the intervals more often than stated")
@@ -101,13 +98,11 @@ def _keeps_within(mechanism: PosetMechanism, widths: Mapping[str, NDArray[Any]],
     return bool(np.all(share.variance <= 1 - level + SPREADS * share.standard_error))
 
 
-def _faults_before(
-    columns: Columns, mechanism: AdditiveMechanism, known: Known, level: float, repeat: int
-) -> list[str]:
+def _faults_before(columns: Columns, mechanism: AdditiveMechanism, level: float, repeat: int) -> list[str]:
     """Faults in intervals of the version before, which had draws of numpy: as near as their number lets one expect."""
     slack = SPREADS * math.sqrt(level * (1 - level) / _draws(len(mechanism.P)))
     around = max(level - slack, level / 2), min(level + slack, (1 + level) / 2)
-    narrow, wide = (known(mechanism, end) for end in around)
+    narrow, wide = (count_columns(mechanism, end) for end in around)
     fit = _intervals_between(columns, narrow, wide, repeat)
     return [] if fit else ["the intervals are not the mechanism's"]
 
@@ -121,23 +116,17 @@ def derived_faults(release: Release) -> list[str]:
         if again.manifest.content_hash != origin.content_hash:
             return ["a release that this one was derived from was changed"]
         if not origin.derived:
-            faults = count_faults(again.columns, origin, mechanism_of(origin), count_columns)
+            faults = count_faults(again.columns, origin, mechanism_of(origin))
         else:
             faults = derived_faults(again)
         if faults:
             return faults
     again = _rederived(manifest)
-    same = {**again.manifest} | {"content_hash": "", "files": None} == {**manifest} | {
-        "content_hash": "",
-        "files": None,
-    }
-    if not same or set(again.columns) != set(release.columns):
+    stated, found = (without(one.plain(), "content_hash", "files") for one in (manifest, again.manifest))
+    if stated != found or set(again.columns) != set(release.columns):
         return ["the manifest is not that of what was derived"]
-    return (
-        []
-        if _same_columns(again.columns, release.columns)
-        else ["the values are not those that were derived"]
-    )
+    same = _same_columns(again.columns, release.columns)
+    return [] if same else ["the values are not those that were derived"]
 
 
 def _restored(manifest: CountManifest, values: Sequence[Any]) -> Release:
@@ -213,18 +202,6 @@ def _total_faults(manifest: Mapping[str, Any], mechanism: AdditiveMechanism, rep
     relative = float(np.max(_spread(error.sd, error.standard_error) / np.maximum(error.sd, 1e-9)))
     near = stated is not None and abs(float(stated) - known) <= SPREADS * relative * known + ROUNDING
     return [] if near else ["the standard deviation of the number of records is not the mechanism's"]
-
-
-def _intervals_fit(columns: Columns, known: Mapping[str, NDArray[Any]], repeat: int) -> bool:
-    alone, together = np.tile(known["alone"], repeat), np.tile(known["together"], repeat)
-    drawn = np.array(columns["value"], dtype=np.int64)
-    wanted = {
-        "low": drawn - alone,
-        "high": drawn + alone,
-        "low_all": drawn - together,
-        "high_all": drawn + together,
-    }
-    return all(np.array_equal(np.array(columns[name]), np.maximum(ends, 0)) for name, ends in wanted.items())
 
 
 def _intervals_between(

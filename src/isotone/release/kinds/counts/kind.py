@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from isotone.counts import plan as plan_counts
-from isotone.counts.choosing import choose_mechanism, count_mechanism, count_mechanisms
-from isotone.counts.hierarchies.fixed_root import FixedRootMechanism, fixed_root
+from isotone.counts.choosing import count_mechanism, count_mechanisms
+from isotone.counts.hierarchies.fixed_root import FixedRootMechanism
 from isotone.errors import InputError
 from isotone.mechanism import HasGroups, Progress
 from isotone.privacy.guarantee import Guarantee, Number
@@ -15,7 +15,7 @@ from isotone.release.kinds.counts.building import spec_query
 from isotone.release.kinds.counts.check import check_counts
 from isotone.release.kinds.counts.combining import draws_of, total_guarantee
 from isotone.release.kinds.counts.deriving import made_consistent
-from isotone.release.kinds.counts.query import CountManifest, CountQuery, count_columns, require_every_place
+from isotone.release.kinds.counts.query import CountManifest, CountQuery, require_every_place
 from isotone.release.kinds.counts.report import CountsPage
 from isotone.release.kinds.counts.section import OrderSection, spec_order
 from isotone.release.kinds.kind import Kind
@@ -81,13 +81,7 @@ class CountsKind(Kind):
         """The mechanism of the spec, by its density and by draws."""
         from isotone.audit.count_audit import audit_count_mechanism
 
-        order = spec.said(OrderSection)
-        options = (spec.data.contributions, order.max_size, order.mechanism)
-        guarantee, P = spec.privacy.guarantee(spec.unit), spec_order(spec)
-        more: dict[str, Any] = {"care": order.care, "relaxation": order.found(spec.resolve)}
-        more["fixed"] = fixed_root(order.records, order.catch_all)
-        mechanism = choose_mechanism(P, guarantee, *options, groups=_groups(spec), **more)
-        return audit_count_mechanism(mechanism, trials, progress)
+        return audit_count_mechanism(self.query(spec).mechanism, trials, progress)
 
     def audit_named(self, name: str, epsilon: Number, trials: int, progress: Progress) -> AuditReport:
         """A mechanism on a survey of three questions."""
@@ -175,7 +169,7 @@ class CountsKind(Kind):
 
         if release.manifest.get("derived"):
             return derived_faults(release)
-        return count_faults(release.columns, release.manifest, self.rebuild(release.manifest), count_columns)
+        return count_faults(release.columns, release.manifest, self.rebuild(release.manifest))
 
 
 def _groups(spec: Spec) -> int | None:

@@ -57,11 +57,23 @@ class CountReader(Reader):
         return self._of(group).contrast(coefficients, self._level(confidence))
 
     def share(
-        self, part: Any, of: Any, confidence: float | None, group: Any, records: Any, after_rules: bool
+        self,
+        part: Any,
+        of: Any,
+        confidence: float | None,
+        group: Any,
+        records: Any,
+        after_rules: bool,
+        deff: Any,
     ) -> Estimate:
-        """The share of one count in another, or in all records."""
+        """The share of one count in another, or in all records; in the population noise and sampling together."""
         found = self._with_records(self._of(group), of, group, records, after_rules)
-        return found.share(part, of, self._level(confidence))
+        level = self._level(confidence)
+        if deff is None:
+            return found.share(part, of, level)
+        if of is None and found.records is not None:
+            return population_proportion(found, part, level, deff)
+        return population_share(found, part, of, level, deff)
 
     def _with_records(
         self, found: Measured, of: Any, group: Any, records: Any, after_rules: bool
@@ -81,23 +93,6 @@ class CountReader(Reader):
         if found.records not in (None, number):
             raise InputError(f"This release was adjusted to {found.records:,} records, not {number:,}.")
         return replace(found, records=number)
-
-    def population_share(
-        self,
-        part: Any,
-        of: Any,
-        confidence: float | None,
-        group: Any,
-        records: Any,
-        after_rules: bool,
-        deff: Any,
-    ) -> Estimate:
-        """The share in the population, noise and sampling together."""
-        found = self._with_records(self._of(group), of, group, records, after_rules)
-        level = self._level(confidence)
-        if of is None and found.records is not None:
-            return population_proportion(found, part, level, deff)
-        return population_share(found, part, of, level, deff)
 
     def shares(
         self, pairs: Sequence[tuple[Any, Any]] | None, together: bool, confidence: float | None, group: Any

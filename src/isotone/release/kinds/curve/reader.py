@@ -7,10 +7,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from isotone.curves.bands.measured import MeasuredSums
 from isotone.errors import InputError
 from isotone.inference.estimate import Estimate
-from isotone.privacy.checks import confidence_level, shown
+from isotone.privacy.checks import confidence_level, exact, shown
 from isotone.reading.columns.values import real_of
 from isotone.release.kinds.curve.bands import measured_from, usual_kind
 from isotone.release.kinds.reader import Reader
@@ -30,8 +29,7 @@ class CurveReader(Reader):
 
     def at(self, x: Any, confidence: float | None) -> Estimate:
         """The value at ``x``, with the band there."""
-        measured, kind, level = self._measured("value with an interval", confidence)
-        low, high = self._ends(measured, kind, level, [x])
+        kind, level, low, high = self._band("value with an interval", confidence, [x])
         value, note = self._value(x), CREDIBLE if kind == "credible" else ""
         return Estimate(value, float(low[0]), float(high[0]), level, note, _about(kind))
 
@@ -39,12 +37,11 @@ class CurveReader(Reader):
         """The value at ``second`` minus that at ``first``: what the band leaves possible for a monotone curve."""
         if what is not None:
             raise InputError("A curve has no elements: leave out what.")
-        measured, kind, level = self._measured("differences with an interval", confidence)
+        kind, level, low, high = self._band("differences with an interval", confidence, [first, second])
         if kind == "credible":
             raise InputError(
                 "The band of this release is credible, point by point: no interval of a difference follows from it."
             )
-        low, high = self._ends(measured, kind, level, [first, second])
         least, most = float(low[1] - high[0]), float(high[1] - low[0])
         forward = _number(second) >= _number(first)
         rises = forward == self.release.manifest["increasing"]
@@ -52,7 +49,8 @@ class CurveReader(Reader):
         value = self._value(second) - self._value(first)
         return Estimate(value, least, most, level, about=_about(kind))
 
-    def _measured(self, what: str, confidence: float | None) -> tuple[MeasuredSums, str, float]:
+    def _band(self, what: str, confidence: float | None, xs: list[Any]) -> tuple[str, float, Any, Any]:
+        """The kind of the band, its confidence, and its ends at some points."""
         manifest = self.release.manifest
         if manifest.get("sums") is None:
             self.refuse(what)
@@ -60,26 +58,18 @@ class CurveReader(Reader):
         level = confidence_level(manifest.get("confidence", 0.95) if confidence is None else confidence)
         kind = manifest.get("band") or usual_kind(setup, manifest["mechanism"].get("output", "population"))
         assert kind is not None, "there are sums"
-        return measured_from(manifest, setup), kind, level
-
-    def _ends(self, measured: MeasuredSums, kind: str, level: float, xs: list[Any]) -> tuple[Any, Any]:
-        grid = rebuild_curve_mechanism(self.release.manifest["mechanism"]).grid
-        places = np.array([_number(x) for x in xs])
-        if np.any(places < float(grid.low)) or np.any(places > float(grid.high)):
-            raise InputError(f"x must lie in the bounds of the curve, from {grid.low} to {grid.high}.")
-        bottom, top = (float(exact) for exact in _y_range(self.release.manifest))
-        low, high = measured.band(level, kind).at(grid.snap(places))
-        return bottom + (top - bottom) * low, bottom + (top - bottom) * high
+        measured, places = measured_from(manifest, setup), np.array([_number(x) for x in xs])
+        if np.any(places < float(setup.grid.low)) or np.any(places > float(setup.grid.high)):
+            raise InputError(
+                f"x must lie in the bounds of the curve, from {setup.grid.low} to {setup.grid.high}."
+            )
+        bottom, top = (float(exact(end, "y_range")) for end in manifest["y_range"])
+        low, high = measured.band(level, kind).at(setup.grid.snap(places))
+        return kind, level, bottom + (top - bottom) * low, bottom + (top - bottom) * high
 
     def _value(self, x: Any) -> float:
         columns = self.release.columns
         return float(np.interp(_number(x), columns["x"], columns["value"]))
-
-
-def _y_range(manifest: Any) -> list[float]:
-    from isotone.privacy.guarantee import exact
-
-    return [float(exact(end, "y_range")) for end in manifest["y_range"]]
 
 
 def _number(x: Any) -> float:
