@@ -12,15 +12,14 @@ import sys
 import typer
 
 from isotone.cli.console import errors
-from isotone.cli.exports import export, schema
 from isotone.cli.inference import change, combine, share
 from isotone.cli.ledgers import ledger_app
 from isotone.cli.orders import order_app
 from isotone.cli.plans import plan
+from isotone.cli.publishing import export, keygen, schema, sign
 from isotone.cli.releases import audit, check, release, report, verify
 from isotone.cli.reproduction import reproduce
 from isotone.cli.serving import serve
-from isotone.cli.signatures import keygen, sign
 from isotone.errors import IsotoneError
 
 __all__ = ["app", "main"]

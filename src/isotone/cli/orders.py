@@ -97,12 +97,12 @@ def order_import(
         ("How it was read:", found.notes),
     ):
         lines += [title, *(f"  {text}" for text in said)] if said else []
-    show({"spec": str(spec), **found.plain()}, as_json=as_json, quiet=False, plain=_printable(lines))
-
-
-def _printable(lines: list[str]) -> str:
-    """Lines as this terminal can show them."""
-    return "\n".join(map(printable, lines))
+    show(
+        {"spec": str(spec), **found.plain()},
+        as_json=as_json,
+        quiet=False,
+        plain="\n".join(map(printable, lines)),
+    )
 
 
 @order_app.command("plot")

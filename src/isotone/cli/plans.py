@@ -15,6 +15,7 @@ __all__ = ["plan"]
 
 
 def plan(
+    context: typer.Context,
     spec: SpecPath,
     records: Annotated[
         int | None,
@@ -84,23 +85,7 @@ def plan(
     from isotone.release import load_spec, plan_spec
     from isotone.release.whatif import epsilon_for, side_by_side, variants, visible, waves_of
 
-    _refuse_unheard(
-        {
-            "--error": error,
-            "--waves": waves,
-            "--compare": compare,
-            "--epsilon": epsilon,
-            "--max-size": max_size,
-            "--add": add,
-            "--drop": drop,
-            "--guess": guess,
-            "--records": records,
-            "--rows-per-unit": rows_per_unit,
-            "--found": found,
-            "--each": each or None,
-            "--element": element,
-        }
-    )
+    _refuse_unheard(context.params)
     budgets, sizes = _parts(epsilon), _sizes(max_size)
     asked = load_spec(spec)
     with progress_bar("planning", quiet=quiet or as_json) as progress:
@@ -138,15 +123,17 @@ _HEARD = {
     "--compare": {"--records", "--element", "--epsilon"},
     **{name: {*_SIDE_BY_SIDE, "--records"} for name in _SIDE_BY_SIDE},
 }
-_ALONE = {"--records", "--rows-per-unit", "--found"}
+_ALONE = ("--records", "--rows-per-unit", "--found")
 """Which other options each question looks at, the first question that is asked deciding; and a plain plan."""
 
 
-def _refuse_unheard(options: dict[str, Any]) -> None:
+def _refuse_unheard(parameters: dict[str, Any]) -> None:
     """No option is passed over in silence."""
-    given = [name for name, value in options.items() if value is not None and value != []]
+    options = {f"--{name.replace('_', '-')}": value for name, value in parameters.items()}
+    asked = (*_HEARD, *_ALONE, "--each", "--element")
+    given = [name for name in asked if options[name] is not False and options[name] not in (None, [])]
     question = next((name for name in _HEARD if name in given), None)
-    heard = _ALONE if question is None else _HEARD[question] | {question}
+    heard = {*_ALONE} if question is None else _HEARD[question] | {question}
     unheard = [name for name in given if name not in heard]
     if unheard:
         beside = f"beside {question}" if question else "by itself"

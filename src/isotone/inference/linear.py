@@ -19,7 +19,7 @@ from isotone.inference.measured import Measured
 if TYPE_CHECKING:
     from isotone.order import Poset
 
-__all__ = ["combined", "given_records", "summed", "weighs_by_size"]
+__all__ = ["combined", "common_scale", "given_records", "summed"]
 
 Floats = NDArray[np.float64]
 
@@ -58,8 +58,11 @@ def combined(parts: Sequence[Measured], P: Poset) -> Measured:
     """One best estimate of the counts over ``P`` from independent releases, each over a part of its elements."""
     total = all(part.has_total for part in parts)
     places = [_places(part, P, total) for part in parts]
-    scale, size = _common_scale(parts), len(P) + total
-    weights = _weights(parts, places, size) if scale is None else _scaled(scale, places, size)
+    scale, size = common_scale(parts), len(P) + total
+    if scale is None:
+        weights = _weights(parts, places, size)
+    else:  # whatever the correlations
+        weights = [share * np.eye(size)[own] for share, own in zip(scale, places, strict=True)]
     values, law = np.zeros(size), None
     for part, own, weight in zip(parts, places, weights, strict=True):
         values += part.values[: own.size] @ weight
@@ -90,11 +93,6 @@ def combined(parts: Sequence[Measured], P: Poset) -> Measured:
     )
 
 
-def _scaled(scale: Sequence[float], places: Sequence[NDArray[np.int64]], size: int) -> list[Floats]:
-    """One shape of noise, in several sizes: each weighs by the inverse of its variance, whatever its correlations."""
-    return [share * np.eye(size)[own] for share, own in zip(scale, places, strict=True)]
-
-
 def _places(part: Measured, P: Poset, total: bool) -> NDArray[np.int64]:
     own = [P.index(x) for x in part.P.elements]
     return np.array([*own, len(P)] if total else own, np.int64)
@@ -114,13 +112,8 @@ def _weights(parts: Sequence[Measured], places: Sequence[NDArray[np.int64]], siz
     return [weight @ np.linalg.inv(kept) for weight in raw]  # unbiased to the last digit
 
 
-def weighs_by_size(parts: Sequence[Measured]) -> bool:
-    """Whether the weights of a combination need no covariances: the noise of the parts differs in its size only."""
-    return _common_scale(parts) is not None
-
-
-def _common_scale(parts: Sequence[Measured]) -> list[float] | None:
-    """The share of each part if their noise differs in its size only."""
+def common_scale(parts: Sequence[Measured]) -> list[float] | None:
+    """The share of each part if their noise differs in its size only, by the inverse of its variance; else None."""
     first = parts[0]
     if not first.shape or any(
         part.shape != first.shape or part.P.elements != first.P.elements for part in parts

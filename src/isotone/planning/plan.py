@@ -13,12 +13,16 @@ from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from isotone.errors import InputError
+from isotone.lazy import from_extra
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from rich.table import Table
 
 __all__ = ["Column", "Plan", "Row"]
+
+_FAR = 20
+"""Errors further apart than this factor are drawn on a logarithmic axis."""
 
 
 @dataclass(frozen=True)
@@ -106,9 +110,31 @@ class Plan(ABC, Generic[RowT]):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw a line for each mechanism, the best on top, with a mark for each column that has one."""
-        from isotone.planning.picture import draw
-
-        return draw(self, ax)
+        if ax is None:
+            figure = from_extra("matplotlib.figure", "plot").Figure
+            new: Axes = figure(figsize=(7, 1 + 0.45 * len(self.rows)), layout="constrained").subplots()
+            ax = new
+        places = range(len(self.rows))
+        drawn = [column for column in self.rows[0].columns if column.marker]
+        values = {column: [float(getattr(row, column.name)) for row in self.rows] for column in drawn}
+        ends = [(min(marks), max(marks)) for marks in zip(*values.values(), strict=True)]
+        ax.hlines(places, [low for low, _ in ends], [high for _, high in ends], color="0.8", zorder=1)
+        for number, (column, numbers) in enumerate(values.items()):
+            ax.plot(numbers, places, column.marker, color=f"C{number}", ms=9, mew=2, label=column.heading)
+        ax.set_yticks(places, [row.name.removesuffix("Mechanism") for row in self.rows])
+        ax.set_ylim(len(self.rows) - 0.5, -0.5)
+        least, most = min(low for low, _ in ends), max(high for _, high in ends)
+        if 0 < _FAR * least < most:
+            ax.set_xscale("log")
+        else:
+            ax.set_xlim(left=0)
+        ax.set_xlabel("error")
+        ax.set_title(self.title, loc="left", fontsize="medium")
+        below = -0.45 / (0.2 + 0.45 * len(self.rows))  # under the label of the axis, however low the picture
+        ax.legend(
+            loc="upper center", bbox_to_anchor=(0.5, below), ncol=len(drawn), fontsize="small", frameon=False
+        )
+        return ax
 
     def __str__(self) -> str:
         lines = self.lines()

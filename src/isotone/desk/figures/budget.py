@@ -1,7 +1,8 @@
-"""A ledger as a steward looks at it."""
+"""A ledger as a steward looks at it, and what a guarantee means for one person."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -10,7 +11,9 @@ from isotone.errors import IsotoneError
 from isotone.ledger import Charge, Cost, Ledger
 from isotone.privacy.guarantee import Guarantee
 
-__all__ = ["Account", "account"]
+__all__ = ["Account", "account", "odds"]
+
+_BELIEFS = ("0.01", "0.1", "0.5")
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,21 @@ def account(path: Path, dataset: str | None, guarantee: Guarantee) -> Account | 
         cost,
         refused,
     )
+
+
+def odds(guarantee: Guarantee) -> list[tuple[str, str]]:
+    """How far a reader's belief about one person may move at most, a pair (before, after) for some beliefs.
+
+    >>> odds(Guarantee.pure(1))
+    [('1 %', '2.7 %'), ('10 %', '23 %'), ('50 %', '73 %')]
+    """
+    stated = guarantee.to_approximate("1e-6") if guarantee.kind == "zcdp" else guarantee
+    epsilon = min(float(stated.epsilon), 700.0)
+    found: list[tuple[str, str]] = []
+    for belief in map(float, _BELIEFS):
+        after = 1 / (1 + (1 - belief) / belief * math.exp(-epsilon))
+        found.append((f"{100 * belief:g} %", f"{100 * after:.2g} %" if after < 0.995 else "more than 99 %"))
+    return found
 
 
 def _numbers(cost: Cost) -> tuple[Fraction, Fraction, Fraction]:

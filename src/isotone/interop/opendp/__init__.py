@@ -16,24 +16,7 @@ the counts along the order, and no ℓp distance of counts knows that.
 OpenDP's own Polars contexts work as well, with the version of polars that OpenDP asks for (1.36.1 for OpenDP 0.16, seen to
 work by hand): ``context(make_counts(*context.accountant.input_space, mechanism))``.
 
->>> import pandas as pd
->>> from isotone.interop import opendp as bridge
->>> from isotone.order import Poset
->>> bridge.register()
->>> P = Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])
->>> table = pd.DataFrame({"hyp": [1] * 120, "twice": [1] * 80 + [0] * 40, "meds": [0] * 120, "age": [50.0] * 120})
->>> context = dp.Context.compositor(
-...     data=table,
-...     domain=bridge.table_domain(),
-...     privacy_unit=dp.unit_of(contributions=1),
-...     privacy_loss=dp.loss_of(epsilon=1.0),
-...     split_evenly_over=2,
-... )
->>> context.query().isotone_counts(P).release().shape  # spends what the context has set aside for it
-(3,)
->>> ages = context.query().isotone_column("age").impute_constant(0.0).clamp((0.0, 100.0)).resize(120, 50.0).mean()
->>> isinstance(ages.laplace().release(), float)  # OpenDP's own mean, of the same rows, from the same budget
-True
+An example of ``Context`` is in docs/how-to/opendp.md.
 """
 
 from isotone.interop.opendp.columns import make_column

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from isotone.release.result import Release
 
-__all__ = ["INK", "SOFT", "Page"]
+__all__ = ["INK", "SOFT", "Page", "draw_bars"]
 
 INK, SOFT = "#1f4e79", "#9dbbd6"
+
+
+def draw_bars(
+    ax: Axes, names: Sequence[str], columns: Mapping[str, Any], rows: Sequence[int], label: str
+) -> None:
+    """Bars of some rows with the upper halves of their intervals, the first on top."""
+    value, high = (np.array([columns[key][i] for i in rows]) for key in ("value", "high"))
+    place = np.arange(len(rows))[::-1]
+    ax.barh(place, value, color=SOFT, xerr=np.maximum(high - value, 0), ecolor=INK)
+    ax.set_yticks(place, names)
+    ax.set_xlabel(label)
 
 
 class Page(ABC):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from isotone.release.kinds.counts.asked import labels_of
 from isotone.release.kinds.counts.report import CountsPage
-from isotone.release.kinds.page import INK, SOFT
+from isotone.release.kinds.page import draw_bars
 from isotone.svg import charts
 
 if TYPE_CHECKING:
@@ -107,11 +107,7 @@ class BreakdownPage(CountsPage):
         own = [row for row, x in enumerate(release.columns["element"]) if x == first]
         rows = _largest(np.array(release.columns["value"], dtype=np.float64), np.array(own, np.int64))
         names = [f"{margin}: {name}" if name != "all" else name for margin, name in _named(release, rows)]
-        value, high = (np.array([release.columns[key][i] for i in rows]) for key in ("value", "high"))
-        place = np.arange(len(rows))[::-1]
-        ax.barh(place, value, color=SOFT, xerr=np.maximum(high - value, 0), ecolor=INK)
-        ax.set_yticks(place, names)
-        ax.set_xlabel(f"{release.order.elements[0]}: released count, with interval")
+        draw_bars(ax, names, release.columns, rows, f"{first}: released count, with interval")
 
     def svg(self, release: Release) -> str:
         """Small charts for each element, of which a reader picks one. It works without any script."""

@@ -7,7 +7,7 @@ from functools import reduce
 from typing import Any
 
 from isotone.errors import InputError
-from isotone.inference.linear import weighs_by_size
+from isotone.inference.linear import common_scale
 from isotone.order import Poset
 from isotone.privacy.checks import shown, truth
 from isotone.privacy.guarantee import Guarantee
@@ -81,7 +81,7 @@ def _questions(manifests: Sequence[Manifest]) -> dict[str, Any]:
 def _covariance_error(releases: Sequence[Release]) -> float:
     """How well the covariances are known that the weights come from, 0 if none was needed or all are exact."""
     parts = measured_parts([(release.manifest, release.columns["value"]) for release in releases])
-    if weighs_by_size([found[0] for found in parts]):
+    if common_scale([found[0] for found in parts]) is not None:
         return 0.0
     draws = [draw for release in releases for draw in draws_of(release.manifest)]
     return round(max(mechanism_of(draw).covariance_error() for draw in draws), 6)

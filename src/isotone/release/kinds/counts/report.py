@@ -13,7 +13,7 @@ from isotone.order.drawing.hasse_svg import hasse_svg
 from isotone.order.drawing.outline import nested_order
 from isotone.reading.columns.answers import Answers
 from isotone.release.kinds.counts.asked import labels_of, questions_of
-from isotone.release.kinds.page import INK, SOFT, Page
+from isotone.release.kinds.page import Page, draw_bars
 from isotone.release.manifest import guarantee_from, order_from
 from isotone.release.recipes import rebuild_count_mechanism
 from isotone.svg import charts
@@ -116,7 +116,8 @@ class CountsPage(Page):
         columns = release.columns
         P = release.order
         if "group" in columns or len(P) > _READABLE:
-            _bars(release, ax)
+            rows, names, label = _largest(release)
+            draw_bars(ax, names, columns, rows, label)
             return
         words = labels_of(release.manifest)
         labels: dict[Any, str] = {
@@ -226,16 +227,6 @@ def _largest(release: Release) -> tuple[list[int], list[str], str]:
     rows = np.argsort(-value, kind="stable")[:_MOST].tolist()
     few = "" if len(rows) == len(value) else f" (the {_MOST} largest)"
     return rows, [names[i] for i in rows], f"released count, with interval{few}"
-
-
-def _bars(release: Release, ax: Axes) -> None:
-    """Bars, largest first, for orders that are too large for a diagram."""
-    rows, names, label = _largest(release)
-    value, high = (np.array(release.columns[key])[rows] for key in ("value", "high"))
-    place = np.arange(len(rows))[::-1]
-    ax.barh(place, value, color=SOFT, xerr=np.maximum(high - value, 0), ecolor=INK)
-    ax.set_yticks(place, names)
-    ax.set_xlabel(label)
 
 
 def _comparison(release: Release) -> str | None:

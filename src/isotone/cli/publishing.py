@@ -1,4 +1,4 @@
-"""The commands export and schema."""
+"""Commands for what is published with a release: export, schema, keygen and sign."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from isotone.cli.console import AsJson, Quiet, ReleaseFolder, json_text, out
 
-__all__ = ["export", "schema"]
+__all__ = ["export", "keygen", "schema", "sign"]
 
 _Text = str | None
 
@@ -49,3 +49,29 @@ def schema() -> None:
     from isotone.release import spec_schema
 
     typer.echo(json_text(spec_schema()))
+
+
+def keygen(
+    path: Annotated[
+        Path, typer.Argument(metavar="KEY", help="The private key to write; KEY.pub is the public one.")
+    ],
+    owner: Annotated[str, typer.Option(help="Who the key belongs to, in one word.")] = "isotone",
+) -> None:
+    """Make a key to sign releases with. Keys made by ssh-keygen -t ed25519 serve as well."""
+    from isotone.release.verifying.signing import make_key
+
+    key = make_key(path, owner)
+    out.print(f"{path} is the private key: keep it. {path}.pub is public: {key.fingerprint}", markup=False)
+
+
+def sign(
+    what: Annotated[
+        Path, typer.Argument(metavar="DIR|FILE", help="The folder of a release, or an extract of a ledger.")
+    ],
+    key: Annotated[Path, typer.Option(metavar="KEY", help="The private key.")],
+) -> None:
+    """Sign the values and the manifest of a release, or an extract of a ledger."""
+    from isotone.release.verifying.signing import sign_file, sign_release
+
+    where = sign_release(what, key) if what.is_dir() else sign_file(what, key)
+    out.print(f"Signature: {where}", markup=False)
