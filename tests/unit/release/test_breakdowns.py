@@ -22,7 +22,7 @@ from isotone.release import load_release, load_spec, plan_spec, release_spec, ve
 from isotone.release.folder import LARGEST
 from isotone.release.kinds.breakdown import query as query_module
 from isotone.release.kinds.breakdown.query import BreakdownManifest, BreakdownQuery
-from isotone.release.kinds.counts.release import count_query
+from isotone.release.kinds.counts.building import CountRequest
 from isotone.release.kinds.kind import Stamp
 from isotone.release.result import Release, seal
 
@@ -124,7 +124,7 @@ def test_spark_counts_a_breakdown_by_one_grouped_query(rule, tmp_path, monkeypat
 def breakdown_query_counts(data, rule):
     """The counts of all cells, by the query of a release."""
     options: dict[str, Any] = {"unit": "person", "unlisted": rule, **BY}
-    query = count_query(data, P, iso.Guarantee.pure(1, unit="person"), **options)
+    query = CountRequest(data, P, iso.Guarantee.pure(1, unit="person"), **options).query()
     assert isinstance(query, BreakdownQuery)
     return query.read(query.open()).tolist()
 
@@ -357,7 +357,9 @@ def test_a_large_breakdown_is_rehearsed_in_part(ledger, tmp_path, monkeypatch):
     assert 6 <= len(part["value"]) < len(whole["value"])
     for name in ("margin", *BY["by"], "element"):
         assert set(part[name]) == set(whole[name])
-    query = count_query(TABLE, P, iso.Guarantee.pure(1), unit="person", mechanism="PosetMechanism", **BY)
+    query = CountRequest(
+        TABLE, P, iso.Guarantee.pure(1), unit="person", mechanism="PosetMechanism", **BY
+    ).query()
     some, more = query.rehearsal(blank(query.open()), Stamp(1, "2000-01-01T00:00:00+00:00", "", ""))
     save(some, tmp_path / "part")
     for name in ("release.csv", "manifest.json"):

@@ -13,7 +13,7 @@ import pytest
 
 import isotone as iso
 from isotone.errors import InputError
-from isotone.release.kinds.counts.building import count_query
+from isotone.release.kinds.counts.building import CountRequest
 from isotone.release.kinds.counts.query import CountQuery
 from isotone.release.kinds.curve.query import CurveQuery
 from isotone.release.kinds.table.query import TableQuery
@@ -236,7 +236,7 @@ def test_sources_that_differ_in_one_row_rehearse_alike(ledger, monkeypatch, kind
             return read(self, frame)
 
         data = pd.DataFrame({"hyp": pd.Series(values, dtype=kind), "twice": [0, 1, 1]})
-        query = count_query(data, P, iso.Guarantee.pure(1))
+        query = CountRequest(data, P, iso.Guarantee.pure(1)).query()
         with monkeypatch.context() as patch:
             patch.setattr(CountQuery, "read", note)
             pipeline.rehearse(query, query.open(), pipeline.Presentation())

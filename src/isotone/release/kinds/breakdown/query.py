@@ -95,9 +95,9 @@ class Known:
     half: list[Floats]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BreakdownQuery(Query[Ints, Margins]):
-    """A release of a breakdown as asked for, made and checked by :func:`breakdown_query`."""
+    """A release of a breakdown as asked for, made and checked by :class:`CountRequest`."""
 
     source: RecordSource
     P: Poset

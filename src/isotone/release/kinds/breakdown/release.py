@@ -1,27 +1,18 @@
-"""Counts over a partial order in the cells of several margins."""
+"""The attributes and margins of a breakdown, from public parameters of any type."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from isotone.counts.breakdowns.cells import Breakdown, read_breakdown
-from isotone.counts.breakdowns.choosing import margins_mechanism
-from isotone.counts.breakdowns.shares import importance_of
-from isotone.counts.caring import Care, care_of
-from isotone.counts.mechanisms.additive import AdditiveMechanism
-from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError
-from isotone.order import Poset
 from isotone.privacy.checks import shown
-from isotone.privacy.guarantee import Guarantee
 from isotone.reading.columns.texts import name_text
-from isotone.reading.records import RecordRules, RecordSource
-from isotone.release.kinds.breakdown.query import RESERVED, BreakdownQuery, known_errors
+from isotone.release.kinds.breakdown.query import RESERVED
 from isotone.release.kinds.parameters import column_name, public_names, require_writable
 
-__all__ = ["breakdown_query", "public_breakdown"]
+__all__ = ["public_breakdown"]
 
 
 def public_breakdown(by: Any, groups: Any, margins: Any, unlisted: Any = "drop") -> Breakdown:
@@ -55,59 +46,3 @@ def _list(name: Any, said: Any) -> Any:
     if len({name_text(value) for value in values}) < len(values):
         raise InputError(f"groups[{name!r}] must be a public list of distinct values.")
     return found
-
-
-def breakdown_query(
-    source: RecordSource,
-    P: Poset,
-    rules: RecordRules,
-    guarantee: Guarantee,
-    breakdown: Breakdown,
-    *,
-    importance: Any,
-    mechanism: str | AdditiveMechanism | None,
-    care: Care | None,
-    relaxation: Relaxation | None,
-    total: bool,
-    confidence: float,
-    title: str,
-    waves: int,
-) -> BreakdownQuery:
-    """The query of a breakdown, with every public parameter checked."""
-    if total:
-        raise InputError(
-            "A breakdown has no total=True: add an element above all others to the order, and count all records there."
-        )
-    noise = margins_mechanism(
-        P,
-        breakdown,
-        guarantee,
-        contributions=rules.contributions,
-        max_size=rules.max_size,
-        mechanism=mechanism,
-        care=care,
-        relaxation=relaxation,
-        importance=importance,
-    )
-    asked = None
-    if not isinstance(mechanism, AdditiveMechanism):
-        said: dict[str, Any] = {} if care is None else {"care": care_of(P, care)}
-        asked = {"name": mechanism or "best", **said}
-        asked["importance"] = importance_of(breakdown, importance).tolist()
-    if (
-        noise.guarantee.neighbours == guarantee.neighbours
-    ):  # the noise may guarantee more: only that is charged
-        guarantee = replace(noise.guarantee, unit=guarantee.unit)
-    return BreakdownQuery(
-        source,
-        P,
-        rules,
-        noise,
-        asked,
-        guarantee,
-        confidence,
-        title,
-        known_errors(noise, confidence),
-        relaxation,
-        waves,
-    )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from isotone.counts.breakdowns.choosing import margins_mechanism
+from isotone.counts.breakdowns.shares import importance_of
 from isotone.counts.caring import Care, care_of
 from isotone.counts.choosing import choose_mechanism
 from isotone.counts.hierarchies.fixed_root import FixedRootMechanism, fixed_root
@@ -19,8 +21,8 @@ from isotone.reading.columns.answers import Answers
 from isotone.reading.columns.question import Question
 from isotone.reading.contributions import UnitKey
 from isotone.reading.records import Groups, RecordRules, RecordSource
-from isotone.release.kinds.breakdown.query import BreakdownQuery
-from isotone.release.kinds.breakdown.release import breakdown_query, public_breakdown
+from isotone.release.kinds.breakdown.query import BreakdownQuery, known_errors
+from isotone.release.kinds.breakdown.release import public_breakdown
 from isotone.release.kinds.counts.asked import questions_for
 from isotone.release.kinds.counts.query import CountQuery, count_columns, require_every_place, rules_entry
 from isotone.release.kinds.counts.section import OrderSection, spec_order
@@ -37,100 +39,158 @@ from isotone.release.waves import planned_waves
 if TYPE_CHECKING:
     from isotone.release.spec import Spec
 
-__all__ = ["count_query", "spec_query"]
+__all__ = ["CountRequest", "spec_query"]
 
 
-def count_query(
-    data: Any,
-    P: Poset,
-    guarantee: Guarantee,
-    *,
-    unit: UnitKey = None,
-    element: str | None = None,
-    columns: Mapping[Any, str] | None = None,
-    answers: Answers | None = None,
-    on_violation: Literal["close", "drop"] = "close",
-    on_conflict: Literal["first", "drop"] = "first",
-    contributions: int = 1,
-    max_size: int | None = None,
-    by: str | Sequence[str] | None = None,
-    groups: Sequence[str | int | bool] | Mapping[str, Any] | None = None,
-    margins: Sequence[Any] | None = None,
-    importance: Any = None,
-    unlisted: Literal["drop", "other"] | None = None,
-    mechanism: str | AdditiveMechanism | None = None,
-    care: Care | None = None,
-    relaxation: Relaxation | None = None,
-    total: bool = False,
-    confidence: float = 0.95,
-    title: str | None = None,
-    questions: Iterable[Question] | None = None,
-    waves: int = 1,
-    records: int | None = None,
-    catch_all: Any = None,
-) -> CountQuery | BreakdownQuery:
-    """The query that :func:`release_counts` runs, with every public parameter checked."""
-    _require_order(P)
-    require_type(relaxation, "relaxation", Relaxation)
-    if not isinstance(mechanism, AdditiveMechanism | None):
-        mechanism = plain_text(mechanism, "mechanism")
-    if by is None and groups is not None:
-        raise InputError("groups needs by=: the column whose public values these are.")
-    rules = _rules(unit, contributions, on_violation, max_size, answers, on_conflict)
-    source = _source(data, P, element, columns, questions)
-    noise: dict[str, Any] = {"mechanism": mechanism, "care": care, "relaxation": relaxation}
-    fixed = fixed_root(records, catch_all)
-    if fixed is not None or isinstance(mechanism, FixedRootMechanism):
-        require_every_place(guarantee, rules_entry(rules, source, P), bool(by), truth(total, "total"))
-    page: dict[str, Any] = {
-        "total": truth(total, "total"),
-        "confidence": confidence_level(confidence),
-        "title": title_text(title, "Counts"),
-        "waves": planned_waves(waves),
-    }
-    if isinstance(by, str | None) and all(said is None for said in (margins, importance, unlisted)):
-        public = None
-        if by is not None:
-            column = column_name(by, "by")
-            public = Groups(((column, public_names(() if groups is None else groups, "groups")),))
-        return _grouped_query(source, P, rules, guarantee, public, **noise, **page, fixed=fixed)
-    cells = public_breakdown(by, groups, margins, "drop" if unlisted is None else unlisted)
-    return breakdown_query(source, P, rules, guarantee, cells, importance=importance, **noise, **page)
+@dataclass(frozen=True)
+class CountRequest:
+    """What :func:`release_counts` is asked for. ``query`` checks every public parameter."""
 
+    data: Any
+    P: Poset
+    guarantee: Guarantee
+    _: KW_ONLY
+    unit: UnitKey = None
+    element: str | None = None
+    columns: Mapping[Any, str] | None = None
+    answers: Answers | None = None
+    on_violation: Literal["close", "drop"] = "close"
+    on_conflict: Literal["first", "drop"] = "first"
+    contributions: int = 1
+    max_size: int | None = None
+    by: str | Sequence[str] | None = None
+    groups: Sequence[str | int | bool] | Mapping[str, Any] | None = None
+    margins: Sequence[Any] | None = None
+    importance: Any = None
+    unlisted: Literal["drop", "other"] | None = None
+    mechanism: str | AdditiveMechanism | None = None
+    care: Care | None = None
+    relaxation: Relaxation | None = None
+    total: bool = False
+    confidence: float = 0.95
+    title: str | None = None
+    questions: Iterable[Question] | None = None
+    waves: int = 1
+    records: int | None = None
+    catch_all: Any = None
 
-def _grouped_query(
-    source: RecordSource,
-    P: Poset,
-    rules: RecordRules,
-    guarantee: Guarantee,
-    groups: Groups | None,
-    *,
-    mechanism: str | AdditiveMechanism | None,
-    care: Care | None,
-    relaxation: Relaxation | None,
-    total: bool,
-    confidence: float,
-    title: str,
-    waves: int,
-    fixed: dict[str, Any] | None,
-) -> CountQuery:
-    """One table of counts, or one for each public group."""
-    several = None if groups is None else groups.size
-    units, size = rules.contributions, rules.max_size
-    noise = choose_mechanism(
-        P, guarantee, units, size, mechanism, groups=several, care=care, relaxation=relaxation, fixed=fixed
-    )
-    if noise.neighbours == guarantee.neighbours:  # the mechanism may guarantee more: only that is charged
-        guarantee = replace(noise.guarantee, unit=guarantee.unit)
-    if total and not getattr(noise, "has_total", False):
-        raise InputError(
-            f"{type(noise).__name__} does not give the number of records for free. Leave out total=True."
+    def __post_init__(self) -> None:
+        if not isinstance(self.mechanism, AdditiveMechanism | None):
+            object.__setattr__(self, "mechanism", plain_text(self.mechanism, "mechanism"))
+
+    @property
+    def fixed(self) -> dict[str, Any] | None:
+        """The public number of records to which the root of a hierarchy is fixed."""
+        return fixed_root(self.records, self.catch_all)
+
+    def query(self) -> CountQuery | BreakdownQuery:
+        """The query, of counts in public groups or of a breakdown."""
+        _require_order(self.P)
+        require_type(self.relaxation, "relaxation", Relaxation)
+        if self.by is None and self.groups is not None:
+            raise InputError("groups needs by=: the column whose public values these are.")
+        shared: dict[str, Any] = {
+            "source": self._source(),
+            "P": self.P,
+            "rules": self._rules(),
+            "confidence": confidence_level(self.confidence),
+            "title": title_text(self.title, "Counts"),
+            "relaxation": self.relaxation,
+            "waves": planned_waves(self.waves),
+        }
+        total, apart = truth(self.total, "total"), (self.margins, self.importance, self.unlisted)
+        if self.fixed is not None or isinstance(self.mechanism, FixedRootMechanism):
+            rules = rules_entry(shared["rules"], shared["source"], self.P)
+            require_every_place(self.guarantee, rules, bool(self.by), total)
+        if isinstance(self.by, str | None) and all(said is None for said in apart):
+            return self._grouped(total, shared)
+        if total:
+            raise InputError(
+                "A breakdown has no total=True: add an element above all others to the order, and count all records there."
+            )
+        return self._breakdown(shared)
+
+    def _grouped(self, total: bool, shared: dict[str, Any]) -> CountQuery:
+        """One table of counts, or one for each public group."""
+        groups, rules = None, shared["rules"]
+        if self.by is not None:
+            listed = () if self.groups is None else self.groups
+            groups = Groups(((column_name(self.by, "by"), public_names(listed, "groups")),))
+        noise = choose_mechanism(
+            self.P,
+            self.guarantee,
+            rules.contributions,
+            rules.max_size,
+            self.mechanism,
+            groups=None if groups is None else groups.size,
+            care=self.care,
+            relaxation=self.relaxation,
+            fixed=self.fixed,
         )
-    asked = None if isinstance(mechanism, AdditiveMechanism) else _asked(P, mechanism, care, fixed)
-    known = count_columns(noise, confidence)
-    return CountQuery(
-        source, P, rules, groups, noise, asked, guarantee, total, confidence, title, known, relaxation, waves
-    )
+        if total and not getattr(noise, "has_total", False):
+            raise InputError(
+                f"{type(noise).__name__} does not give the number of records for free. Leave out total=True."
+            )
+        known, asked = count_columns(noise, shared["confidence"]), self._asked()
+        return CountQuery(
+            groups=groups,
+            mechanism=noise,
+            asked=asked["name"] if asked is not None and len(asked) == 1 else asked,
+            guarantee=self._charged(noise.guarantee),
+            total=total,
+            known=known,
+            **shared,
+        )
+
+    def _breakdown(self, shared: dict[str, Any]) -> BreakdownQuery:
+        """Counts in the cells of several margins."""
+        unlisted, rules = "drop" if self.unlisted is None else self.unlisted, shared["rules"]
+        breakdown = public_breakdown(self.by, self.groups, self.margins, unlisted)
+        noise = margins_mechanism(
+            self.P,
+            breakdown,
+            self.guarantee,
+            contributions=rules.contributions,
+            max_size=rules.max_size,
+            mechanism=self.mechanism,
+            care=self.care,
+            relaxation=self.relaxation,
+            importance=self.importance,
+        )
+        asked, known = self._asked(), known_errors(noise, shared["confidence"])
+        if asked is not None:
+            asked["importance"] = importance_of(breakdown, self.importance).tolist()
+        guarantee = self._charged(noise.guarantee)
+        return BreakdownQuery(mechanism=noise, asked=asked, guarantee=guarantee, known=known, **shared)
+
+    def _asked(self) -> dict[str, Any] | None:
+        """The mechanism as asked for: its name, what is cared for and what is fixed. None if it was given itself."""
+        if isinstance(self.mechanism, AdditiveMechanism):
+            return None
+        said: dict[str, Any] = {} if self.care is None else {"care": care_of(self.P, self.care)}
+        if self.fixed is not None:
+            said |= {"records": int(self.fixed["records"]), "catch_all": str(self.fixed["catch_all"])}
+        return {"name": self.mechanism or "best", **said}
+
+    def _charged(self, found: Guarantee) -> Guarantee:
+        """The noise may guarantee more than was asked for: only that is charged."""
+        same = found.neighbours == self.guarantee.neighbours
+        return replace(found, unit=self.guarantee.unit) if same else self.guarantee
+
+    def _rules(self) -> RecordRules:
+        """How rows become records."""
+        require_type(self.answers, "answers", Answers)
+        size = None if self.max_size is None else whole_number(self.max_size, "max_size")
+        unit, answers = unit_key(self.unit), self.answers or Answers()
+        return RecordRules(unit, self.contributions, self.on_violation, size, answers, self.on_conflict)
+
+    def _source(self) -> RecordSource:
+        """Where answers are read."""
+        require_type(self.columns, "columns", Mapping)
+        long = None if self.element is None else column_name(self.element, "element")
+        given = {x: column_name(c, "columns") for x, c in (self.columns or {}).items()}
+        questions = questions_for(self.P, self.questions, given, long)
+        return RecordSource(self.data, long, given, questions)
 
 
 def _require_order(P: Any) -> None:
@@ -142,27 +202,10 @@ def _require_order(P: Any) -> None:
         require_writable(str(x), "the order")
 
 
-def _rules(
-    unit: Any, contributions: Any, on_violation: Any, max_size: Any, answers: Any, on_conflict: Any
-) -> RecordRules:
-    """How rows become records, from public parameters of any type."""
-    require_type(answers, "answers", Answers)
-    size = None if max_size is None else whole_number(max_size, "max_size")
-    return RecordRules(unit_key(unit), contributions, on_violation, size, answers or Answers(), on_conflict)
-
-
-def _source(data: Any, P: Poset, element: Any, columns: Any, questions: Any) -> RecordSource:
-    """Where answers are read, from public parameters of any type."""
-    require_type(columns, "columns", Mapping)
-    long = None if element is None else column_name(element, "element")
-    given = {x: column_name(c, "columns") for x, c in (columns or {}).items()}
-    return RecordSource(data, long, given, questions_for(P, questions, given, long))
-
-
 def spec_query(spec: Spec, asked: OrderSection, **cells: Any) -> CountQuery | BreakdownQuery:
     """The query of a spec by its section; ``cells`` are its public groups, or its margins."""
     data = spec.data
-    return count_query(
+    request = CountRequest(
         spec.source,
         spec_order(spec),
         spec.privacy.guarantee(spec.unit),
@@ -186,14 +229,4 @@ def spec_query(spec: Spec, asked: OrderSection, **cells: Any) -> CountQuery | Br
         catch_all=asked.catch_all,
         **cells,
     )
-
-
-def _asked(
-    P: Poset, mechanism: str | None, care: Care | None, fixed: dict[str, Any] | None
-) -> str | dict[str, Any]:
-    """The mechanism as asked for: its name, and what is cared for and what is fixed if that was said."""
-    name = mechanism or "best"
-    said = {} if care is None else {"care": care_of(P, care)}
-    if fixed is not None:
-        said |= {"records": int(fixed["records"]), "catch_all": str(fixed["catch_all"])}
-    return {"name": name, **said} if said else name
+    return request.query()

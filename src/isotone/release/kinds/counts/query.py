@@ -109,9 +109,9 @@ class CountStatistic(NamedTuple):
     records: NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CountQuery(Query[CountStatistic, CountStatistic]):
-    """A release of counts as asked for, made and checked by :func:`count_query`."""
+    """A release of counts as asked for, made and checked by :class:`CountRequest`."""
 
     source: RecordSource
     P: Poset

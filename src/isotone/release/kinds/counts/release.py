@@ -19,7 +19,7 @@ from isotone.reading.columns.answers import Answers
 from isotone.reading.columns.question import Question
 from isotone.reading.contributions import UnitKey
 from isotone.release import pipeline
-from isotone.release.kinds.counts.building import count_query
+from isotone.release.kinds.counts.building import CountRequest
 from isotone.release.kinds.parameters import unit_in_words
 from isotone.release.result import Release
 
@@ -147,7 +147,7 @@ def release_counts(
     """
     _refuse_weights(weights)
     require_ledger(ledger)
-    query = count_query(
+    asked = CountRequest(
         data,
         P,
         Unit(1, neighbours, unit_in_words(unit, unit_name)).guarantee(epsilon, delta, rho),
@@ -175,7 +175,7 @@ def release_counts(
         records=records,
         catch_all=catch_all,
     )
-    return pipeline.released(query, ledger, request, again, folder, progress)
+    return pipeline.released(asked.query(), ledger, request, again, folder, progress)
 
 
 def _refuse_weights(weights: Any) -> None:
