@@ -102,8 +102,7 @@ class Questions:
         reader = self._reader()
         if not truth(population, "population") and deff != 1:
             raise InputError("deff is of a sample: say population=True with it.")
-        effect = deff if population else None
-        return reader.share(part, of, confidence, group, records, after_rules, effect)
+        return reader.share(part, of, confidence, group, records, after_rules, population, deff)
 
     @answered
     def shares(

@@ -42,10 +42,11 @@ class Reader:
         group: Any,
         records: Any,
         after_rules: bool,
+        population: bool,
         deff: Any,
     ) -> Estimate:
-        """The share of one count in another; with ``deff`` that in the population which was sampled."""
-        self.refuse("shares of counts" if deff is None else "shares of a population")
+        """The share of one count in another, in the records or in the population that was sampled."""
+        self.refuse("shares of a population" if population else "shares of counts")
 
     def shares(
         self, pairs: Sequence[tuple[Any, Any]] | None, together: bool, confidence: float | None, group: Any

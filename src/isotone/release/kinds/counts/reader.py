@@ -64,12 +64,13 @@ class CountReader(Reader):
         group: Any,
         records: Any,
         after_rules: bool,
+        population: bool,
         deff: Any,
     ) -> Estimate:
         """The share of one count in another, or in all records; in the population noise and sampling together."""
         found = self._with_records(self._of(group), of, group, records, after_rules)
         level = self._level(confidence)
-        if deff is None:
+        if not population:
             return found.share(part, of, level)
         if of is None and found.records is not None:
             return population_proportion(found, part, level, deff)
