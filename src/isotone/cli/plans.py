@@ -131,7 +131,7 @@ def _refuse_unheard(parameters: dict[str, Any]) -> None:
     """No option is passed over in silence."""
     options = {f"--{name.replace('_', '-')}": value for name, value in parameters.items()}
     asked = (*_HEARD, *_ALONE, "--each", "--element")
-    given = [name for name in asked if options[name] is not False and options[name] not in (None, [])]
+    given = [name for name in asked if options[name] is not False and options[name] not in (None, ())]
     question = next((name for name in _HEARD if name in given), None)
     heard = {*_ALONE} if question is None else _HEARD[question] | {question}
     unheard = [name for name in given if name not in heard]
