@@ -140,7 +140,7 @@ def _words(kind: Any) -> str:
     if origin in (Union, types.UnionType):
         return " or ".join(dict.fromkeys(_words(part) for part in parts if part is not type(None)))
     if origin is list:
-        return "list of pairs" if get_origin(parts[0]) is tuple else "list of text"
+        return "list of pairs" if _words(parts[0]) == "pair of numbers" else "list of text"
     if origin is tuple:
         return "pair of numbers"
     if origin is dict:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 from isotone.privacy.guarantee import exact, positive
 from isotone.reading.columns.question import Question
 
-__all__ = ["Amount", "Asked", "Real", "Section", "Size", "Text"]
+__all__ = ["Amount", "Asked", "Listed", "Pair", "Real", "Section", "Size", "Text"]
 
 
 def _number(value: Any) -> str:
@@ -38,6 +38,9 @@ Text = Annotated[str, Field(min_length=1)]
 Real = Annotated[str, BeforeValidator(_number), WithJsonSchema(_A_NUMBER)]
 Amount = Annotated[str, BeforeValidator(_amount), WithJsonSchema(_A_POSITIVE)]
 Size = Annotated[int, Field(ge=1)]
+Listed = Field(strict=False)
+"""For tuples, which TOML writes as lists."""
+Pair = Annotated[tuple[Real, Real], Listed]
 
 
 class Section(BaseModel):

@@ -119,22 +119,11 @@ def heat_map(
     for (left, right), row in zip(pairwise(map(first.at, across)), values, strict=True):
         for (bottom, top), value in zip(pairwise(map(second.at, up)), row, strict=True):
             shade = 0.04 + 0.92 * min(max((value - low) / (high - low), 0.0), 1.0)
-            parts.append(
-                element(
-                    "rect",
-                    x=left,
-                    y=top,
-                    width=right - left,
-                    height=bottom - top,
-                    fill=MARK,
-                    fill_opacity=shade,
-                )
-            )
+            parts.append(_bar(left, top, right - left, bottom - top, shade))
     parts += [*beside(second, first, labels[1]), *below(first, second.start, second.end, labels[0], False)]
     return picture(parts, _WIDTH, _HEIGHT, f"by {labels[0]} and {labels[1]}", _STRETCH)
 
 
-def _bar(x: float, y: float, width: float, height: float) -> str:
-    return element(
-        "rect", x=x, y=y, width=max(width, 0.0), height=max(height, 0.0), fill=MARK, fill_opacity=0.42
-    )
+def _bar(x: float, y: float, width: float, height: float, shade: float = 0.42) -> str:
+    size = {"width": max(width, 0.0), "height": max(height, 0.0)}
+    return element("rect", x=x, y=y, **size, fill=MARK, fill_opacity=shade)

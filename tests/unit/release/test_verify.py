@@ -39,6 +39,9 @@ def honest(folder: Path) -> None:
     named: dict[str, Any] = {"mechanism": "PosetMechanism", **common}
     groups: dict[str, Any] = {"by": "region", "groups": ["north", "south"]}
     data = survey()
+    points = pa.table({"person": range(50), "x": np.linspace(0, 10, 50), "y": np.linspace(0, 1, 50)})
+    line: dict[str, Any] = {"x": "x", "y": "y", "bounds": (0, 10), "y_range": (0, 1), "contributions": 2}
+    line |= {"epsilon": 1, "unit": "person"}
     released = {
         "counts": iso.release_counts(data, P, ledger=ledger, total=True, contributions=2, **named),
         "laplace": iso.release_counts(data, P, ledger=ledger, **common, mechanism="LaplaceMechanism", max_size=2),
@@ -52,10 +55,8 @@ def honest(folder: Path) -> None:
             data, category="region", categories=["north", "south", "east", "west"], upper=20, epsilon=1, unit="person",
             ledger=ledger, contributions=2,
         ),
-        "curve": iso.release_curve(
-            pa.table({"person": range(50), "x": np.linspace(0, 10, 50), "y": np.linspace(0, 1, 50)}),
-            x="x", y="y", bounds=(0, 10), y_range=(0, 1), epsilon=1, unit="person", ledger=ledger, contributions=2,
-        ),
+        "curve": iso.release_curve(points, ledger=ledger, **line),
+        "bare": iso.release_curve(points, ledger=ledger, band="none", **line),
     }  # fmt: skip
     released["consistent"] = released["counts"].consistent()
     for name, release in released.items():
@@ -85,6 +86,7 @@ HONEST = [
     "partition",
     "table",
     "curve",
+    "bare",
     "consistent",
 ]
 
@@ -222,9 +224,9 @@ FORGERIES = [
     ("another method", "table", put("method", to="other"), "error"),
     ("another range of x", "curve", put("rules", "bounds", to=["0", "100"]), "error"),
     ("another range of y", "curve", put("y_range", to=["0", "2"]), "error"),
-    ("a curve upside down", "curve", lambda m, c: c.update(value=[0.9, *([0.5] * (len(c["value"]) - 2)), 0.1]), "error"),
+    ("a curve upside down", "bare", lambda m, c: c.update(value=[0.9, *([0.5] * (len(c["value"]) - 2)), 0.1]), "error"),
     ("a curve said to fall", "curve", put("increasing", to=False), "error"),
-    ("a value outside its range", "curve", column("value", lambda y: y + 2), "error"),
+    ("a value outside its range", "bare", column("value", lambda y: y + 2), "error"),
     ("x outside its bounds", "curve", column("x", lambda x: x + 100), "error"),
     ("x not ascending", "curve", lambda m, c: c.update(x=c["x"][::-1]) if len(c["x"]) > 1 else None, "error"),
 ]  # fmt: skip

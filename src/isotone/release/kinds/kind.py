@@ -105,8 +105,6 @@ class Query(ABC, Generic[Statistic, Drawn]):
 class Kind(ABC):
     """Everything that the project knows about one kind of release."""
 
-    name: ClassVar[str]
-    """What a manifest calls it."""
     key: ClassVar[str]
     """The section of a spec that asks for it."""
     section: ClassVar[type[Section]]
@@ -123,6 +121,11 @@ class Kind(ABC):
 
     why_no_answers: ClassVar[str] = ""
     """Why readers get no intervals for derived figures, where they do not."""
+
+    @property
+    def name(self) -> str:
+        """What a manifest calls it."""
+        return self.manifest.name
 
     @abstractmethod
     def query(self, spec: Spec) -> Query[Any, Any]:

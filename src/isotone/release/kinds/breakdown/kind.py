@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from isotone.counts.breakdowns.margins import MarginsMechanism
 from isotone.counts.breakdowns.plan import plan_margins
@@ -21,12 +21,10 @@ from isotone.release.kinds.counts.building import spec_query
 from isotone.release.kinds.counts.check import check_counts
 from isotone.release.kinds.counts.kind import require_repaired
 from isotone.release.kinds.kind import Kind
-from isotone.release.kinds.page import Page
 from isotone.release.kinds.reader import Reader
 from isotone.release.manifest import Manifest, guarantee_from, order_from
 from isotone.release.planning import SpecPlan
 from isotone.release.result import Release
-from isotone.release.sections import Section
 
 if TYPE_CHECKING:
     from isotone.audit.report import AuditReport
@@ -38,14 +36,13 @@ __all__ = ["BreakdownKind"]
 class BreakdownKind(Kind):
     """Counts over a partial order in the cells of several margins."""
 
-    name: ClassVar[str] = BreakdownManifest.name
-    key: ClassVar[str] = "breakdown"
-    section: ClassVar[type[Section]] = BreakdownSection
-    manifest: ClassVar[type[Manifest]] = BreakdownManifest
-    page: ClassVar[Page] = BreakdownPage()
-    combines: ClassVar[bool] = True
-    classes: ClassVar[tuple[str, ...]] = (MarginsMechanism.__name__,)
-    has_waves: ClassVar[bool] = True
+    key = "breakdown"
+    section = BreakdownSection
+    manifest = BreakdownManifest
+    page = BreakdownPage()
+    combines = True
+    classes = (MarginsMechanism.__name__,)
+    has_waves = True
 
     def query(self, spec: Spec) -> BreakdownQuery:
         """The query of a spec with ``[breakdown]``."""
@@ -119,9 +116,7 @@ class BreakdownKind(Kind):
         guarantee = replace(mechanism.guarantee, unit=stated.unit)
         return guarantee.for_neighbours(stated.neighbours)
 
-    recomputed: ClassVar[str] = (
-        "all values, errors and intervals follow from the noisy integers and the mechanism"
-    )
+    recomputed = "all values, errors and intervals follow from the noisy integers and the mechanism"
 
     def faults(self, release: Release) -> list[str]:
         """Labels, values, errors and intervals that do not follow from the noisy integers."""

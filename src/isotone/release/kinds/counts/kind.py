@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from isotone.counts import plan as plan_counts
 from isotone.counts.choosing import count_mechanism, count_mechanisms
@@ -19,13 +19,11 @@ from isotone.release.kinds.counts.query import CountManifest, CountQuery, requir
 from isotone.release.kinds.counts.report import CountsPage
 from isotone.release.kinds.counts.section import OrderSection, spec_order
 from isotone.release.kinds.kind import Kind
-from isotone.release.kinds.page import Page
 from isotone.release.kinds.reader import Reader
 from isotone.release.manifest import Manifest, guarantee_from, order_from
 from isotone.release.planning import SpecPlan
 from isotone.release.recipes import rebuild_count_mechanism
 from isotone.release.result import Release
-from isotone.release.sections import Section
 
 if TYPE_CHECKING:
     from isotone.audit.report import AuditReport
@@ -38,14 +36,13 @@ __all__ = ["CountsKind", "require_repaired"]
 class CountsKind(Kind):
     """Counts over a partial order."""
 
-    name: ClassVar[str] = CountManifest.name
-    key: ClassVar[str] = "order"
-    section: ClassVar[type[Section]] = OrderSection
-    manifest: ClassVar[type[Manifest]] = CountManifest
-    page: ClassVar[Page] = CountsPage()
-    combines: ClassVar[bool] = True
-    classes: ClassVar[tuple[str, ...]] = count_mechanisms()
-    has_waves: ClassVar[bool] = True
+    key = "order"
+    section = OrderSection
+    manifest = CountManifest
+    page = CountsPage()
+    combines = True
+    classes = count_mechanisms()
+    has_waves = True
 
     def query(self, spec: Spec) -> CountQuery:
         """The query of a spec with ``[order]``."""
@@ -142,7 +139,7 @@ class CountsKind(Kind):
             raise InputError("the noise is for replacing within a group, and a unit may change groups")
         return guarantee.for_neighbours(stated.neighbours) if number else guarantee
 
-    recomputed: ClassVar[str] = "elements, standard deviations and intervals are the mechanism's own"
+    recomputed = "elements, standard deviations and intervals are the mechanism's own"
 
     def looked_at(self, release: Release) -> str:
         """What was recomputed, and that slow draws were found again, not searched for."""

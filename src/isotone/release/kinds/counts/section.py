@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import model_validator
 
@@ -14,7 +14,7 @@ from isotone.order.choices import read_children
 from isotone.reading.columns.asking import implied
 from isotone.release.manifest import order_to
 from isotone.release.order_files import read_order, read_relaxation
-from isotone.release.sections import Amount, Section, Size, Text
+from isotone.release.sections import Amount, Listed, Section, Size, Text
 
 if TYPE_CHECKING:
     from isotone.release.spec import Spec
@@ -25,17 +25,12 @@ __all__ = ["OrderSection", "spec_order"]
 _ONE_WAY = "give the order in one way: elements (and relations), or parents, or file"
 
 
-def _tuples(pairs: list[Any]) -> list[Any]:
-    """Lists of a TOML file as pairs."""
-    return [tuple(x) if isinstance(x, list) else x for x in pairs]
-
-
 class OrderSection(Section):
     """``[order]``: counts over a partial order, given here or in a file. Questions are elements of it."""
 
     elements: list[str] | None = None
     """The names, with relations; their sequence is that of the release."""
-    relations: list[tuple[str, str]] | None = None
+    relations: list[Annotated[tuple[str, str], Listed]] | None = None
     """Pairs [lower, upper]: a yes to lower implies a yes to upper."""
     parents: dict[str, str | list[str]] | None = None
     """The same as a table: name = "what it implies", or a list of them. Other names become elements too."""
@@ -47,7 +42,7 @@ class OrderSection(Section):
     """In a CSV file: the column of the upper element, the one that is implied."""
     choice: Text | None = None
     """In a CSV file: the column that says "exclusive" or "partition" for options of one upper element."""
-    children: str | dict[str, str | list[tuple[str, list[str]]]] | None = None
+    children: str | dict[str, str | list[Annotated[tuple[str, list[str]], Listed]]] | None = None
     """What can occur together among the children of an element: "any", "exclusive" or "partition"; or a table by element."""
     mechanism: Text = "best"
     """The name of a mechanism, or "best": the one that the plan puts first."""
@@ -63,16 +58,6 @@ class OrderSection(Section):
     """With records: the leaf below the root for every row that is in no other."""
     total: bool = False
     """Also release the number of records, where the mechanism gives it for free."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _pairs(cls, given: Any) -> Any:
-        if isinstance(given, dict) and isinstance(given.get("relations"), list):
-            given = {**given, "relations": _tuples(given["relations"])}
-        if isinstance(given, dict) and isinstance(given.get("children"), dict):
-            children = {x: _tuples(y) if isinstance(y, list) else y for x, y in given["children"].items()}
-            given = {**given, "children": children}
-        return given
 
     @property
     def ways(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,13 +16,11 @@ from isotone.release.kinds.curve.report import CurvePage
 from isotone.release.kinds.curve.section import CurveSection
 from isotone.release.kinds.fits import audit_fit, fit_guarantee
 from isotone.release.kinds.kind import Kind
-from isotone.release.kinds.page import Page
 from isotone.release.kinds.reader import Reader
 from isotone.release.manifest import Manifest
 from isotone.release.planning import SpecPlan
 from isotone.release.recipes import rebuild_curve_mechanism
 from isotone.release.result import Release
-from isotone.release.sections import Section
 
 if TYPE_CHECKING:
     from isotone.audit.report import AuditReport
@@ -36,13 +34,12 @@ _FITS = 6_000  # an audit fits at most so often: a fit takes milliseconds
 class CurveKind(Kind):
     """A monotone curve."""
 
-    name: ClassVar[str] = CurveManifest.name
-    key: ClassVar[str] = "curve"
-    section: ClassVar[type[Section]] = CurveSection
-    manifest: ClassVar[type[Manifest]] = CurveManifest
-    page: ClassVar[Page] = CurvePage()
-    classes: ClassVar[tuple[str, ...]] = (ESTIMATOR,)
-    why_no_answers: ClassVar[str] = (
+    key = "curve"
+    section = CurveSection
+    manifest = CurveManifest
+    page = CurvePage()
+    classes = (ESTIMATOR,)
+    why_no_answers = (
         "Answers come from the band of a curve of means (squared or logistic loss, method 'auto', no shape). The law of the "
         "error of other curves depends on the data."
     )
@@ -125,9 +122,7 @@ class CurveKind(Kind):
         """What the estimator of the manifest guarantees."""
         return fit_guarantee(release, self.rebuild(release.manifest).guarantee)
 
-    recomputed: ClassVar[str] = (
-        "the curve keeps its bounds and its direction; where there is a band, curve and band are those of the published sums"
-    )
+    recomputed = "the curve keeps its bounds and its direction; where there is a band, curve and band are those of the published sums"
 
     def faults(self, release: Release) -> list[str]:
         """Bounds, ranges, directions and corners that the estimator cannot have given."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import model_validator
 
 from isotone.curves.losses.known_losses import parse_loss
-from isotone.release.sections import Real, Section, Size, Text
+from isotone.release.sections import Listed, Pair, Real, Section, Size, Text
 
 __all__ = ["CurveSection"]
 
@@ -19,21 +19,21 @@ class CurveSection(Section):
     """The column of x."""
     y: Text
     """The column of y."""
-    bounds: tuple[Real, Real]
+    bounds: Pair
     """Public limits [low, high] of x; values outside are moved to the ends. Not chosen by the data."""
-    y_range: tuple[Real, Real] | None = None
+    y_range: Pair | None = None
     """Public limits [low, high] of y, in the same way. The noise grows with their distance. Required, but for `y_values`."""
-    y_values: tuple[Real, Real] | None = None
+    y_values: Pair | None = None
     """In place of `y_range`: the two values of y, such as [0, 1]. Rows with any other y are left out."""
     increasing: bool | Literal["auto"] = True
     """Whether y rises or falls with x; "auto" spends 5 % of ε on finding out."""
-    loss: str | tuple[str, Real] = "squared"
+    loss: str | Annotated[tuple[str, Real], Listed] = "squared"
     """What a fit minimises: "squared", "absolute", "logistic", ["huber", delta], ["pinball", q] or ["logistic", margin]."""
     method: Text = "auto"
     """The mechanism: "auto", or for comparison "additive", "threshold", "baseline" or "bins"."""
     output: Literal["population", "records"] = "population"
     """What a fit by means estimates: the curve that the records were drawn from, or the fit to these records."""
-    shape: str | tuple[str, Real] | tuple[str, Real, Size] | None = None
+    shape: str | Annotated[tuple[str, Real], Listed] | Annotated[tuple[str, Real, Size], Listed] | None = None
     """Beyond rising: ["constant", pieces], ["linear", pieces] or ["linear", pieces, knots], ["lipschitz", slope], "convex" or
     "concave"."""
     public_n: Size | None = None
@@ -48,17 +48,9 @@ class CurveSection(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _pairs(cls, given: Any) -> Any:
-        if isinstance(given, dict):
-            lists = {
-                key: value for key, value in given.items() if isinstance(value, list) and key != "x_grid"
-            }
-            pairs = {key: tuple(value) for key, value in lists.items()}
-            given = {**given, **pairs}
-            if given.get("y_range") is None and given.get("y_values") is None:
-                raise ValueError(
-                    "y_range is missing: give the public limits of y, or its two values as y_values"
-                )
+    def _range(cls, given: Any) -> Any:
+        if isinstance(given, dict) and given.get("y_range") is None and given.get("y_values") is None:
+            raise ValueError("y_range is missing: give the public limits of y, or its two values as y_values")
         return given
 
     @property

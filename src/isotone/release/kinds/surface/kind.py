@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from isotone.privacy.guarantee import Guarantee, Number
 from isotone.release.checking.findings import outside
 from isotone.release.kinds.fits import audit_fit, fit_guarantee
 from isotone.release.kinds.kind import Kind
-from isotone.release.kinds.page import Page
 from isotone.release.kinds.surface.query import ESTIMATOR, SurfaceManifest, SurfaceQuery, middles
 from isotone.release.kinds.surface.release import surface_query
 from isotone.release.kinds.surface.report import SurfacePage
@@ -20,7 +19,6 @@ from isotone.release.manifest import Manifest, guarantee_from
 from isotone.release.planning import SpecPlan
 from isotone.release.recipes import surface_estimator
 from isotone.release.result import Release
-from isotone.release.sections import Section
 
 if TYPE_CHECKING:
     from isotone.audit.report import AuditReport
@@ -34,16 +32,13 @@ _FITS = 3_000  # an audit fits at most so often: a fit takes milliseconds
 class SurfaceKind(Kind):
     """A monotone function of two columns."""
 
-    name: ClassVar[str] = SurfaceManifest.name
-    key: ClassVar[str] = "surface"
-    section: ClassVar[type[Section]] = SurfaceSection
-    manifest: ClassVar[type[Manifest]] = SurfaceManifest
-    page: ClassVar[Page] = SurfacePage()
-    classes: ClassVar[tuple[str, ...]] = (ESTIMATOR,)
-    why_no_answers: ClassVar[str] = "The law of the error of a surface depends on the data."
-    recomputed: ClassVar[str] = (
-        "the surface keeps its cells, its range and its directions; no error is stated"
-    )
+    key = "surface"
+    section = SurfaceSection
+    manifest = SurfaceManifest
+    page = SurfacePage()
+    classes = (ESTIMATOR,)
+    why_no_answers = "The law of the error of a surface depends on the data."
+    recomputed = "the surface keeps its cells, its range and its directions; no error is stated"
 
     def query(self, spec: Spec) -> SurfaceQuery:
         """The query of a spec with ``[surface]``."""

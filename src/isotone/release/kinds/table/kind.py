@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from isotone import tables
 from isotone.errors import InputError
@@ -11,7 +11,6 @@ from isotone.mechanism import Progress
 from isotone.privacy.guarantee import Guarantee, Number
 from isotone.release.checking.findings import numbers, unlisted
 from isotone.release.kinds.kind import Kind
-from isotone.release.kinds.page import Page
 from isotone.release.kinds.table.query import MICRODATA, TableManifest, TableQuery
 from isotone.release.kinds.table.release import table_query
 from isotone.release.kinds.table.report import TablePage
@@ -21,7 +20,6 @@ from isotone.release.manifest import Manifest, guarantee_from
 from isotone.release.planning import SpecPlan
 from isotone.release.recipes import FORMER_TABLE_ARGUMENTS, rebuild_table_mechanism
 from isotone.release.result import Release
-from isotone.release.sections import Section
 from isotone.tables.choosing import TableMechanism
 from isotone.tables.gaussian_table import GaussianTableMechanism
 from isotone.tables.two_stage import TwoStageMechanism
@@ -36,13 +34,12 @@ __all__ = ["TableKind"]
 class TableKind(Kind):
     """A table of counts."""
 
-    name: ClassVar[str] = TableManifest.name
-    key: ClassVar[str] = "table"
-    section: ClassVar[type[Section]] = TableSection
-    manifest: ClassVar[type[Manifest]] = TableManifest
-    page: ClassVar[Page] = TablePage()
-    classes: ClassVar[tuple[str, ...]] = (TwoStageMechanism.__name__, GaussianTableMechanism.__name__)
-    why_no_answers: ClassVar[str] = (
+    key = "table"
+    section = TableSection
+    manifest = TableManifest
+    page = TablePage()
+    classes = (TwoStageMechanism.__name__, GaussianTableMechanism.__name__)
+    why_no_answers = (
         "Published counts are estimates, and the law of their error depends on the data; that of sums of the noisy counts is "
         "known: ask sum()."
     )
@@ -125,11 +122,11 @@ class TableKind(Kind):
             )
         return replace(mechanism.guarantee, unit=stated.unit)
 
-    recomputed: ClassVar[str] = (
+    recomputed = (
         "categories, largest count and distribution are possible, values have the distribution and the order of the noise, the error is that of the "
         "noise, and each estimate and interval follows from its noisy count"
     )
-    errors_are_known: ClassVar[bool] = False
+    errors_are_known = False
 
     def looked_at(self, release: Release) -> str:
         """Errors of the version before followed from counts that were not published."""
