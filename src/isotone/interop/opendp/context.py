@@ -87,18 +87,16 @@ def make_isotone_counts(
     contributions = whole_number(contributions, "contributions")
     max_size = None if max_size is None else whole_number(max_size, "max_size")
     build = _builder(mechanism, P, P.elements, delta, neighbours, contributions, max_size)
-    guarantee = _guarantee(build(Fraction(1)).guarantee, amount)
+    like = build(Fraction(1))
     return counts_measurement(
         input_domain,
         input_metric,
-        guarantee,
-        P,
+        like,
+        _guarantee(like.guarantee, amount),
         lambda counts, _: build(amount).release(counts),
-        contributions=contributions,
-        max_size=max_size,
-        source=RecordSource(None, element, dict(columns or {})),
-        answers=answers or Answers(),
-        on_violation=on_violation,
+        RecordSource(None, element, dict(columns or {})),
+        answers or Answers(),
+        on_violation,
     )
 
 

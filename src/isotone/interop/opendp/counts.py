@@ -15,7 +15,6 @@ from isotone.errors import InputError
 from isotone.interop.opendp.maps import measure_and_map
 from isotone.interop.opendp.spaces import InputMetric, require_rows
 from isotone.mechanism import HasTotal
-from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.columns.answers import Answers
 from isotone.reading.records import RecordRules, RecordSource, count_records
@@ -43,36 +42,17 @@ def make_counts(
     Guarantee: that of ``mechanism``, for one unit of the metric; its neighbours must be those of the metric.
     The output is an integer array in the order of ``P.elements``; with ``total``, where the mechanism has it, a pair of that
     and the noisy number of records.
-
-    >>> import opendp.prelude as dp
-    >>> import pandas as pd
-    >>> from isotone.counts import PosetMechanism
-    >>> from isotone.interop.opendp import table_domain
-    >>> dp.enable_features("contrib", "honest-but-curious")
-    >>> P = Poset(["hyp", "twice"], [("twice", "hyp")])
-    >>> m = make_counts(table_domain(), dp.symmetric_distance(), PosetMechanism(P, epsilon="1/2"))
-    >>> m.map(1), m.map(4)
-    (0.5, 2.0)
-    >>> m(pd.DataFrame({"hyp": ["yes", "no"], "twice": ["", "yes"]})).shape
-    (2,)
+    An example is in docs/how-to/opendp.md.
     """
     if isinstance(mechanism, FixedRootMechanism):
         raise InputError(
             "No metric says that a public number of records is kept. Release with release_counts."
         )
     mechanism.release(np.zeros(len(mechanism.P), dtype=np.int64))  # refuses here what could never be drawn
-    return counts_measurement(
-        input_domain,
-        input_metric,
-        mechanism.guarantee,
-        mechanism.P,
-        _with_total(mechanism) if total else lambda counts, _: mechanism.release(counts),
-        contributions=mechanism.contributions,
-        max_size=mechanism.max_size,
-        source=RecordSource(None, element, dict(columns or {})),
-        answers=answers or Answers(),
-        on_violation=on_violation,
-    )
+    release = _with_total(mechanism) if total else lambda counts, _: mechanism.release(counts)
+    source, said = RecordSource(None, element, dict(columns or {})), answers or Answers()
+    spaces = input_domain, input_metric
+    return counts_measurement(*spaces, mechanism, mechanism.guarantee, release, source, said, on_violation)
 
 
 def _with_total(mechanism: Any) -> Callable[[NDArray[np.int64], int], Any]:
@@ -86,18 +66,16 @@ def _with_total(mechanism: Any) -> Callable[[NDArray[np.int64], int], Any]:
 def counts_measurement(
     input_domain: Any,
     input_metric: Any,
+    like: AdditiveMechanism,
     guarantee: Guarantee,
-    P: Poset,
     release: Callable[[NDArray[np.int64], int], Any],
-    *,
-    contributions: int,
-    max_size: int | None,
     source: RecordSource,
     answers: Answers,
     on_violation: Literal["close", "drop"],
 ) -> Any:
-    """A measurement that counts rows over ``P`` and releases the counts by a mechanism with this guarantee."""
+    """A measurement that counts rows and releases the counts by a mechanism ``like`` this, with this guarantee."""
     require_rows(input_domain)
+    P, contributions, max_size = like.P, like.contributions, like.max_size
     adjacency = InputMetric.of(input_metric)
     adjacency.check(guarantee, contributions)
     rules = RecordRules(adjacency.unit, contributions, on_violation, max_size, answers)
