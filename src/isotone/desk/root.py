@@ -9,6 +9,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from isotone.errors import InputError
@@ -85,9 +86,5 @@ class Root:
                     continue
                 if entry.is_dir(follow_symlinks=False) and depth < _DEEPEST:
                     waiting.append((Path(entry.path), depth + 1))
-                elif entry.is_file(follow_symlinks=False) and _is_named(entry.name, name):
+                elif entry.is_file(follow_symlinks=False) and fnmatchcase(entry.name, name):
                     yield Path(entry.path)
-
-
-def _is_named(found: str, name: str) -> bool:
-    return found.endswith(name[1:]) if name.startswith("*") else found == name

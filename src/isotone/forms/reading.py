@@ -8,7 +8,6 @@ from pathlib import Path
 
 from isotone.errors import InputError
 from isotone.forms.building import build
-from isotone.forms.fields import Form
 from isotone.forms.questionnaire import Questionnaire
 from isotone.forms.redcap import is_redcap, redcap_form
 from isotone.order import Poset
@@ -59,15 +58,11 @@ def read_form(
         raise InputError(
             f"A questionnaire is an .xlsx or a .csv file, not {file.name!r}. Save an old .xls as .xlsx."
         )
-    _require_size(form)
-    return build(form, most)
-
-
-def _require_size(form: Form) -> None:
     if len(form.fields) > MOST_FIELDS:
         raise InputError(f"The form has {len(form.fields):,} questions; at most {MOST_FIELDS:,} are read.")
     if not form.fields:
         raise InputError("The form has no questions.")
+    return build(form, most)
 
 
 def _csv(path: Path) -> tuple[list[str], list[dict[str, str]]]:

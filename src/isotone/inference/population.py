@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from isotone.counts.law import FALSE_CONFIDENCE
 from isotone.errors import InputError
-from isotone.inference.estimate import NOT_KNOWN, Estimate
+from isotone.inference.estimate import NOT_KNOWN, UNUSUAL, Estimate
 from isotone.inference.measured import Measured
+from isotone.inference.ratio import shown_ratio
 from isotone.privacy.checks import shown
 
 __all__ = ["population_proportion", "population_share"]
@@ -56,7 +57,7 @@ def population_proportion(found: Measured, part: Any, level: float, deff: Any = 
     value = min(max(y / n, 0.0), 1.0)
     low = _edge(lambda p: tail(p, 1) > least, 1.0, 0.0)
     high = _edge(lambda p: tail(p, -1) > least, 0.0, 1.0)
-    return _shown(value, low, high, level)
+    return shown_ratio(value, low, high, level, about="population")
 
 
 def population_share(found: Measured, part: Any, of: Any, level: float, deff: Any = 1) -> Estimate:
@@ -86,9 +87,9 @@ def population_share(found: Measured, part: Any, of: Any, level: float, deff: An
     best = min(max(a / b, 0.0), 1.0) if b > 0 else math.nan
     inside = next((r for r in (best, 0.0, 1.0) if not math.isnan(r) and kept(r)), None)
     if inside is None:
-        return Estimate(best, best, best, level, "at the limit; the noise was unusually large", "population")
+        return Estimate(best, best, best, level, UNUSUAL, "population")
     low, high = (_edge(kept, inside, end) for end in (0.0, 1.0))
-    return _shown(None if b <= 0 else best, low, high, level)
+    return shown_ratio(None if b <= 0 else best, low, high, level, about="population")
 
 
 def _two_tails(noise: Floats, off: float, size: int, r: float, effect: float) -> float:
@@ -136,12 +137,6 @@ def _edge(kept: Callable[[float], bool], inside: float, end: float) -> float:
         middle = (inside + outside) / 2
         inside, outside = (middle, outside) if kept(middle) else (inside, middle)
     return outside
-
-
-def _shown(value: float | None, low: float, high: float, level: float) -> Estimate:
-    if value is None or high - low > 0.999:
-        return Estimate(None, low, high, level, NOT_KNOWN, "population")
-    return Estimate(value, min(low, value), max(high, value), level, "", "population")
 
 
 def _effect(deff: Any) -> float:

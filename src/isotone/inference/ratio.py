@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from isotone.counts.law import rank
 from isotone.inference.estimate import AT_THE_LIMIT, NOT_KNOWN, UNUSUAL, Estimate
 
-__all__ = ["ratio"]
+__all__ = ["ratio", "shown_ratio"]
 
 Floats = NDArray[np.float64]
 
@@ -85,15 +86,22 @@ def ratio(
     start = best if not math.isnan(best) else 0.0 if ends[0] else last
     low = 0.0 if ends[0] else found.end(start, 0.0)
     high = last if ends[1] else found.end(start, last)
-    return _shown(value, _ratio_of(low), min(_ratio_of(high), most), level, most, math.isnan(best))
+    return shown_ratio(value, _ratio_of(low), min(_ratio_of(high), most), level, most, math.isnan(best))
 
 
-def _shown(
-    value: float | None, low: float, high: float, level: float, most: float, clipped: bool
+def shown_ratio(
+    value: float | None,
+    low: float,
+    high: float,
+    level: float,
+    most: float = 1.0,
+    clipped: bool = False,
+    about: Literal["records", "population"] = "records",
 ) -> Estimate:
+    """A ratio with its interval, or none if that says nothing."""
     if value is None or high - low > _VACUOUS * most or (low == 0 and math.isinf(high)):
-        return Estimate(None, low, high, level, NOT_KNOWN)
-    return Estimate(value, min(low, value), max(high, value), level, AT_THE_LIMIT if clipped else "")
+        return Estimate(None, low, high, level, NOT_KNOWN, about)
+    return Estimate(value, min(low, value), max(high, value), level, AT_THE_LIMIT if clipped else "", about)
 
 
 def _ratio_of(s: float) -> float:

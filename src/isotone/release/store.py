@@ -10,6 +10,7 @@ drawn and never sealed, and kept if it was sealed; what this ledger does not kno
 
 from __future__ import annotations
 
+import glob
 import os
 import shutil
 from collections.abc import Callable, Generator, Sequence
@@ -182,7 +183,7 @@ class Place:
 
     def _parts(self) -> list[Path]:
         try:
-            return sorted(self.folder.parent.glob(f"{_escaped(self._prefix)}*.{_PART}"))
+            return sorted(self.folder.parent.glob(f"{glob.escape(self._prefix)}*.{_PART}"))
         except OSError:
             return []
 
@@ -232,10 +233,6 @@ def _hash(release: Release) -> str:
     """The hash of what is there, and not of what it says about itself."""
     found = release.manifest.hash_with(release.columns)
     return found if found == release.manifest.content_hash else ""
-
-
-def _escaped(name: str) -> str:
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
 
 
 def _sync(folder: Path) -> None:

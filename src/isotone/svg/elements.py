@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from html import escape
 
 __all__ = ["MARK", "element", "number", "picture", "polyline", "shortened", "text", "text_width", "wrapped"]
 
@@ -16,7 +17,6 @@ MARK = "var(--mark, #1f4e79)"
 
 _FONT = "system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 _UNSEEN = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # what XML cannot hold
-_SAFE = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"}
 
 # Widths of letters in thousandths of an em, by the letters that share one: those of a usual sans-serif font.
 _WIDTHS = {
@@ -144,4 +144,4 @@ def picture(parts: Iterable[str], width: float, height: float, title: str, stret
 
 
 def _escaped(line: str) -> str:
-    return "".join(_SAFE.get(letter, letter) for letter in _UNSEEN.sub("\ufffd", line))
+    return escape(_UNSEEN.sub("\ufffd", line))

@@ -60,15 +60,16 @@ _BEYOND = 700  # e to this power is the largest float, nearly
 def report_html(release: Release) -> str:
     """The whole page."""
     manifest = release.manifest
-    title = escape(str(manifest["title"]))
+    title, unit, page = escape(str(manifest["title"])), escape(release.guarantee.unit), _page(release)
     level = f"{100 * float(manifest['confidence']):g} %" if "confidence" in manifest else ""
+    accuracy = "".join(f"<p>{escape(text)}</p>" for text in page.accuracy(release, level))
     parts = [
         f"<h1>{title}</h1>",
-        f'<p class="lead">{_lead(release)}</p>',
+        f'<p class="lead">{page.lead} Released with noise that protects every single {unit}.</p>',
         _facts(release),
-        f"<figure>{_page(release).svg(release)}<figcaption>{_page(release).caption(release, level)}</figcaption></figure>",
+        f"<figure>{page.svg(release)}<figcaption>{page.caption(release, level)}</figcaption></figure>",
         f"<h2>What is guaranteed</h2>{_guarantee(release)}",
-        f"<h2>How accurate it is</h2>{_accuracy(release, level)}",
+        f"<h2>How accurate it is</h2>{accuracy}",
         f"<h2>The numbers</h2>{numbers_table(release)}",
         f"<h2>How the data was read</h2>{_rules(release)}",
         f"<h2>How to cite and to check this page</h2>{_verify(release)}",
@@ -131,10 +132,6 @@ def _page(release: Release) -> Page:
     return kind_named(release.kind).page
 
 
-def _lead(release: Release) -> str:
-    return f"{_page(release).lead} Released with noise that protects every single {escape(release.guarantee.unit)}."
-
-
 def _facts(release: Release) -> str:
     guarantee = release.guarantee
     facts = [
@@ -166,10 +163,6 @@ def _guarantee(release: Release) -> str:
         "one of them; it does not hide what is true of the group as a whole. It holds whatever else the reader "
         "knows, now or later. Other releases from the same data add to what is spent: the ledger keeps the total.</p>"
     )
-
-
-def _accuracy(release: Release, level: str) -> str:
-    return "".join(f"<p>{escape(text)}</p>" for text in _page(release).accuracy(release, level))
 
 
 def _rules(release: Release) -> str:

@@ -15,6 +15,7 @@ from isotone.release.kinds.counts.building import spec_query
 from isotone.release.kinds.counts.check import check_counts
 from isotone.release.kinds.counts.combining import draws_of, total_guarantee
 from isotone.release.kinds.counts.deriving import made_consistent
+from isotone.release.kinds.counts.measuring import groups_of
 from isotone.release.kinds.counts.query import CountManifest, CountQuery, require_every_place
 from isotone.release.kinds.counts.report import CountsPage
 from isotone.release.kinds.counts.section import OrderSection, spec_order
@@ -127,7 +128,7 @@ class CountsKind(Kind):
             total = release.total is not None
             require_every_place(mechanism.guarantee, rules, bool(manifest["groups"]), total)
         guarantee = replace(mechanism.guarantee, unit=stated.unit)
-        number = _number_of_groups(manifest)
+        number = len(groups_of(manifest) or ())
         if isinstance(mechanism, HasGroups):
             if mechanism.groups != number:
                 raise InputError(
@@ -172,10 +173,6 @@ class CountsKind(Kind):
 def _groups(spec: Spec) -> int | None:
     """The number of public groups of a spec, if it has any."""
     return None if spec.data.by is None else len(spec.data.groups or ())
-
-
-def _number_of_groups(manifest: Manifest) -> int:
-    return len(manifest["groups"]["values"]) if manifest["groups"] else 0
 
 
 def _begins(release: Release) -> bool:

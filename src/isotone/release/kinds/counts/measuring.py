@@ -153,16 +153,12 @@ def _as_released(
             law,
             variance=variance,
             covariance=lambda: _covariance(mechanism, has_total),
-            slope=lambda: _slope(mechanism),
+            slope=lambda: mechanism.total_covariance().variance / mechanism.total_variance(),
             has_total=has_total,
             shape=json.dumps([shape, total is not None], sort_keys=True),
         )
         for row in rows
     ]
-
-
-def _slope(mechanism: Any) -> Floats:
-    return mechanism.total_covariance().variance / mechanism.total_variance()
 
 
 def _covariance(mechanism: Any, has_total: bool) -> Floats:

@@ -40,7 +40,6 @@ __all__ = [
     "original_columns",
     "require_every_place",
     "rules_entry",
-    "total_deviation",
 ]
 
 WIDEST = 2.0**40
@@ -189,7 +188,7 @@ class CountQuery(Query[CountStatistic, CountStatistic]):
             groups=self._groups(),
             confidence=self.confidence,
             total=(totals if self.groups else totals[0]) if self.total else None,
-            total_sd=total_deviation(self.mechanism) if self.total else None,
+            total_sd=round(math.sqrt(self.mechanism.total_variance()), 4) if self.total else None,
             law=law_entry(self.mechanism, self.confidence),
             questions=entries_of(self.source.questions),
             waves=waves_entry(self.guarantee, self.waves),
@@ -260,11 +259,6 @@ def count_columns(mechanism: Any, confidence: float) -> dict[str, NDArray[Any]]:
         "alone": alone,
         "together": np.full(len(alone), together),
     }
-
-
-def total_deviation(mechanism: Any) -> float:
-    """The standard deviation of the released number of records."""
-    return round(math.sqrt(mechanism.total_variance()), 4)
 
 
 def original_columns(

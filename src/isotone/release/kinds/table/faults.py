@@ -59,7 +59,8 @@ def table_faults(columns: Columns, manifest: Mapping[str, Any], mechanism: Table
     level = float(manifest["confidence"])
     if not 0 < level < 1:
         return [*faults, "the confidence of the intervals is not between 0 and 1"]
-    entries = [{"name": None, "size": size, **_only(manifest)}] if strata is None else strata
+    whole_table = {key: manifest[key] for key in ("method", "distribution")}
+    entries = [{"name": None, "size": size, **whole_table}] if strata is None else strata
     parts = list(_parts(columns, entries, upper, mechanism))
     if sum(len(part.rows) for part in parts) != size or any(
         entry["size"] != len(part.rows) for entry, part in zip(entries, parts, strict=True)
@@ -99,10 +100,6 @@ def _former_faults(columns: Columns, manifest: Mapping[str, Any], mechanism: Tab
     elif any(low > high for low, high in ends) or any(float(sd) < 0 for sd in columns["sd"]):
         faults.append("an interval or an error is impossible")
     return faults
-
-
-def _only(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    return {"method": manifest["method"], "distribution": manifest["distribution"]}
 
 
 def _parts(
