@@ -10,13 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from isotone.cli.console import (
-    AsJson,
-    json_text,
-    out,
-    printable,
-    show,
-)
+from isotone.cli.console import AsJson, json_text, out, printable, show
 from isotone.errors import InputError
 from isotone.ledger.composition import Rule
 from isotone.ledger.cost import Cost

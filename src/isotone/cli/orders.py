@@ -8,12 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from isotone.cli.console import (
-    AsJson,
-    out,
-    printable,
-    show,
-)
+from isotone.cli.console import AsJson, out, printable, show
 from isotone.errors import InputError
 from isotone.lazy import from_extra
 

@@ -10,10 +10,7 @@ from typing import Annotated
 
 import typer
 
-from isotone.cli.console import (
-    out,
-    progress_bar,
-)
+from isotone.cli.console import out, progress_bar
 from isotone.errors import InputError
 
 __all__ = ["experiments", "load_experiment", "reproduce"]

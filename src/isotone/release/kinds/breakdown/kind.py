@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from isotone.audit.count_audit import audit_count_mechanism, example_of
 from isotone.counts.breakdowns.margins import MarginsMechanism
 from isotone.counts.breakdowns.plan import plan_margins
 from isotone.errors import InputError, SpecError
@@ -14,9 +15,8 @@ from isotone.privacy.guarantee import Guarantee, Number
 from isotone.release.checking.findings import unlisted
 from isotone.release.kinds.breakdown.deriving import as_drawn, made_consistent
 from isotone.release.kinds.breakdown.query import BreakdownManifest, BreakdownQuery, rebuild_margins
-from isotone.release.kinds.breakdown.release import public_breakdown
 from isotone.release.kinds.breakdown.report import BreakdownPage
-from isotone.release.kinds.breakdown.section import BreakdownSection
+from isotone.release.kinds.breakdown.section import BreakdownSection, public_breakdown
 from isotone.release.kinds.counts.building import spec_query
 from isotone.release.kinds.counts.check import check_counts
 from isotone.release.kinds.counts.kind import require_repaired
@@ -62,13 +62,10 @@ class BreakdownKind(Kind):
 
     def audit(self, spec: Spec, trials: int, progress: Progress) -> AuditReport:
         """The noise of one cell that had the whole budget; what the cells of a record have adds up to it."""
-        from isotone.audit.count_audit import audit_count_mechanism
-
         return audit_count_mechanism(self.query(spec).mechanism.base, trials, progress)
 
     def audit_named(self, name: str, epsilon: Number, trials: int, progress: Progress) -> AuditReport:
         """The noise of one cell on a survey of three questions."""
-        from isotone.audit.count_audit import audit_count_mechanism, example_of
         from isotone.counts import PosetMechanism
 
         return audit_count_mechanism(example_of(PosetMechanism, epsilon), trials, progress)

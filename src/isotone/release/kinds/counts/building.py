@@ -22,7 +22,7 @@ from isotone.reading.columns.question import Question
 from isotone.reading.contributions import UnitKey
 from isotone.reading.records import Groups, RecordRules, RecordSource
 from isotone.release.kinds.breakdown.query import BreakdownQuery, known_errors
-from isotone.release.kinds.breakdown.release import public_breakdown
+from isotone.release.kinds.breakdown.section import public_breakdown
 from isotone.release.kinds.counts.asked import questions_for
 from isotone.release.kinds.counts.query import CountQuery, count_columns, require_every_place, rules_entry
 from isotone.release.kinds.counts.section import OrderSection, spec_order

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from isotone.audit.count_audit import audit_count_mechanism, example_of
 from isotone.counts import plan as plan_counts
 from isotone.counts.choosing import count_mechanism, count_mechanisms
 from isotone.counts.hierarchies.fixed_root import FixedRootMechanism
@@ -77,14 +78,10 @@ class CountsKind(Kind):
 
     def audit(self, spec: Spec, trials: int, progress: Progress) -> AuditReport:
         """The mechanism of the spec, by its density and by draws."""
-        from isotone.audit.count_audit import audit_count_mechanism
-
         return audit_count_mechanism(self.query(spec).mechanism, trials, progress)
 
     def audit_named(self, name: str, epsilon: Number, trials: int, progress: Progress) -> AuditReport:
         """A mechanism on a survey of three questions."""
-        from isotone.audit.count_audit import audit_count_mechanism, example_of
-
         return audit_count_mechanism(example_of(count_mechanism(name), epsilon), trials, progress)
 
     def check(self, spec: Spec, source: Any) -> list[str]:

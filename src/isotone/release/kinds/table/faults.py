@@ -38,13 +38,13 @@ class _StratumRows:
 
 def table_faults(columns: Columns, manifest: Mapping[str, Any], mechanism: TableMechanism) -> list[str]:
     """Faults in the categories, bounds, distribution, errors and intervals of a table."""
-    if FORMER_TABLE_ARGUMENTS & set(manifest["mechanism"]):
-        if manifest["format"] == FORMAT:  # or a forger could choose what is not computed again
-            return ["the mechanism is described as in the version before, and the manifest is of this one"]
-        return _former_faults(columns, manifest, mechanism)
-    strata = manifest.get("strata")
+    former, strata = bool(FORMER_TABLE_ARGUMENTS & set(manifest["mechanism"])), manifest.get("strata")
+    if former and manifest["format"] == FORMAT:  # or a forger could choose what is not computed again
+        return ["the mechanism is described as in the version before, and the manifest is of this one"]
     wanted = {*_NAMES, *(["stratum"] if strata is not None else [])}
-    if set(columns) not in (wanted, wanted | {"population", "rate"}):
+    if former and set(columns) != {"category", "value", "sd", "low", "high"}:
+        return ["the columns are not those of a table of the version before"]
+    if not former and set(columns) not in (wanted, wanted | {"population", "rate"}):
         return ["the columns are not those of a table"]
     upper, size = manifest["upper"], len(columns["value"])
     faults: list[str] = []
@@ -56,6 +56,8 @@ def table_faults(columns: Columns, manifest: Mapping[str, Any], mechanism: Table
     whole = [columns[name] for name in ("value", "low", "high")]
     if not all(isinstance(x, int) and 0 <= x <= upper for column in whole for x in column):
         return [*faults, "a value or an end of an interval is no count from 0 to the largest"]
+    if former:
+        return faults + _former_faults(columns, manifest)
     level = float(manifest["confidence"])
     if not 0 < level < 1:
         return [*faults, "the confidence of the intervals is not between 0 and 1"]
@@ -80,26 +82,21 @@ def table_faults(columns: Columns, manifest: Mapping[str, Any], mechanism: Table
     return list(dict.fromkeys(faults))
 
 
-def _former_faults(columns: Columns, manifest: Mapping[str, Any], mechanism: TableMechanism) -> list[str]:
+def _former_faults(columns: Columns, manifest: Mapping[str, Any]) -> list[str]:
     """Faults in a table of the version before, whose errors followed from noisy counts that were not published."""
-    if set(columns) != {"category", "value", "sd", "low", "high"}:
-        return ["the columns are not those of a table of the version before"]
-    upper, share = manifest["upper"], np.array(manifest["distribution"], dtype=float)
     faults: list[str] = []
-    if len(set(columns["category"])) < len(columns["category"]):
-        faults.append("a category stands twice")
-    if len({upper, mechanism.upper, manifest["rules"]["top code"]}) > 1:
-        return [*faults, "the largest count is not the mechanism's and that of the rules"]
-    if share.shape != (upper + 1,) or np.any(share < 0) or abs(share.sum() - 1) > 1e-8 * (upper + 2):
+    if not _is_distribution(np.array(manifest["distribution"], dtype=float), manifest["upper"]):
         faults.append("the distribution is not one of counts from 0 to the largest")
-    ends = list(zip(*(columns[name] for name in ("low", "high")), strict=True))
-    if not all(isinstance(x, int) and 0 <= x <= upper for pair in ends for x in pair) or not all(
-        isinstance(x, int) and 0 <= x <= upper for x in columns["value"]
-    ):
-        faults.append("a value or an end of an interval is no count from 0 to the largest")
-    elif any(low > high for low, high in ends) or any(float(sd) < 0 for sd in columns["sd"]):
+    turned = any(low > high for low, high in zip(columns["low"], columns["high"], strict=True))
+    if turned or any(float(sd) < 0 for sd in columns["sd"]):
         faults.append("an interval or an error is impossible")
     return faults
+
+
+def _is_distribution(share: Floats, upper: int) -> bool:
+    """Whether these are shares of the counts from 0 to the largest, published to eight places."""
+    whole = abs(share.sum() - 1) <= 1e-8 * (upper + 2)
+    return share.shape == (upper + 1,) and bool(np.all(share >= 0) and whole)
 
 
 def _parts(
@@ -114,7 +111,7 @@ def _parts(
 
 def _part_faults(columns: Columns, part: _StratumRows, upper: int, level: float, *, joint: bool) -> list[str]:
     share, size = part.share, len(part.rows)
-    if share.shape != (upper + 1,) or np.any(share < 0) or abs(share.sum() - 1) > 1e-8 * (upper + 2):
+    if not _is_distribution(share, upper):
         return ["the distribution is not one of counts from 0 to the largest"]
     faults: list[str] = []
     if part.method != ("noise" if size < SMALL or upper == 0 else "table"):

@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from isotone import tables
+from isotone.audit import audit
+from isotone.audit.report import AuditReport
 from isotone.errors import InputError
 from isotone.mechanism import Progress
 from isotone.privacy.guarantee import Guarantee, Number
@@ -22,10 +26,10 @@ from isotone.release.recipes import FORMER_TABLE_ARGUMENTS, rebuild_table_mechan
 from isotone.release.result import Release
 from isotone.tables.choosing import TableMechanism
 from isotone.tables.gaussian_table import GaussianTableMechanism
+from isotone.tables.thresholds import SMALL
 from isotone.tables.two_stage import TwoStageMechanism
 
 if TYPE_CHECKING:
-    from isotone.audit.report import AuditReport
     from isotone.release.spec import Spec
 
 __all__ = ["TableKind"]
@@ -85,17 +89,13 @@ class TableKind(Kind):
 
     def audit(self, spec: Spec, trials: int, progress: Progress) -> AuditReport:
         """The mechanism of the spec, by draws."""
-        from isotone.release.kinds.table.audit import audit_table
-
-        return audit_table(self.query(spec).mechanism, trials, progress)
+        return _audit(self.query(spec).mechanism, trials, progress)
 
     def audit_named(self, name: str, epsilon: Number, trials: int, progress: Progress) -> AuditReport:
         """The mechanism for counts up to 20."""
-        from isotone.release.kinds.table.audit import audit_table
-
         if name == GaussianTableMechanism.__name__:
-            return audit_table(GaussianTableMechanism(20, epsilon=epsilon, delta="1e-3"), trials, progress)
-        return audit_table(TwoStageMechanism(20, epsilon), trials, progress)
+            return _audit(GaussianTableMechanism(20, epsilon=epsilon, delta="1e-3"), trials, progress)
+        return _audit(TwoStageMechanism(20, epsilon), trials, progress)
 
     def check(self, spec: Spec, source: Any) -> list[str]:
         """Categories outside the list, and counts that are no numbers."""
@@ -143,3 +143,25 @@ class TableKind(Kind):
         from isotone.release.kinds.table.faults import table_faults
 
         return table_faults(release.columns, release.manifest, self.rebuild(release.manifest))
+
+
+def _audit(mechanism: TableMechanism, trials: int, progress: Progress) -> AuditReport:
+    """One unit more in the first of some categories, or (replace) moved from the first to the second.
+
+    Looked at are the published value of that category and the noisy numbers that it was made of.
+    """
+    units, replaced = mechanism.unit.changes, mechanism.guarantee.adjacency.exchanges
+    low = min(2, max(mechanism.upper - units, 0))
+    other = min(3, mechanism.upper)
+    rest = np.full(max(SMALL - 2, 1), other)  # enough categories for thresholds to be measured
+    first = np.append([min(low + units, mechanism.upper), 0], rest)
+    second = np.append([low, units if replaced else 0], rest)
+    place = {at: k for k, at in enumerate(mechanism.measurement(len(first)).places)}.get(low)
+
+    def release(table: Any) -> Any:
+        made = mechanism.release_in_full(table)
+        crossed = 0 if place is None else made.noisy_cumulative[place]
+        return made.values[0], made.noisy_counts[0], crossed
+
+    found = audit(release, first, second, trials, claimed=mechanism.guarantee, progress=progress)
+    return AuditReport((found,))
