@@ -98,15 +98,11 @@ def audit(
 
     Examples
     --------
+    Randomised response on words, at a right and at a wrong claim. More are in docs/how-to/auditors.md.
+
     >>> import numpy as np
     >>> from isotone.privacy.guarantee import Guarantee
     >>> rng = np.random.default_rng(1)
-    >>> weak = lambda x: x + rng.laplace(scale=0.5)            # claims ε = 1 and has ε = 2
-    >>> audit(weak, 0, 1, 6000, claimed=Guarantee.pure(1)).broken
-    True
-
-    Randomised response on words, at a right and at a wrong claim:
-
     >>> def respond(truth, size):
     ...     honest = rng.random(size) < 3 / 4                  # ln 3 = 1.0986…
     ...     return np.where(honest, truth, "no" if truth == "yes" else "yes")

@@ -74,19 +74,16 @@ def release_table(made: Any) -> Table:
         )
     rows = list(zip(*shown.values(), strict=True))
     for row in rows[:40]:
-        table.add_row(
-            *(
-                f"{x:,.6g}"
-                if isinstance(x, float)
-                else f"{x:,}"
-                if isinstance(x, int)
-                else Text(printable(str(x)))
-                for x in row
-            )
-        )
+        table.add_row(*map(_cell, row))
     if len(rows) > 40:
         table.caption = f"the first 40 of {len(rows)} rows; all are in release.csv"
     return table
+
+
+def _cell(value: Any) -> str | Text:
+    if isinstance(value, (int, float)):
+        return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+    return Text(printable(str(value)))
 
 
 def verify(

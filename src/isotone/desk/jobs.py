@@ -22,8 +22,8 @@ from isotone.release.verifying.verify import Verdict, verify
 
 __all__ = ["STAGES", "Job", "Jobs", "request_of"]
 
-STAGES = ("charged", "reading", "drawn", "sealed")
-_BEGINS = {"charged": 0.2, "reading": 0.2, "drawn": 0.8, "sealed": 0.95}
+STAGES = {"charged": 0.2, "reading": 0.2, "drawn": 0.8, "sealed": 0.95}
+"""The stages, and how much of a release is done when each begins."""
 _MOST = 100
 _DRAWN = 0.8
 """From here on the data has been read."""
@@ -48,7 +48,8 @@ class Job:
     @property
     def reached(self) -> list[tuple[str, bool]]:
         """Every stage, and whether it was reached."""
-        return [(stage, self.folder is not None or self.fraction >= _BEGINS[stage]) for stage in STAGES]
+        done = self.folder is not None
+        return [(stage, done or self.fraction >= begins) for stage, begins in STAGES.items()]
 
 
 def request_of(spec: Spec) -> str:

@@ -197,16 +197,12 @@ class _Builder:
     def _relate(self, field: str, uppers: list[str]) -> None:
         for lower in self.of_field.get(field, []):
             for upper in uppers:
-                if upper == lower or self._reaches(upper, lower):
+                if upper == lower or lower in self._above(upper):
                     self.problems.append(
                         f"{lower}: its condition asks for {upper}, which comes after it. Left out."
                     )
                 else:
                     self.relations.append((lower, upper))
-
-    def _reaches(self, start: str, end: str) -> bool:
-        """Whether the order so far puts ``start`` below ``end``."""
-        return end in self._above(start)
 
     def _above(self, start: str) -> set[str]:
         """What an element implies in the order so far, itself included."""
@@ -231,7 +227,7 @@ class _Builder:
         for question in self.book.values():
             if question.any_of:
                 common = set[str].intersection(*(self._above(part) for part in question.any_of))
-                above = [x for x in sorted(common) if not self._reaches(x, question.name)]
+                above = [x for x in sorted(common) if question.name not in self._above(x)]
                 self.relations += [(question.name, x) for x in above]
         return Poset(list(self.book), [*self.relations, *self._implied()])
 

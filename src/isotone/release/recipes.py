@@ -65,8 +65,7 @@ def rebuild_table_mechanism(recipe: Mapping[str, Any]) -> TableMechanism:
     """
     if recipe.get("name") == GaussianTableMechanism.__name__:
         return GaussianTableMechanism(**_given(GaussianTableMechanism, recipe))
-    if recipe.get("name") != TwoStageMechanism.__name__:
-        raise InputError(f"There is no mechanism {recipe.get('name')!r} for tables.")
+    _require_named(recipe, TwoStageMechanism, "tables")
     present = {key: value for key, value in recipe.items() if key not in FORMER_TABLE_ARGUMENTS}
     return TwoStageMechanism(**_given(TwoStageMechanism, present))
 
@@ -75,8 +74,7 @@ def rebuild_curve_mechanism(recipe: Mapping[str, Any]) -> Any:
     """The checked public parameters of a curve's estimator, with the guarantee they make."""
     from isotone.curves import PrivateIsotonicRegression  # here: it brings scikit-learn
 
-    if recipe.get("name") != PrivateIsotonicRegression.__name__:
-        raise InputError(f"There is no mechanism {recipe.get('name')!r} for curves.")
+    _require_named(recipe, PrivateIsotonicRegression, "curves")
     given: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value
         for key, value in _given(PrivateIsotonicRegression, recipe).items()
@@ -88,8 +86,7 @@ def surface_estimator(recipe: Mapping[str, Any], unit: str) -> Any:
     """The estimator of a surface that a recipe describes."""
     from isotone.curves import PrivatePosetRegression  # here: it brings scikit-learn
 
-    if recipe.get("name") != PrivatePosetRegression.__name__:
-        raise InputError(f"There is no mechanism {recipe.get('name')!r} for surfaces.")
+    _require_named(recipe, PrivatePosetRegression, "surfaces")
     given = {key: value for key, value in recipe.items() if key != "name"}
     unknown = sorted(set(given) - _SURFACE_ARGUMENTS)
     if unknown:
@@ -102,6 +99,11 @@ def surface_estimator(recipe: Mapping[str, Any], unit: str) -> Any:
 _SURFACE_ARGUMENTS = frozenset(
     {"bounds", "bins", "directions", "y_range", "epsilon", "neighbours", "contributions", "loss", "public_n"}
 )
+
+
+def _require_named(recipe: Mapping[str, Any], kind: type[Any], what: str) -> None:
+    if recipe.get("name") != kind.__name__:
+        raise InputError(f"There is no mechanism {recipe.get('name')!r} for {what}.")
 
 
 def _given(kind: type[Any], recipe: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from isotone.errors import InputError
 from isotone.release.kinds.breakdown.query import DECIMALS, BreakdownManifest, breakdown_columns, known_errors
 from isotone.release.result import Release, seal
 
-__all__ = ["as_drawn", "consistent_columns", "made_consistent", "measured_tables", "require_tables"]
+__all__ = ["as_drawn", "consistent_columns", "made_consistent", "measured_tables"]
 
 Tables = list[NDArray[np.int64] | None]
 
@@ -27,7 +27,7 @@ def made_consistent(release: Release, mechanism: MarginsMechanism, *, integers: 
     assert isinstance(manifest, BreakdownManifest)
     if manifest.consistent:
         return release
-    columns = consistent_columns(mechanism, require_tables(manifest, mechanism), release.columns, integers)
+    columns = consistent_columns(mechanism, measured_tables(manifest, mechanism), release.columns, integers)
     derived = {"how": "consistent", "integers": integers}
     return seal(columns, replace(manifest, derived=derived, consistent=True, content_hash=None, files=None))
 
@@ -46,31 +46,20 @@ def as_drawn(manifest: BreakdownManifest, mechanism: MarginsMechanism) -> Breakd
     """The manifest of the release before anything was derived from it, with its own hash."""
     if manifest.derived is None:
         return manifest
-    tables = require_tables(manifest, mechanism)
+    tables = measured_tables(manifest, mechanism)
     known = known_errors(mechanism, manifest.confidence)
     columns = breakdown_columns(mechanism, mechanism.estimate(tables), known)
     return replace(manifest, derived=None, consistent=None, content_hash=None, files=None).sealed(columns)
 
 
-def require_tables(manifest: BreakdownManifest, mechanism: MarginsMechanism) -> Tables:
-    """The noisy integers as tables, or an error."""
-    tables = measured_tables(manifest, mechanism)
-    if tables is None:
-        raise InputError("the noisy integers of the manifest are not those of its mechanism")
-    return tables
-
-
-def measured_tables(
-    manifest: BreakdownManifest, mechanism: MarginsMechanism
-) -> list[NDArray[np.int64] | None] | None:
-    """The noisy integers as tables, or None if they are not those of the mechanism."""
+def measured_tables(manifest: BreakdownManifest, mechanism: MarginsMechanism) -> Tables:
+    """The noisy integers as tables, or an error if they are not those of the mechanism."""
     breakdown, n = mechanism.breakdown, len(mechanism.base.P)
-    if len(manifest.measured) != len(breakdown.margins):
-        return None
-    tables: list[NDArray[np.int64] | None] = []
-    for margin, share, numbers in zip(breakdown.margins, mechanism.shares, manifest.measured, strict=True):
-        sizes = breakdown.sizes(margin)
-        if len(numbers) != (math.prod(sizes) * n if share else 0):
-            return None
-        tables.append(np.array(numbers, np.int64).reshape(*sizes, n) if share else None)
-    return tables
+    sizes = [breakdown.sizes(margin) for margin in breakdown.margins]
+    wanted = [math.prod(s) * n if share else 0 for s, share in zip(sizes, mechanism.shares, strict=True)]
+    if [len(numbers) for numbers in manifest.measured] != wanted:
+        raise InputError("the noisy integers are not one for each cell of a measured margin and each element")
+    return [
+        np.array(numbers, np.int64).reshape(*size, n) if share else None
+        for size, share, numbers in zip(sizes, mechanism.shares, manifest.measured, strict=True)
+    ]

@@ -31,8 +31,6 @@ def breakdown_faults(release: Release, mechanism: MarginsMechanism) -> list[str]
     if not 0 < level < 1:
         return ["the confidence of the intervals is not between 0 and 1"]
     tables = measured_tables(manifest, mechanism)
-    if tables is None:
-        return ["the noisy integers are not one for each cell of a measured margin and each element"]
     wanted = breakdown_columns(mechanism, mechanism.estimate(tables), known_errors(mechanism, level))
     if manifest.derived is not None or manifest.consistent is not None:
         if (

@@ -19,7 +19,7 @@ from isotone.errors import InputError
 from isotone.inference.estimate import Estimate
 from isotone.inference.measured import Measured, changes, clipped, widened
 from isotone.privacy.checks import did_you_mean, shown
-from isotone.release.kinds.breakdown.deriving import as_drawn, require_tables
+from isotone.release.kinds.breakdown.deriving import as_drawn, measured_tables
 from isotone.release.kinds.breakdown.query import BreakdownManifest, rebuild_margins
 from isotone.release.kinds.counts.combining import require_different_draws, require_same_definition
 from isotone.release.kinds.counts.reader import CountReader, element_names
@@ -139,7 +139,7 @@ class _CellTable:
     @cached_property
     def values(self) -> list[Floats]:
         """The estimates of each margin, a row for each cell."""
-        found = self.mechanism.estimate(require_tables(self.manifest, self.mechanism))
+        found = self.mechanism.estimate(measured_tables(self.manifest, self.mechanism))
         return [table.reshape(-1, table.shape[-1]) for table in found]
 
     def law(self, cells: Sequence[Cell], stream: str) -> Law:

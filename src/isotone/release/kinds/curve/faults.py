@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from isotone.curves.bands.measured import MeasuredSums
-from isotone.errors import InputError
 from isotone.privacy.guarantee import exact
 from isotone.release.kinds.curve.bands import measured_from
 from isotone.release.writing.columns import Columns
@@ -57,11 +56,8 @@ def curve_faults(columns: Columns, manifest: Mapping[str, Any], public: Any) -> 
 
 def _band_faults(columns: Columns, manifest: Mapping[str, Any], public: Any, kind: str) -> list[str]:
     """Faults in the band, which follows from the published sums."""
-    try:
-        measured = measured_from(manifest, public)
-        band = measured.band(manifest["confidence"], kind)
-    except InputError as error:
-        return [str(error)]
+    measured = measured_from(manifest, public)
+    band = measured.band(manifest["confidence"], kind)
     x = np.array(columns["x"], dtype=float)
     missing = set(band.corners.tolist()) - set(public.grid.snap(x).tolist())
     if missing:
