@@ -97,7 +97,7 @@ class Measured:
 
     def _share_of_all(self, x: int, level: float) -> Estimate:
         if self.records is not None:
-            half = widened(self.law.half_width(self._unit(x), level), self.values[x])
+            half = widened(self.law.half_width(np.eye(1, len(self.values), x)[0], level), self.values[x])
             return _over(clipped(float(self.values[x]), half, level, True), self.records)
         if not self.has_total:
             raise InputError(
@@ -109,9 +109,6 @@ class Measured:
     def _pair(self, x: int, z: int) -> tuple[float, float, NDArray[np.number], NDArray[np.number]]:
         draws = self.law.draws
         return float(self.values[x]), float(self.values[z]), draws[:, x], draws[:, z]
-
-    def _unit(self, x: int) -> Floats:
-        return np.eye(1, len(self.values), x)[0]
 
     def shares(self, pairs: Sequence[tuple[Any, Any]], confidence: float) -> dict[tuple[str, str], Estimate]:
         """Shares that all hold at once with the given probability; each first element implies its second."""

@@ -76,12 +76,6 @@ class FeasibleRegion:
             return np.maximum(self.values - alone, 0), np.maximum(self.values + alone, 0)
         return -low[1:] + 0.0, high[1:]
 
-    @property
-    def empty(self) -> bool:
-        """Whether no counts are compatible with all bounds: the noise was unusually large."""
-        start, stop, length = self._edges
-        return _distances(start, stop, length, len(self.values)) is None
-
     @cached_property
     def _closure(self) -> Floats | None:
         """The largest difference ``θ_j - θ_i`` for all nodes, or None if nothing is compatible."""

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from isotone.ledger import Ledger
     from isotone.order import Poset
-    from isotone.release.spec import Spec
 
 __all__ = [
     "WavePlan",
@@ -40,9 +39,9 @@ __all__ = [
     "plan_waves",
     "planned_waves",
     "require_affordable",
-    "spec_waves",
     "wave_faults",
     "waves_entry",
+    "waves_with",
 ]
 
 MOST_WAVES = 1_000
@@ -174,18 +173,13 @@ def plan_waves(
         care=care,
         relaxation=relaxation,
     )
-    return _planned(noise, number, each, together, confidence_level(confidence))
+    return waves_with(noise, number, each, together, confidence_level(confidence))
 
 
-def spec_waves(spec: Spec, waves: int, mechanism: AdditiveMechanism, confidence: float) -> WavePlan:
-    """The plan of so many releases like the one that a spec asks for, each at the price that the spec states."""
-    each, number = spec.privacy.guarantee(spec.unit), planned_waves(waves)
-    return _planned(mechanism, number, each, each.times(number), confidence_level(confidence))
-
-
-def _planned(
+def waves_with(
     noise: AdditiveMechanism, waves: int, each: Guarantee, together: Guarantee, level: float
 ) -> WavePlan:
+    """So many releases with this noise, at these prices."""
     first, second = noise.law("0"), noise.law("1")
     off = np.abs(second.draws.astype(np.float64) - first.draws.astype(np.float64))
     return WavePlan(

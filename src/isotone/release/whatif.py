@@ -12,7 +12,7 @@ from isotone.errors import InputError, SpecError
 from isotone.mechanism import Progress, no_progress
 from isotone.privacy.checks import confidence_level, did_you_mean, exact, share, whole_number
 from isotone.release.steward import plan_spec
-from isotone.release.waves import WavePlan, spec_waves
+from isotone.release.waves import WavePlan, planned_waves, waves_with
 
 if TYPE_CHECKING:
     from isotone.counts.count_plan import CountPlan
@@ -51,14 +51,11 @@ def variants(
     if epsilon:
         if spec.privacy.rho is not None:
             raise SpecError("This spec spends rho: change it there to compare others.")
-        found = [(_joined(name, f"ε = {e}"), _with_epsilon(one, e)) for name, one in found for e in epsilon]
+        before = {name: "" if name == "as it is" else f"{name}, " for name, _ in found}
+        found = [(f"{before[name]}ε = {e}", _with_epsilon(one, e)) for name, one in found for e in epsilon]
     if len(found) > _MOST:
         raise InputError(f"These are {len(found)} plans. At most {_MOST} are compared.")
     return found
-
-
-def _joined(name: str, more: str) -> str:
-    return more if name == "as it is" else f"{name}, {more}"
 
 
 def _with_epsilon(spec: Spec, epsilon: Any) -> Spec:
@@ -145,7 +142,9 @@ def waves_of(
     spec: Spec, waves: int, confidence: float = 0.95, *, progress: Progress = no_progress
 ) -> WavePlan:
     """So many releases of what a spec asks for, each at its price."""
-    return spec_waves(spec, waves, _counts(spec, progress).best, confidence)
+    each, number = spec.privacy.guarantee(spec.unit), planned_waves(waves)
+    noise, level = _counts(spec, progress).best, confidence_level(confidence)
+    return waves_with(noise, number, each, each.times(number), level)
 
 
 @dataclass(frozen=True)

@@ -101,12 +101,6 @@ def _plain_noise(plan: CountPlan) -> list[CountRow]:
     ]
 
 
-def _label(spec: Spec, name: str) -> str:
-    """The question in words, where the spec has it."""
-    found = spec.asked.get(name)
-    return found.label if found is not None and found.label else ""
-
-
 def count_accuracy(spec: Spec, goal: Goal, guesses: Mapping[str, int]) -> dict[str, Any]:
     """The error of every count, and of other mechanisms with the same guarantee."""
     query = spec.kind.query(spec)
@@ -122,9 +116,9 @@ def count_accuracy(spec: Spec, goal: Goal, guesses: Mapping[str, int]) -> dict[s
         "worst": float(np.max(alone)),
         "element": float(alone[names.index(goal.element)]) if goal.element in names else 0.0,
     }[goal.which]
-    plan = _plan(spec)
+    plan, labels = _plan(spec), {name: question.label for name, question in spec.asked.items()}
     rows: list[dict[str, Any]] = [
-        {"name": name, "label": _label(spec, name), "guess": guesses.get(name), "sd": sd, "half": width}
+        {"name": name, "label": labels.get(name, ""), "guess": guesses.get(name), "sd": sd, "half": width}
         for name, sd, width in zip(names, errors.sd.tolist(), alone.tolist(), strict=True)
     ]
     guessed = [row for row in rows if row["guess"] is not None]

@@ -43,7 +43,9 @@ def numbers_table(release: Release) -> str:
     """The table, with the choice of a sequence above it, and folded where a few rows in equal steps tell the same."""
     page = kind_named(release.kind).page
     number = len(next(iter(release.columns.values()), ()))
-    apart = not _is_one(release.columns.get("sd", ()))
+    errors = release.columns.get("sd", ())
+    # one error of all rows stands above the picture, and not in every row
+    apart = len(errors) < _FEWEST or len(set(errors)) > 1
     release = page.head(release)
     whole = page.sequence(release)
     sequence, folded = whole[: page.most_rows], ""
@@ -89,11 +91,6 @@ def _table(release: Release, sequence: Sequence[tuple[int, int]], left: int, *, 
         f'<table class="numbers" role=table style="grid-template-columns: {widths}"><thead role=rowgroup><tr role=row>{head}'
         f"</tr></thead><tbody role=rowgroup>{body}</tbody></table>"
     )
-
-
-def _is_one(errors: Sequence[Any]) -> bool:
-    """Whether all rows have the same error, which then stands above the picture and not in every row."""
-    return len(errors) >= _FEWEST and len(set(errors)) == 1
 
 
 def _choice(first: str) -> str:

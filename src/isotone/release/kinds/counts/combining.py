@@ -38,9 +38,13 @@ def combine_counts(releases: Sequence[Release], follows_order: bool) -> Release:
     """One release from several of the same counts: see :func:`isotone.combine`."""
     stated, first = truth(follows_order, "follows_order"), releases[0].manifest
     for other in releases[1:]:
-        _require_same_counts(first, other.manifest)
+        require_same_definition(first, other.manifest)
+        if first.guarantee["neighbours"] != other.manifest.guarantee["neighbours"]:
+            raise InputError("The releases guarantee different neighbours: their costs cannot be added.")
     require_different_draws([draws_of(release.manifest) for release in releases])
-    P = _common_order([release.order for release in releases], first, stated)
+    P = union_order([release.order for release in releases])
+    for one in releases:  # an element that several count must mean the same in each
+        require_same_records(one.order, P, one.order.elements, first, stated)
     guarantees = _guarantees([release.manifest for release in releases])
     whole, *_ = guarantees.values()
     if len(guarantees) > 1:
@@ -131,20 +135,6 @@ def require_same_definition(first: Manifest, second: Manifest) -> None:
     columns = [(manifest.get("groups") or {}).get("by") for manifest in (first, second)]
     if groups_of(first) != groups_of(second) or columns[0] != columns[1]:
         raise InputError("The releases have different groups.")
-
-
-def _require_same_counts(first: Manifest, second: Manifest) -> None:
-    require_same_definition(first, second)
-    if first.guarantee["neighbours"] != second.guarantee["neighbours"]:
-        raise InputError("The releases guarantee different neighbours: their costs cannot be added.")
-
-
-def _common_order(orders: Sequence[Poset], manifest: Manifest, follows_order: bool) -> Poset:
-    """The order of all elements; an element that both count must mean the same in each."""
-    P = union_order(orders)
-    for one in orders:
-        require_same_records(one, P, one.elements, manifest, follows_order)
-    return P
 
 
 def require_same_records(
