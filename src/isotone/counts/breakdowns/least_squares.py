@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from isotone.counts.breakdowns.cells import Breakdown, Margin
 from isotone.counts.breakdowns.levels import LevelFit, Levels
 from isotone.counts.breakdowns.nested import NestedComponents, NestedMeans
+from isotone.counts.breakdowns.nested_exact import NestedLeastSquares, is_small
 
-__all__ = ["Components", "MarginLeastSquares", "components_of", "estimator_of"]
+__all__ = ["Components", "Estimator", "MarginLeastSquares", "components_of", "estimator_of"]
 
 Floats = NDArray[np.float64]
 Axes = frozenset[int]
@@ -221,14 +222,17 @@ class MarginLeastSquares:
         return np.broadcast_to(table, (*sizes, table.shape[-1])).copy()
 
 
+Estimator = MarginLeastSquares | NestedMeans | NestedLeastSquares
+
+
 def components_of(breakdown: Breakdown) -> Components | NestedComponents:
     """The components of the margins: those of one tree at most, or of several."""
     several = sum(len(attribute.names) > 1 for attribute in breakdown.attributes) > 1
     return NestedComponents(breakdown) if several else Components(breakdown)
 
 
-def estimator_of(components: Components | NestedComponents, tau: Floats) -> MarginLeastSquares | NestedMeans:
+def estimator_of(components: Components | NestedComponents, tau: Floats) -> Estimator:
     """The estimate of all margins from noisy tables whose cells have precisions in the ratio of ``tau``."""
     if isinstance(components, NestedComponents):
-        return NestedMeans(components, tau)
+        return (NestedLeastSquares if is_small(components, tau) else NestedMeans)(components, tau)
     return MarginLeastSquares(components, tau)

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from isotone.counts.breakdowns.cells import Breakdown, Margin
 from isotone.counts.breakdowns.least_squares import (
     Components,
-    MarginLeastSquares,
+    Estimator,
     components_of,
     estimator_of,
 )
-from isotone.counts.breakdowns.nested import NestedComponents, NestedMeans
+from isotone.counts.breakdowns.nested import NestedComponents
 from isotone.counts.breakdowns.shares import best_shares, importance_of, precisions, require_shares
 from isotone.counts.breakdowns.tails import gaussian_reach, log_concave_reach, rounding_reach
 from isotone.counts.mechanisms.additive import AdditiveMechanism
@@ -61,7 +61,7 @@ class MarginsMechanism:
     A record is in one cell of each margin. Each cell of a margin with a share s has a draw of its own of ``base`` with a
     part of the budget: epsilon times s, or, where squares add up (zCDP, Gaussian noise), a variance over s. The shares add
     up to 1. All margins are then estimated from all noisy integers by least squares (nearly, where several attributes have
-    levels and their nodes are not alike), which is post-processing.
+    levels whose nodes are not alike and the others have more than 64 cells), which is post-processing.
 
     ``base`` must be for adding or removing a record: a record that is replaced may change its cell, which costs both.
     ``importance`` says which margins matter: all "margins" alike, all "cells" alike, or weights by margin; the shares
@@ -146,7 +146,7 @@ class MarginsMechanism:
         return self.base.part(share)
 
     @cached_property
-    def fit(self) -> MarginLeastSquares | NestedMeans:
+    def fit(self) -> Estimator:
         """The estimates from the noisy tables."""
         return estimator_of(self.components, precisions(self.shares, squares_add=self.squares_add))
 

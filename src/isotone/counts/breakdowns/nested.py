@@ -4,7 +4,7 @@ Along the levels of an attribute a table is a sum of components: what a level sa
 node were split evenly between its children. A margin has the components of its own levels and of all coarser ones, and
 every margin that has a component measures it with noise of its own. The estimate of a component is a weighted mean, the
 same for all elements. Where all nodes of a level have as many children it is that of least squares; elsewhere it is
-near to it. It is unbiased, margins add up, and its variances are exact (docs/theory/breakdowns.md, section 3).
+near to it, and used where :mod:`isotone.counts.breakdowns.nested_exact` does not reach. It is unbiased, margins add up, and its variances are exact (docs/theory/breakdowns.md, section 3).
 """
 
 from __future__ import annotations
