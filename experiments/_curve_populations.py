@@ -43,6 +43,9 @@ CURVES: dict[str, Callable[[Floats, float], Floats]] = {
     "step": lambda u, place: 0.2 + 0.6 * (u > place),
     "stairs": _stairs,
     "constant": lambda u, place: 0.3 + 0 * u,
+    "scarce": lambda u, place: 0.015 + 0.06 * u * (0.5 + place),
+    "usual": lambda u, place: 0.97 - 0.08 * (1 - u) ** 1.5,
+    "climb": lambda u, place: 0.2 + 0.5 / (1 + np.exp(-15 * (u - place))),
     # from here on held out
     "square": lambda u, place: u**2,
     "hinge": lambda u, place: np.clip(np.maximum(0.15, 1.7 * (u - place) + 0.15), 0, 1),
@@ -62,6 +65,7 @@ DESIGNS: dict[str, Callable[[Floats], Floats]] = {
     "ages": lambda u: np.round(70 * u**1.5) / 70,
     "middle": lambda u: 0.5 + 0.5 * (2 * u - 1) ** 7,
     "heaps": lambda u: np.interp(u, [0, 0.1, 0.35, 0.45, 0.75, 0.85, 1], [0, 0.2, 0.2, 0.5, 0.5, 0.9, 1]),
+    "rounded": lambda u: np.round(11 * u**1.2) / 11,
     # from here on held out
     "crowded above": lambda u: 1 - (1 - u) ** 4,
     "two crowds": lambda u: np.where(u < 0.5, 0.1 + 0.2 * u, 0.6 + 0.6 * (u - 0.5)),
@@ -197,9 +201,13 @@ LATER_TUNED = (
     Population("stairs", "middle"),
     Population("step", "heaps"),
     Population("logistic", "middle", "beta"),
+    Population("scarce", "uniform"),
+    Population("usual", "ages"),
+    Population("climb", "rounded"),
 )
 TUNED = FIRST_TUNED + LATER_TUNED
-"""Populations that constants may be chosen with. The later ones have more kinds of crowded ``x``."""
+"""Populations that constants may be chosen with. The later ones have more kinds of crowded and heaped ``x``, and labels that
+are rare on one side."""
 
 HELD_OUT = (
     Population("square", "uniform"),
