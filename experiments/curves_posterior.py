@@ -26,7 +26,7 @@ from _curve_rivals import RIVALS, before
 from common import DATA, read_table, save_figure, write_table
 from isotone.curves import plan
 from isotone.curves.chain.case import ChainCase
-from isotone.curves.chain.posterior_fit import PosteriorFit
+from isotone.curves.chain.posterior_fit import PosteriorFit, curve_of
 from isotone.curves.circuits.selection import SeededCurveDraws
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses.known_losses import Squared
@@ -40,7 +40,7 @@ Row = dict[str, Any]
 EPSILONS = ("1/10", "3/10", "1", "3")
 REPETITIONS = {1_000: 20, 300: 20, 5_000: 20, 50_000: 3}
 """Data sets for every cell, by the number of records. Many records are for all but the largest ε, which takes longest."""
-MANY = 5_000
+MANY = 50_000
 PLANNED = (300, 1_000)
 """Numbers of records at which plans are compared with what was found."""
 MARGIN = 0.01
@@ -77,10 +77,7 @@ def ours(
     sums = built.measure(records, SeededCurveDraws(rng))
     found = built.posterior(sums, built.levels)
     every = np.arange(POINTS)
-    return {
-        "population": built.lines(sums, found.population).at(every),
-        "records": built.lines(sums, found.records).at(every),
-    }
+    return {output: curve_of(sums, found, output, built.ends, even=True).at(every) for output in OUTPUTS}
 
 
 def fits(records: Records, n: int, epsilon: Fraction, labels: bool, seed: list[int]) -> dict[str, Floats]:

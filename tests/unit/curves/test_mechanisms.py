@@ -72,21 +72,24 @@ def test_the_levels_of_a_tree_share_epsilon() -> None:
 
 
 @pytest.mark.parametrize(("labels", "top"), [(True, 1), (False, FINE)])
-@pytest.mark.parametrize(("n", "coarse"), [(49, [Fraction(1)]), (50, [Fraction(1, 2)] * 2)])
+@pytest.mark.parametrize(
+    ("n", "coarse"), [(4, []), (5, [Fraction(1)]), (49, [Fraction(1)]), (50, [Fraction(1, 2)] * 2)]
+)
 def test_the_rounds_share_epsilon(labels: bool, top: int, n: int, coarse: list[Fraction]) -> None:
     recorder = Recorder()
     mechanism = blueprint("auto", labels=labels).mechanism(n, CurveSetting(Fraction(10)))
     assert isinstance(mechanism, PosteriorFit)
     mechanism.draw(records_of([(2, 0)]), recorder)
-    assert recorder.rates == [*(rate / top for rate in coarse), Fraction(9, top)]
+    assert recorder.rates == [rate / top for rate in (*coarse, 10 - sum(coarse))]
     assert sum(recorder.rates) * top == 10
 
 
 def test_shares_of_rounds_that_are_not_one_together_are_refused() -> None:
     for coarse, fine in (
         (Fraction(1, 10), Fraction(1)),
-        (Fraction(0), Fraction(1)),
+        (Fraction(1), Fraction(0)),
         (Fraction(2), Fraction(-1)),
+        (Fraction(-1), Fraction(2)),
     ):
         with pytest.raises(ValueError, match="1 together"):
             RoundShares(coarse, fine)

@@ -13,7 +13,7 @@ from tests.support.curve_outcomes import records_of
 
 from isotone.curves import PrivateIsotonicRegression
 from isotone.curves.chain.placement import placed_starts
-from isotone.curves.chain.posterior_fit import PosteriorFit
+from isotone.curves.chain.posterior_fit import PosteriorFit, curve_of
 from isotone.curves.chain.turned import TurnedMechanism
 from isotone.curves.grids import FINE
 from isotone.curves.measure import NoisySums, even_starts, noisy_sums, pooled
@@ -329,6 +329,27 @@ def test_a_falling_curve_keeps_its_sums_in_the_order_of_x() -> None:
 def model(**params: Any) -> PrivateIsotonicRegression:
     every: dict[str, Any] = {"epsilon": 50, "bounds": (0, 100), "public_n": 2_000, "x_grid": 101}
     return PrivateIsotonicRegression(**{**every, **params})
+
+
+def test_records_on_one_point_pull_no_line_through_the_empty_bins_beside_it() -> None:
+    """Heaps on the first points of bins, with empty bins between: the records' curve is that of their bins there."""
+    ones, zeros = [10, 0, 50, 0, 90, 0], [90, 0, 50, 0, 10, 0]
+    sums = sums_of(ones, zeros, 60, rate=20)
+    found = curve_posterior(*sums.in_records, sums.noise, 101)
+    unit = (Fraction(0), Fraction(1))
+    curve = curve_of(sums, found, "records", unit, even=True).at(np.arange(60))
+    assert np.abs(curve[sums.starts[::2]] - [0.1, 0.5, 0.9]).max() < 0.02
+    assert np.all(np.diff(curve) >= 0)
+    through = curve_of(sums, found, "population", unit, even=True).at(np.arange(60))
+    assert abs(through[20] - found.population[2]) > 0.02
+    # bins that are alike: lines through their middles, for both
+    even = sums_of([10, 30, 50], [50, 30, 10], 60, rate=20)
+    alike = curve_posterior(*even.in_records, even.noise, 101)
+    for output in ("records", "population"):
+        found_there = curve_of(even, alike, output, unit, even=True).at(np.arange(60))
+        np.testing.assert_allclose(
+            found_there, np.interp(np.arange(60), [9.5, 29.5, 49.5], alike.of(output)), atol=1e-12
+        )
 
 
 def test_declared_labels_drop_every_other_y() -> None:

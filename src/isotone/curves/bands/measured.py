@@ -9,10 +9,10 @@ from isotone.curves.bands.band import GridBand, TurnedBand
 from isotone.curves.bands.credible import credible_band
 from isotone.curves.bands.population import population_band
 from isotone.curves.bands.records import records_band
-from isotone.curves.chain.posterior_fit import lines_through, spread_of
+from isotone.curves.chain.posterior_fit import curve_of, spread_of
 from isotone.curves.curve import Curve
 from isotone.curves.grids import FINE
-from isotone.curves.measure import NoisySums, rescaled
+from isotone.curves.measure import NoisySums
 from isotone.curves.posterior.posterior import curve_posterior
 from isotone.errors import InputError
 from isotone.privacy.checks import confidence_level, one_of
@@ -53,7 +53,7 @@ class MeasuredSums:
         """The curve that the sums give, as shares of the range of predictions, whose ``ends`` are shares of that of ``y``."""
         sums = self.sums if self.increasing else self.sums.mirrored()
         posterior = curve_posterior(*sums.in_records, sums.noise, self.levels, spread_of(self.labels))
-        found = lines_through(sums, rescaled(posterior.of(output), ends), even)
+        found = curve_of(sums, posterior, output, ends, even)
         return found if self.increasing else found.mirrored()
 
     def _rising(self, sums: NoisySums, confidence: float, kind: str) -> GridBand:

@@ -16,6 +16,8 @@ Ints = NDArray[np.int64]
 
 CROWDS, RISES = 0.6, 0.25
 """At most so many of the bins go to crowds, and so many to where the curve rises; the others are even."""
+RARE, FEWEST = 6.0, 8
+"""Where the mean of ``y`` is ``m`` and this times ``m·(1 − m)`` is below 1, there are fewer bins by its root, but so many."""
 CLEAR = 1.5
 """How clearly a crowd must stand out: so much beyond what the largest of the noises reaches."""
 
@@ -25,7 +27,8 @@ def placed_starts(sums: NoisySums, found: CurvePosterior, n: int, bins: int, mos
 
     About ``n`` records are expected. A bin of the sums gets new ones by its width, by how crowded it clearly is, and by the
     posterior of its records ``r`` and of the rise ``g`` of the curve there: in proportion to ``(r·g²)^{1/3}``, which evens
-    out what steps miss. ``most`` is given where crowds add to the bins: twice as many where all records are in crowds.
+    out what steps miss. ``most`` is given where what was seen decides how many bins there are: fewer where ``y`` is nearly
+    always the same, which leaves little to be told apart, and up to twice as many where records are in crowds.
     """
     size = sums.starts.size
     width = np.diff(np.r_[sums.starts, sums.points]) / sums.points
@@ -39,6 +42,9 @@ def placed_starts(sums: NoisySums, found: CurvePosterior, n: int, bins: int, mos
     if crowded > 0:
         share += crowded * crowd / crowd.sum()
     if most is not None:
+        ones, zeros = float(found.ones.sum()), float(found.zeros.sum())
+        varied = min(1.0, RARE * ones * zeros / max(ones + zeros, 1e-9) ** 2) ** 0.5
+        bins = max(min(bins, FEWEST), round(bins * varied))
         bins = max(bins, min(most, round(bins * (1 + share_in_crowds))))
     reached = np.r_[0.0, np.cumsum(share)]
     edges = np.r_[sums.starts, sums.points].astype(np.float64)

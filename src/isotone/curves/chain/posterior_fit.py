@@ -17,7 +17,7 @@ from isotone.curves.measure import NoisySums, even_starts, noisy_sums, rescaled
 from isotone.curves.posterior.posterior import CurvePosterior, curve_posterior
 from isotone.curves.records import Records
 
-__all__ = ["OUTPUTS", "PosteriorFit", "RoundShares", "levels_for", "lines_through", "spread_of"]
+__all__ = ["OUTPUTS", "PosteriorFit", "RoundShares", "curve_of", "levels_for", "spread_of"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -33,8 +33,13 @@ COARSE_BINS = ((200, 16), (float("inf"), 28))
 """The least number of bins of a coarse look, by epsilon times the number of records; more where there are more fine bins,"""
 MOST_COARSE_BINS = 64
 """but never more than this."""
-TWO_LOOKS = 500
-"""From this product of epsilon and records on there are two coarse looks: the second one sees inside the crowds of the first."""
+ONE_LOOK, TWO_LOOKS = 45, 500
+"""From these products of epsilon and records on there is a coarse look, which would see nothing but noise with less, and a
+second one, which sees inside the crowds of the first."""
+CROWDED = 10.0
+"""A bin so many times as dense as the one beside it may hold a heap on one point."""
+LEAST_RECORDS = 1e-3
+"""No bin is expected to hold less."""
 LEVELS = ((5_000, 101), (40_000, 201), (float("inf"), 401))
 """Values of the posterior, by epsilon times the number of records."""
 
@@ -51,14 +56,19 @@ def spread_of(labels: bool) -> float:
 
 @dataclass(frozen=True)
 class RoundShares:
-    """What the coarse looks together and the fine one spend of epsilon, in all exactly 1."""
+    """What the coarse looks together, if there are any, and the fine one spend of epsilon, in all exactly 1."""
 
     coarse: Fraction = Fraction(1, 10)
     fine: Fraction = Fraction(9, 10)
 
     def __post_init__(self) -> None:
-        if self.coarse + self.fine != 1 or min(self.coarse, self.fine) <= 0:
-            raise ValueError("The shares of the rounds must be above 0, and 1 together.")
+        if self.coarse + self.fine != 1 or not 0 <= self.coarse < 1:
+            raise ValueError("The shares of the rounds must not be below 0, and 1 together.")
+
+    @classmethod
+    def of(cls, looks: int) -> RoundShares:
+        """The shares with so many coarse looks."""
+        return cls() if looks else cls(Fraction(0), Fraction(1))
 
 
 @dataclass(frozen=True)
@@ -66,8 +76,9 @@ class PosteriorFit(CurveMechanism):
     """Coarse and fine noisy sums of ``y`` and ``1 − y``, and the posterior of a rising hidden chain.
 
     1. With a tenth of epsilon: both sums in ``coarse_bins`` even bins, which place the bins of the next round. With two
-       ``looks`` each has half of it: the second is in as many bins, placed by the first.
-    2. With the rest: both sums in about ``fine_bins`` bins, up to twice as many where ``x`` is crowded.
+       ``looks`` each has half of it: the second is in as many bins, placed by the first. With none, nothing is spent.
+    2. With the rest: both sums in about ``fine_bins`` bins, up to twice as many where ``x`` is crowded; in even ones
+       without a coarse look.
     3. The posterior of a rising curve given these sums. ``output`` is its mean (``population``), or the pooled expected
        sums (``records``), which is near the fit to the records themselves. Lines join the middles of bins.
 
@@ -95,6 +106,7 @@ class PosteriorFit(CurveMechanism):
         """The mechanism with sizes for a case."""
         bins = case.bins(min(MOST_BINS, max(8, 0.25 * case.strength**0.75)))
         coarse = next(least for below, least in COARSE_BINS if case.strength < below)
+        looks = sum(case.strength >= enough for enough in (ONE_LOOK, TWO_LOOKS))
         return cls(
             case.setting,
             case.points,
@@ -106,7 +118,8 @@ class PosteriorFit(CurveMechanism):
             case.output,
             case.ends,
             case.grid.even,
-            2 if case.strength >= TWO_LOOKS else 1,
+            looks,
+            RoundShares.of(looks),
         )
 
     @property
@@ -118,19 +131,16 @@ class PosteriorFit(CurveMechanism):
         """The curve, with the noisy sums of the last round."""
         sums = self.measure(records, draws)
         found = self.posterior(sums, self.levels)
-        return self.lines(sums, rescaled(found.of(self.output), self.ends))
+        return curve_of(sums, found, self.output, self.ends, self.even)
 
     def measure(self, records: Records, draws: CurveDraws) -> NoisySums:
         """Coarse looks and the fine one: all that looks at records."""
-        starts, most = even_starts(self.points, self.coarse_bins), min(MOST_BINS, self.points)
-        for last in [False] * (self.looks - 1) + [True]:
+        starts = even_starts(self.points, self.coarse_bins if self.looks else self.fine_bins)
+        for left in reversed(range(self.looks)):
             seen = self.sums(records, starts, self.shares.coarse / self.looks, draws)
             found = self.posterior(seen, COARSE_LEVELS, keep=1e-2)
-            starts = (
-                placed_starts(seen, found, self.n, self.fine_bins, most)
-                if last
-                else placed_starts(seen, found, self.n, self.coarse_bins)
-            )
+            bins, most = (self.coarse_bins, None) if left else (self.fine_bins, min(MOST_BINS, self.points))
+            starts = placed_starts(seen, found, self.n, bins, most)
         return self.sums(records, starts, self.shares.fine, draws)
 
     def sums(self, records: Records, starts: Ints, share: Fraction, draws: CurveDraws) -> NoisySums:
@@ -142,24 +152,43 @@ class PosteriorFit(CurveMechanism):
         """The posterior given the sums of a round."""
         return curve_posterior(*sums.in_records, sums.noise, levels, self.spread, keep)
 
-    def lines(self, sums: NoisySums, values: Floats) -> Curve:
-        """Lines through the middles of bins."""
-        return lines_through(sums, values, self.even)
-
     def error(self) -> RiskBound:
         """An estimate: the noise of the sums of all bins, shared by a chain."""
         rate = float(self.shares.fine * self.setting.epsilon) / self.setting.unit.steps
         return RiskBound(self.fine_bins**0.5 / rate, 1.0 / self.fine_bins**2, proved=False)
 
 
-def lines_through(sums: NoisySums, values: Floats, even: bool) -> Curve:
-    """Lines through the middles of bins; on points that are not even, a corner at every point."""
-    middles = (sums.starts + np.r_[sums.starts[1:], sums.points] - 1) / 2.0
+def curve_of(
+    sums: NoisySums, found: CurvePosterior, output: str, ends: tuple[Fraction, Fraction], even: bool
+) -> Curve:
+    """Lines through the middles of bins; on points that are not even, a corner at every point.
+
+    For ``records`` they bend at the edge of a bin that is far more crowded than the one beside it: its records may all
+    stand on one point, and the curve rises where hardly any are.
+    """
+    values = rescaled(found.of(output), ends)
+    edges = np.r_[sums.starts, sums.points] - 0.5
+    width = np.diff(edges)
+    at = edges[:-1] + width / 2
+    if output == "records" and at.size > 1:
+        density = np.maximum(found.ones + found.zeros, LEAST_RECORDS) / width
+        left, right = (
+            width[:-1] * _crowding(density[1:] / density[:-1]),
+            width[1:] * _crowding(density[:-1] / density[1:]),
+        )
+        at = np.r_[at, edges[1:-1]]
+        values = np.r_[values, (right * values[:-1] + left * values[1:]) / (left + right)]
+        order = np.argsort(at)
+        at, values = at[order], values[order]
     if even:
-        # a middle between two points: both are corners
-        corners = [np.floor(middles), np.ceil(middles), [0, sums.points - 1]]
-        knots = np.unique(np.concatenate(corners)).astype(np.int64)
+        # a corner between two points: both are corners
+        knots = np.unique(np.concatenate([np.floor(at), np.ceil(at), [0, sums.points - 1]])).astype(np.int64)
     else:
         knots = np.arange(sums.points)
-    rising = np.maximum.accumulate(np.interp(knots, middles, values))
+    rising = np.maximum.accumulate(np.interp(knots, at, values))
     return Curve(knots, rising, sums.points, interpolated=True, sums=sums)
+
+
+def _crowding(ratio: Floats) -> Floats:
+    """How a ratio of densities counts: up to ``CROWDED`` as 1, and steeply more beyond."""
+    return np.maximum(ratio / CROWDED, 1.0) ** 4

@@ -45,8 +45,8 @@ class Setup:
     y_range: tuple[Fraction, Fraction]
     guarantee: Guarantee
     labels: bool = False
-    law: tuple[Fraction | None, Fraction | None] | None = None
-    """The rate or the variance of the noise of the sums that a curve of means is made of."""
+    laws: tuple[tuple[Fraction | None, Fraction | None], ...] = ()
+    """Rates or variances that the noise of the sums of a curve of means may have: with a coarse look, and without."""
     why_no_population: str = ""
     """Why there is no band for the population, where there is none."""
     output: str = "population"
@@ -195,13 +195,14 @@ class PrivateIsotonicRegression(EvaluatedCurve, PrivateEstimator[ChainProblem]):
         """Check every parameter, without data and without spending anything. Refuse what ``fit`` would refuse."""
         public = self._public(weighted=False, grouped=True)
         problem = public.problem
-        law = None
+        laws: Any = ()
         if problem.method_used(1, public.setting) == "posterior":
-            law = public.setting.law(RoundShares().fine, 1 if problem.labels else FINE)
+            top = 1 if problem.labels else FINE
+            laws = tuple(public.setting.law(RoundShares.of(looks).fine, top) for looks in (1, 0))
         reason = why_no_population(public.whole.unit.contributions, not isinstance(self.increasing, str))
         whole = public.whole.guarantee
         return Setup(
-            problem.grid, problem.y_range, whole, problem.labels, law, reason, problem.output, problem.ends
+            problem.grid, problem.y_range, whole, problem.labels, laws, reason, problem.output, problem.ends
         )
 
     def __sklearn_tags__(self) -> Any:

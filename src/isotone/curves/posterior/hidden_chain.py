@@ -16,9 +16,9 @@ __all__ = ["Prior", "evidence_of_nothing", "posterior_of", "priors"]
 
 Floats = NDArray[np.float64]
 
-SLOPES = (0.0, 0.15, 0.4, 1.0, 2.0, 4.0, 8.0)
-"""Slopes, in ranges of values over the whole domain."""
-JUMPS, REDRAWS = (0.3, 2.0, 8.0), (3.0, 12.0)
+SLOPES = (0.0, 0.1, 0.3, 0.7, 1.3, 2.5, 5.0)
+"""Slopes, in grids of values over the whole domain."""
+JUMPS, REDRAWS = (0.3, 2.0, 8.0), (1.0, 5.0)
 """Expected numbers of jumps, and of new slopes, along the curve."""
 STEPS = (2.0, 10.0, 40.0)
 """Expected numbers of jumps of curves that are flat but for them."""

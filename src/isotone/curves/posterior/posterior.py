@@ -60,12 +60,12 @@ def curve_posterior(
 ) -> CurvePosterior:
     """The posterior given noisy sums in records, and the law of their noise.
 
-    ``levels`` is the number of values; ``spread`` says how ``y`` varies about its mean ``v``, with the variance
-    ``spread·v·(1 − v)``: 1 for labels.
+    ``levels`` is the number of values, denser near 0 and 1, where shares vary less. ``spread`` says how ``y`` varies about
+    its mean ``v``, with the variance ``spread·v·(1 − v)``: 1 for labels.
     """
     noise = noise.over(spread)
     a, c = np.rint(ones / spread), np.rint(zeros / spread)
-    values = np.linspace(0.0, 1.0, levels)
+    values = np.sin(np.linspace(0.0, np.pi / 2, levels)) ** 2
     found = bin_values(a, c, rates_of(a + c, noise), values, noise, keep)
     best = found.log_likelihood.max(axis=1, keepdims=True)
     likelihood = np.maximum(np.exp(found.log_likelihood - best), LEAST)

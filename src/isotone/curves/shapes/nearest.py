@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from isotone.curves.chain.case import ChainCase
-from isotone.curves.chain.posterior_fit import PosteriorFit
+from isotone.curves.chain.posterior_fit import PosteriorFit, curve_of
 from isotone.curves.circuits.circuit import cheapest
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import Curve, CurveMechanism, RiskBound
-from isotone.curves.measure import rescaled
 from isotone.curves.records import Records
 from isotone.curves.shapes.curve_draws import CurveDraw, PieceDraw
 
@@ -47,8 +46,9 @@ class NearestOfShape(CurveMechanism):
         """A curve of the shape."""
         sums = self.inner.measure(records, draws)
         found = self.inner.posterior(sums, self.inner.levels)
-        values = rescaled(found.of(self.inner.output), self.inner.ends)
-        wanted = self.inner.lines(sums, values).at(np.arange(self.points))
+        wanted = curve_of(sums, found, self.inner.output, self.inner.ends, even=True).at(
+            np.arange(self.points)
+        )
         width = np.diff(np.r_[sums.starts, self.points])
         density = np.repeat((found.ones + found.zeros) / width, width)
         weight = density / max(float(density.max()), 1e-9) + SOME

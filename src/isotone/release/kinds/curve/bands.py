@@ -37,7 +37,7 @@ class SumsEntry(TypedDict):
 
 def usual_kind(setup: Setup, output: str) -> str | None:
     """The band that fits what the curve estimates, and holds; None where no band is known."""
-    if setup.law is None:
+    if not setup.laws:
         return None
     return "population" if output == "population" and not setup.why_no_population else "records"
 
@@ -49,7 +49,7 @@ def band_kind(asked: Any, setup: Setup, output: str, method: str) -> str | None:
     kind = one_of(asked, "band (or None)", (*KINDS, "none"))
     if kind == "none":
         return None
-    if setup.law is None:
+    if not setup.laws:
         raise no_band(method)
     if kind == "population" and setup.why_no_population:
         raise InputError(setup.why_no_population)
@@ -73,7 +73,7 @@ def sums_to(measured: MeasuredSums) -> SumsEntry:
 def measured_from(manifest: Mapping[str, Any], setup: Setup) -> MeasuredSums:
     """The sums that a manifest publishes, as the estimator that it describes could have measured them."""
     entry = manifest.get("sums")
-    if entry is None or setup.law is None:
+    if entry is None or not setup.laws:
         raise InputError("The release has no noisy sums, which a band is made of.")
     starts, ones, zeros = (np.array(entry[key], dtype=np.int64) for key in ("starts", "ones", "zeros"))
     points = setup.grid.points
@@ -83,10 +83,9 @@ def measured_from(manifest: Mapping[str, Any], setup: Setup) -> MeasuredSums:
     if not 2 <= entry["values"] <= MOST_VALUES:
         raise InputError("the number of values of the posterior is none that a release has")
     stated = tuple(exact(entry[key], key) if key in entry else None for key in ("rate", "variance"))
-    if stated != setup.law:
+    if stated not in setup.laws:
         raise InputError("the rate or the variance of the noise of the sums is not the mechanism's")
-    rate, variance = setup.law
-    sums = NoisySums(starts, ones, zeros, 1 if setup.labels else FINE, rate, points, variance)
+    sums = NoisySums(starts, ones, zeros, 1 if setup.labels else FINE, stated[0], points, stated[1])
     found = manifest["mechanism"].get("increasing", True) != "auto"
     return MeasuredSums(
         sums, manifest["increasing"], setup.labels, entry["values"], manifest["rules"]["contributions"], found
