@@ -197,6 +197,10 @@ def test_auto_is_decided_by_public_numbers() -> None:
     skewed = blueprint("auto", Pinball(Fraction(9, 10)))
     assert skewed.method_used(20, once) == "few bins"
     assert skewed.method_used(200, CurveSetting(Fraction(1), Unit(10))) == "few bins"
+    # bins of equal counts pay later the farther a quantile is from the median
+    assert [skewed.method_used(n, once) for n in (4_000, 6_000)] == ["lines", "refined lines"]
+    less = blueprint("auto", Pinball(Fraction(4, 5)))
+    assert [less.method_used(n, once) for n in (1_000, 1_500)] == ["lines", "refined lines"]
     assert blueprint("auto", Absolute()).method_used(20, once) == "lines"
     for loss, method, used in (
         (Squared(), "auto", "nearest of the shape"),

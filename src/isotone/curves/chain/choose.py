@@ -48,13 +48,18 @@ holds below ``MANY``, the second from there on."""
 AMPLE = 2
 """Epsilon times the records, over the records: from this on histograms find values better than one draw of them does, and
 earlier for quantiles far from the median."""
-CERTAIN = 500
-"""From this product of epsilon and records on, lines go through bins that hold equally many records."""
+CERTAIN, CERTAIN_FAR_OUT, FAR_OUT = 500, 1000, 0.3
+"""From this product of evenness, epsilon and records on, lines go through bins that hold equally many records: later for
+quantiles far from the median, those with less than the last evenness."""
 
 
 def _faint(case: ChainCase) -> bool:
     limit = FAINT if case.strength < MANY else FAINT_OF_MANY
     return case.evenness * case.strength < limit * max(1, case.n) ** (2 / 3)
+
+
+def _certain(case: ChainCase) -> bool:
+    return case.evenness * case.strength >= (CERTAIN if case.evenness >= FAR_OUT else CERTAIN_FAR_OUT)
 
 
 def _one_draw(case: ChainCase) -> CurveMechanism:
@@ -101,9 +106,7 @@ TABLE = (
     ChainRule("additive", "auto", lambda case: case.levels is not None, TreeMechanism.of),
     ChainRule("posterior", "auto", lambda case: case.loss.by_means, PosteriorFit.of),
     ChainRule("few bins", "auto", lambda case: case.strength < FEW and case.evenness < 1, BinnedDraw.of),
-    ChainRule(
-        "lines", "auto", lambda case: _faint(case) and case.evenness * case.strength < CERTAIN, LineFit.of
-    ),
+    ChainRule("lines", "auto", lambda case: _faint(case) and not _certain(case), LineFit.of),
     ChainRule("refined lines", "auto", _faint, RefinedLineFit.of),
     ChainRule(
         "steps", "auto", lambda case: MANY <= case.strength < AMPLE * case.evenness**2 * case.n, StepFit.of
