@@ -39,7 +39,7 @@ def run(quick: bool, progress: Progress) -> str:
         progress(0.4, "several rows a unit")
         unit = [_duckdb(_written(folder, rows, part), rows, UNIT) for rows in sizes[:3]]
         progress(0.7, "Spark")
-        spark = [] if quick else _spark([(_written(folder, rows, part), rows) for rows in sizes])
+        spark = [] if quick else _spark([(_written(folder, rows, part), rows) for rows in sizes[:3]])
     progress(1.0, "done")
     lines = [
         f"Six yes/no questions and a person in Parquet files of at most {part:,} rows, read where they are by DuckDB, out of core; records are closed upward and counted. Beyond",
@@ -118,7 +118,7 @@ def _spark(files: list[tuple[str, int]]) -> list[tuple[int, float, float]]:
     if session is None:
         return []
     found: list[tuple[int, float, float]] = []
-    _counted(session.read.parquet(files[1][0]), None)
+    _counted(session.read.parquet(files[0][0]), None)
     for path, rows in files:
         frame = session.read.parquet(path)
         cpu, start = cpu_of(session), time.monotonic()
