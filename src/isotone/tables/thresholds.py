@@ -43,8 +43,8 @@ _SHARES: dict[Preset, tuple[Fraction, Fraction]] = {
 _SCATTER = 4
 """How the scatter of real tables between thresholds compares with the noise of a threshold: see :func:`_apart`."""
 
-DENSE = 150
-"""Categories for each count from which on thresholds are measured at an ε of 1 or more, unless told otherwise."""
+DENSE = 8
+"""Categories for each pair of counts from which on thresholds are measured at an ε of 1 or more, unless told otherwise."""
 
 
 @dataclass(frozen=True)
@@ -142,11 +142,9 @@ def default_preset(step: Fraction, upper: int, size: int) -> Preset:
     """What keeps both errors small, by public numbers (docs/theory/tables-whole.md, section 6).
 
     >>> default_preset(Fraction(1), 50, 3000), default_preset(Fraction(1), 50, 30_000)
-    ('counts', 'both')
+    ('counts', 'distribution')
     """
-    if step < 1:
-        return "distribution"
-    return "both" if size >= DENSE * (upper + 1) else "counts"
+    return "distribution" if step < 1 or size >= DENSE * (upper + 1) ** 2 else "counts"
 
 
 def thresholds_for(preset: Preset, upper: int, step: Fraction, size: int) -> Thresholds:

@@ -66,7 +66,7 @@ class TwoStageMechanism:
         The largest count, public: larger ones are top-coded. It must not be chosen by looking at the data.
     preset
         What ε is spent on: ``counts``, ``both`` or ``distribution``. None takes ``distribution`` for an epsilon per step
-        below 1, and from there on ``counts``, or ``both`` if there are 150 categories or more for each count.
+        below 1 or eight categories or more for each pair of counts, and otherwise ``counts``.
     percentile
         If given, the bound for top-coding is itself private: about this percentile of the counts, at most
         ``upper``, for ``upper_share`` of epsilon.
@@ -135,7 +135,7 @@ class TwoStageMechanism:
         Estimates are nearer to the truth on average, by how much depends on the table: see ``tables.plan``. The fewer
         the categories, the more a threshold has of ε: the error is that of the smallest tables with thresholds.
         """
-        sizes = (SMALL, max(SMALL, DENSE * (self.upper + 1)))
+        sizes = (SMALL, max(SMALL, DENSE * (self.upper + 1) ** 2))
         most = max(self.stages(size).thresholds.deviation for size in sizes) ** 2
         return Error(np.full(self.upper + 1, most), method="upper bound, of the unbiased noisy counts")
 

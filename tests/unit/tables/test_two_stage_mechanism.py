@@ -125,10 +125,10 @@ def test_thresholds_are_closest_where_their_noise_is_that_of_the_scatter_between
 
 def test_the_default_is_a_function_of_epsilon_per_step() -> None:
     assert default_preset(Fraction(99, 100), 9, 10**6) == "distribution"
-    assert [default_preset(Fraction(1), 9, size) for size in (50, 1499)] == ["counts"] * 2
-    assert [default_preset(Fraction(1), 9, size) for size in (1500, 10**6)] == ["both"] * 2
+    assert [default_preset(Fraction(1), 9, size) for size in (50, 799)] == ["counts"] * 2
+    assert [default_preset(Fraction(1), 9, size) for size in (800, 10**6)] == ["distribution"] * 2
     dense = TwoStageMechanism(9, 1).stages(3000)
-    assert dense == TwoStageMechanism(9, 1, "both").stages(3000)
+    assert dense == TwoStageMechanism(9, 1, "distribution").stages(3000)
     assert dense.thresholds.places
     twice = TwoStageMechanism(9, 1, contributions=2).stages(500).thresholds
     assert twice == TwoStageMechanism(9, 1, "distribution", contributions=2).stages(500).thresholds
