@@ -400,3 +400,9 @@ def test_the_worst_error_is_small_for_a_tiny_epsilon(epsilon: str) -> None:
 def test_no_number_of_contributions_is_too_large_to_be_refused() -> None:
     with pytest.raises(InputError, match="too small"):
         TreeFieldMechanism(TREE, epsilon=1, contributions=10**400)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_huge_epsilon_leaves_no_noise() -> None:
+    m = TreeFieldMechanism(TREE, epsilon=800, care="worst")
+    assert not m.error().variance.any()

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from tests.support.forgeries import forged
@@ -16,6 +17,7 @@ from isotone.cli import app
 from isotone.counts import FixedRootMechanism
 from isotone.errors import InputError
 from isotone.release import Release, load_release, verify
+from isotone.release.kinds.counts.measuring import measured
 
 P = iso.Poset.from_mapping(
     {"a": "all", "b": "all", "other": "all", "a1": "a", "a2": "a"}, children="partition"
@@ -171,3 +173,44 @@ def test_rows_are_units_for_hierarchies_alone(tmp_path: Path) -> None:
     assert values(dropped)["all"] == 0  # a code alone breaks the order: nothing above it is a yes
     with pytest.raises(InputError, match="needs unit="):
         iso.release_counts(ROWS, P.forget_choices(), ledger=ledger, element="code", epsilon=99)
+
+
+def _made(tmp_path: Path, name: str, **said: Any) -> Release:
+    ledger = iso.Ledger(tmp_path / f"{name}.ledger", epsilon=9, neighbours="replace", dataset=name)
+    return iso.release_counts(ROWS, P, ledger=ledger, neighbours="replace", element="code", epsilon=1, **said)
+
+
+def test_only_counts_of_the_same_records_are_combined_or_compared(tmp_path: Path) -> None:
+    """Where the root has noise, a row in no leaf counts nowhere; where it is fixed, in the catch-all."""
+    fixed: dict[str, Any] = {"records": 9, "catch_all": "other"}
+    first, same = _made(tmp_path, "first", **fixed), _made(tmp_path, "same", **fixed)
+    noisy, more = _made(tmp_path, "noisy"), _made(tmp_path, "more", **fixed | {"records": 10})
+    both = iso.combine([first, same])
+    assert values(both)["all"] == 9
+    for ask in (lambda: iso.combine([first, noisy]), lambda: both.change(noisy)):
+        with pytest.raises(InputError, match="in the catch-all of one of them only"):
+            ask()
+    with pytest.raises(InputError, match="different numbers of records"):
+        iso.combine([first, more])
+    assert first.change(more, "all").value == 1  # one more a year later
+
+
+def test_a_combination_of_hierarchies_has_the_errors_it_states(tmp_path: Path) -> None:
+    """Two shapes of noise: weights rest on covariances, in which counts must add up. The streams are public."""
+    parts = [_made(tmp_path, name, care=name) for name in ("nodes", "worst")]
+    together = iso.combine(parts)
+    (found,) = measured(together.manifest, ())
+    drawn = np.std(found.law.draws, axis=0)
+    assert np.allclose(np.sqrt(found.variance), drawn, rtol=0.05)
+    got = values(together)
+    assert got["a"] == pytest.approx(got["a1"] + got["a2"], abs=1e-3)
+    assert got["all"] == pytest.approx(got["a"] + got["b"] + got["other"], abs=1e-3)
+    assert all(np.all(drawn < 0.9 * part.sd) for part in parts)
+
+
+def test_arrays_of_attributes_are_refused_like_lists(tmp_path: Path) -> None:
+    ledger = iso.Ledger(tmp_path / "book", epsilon=99, neighbours="replace")
+    arrays: list[Any] = [np.array([]), np.array(["place", "id"])]
+    for by in arrays:
+        with pytest.raises(InputError, match="may change groups"):
+            iso.release_counts(ROWS, P, ledger=ledger, by=by, **FIXED)

@@ -102,7 +102,7 @@ class FieldLaw:
         self.scale = max(1.0, wanted / (_WIDEST / 2))
         """How many times wider the noise is than on the grid."""
         self.rate = rate * self.scale
-        self.size = max(64, 1 << math.ceil(math.log2(2 * wanted / self.scale)))
+        self.size = 1 << max(6, math.ceil(math.log2(2 * wanted / self.scale)))
         place = np.arange(self.size)
         self.distance = np.minimum(place, self.size - place).astype(float)
         self._climb()

@@ -97,7 +97,7 @@ class _ShareSearch:
     def _worst(self, variance: Floats) -> float:
         """Nearly the largest variance, but smooth in those of the levels, so that a search does not stop at a corner."""
         of_levels = [float(np.max(variance[level] * (self.weights[level] > 0))) for level in self.tree.levels]
-        largest = max(of_levels)  # powers of shares of it cannot overflow
+        largest = max(of_levels) or 1.0  # powers of shares of it cannot overflow; 0 where epsilon is huge
         return largest * float(np.mean((np.array(of_levels) / largest) ** _SHARP)) ** (1 / _SHARP)
 
     def bend(self, depth: int, by: float) -> bool:

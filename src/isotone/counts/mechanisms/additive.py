@@ -274,10 +274,11 @@ def simulated_covariance(mechanism: AdditiveMechanism) -> tuple[NDArray[np.float
     """The covariance of draws, with the variances that are known, and the largest relative standard error."""
     rows = max(2_000, min(40_000, LAW_NUMBERS // len(mechanism.P)))
     drawn = np.asarray(mechanism.simulate(rows, public_stream("isotone covariance 1")), dtype=np.float64)
-    matrix = drawn.T @ drawn / rows
-    known = mechanism.error().sd
-    found = np.sqrt(np.diag(matrix))
-    scale = np.divide(known, found, out=np.zeros_like(known), where=found > 0)
+    matrix, scale = drawn.T @ drawn / rows, np.ones(len(mechanism.P))
+    # counts of a partition add up in every draw, and would not with other variances
+    if all(choice.kind != "partition" for choice in mechanism.P.choices):
+        known, found = mechanism.error().sd, np.sqrt(np.diag(matrix))
+        scale = np.divide(known, found, out=np.zeros_like(known), where=found > 0)
     # the fourth moments of noise with exponential tails are at most about six times those of a Gaussian's square
     return matrix * np.outer(scale, scale), math.sqrt(6 / rows)
 

@@ -101,7 +101,7 @@ class CountRequest:
         total, apart = truth(self.total, "total"), (self.margins, self.importance, self.unlisted)
         if self.fixed is not None or isinstance(self.mechanism, FixedRootMechanism):
             rules = rules_entry(shared["rules"], shared["source"], self.P)
-            require_every_place(self.guarantee, rules, bool(self.by), total)
+            require_every_place(self.guarantee, rules, self.by is not None, total)
         if isinstance(self.by, str | None) and all(said is None for said in apart):
             return self._grouped(total, shared)
         if total:

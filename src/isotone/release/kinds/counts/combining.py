@@ -41,6 +41,10 @@ def combine_counts(releases: Sequence[Release], follows_order: bool) -> Release:
         require_same_definition(first, other.manifest)
         if first.guarantee["neighbours"] != other.manifest.guarantee["neighbours"]:
             raise InputError("The releases guarantee different neighbours: their costs cannot be added.")
+        if _stated(first, "records") != _stated(other.manifest, "records"):
+            raise InputError(
+                "The roots are fixed to different numbers of records: these are different counts."
+            )
     require_different_draws([draws_of(release.manifest) for release in releases])
     P = union_order([release.order for release in releases])
     for one in releases:  # an element that several count must mean the same in each
@@ -124,6 +128,10 @@ def require_same_definition(first: Manifest, second: Manifest) -> None:
             raise InputError(
                 f"The releases count different things: their rules differ in {key!r} ({shown(one)} and {shown(other)})."
             )
+    if _stated(first, "catch_all") != _stated(second, "catch_all"):
+        raise InputError(
+            "The releases count different things: a record that is in no leaf is in the catch-all of one of them only."
+        )
     if guarantee_from(first.guarantee).unit != guarantee_from(second.guarantee).unit:
         raise InputError("The releases protect different units, so they count different things.")
     one, other = (definitions(questions_of(manifest)) for manifest in (first, second))
@@ -135,6 +143,11 @@ def require_same_definition(first: Manifest, second: Manifest) -> None:
     columns = [(manifest.get("groups") or {}).get("by") for manifest in (first, second)]
     if groups_of(first) != groups_of(second) or columns[0] != columns[1]:
         raise InputError("The releases have different groups.")
+
+
+def _stated(manifest: Manifest, name: str) -> set[Any]:
+    """What the draws of a release were told about a fixed root."""
+    return {draw.mechanism.get(name) for draw in draws_of(manifest)}
 
 
 def require_same_records(
