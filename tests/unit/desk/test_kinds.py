@@ -12,7 +12,9 @@ from tests.support.desk import Client
 from tests.support.desk_survey import PAGES, draft, released, write_answers
 
 import isotone as iso
+from isotone.desk.screens.review import simulated_release
 from isotone.desk.sheets import sheet_named
+from isotone.release import load_spec
 from isotone.release.kinds.surface.query import Y_STEPS, SurfaceQuery
 
 TABLE = {"category": "region", "categories": "A\nB\nC\nD", "upper": "200"}
@@ -60,6 +62,15 @@ def test_the_preview_of_a_surface_falls_where_it_is_said_to(monkeypatch, tmp_pat
     cells: Any = sheet_named("surface").preview(kept.spec(client.desk.root), {})
     y = cells.y.reshape(16, 16)
     assert (y[0, 15], y[15, 15], y[15, 0]) == (0, Y_STEPS // 2, Y_STEPS)
+
+
+def test_pairs_of_counts_have_a_preview(tmp_path):
+    (tmp_path / "pairs.toml").write_text(
+        '[data]\npath = "a.csv"\ncontributions = 2\n[privacy]\nepsilon = 1\nledger = "l"\n[output]\nfolder = "out"\n'
+        '[table]\ncategory = "region"\ncategories = ["A", "B", "C"]\ncounts = ["sick", "well"]\nupper = 20\n'
+    )
+    release = simulated_release(load_spec(tmp_path / "pairs.toml"), {})
+    assert release.columns["stratum"] == ("sick",) * 3 + ("well",) * 3
 
 
 def _require_both_ways(client, here, kind):
