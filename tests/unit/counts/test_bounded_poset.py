@@ -104,8 +104,8 @@ def test_the_log_density_adds_up_to_one():
 
 
 PARTS = Poset.from_mapping(
-    {"a": "q", "b": "q", "a1": "a", "a2": "a", "r": None, "c": "r"},
-    children={"q": "partition", "a": "partition"},
+    {"a": "q", "b": "q", "x": "q", "a1": "a", "a2": "a", "r": None},
+    children={"q": [("partition", ["a", "b"])], "a": "partition"},
 )
 OPTIONS = Poset.from_mapping(
     {"a": "q", "b": "q", "b1": "b", "b2": "b", "r": None}, children={"q": "exclusive"}

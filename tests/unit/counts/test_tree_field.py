@@ -128,13 +128,14 @@ def test_sums_of_leaves_that_are_split_afterwards_have_the_law_of_the_definition
         weight = (up + 1) * (down + 1) * q ** (up + down)  # two leaves: so many ways to have the sum
         weight *= math.exp(-float(m.rate * Fraction(SHARES["b"])) * abs(b))
         for steps in product(*(range(2 + t) for total in (up, down) for t in range(total))):
-            log_kept, left = [0.0], list(steps)
+            log_kept, left, asked = [0.0], list(steps), list[int]()
 
             def coins(rate: Fraction, multiples: np.ndarray, log_kept: list[float] = log_kept) -> np.ndarray:
                 log_kept[0] -= float(rate * int(multiples[0]))
                 return np.ones(multiples.size, np.bool_)
 
-            def below(sizes: np.ndarray, left: list[int] = left) -> np.ndarray:
+            def below(sizes: np.ndarray, left: list[int] = left, asked: list[int] = asked) -> np.ndarray:
+                asked += sizes.tolist()
                 return np.array([left.pop(0) for _ in sizes], np.int64)
 
             source = SimpleNamespace(
@@ -145,6 +146,7 @@ def test_sums_of_leaves_that_are_split_afterwards_have_the_law_of_the_definition
             )
             drawn = sampler.draw(1, source)[0]  # type: ignore[arg-type]
             assert not left
+            assert asked == [2 + t for total in (up, down) for t in range(total)]
             leaves = tuple(int(drawn[node[x]]) for x in ("a1", "a2", "b"))
             ways = math.factorial(up + 1) * math.factorial(down + 1)
             found[leaves] = found.get(leaves, 0.0) + weight * math.exp(log_kept[0]) / ways
