@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from benchmarks._rivals.about import pinned
 from benchmarks._rivals.environments import ROOT, run_arrays
-from isotone.curves.chain.choose import ChainProblem
+from isotone.curves.chain.choosing import ChainProblem
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses.known_losses import Squared
 from isotone.curves.records import Records

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from isotone.curves.chain.choose import TREE_POINTS, ChainProblem
+from isotone.curves.chain.choosing import TREE_POINTS, ChainProblem
 from isotone.curves.grids import Grid
 from isotone.curves.losses.known_losses import parse_loss
 from isotone.curves.reference import CURVES, DESIGNS, Reference, least_risk, risk

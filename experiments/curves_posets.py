@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from common import save_figure, write_table
 from isotone.curves.grids import FINE
 from isotone.curves.losses.known_losses import Loss, parse_loss
-from isotone.curves.poset.choose import OrderProblem
+from isotone.curves.poset.choosing import OrderProblem
 from isotone.curves.poset.ideals import list_ideals
 from isotone.curves.records import Records
 from isotone.curves.setting import CurveSetting

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from common import DATA, read_table, save_figure, write_table
 from isotone.curves import plan
-from isotone.curves.chain.choose import TREE_POINTS, ChainProblem
+from isotone.curves.chain.choosing import TREE_POINTS, ChainProblem
 from isotone.curves.curve import CurveMechanism
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses.known_losses import parse_loss

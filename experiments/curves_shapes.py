@@ -15,7 +15,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from common import save_figure, write_table
-from isotone.curves.chain.choose import TREE_POINTS, ChainProblem
+from isotone.curves.chain.choosing import TREE_POINTS, ChainProblem
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses.known_losses import parse_loss
 from isotone.curves.records import Records

@@ -18,7 +18,7 @@ import numpy as np
 from common import save_figure, write_table
 from isotone.curves.chain.additive_tree import TreeMechanism
 from isotone.curves.chain.case import ChainCase
-from isotone.curves.chain.choose import ChainProblem
+from isotone.curves.chain.choosing import ChainProblem
 from isotone.curves.chain.drawn_values import StepFit
 from isotone.curves.chain.histograms.histogram_fit import HistogramFit
 from isotone.curves.chain.lines.line_fit import LineFit, RefinedLineFit

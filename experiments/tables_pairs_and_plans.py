@@ -18,8 +18,8 @@ from _tables import Table, load
 from common import save_figure, write_table
 from isotone.mechanism import Progress
 from isotone.tables import GaussianTableMechanism, TwoStageMechanism, plan, truncated_geometric
-from isotone.tables.bands import population_bands
 from isotone.tables.pairs import simulate_pair
+from isotone.tables.population_classes import population_bands
 
 UPPER = 20
 CONTRIBUTIONS = (1, 5, 10, 20, 50)

@@ -66,7 +66,7 @@ _HOMES = {
     "Poset": "isotone.order.poset",
     "Question": "isotone.reading.columns.question",
     "Release": "isotone.release.result",
-    "combine": "isotone.release.questions",
+    "combine": "isotone.release.reader_questions",
     "load_release": "isotone.release.result",
     "order_of": "isotone.reading.columns.asking",
     "plan_waves": "isotone.release",

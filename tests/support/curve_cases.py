@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from isotone.curves.chain.additive_tree import TreeMechanism
 from isotone.curves.chain.bins import MeanBins, QuantileBins
-from isotone.curves.chain.choose import ChainProblem
+from isotone.curves.chain.choosing import ChainProblem
 from isotone.curves.chain.cut_scores import AdditiveScore
 from isotone.curves.chain.drawn_values import DrawShares, Imbalance
 from isotone.curves.chain.lines.line_fit import LineFit

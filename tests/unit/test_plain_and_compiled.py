@@ -23,7 +23,7 @@ from isotone.noise.compiled.choice_kernel import choose_segments
 from isotone.order import Poset, project_covariance
 from isotone.order.bipartitions.extended import tables as bipartition_tables
 from isotone.order.bipartitions.moments import expected_squares
-from isotone.tables.estimate import bands
+from isotone.tables.estimate import banded_matrices as bands
 from isotone.tables.matrices.coupling import UNIT, comonotone, draw_remap
 
 N_ORDER = Poset("abcd", [("a", "c"), ("b", "c"), ("b", "d")])

@@ -12,7 +12,7 @@ from isotone.lazy import lazy_names
 if TYPE_CHECKING:
     from isotone.counts.bounding import cut, cut_all
     from isotone.counts.breakdowns.margins import MarginsMechanism
-    from isotone.counts.breakdowns.plan import MarginsPlan, plan_breakdown
+    from isotone.counts.breakdowns.margins_plan import MarginsPlan, plan_breakdown
     from isotone.counts.caring import relative_to
     from isotone.counts.consistency import consistent
     from isotone.counts.count_plan import CountPlan, plan
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from isotone.counts.hierarchies.measured import TreeGaussianMechanism, TreeLaplaceMechanism
     from isotone.counts.hierarchies.tree_field import TreeFieldMechanism
     from isotone.counts.mechanisms.bounded_poset import BoundedPosetMechanism
+    from isotone.counts.mechanisms.chain_hierarchy import HierarchicalMechanism
     from isotone.counts.mechanisms.difference_body import DifferenceBodyMechanism
     from isotone.counts.mechanisms.grouped_difference import GroupedDifferenceMechanism
-    from isotone.counts.mechanisms.hierarchical import HierarchicalMechanism
     from isotone.counts.mechanisms.independent.discrete_gaussian import DiscreteGaussianMechanism
     from isotone.counts.mechanisms.independent.discrete_laplace import DiscreteLaplaceMechanism
     from isotone.counts.mechanisms.independent.gaussian import GaussianMechanism
@@ -79,13 +79,13 @@ _HOMES = {
     "FixedRootMechanism": "isotone.counts.hierarchies.fixed_root",
     "GaussianMechanism": "isotone.counts.mechanisms.independent.gaussian",
     "GroupedDifferenceMechanism": "isotone.counts.mechanisms.grouped_difference",
-    "HierarchicalMechanism": "isotone.counts.mechanisms.hierarchical",
+    "HierarchicalMechanism": "isotone.counts.mechanisms.chain_hierarchy",
     "L2Mechanism": "isotone.published.counts.lp_ball",
     "LInfinityMechanism": "isotone.counts.mechanisms.l_infinity",
     "LaplaceMechanism": "isotone.counts.mechanisms.independent.laplace",
     "LpMechanism": "isotone.published.counts.lp_ball",
     "MarginsMechanism": "isotone.counts.breakdowns.margins",
-    "MarginsPlan": "isotone.counts.breakdowns.plan",
+    "MarginsPlan": "isotone.counts.breakdowns.margins_plan",
     "Method": "isotone.counts.sampling.method",
     "OrderGaussianMechanism": "isotone.counts.mechanisms.order_gaussian",
     "Plan": "isotone.planning.plan",
@@ -98,7 +98,7 @@ _HOMES = {
     "cut": "isotone.counts.bounding",
     "cut_all": "isotone.counts.bounding",
     "plan": "isotone.counts.count_plan",
-    "plan_breakdown": "isotone.counts.breakdowns.plan",
+    "plan_breakdown": "isotone.counts.breakdowns.margins_plan",
     "relative_to": "isotone.counts.caring",
     "relax": "isotone.counts.sampling.relaxation",
     "sample_extended_bipartition": "isotone.counts.sampling.choosing",

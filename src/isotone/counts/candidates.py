@@ -18,10 +18,10 @@ from isotone.counts.hierarchies.tree_field import TreeFieldMechanism
 from isotone.counts.least_error import gaussian_total, k_norm_total, log_differences, log_hull
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.mechanisms.bounded_poset import BoundedPosetMechanism
+from isotone.counts.mechanisms.chain_hierarchy import HierarchicalMechanism, chains_of
 from isotone.counts.mechanisms.concentrated import variance_per_sensitivity
 from isotone.counts.mechanisms.difference_body import DifferenceBodyMechanism
 from isotone.counts.mechanisms.grouped_difference import GroupedDifferenceMechanism, can_stack
-from isotone.counts.mechanisms.hierarchical import HierarchicalMechanism, chains_of
 from isotone.counts.mechanisms.independent.discrete_gaussian import DiscreteGaussianMechanism
 from isotone.counts.mechanisms.independent.discrete_laplace import DiscreteLaplaceMechanism
 from isotone.counts.mechanisms.independent.gaussian import GaussianMechanism

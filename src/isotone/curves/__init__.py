@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from isotone.curves.calibration.calibrator import PrivateCalibrator
     from isotone.curves.calibration.reliability import CalibrationError, Reliability
     from isotone.curves.chain.regression import PrivateIsotonicRegression
+    from isotone.curves.curve_plan import CurvePlan, CurveRow, plan
     from isotone.curves.estimator import PrivacyWarning
-    from isotone.curves.planning import CurvePlan, CurveRow, plan
     from isotone.curves.poset.product import ProductOrder
     from isotone.curves.poset.regression import PrivatePosetRegression
 
@@ -33,13 +33,13 @@ _HOMES = {
     "CalibrationError": "isotone.curves.calibration.reliability",
     "PrivateCalibrator": "isotone.curves.calibration.calibrator",
     "Reliability": "isotone.curves.calibration.reliability",
-    "CurvePlan": "isotone.curves.planning",
-    "CurveRow": "isotone.curves.planning",
+    "CurvePlan": "isotone.curves.curve_plan",
+    "CurveRow": "isotone.curves.curve_plan",
     "PrivacyWarning": "isotone.curves.estimator",
     "PrivateIsotonicRegression": "isotone.curves.chain.regression",
     "PrivatePosetRegression": "isotone.curves.poset.regression",
     "ProductOrder": "isotone.curves.poset.product",
-    "plan": "isotone.curves.planning",
+    "plan": "isotone.curves.curve_plan",
 }
 
 __getattr__ = lazy_names(__name__, _HOMES)

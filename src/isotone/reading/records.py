@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from isotone.errors import InputError
 from isotone.order import Poset
-from isotone.order.closing import closing_stages
+from isotone.order.closing_records import closing_stages
 from isotone.order.hierarchy import is_hierarchy
 from isotone.privacy.checks import one_of, whole_number
 from isotone.reading.columns.answers import Answers, read_answer

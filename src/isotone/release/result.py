@@ -22,7 +22,7 @@ from isotone.privacy.checks import one_of
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.folder import read_columns, read_json
 from isotone.release.manifest import FORMAT, Manifest, digest, guarantee_from, order_from
-from isotone.release.questions import Questions, answered
+from isotone.release.reader_questions import Questions, answered
 from isotone.release.writing.columns import csv_text
 from isotone.scratch import alone_in
 

@@ -11,9 +11,9 @@ from isotone.mechanism import Progress, no_progress
 from isotone.privacy.guarantee import Number
 from isotone.release import pipeline
 from isotone.release.kinds import kind_of_mechanism
-from isotone.release.planning import SpecPlan
 from isotone.release.result import Release
 from isotone.release.spec import Spec
+from isotone.release.spec_plan import SpecPlan
 
 if TYPE_CHECKING:
     from isotone.audit.report import AuditReport

@@ -11,7 +11,6 @@ from isotone.lazy import lazy_names
 
 if TYPE_CHECKING:
     from isotone.published.tables import polytope, scales
-    from isotone.tables.bands import population_bands
     from isotone.tables.distribution.distribution import Distribution
     from isotone.tables.distribution.privatize import privatize_distribution, simulate_distribution
     from isotone.tables.gaussian_table import GaussianTableMechanism
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from isotone.tables.matrices.fixed_point import fixed_point, truncated_geometric
     from isotone.tables.matrices.staircase import staircase
     from isotone.tables.matrices.unfixed import unfixed_optimum
+    from isotone.tables.population_classes import population_bands
     from isotone.tables.published_table import PublishedTable
     from isotone.tables.table_plan import Planned, TablePlan, TableRow, plan
     from isotone.tables.two_stage import TwoStageMechanism
@@ -64,7 +64,7 @@ _HOMES = {
     "fixed_point": "isotone.tables.matrices.fixed_point",
     "plan": "isotone.tables.table_plan",
     "polytope": "isotone.published.tables",
-    "population_bands": "isotone.tables.bands",
+    "population_bands": "isotone.tables.population_classes",
     "privatize_distribution": "isotone.tables.distribution.privatize",
     "scales": "isotone.published.tables",
     "simulate_distribution": "isotone.tables.distribution.privatize",

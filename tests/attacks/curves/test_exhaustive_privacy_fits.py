@@ -18,7 +18,7 @@ from tests.support.curve_cases import MECHANISMS, largest_ratio
 from tests.support.curve_outcomes import Outcomes, distribution
 
 from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression, estimator
-from isotone.curves.chain.choose import METHODS
+from isotone.curves.chain.choosing import METHODS
 from isotone.curves.chain.drawn_values import DrawnValues, StepFit
 from isotone.curves.chain.histograms.histogram_fit import HistogramFit
 from isotone.curves.chain.lines.line_fit import RefinedLineFit

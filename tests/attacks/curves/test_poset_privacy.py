@@ -23,7 +23,7 @@ from tests.support.poset_outcomes import law
 from isotone.curves.grids import FINE
 from isotone.curves.losses.known_losses import parse_loss
 from isotone.curves.poset.arrangement import Arrangement, arrange
-from isotone.curves.poset.choose import METHODS, OrderProblem
+from isotone.curves.poset.choosing import METHODS, OrderProblem
 from isotone.curves.poset.composition import CompositionNode, OrderComposition
 from isotone.curves.poset.grid import GridRegion
 from isotone.curves.poset.measured_elements import MeasuredElements

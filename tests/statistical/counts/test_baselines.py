@@ -13,7 +13,7 @@ from scipy.stats import gamma, norm
 from tests.support.chisquare import FALSE_ALARM, assert_tells, assert_tells_continuous
 from tests.support.effort import draws, off
 
-from isotone.counts.mechanisms.hierarchical import HierarchicalMechanism
+from isotone.counts.mechanisms.chain_hierarchy import HierarchicalMechanism
 from isotone.counts.mechanisms.independent.discrete_gaussian import DiscreteGaussianMechanism
 from isotone.counts.mechanisms.independent.discrete_laplace import DiscreteLaplaceMechanism
 from isotone.counts.mechanisms.independent.gaussian import GaussianMechanism

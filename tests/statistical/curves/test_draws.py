@@ -21,7 +21,7 @@ from tests.support.effort import draws, off
 
 from isotone import noise
 from isotone.curves.chain.additive_tree import TreeMechanism
-from isotone.curves.chain.choose import ChainProblem
+from isotone.curves.chain.choosing import ChainProblem
 from isotone.curves.chain.cut_scores import AdditiveScore
 from isotone.curves.circuits import circuit as circuits
 from isotone.curves.circuits.circuit import CircuitTables, descend

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isotone.counts.mechanisms.hierarchical import HierarchicalMechanism
+from isotone.counts.mechanisms.chain_hierarchy import HierarchicalMechanism
 from isotone.counts.mechanisms.sum_tree import SumTree
 from isotone.errors import InputError
 from isotone.mechanism import Mechanism

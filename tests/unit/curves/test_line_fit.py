@@ -15,7 +15,7 @@ from tests.support.curve_outcomes import Outcomes, distribution, records_of
 
 from isotone.curves import PrivateIsotonicRegression
 from isotone.curves.chain import drawn_values
-from isotone.curves.chain.choose import ChainProblem
+from isotone.curves.chain.choosing import ChainProblem
 from isotone.curves.chain.cut_scores import AdditiveScore, HalvingScore
 from isotone.curves.chain.drawn_values import DrawnValues, DrawShares, Imbalance, StepFit
 from isotone.curves.chain.histograms.histogram_fit import HistogramFit

@@ -12,7 +12,7 @@ from tests.support.curve_outcomes import Outcomes, distribution, records_of
 
 from isotone.curves.chain.additive_tree import TreeMechanism
 from isotone.curves.chain.bins import COUNTING, QuantileBins
-from isotone.curves.chain.choose import METHODS, ChainProblem
+from isotone.curves.chain.choosing import METHODS, ChainProblem
 from isotone.curves.chain.cut_scores import AdditiveScore
 from isotone.curves.chain.drawn_values import Imbalance
 from isotone.curves.chain.histograms.histogram_fit import HistogramFit

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression, ProductOrder
-from isotone.curves.chain.choose import METHODS
+from isotone.curves.chain.choosing import METHODS
 from isotone.curves.estimator import ComparisonWarning, PrivacyWarning
 from isotone.curves.losses.known_losses import ROWS, parse_loss
 from isotone.errors import InputError

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from isotone.curves import plan
-from isotone.curves.chain.choose import ChainProblem
+from isotone.curves.chain.choosing import ChainProblem
 from isotone.curves.curve import Curve
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses.known_losses import Absolute, Huber, Pinball, Squared, parse_loss

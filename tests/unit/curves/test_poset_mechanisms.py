@@ -13,7 +13,7 @@ from tests.support.curve_outcomes import records_of
 from isotone.curves.grids import FINE
 from isotone.curves.losses.known_losses import parse_loss
 from isotone.curves.measure import noisy_means
-from isotone.curves.poset.choose import OrderProblem
+from isotone.curves.poset.choosing import OrderProblem
 from isotone.curves.poset.measured_elements import MeasuredElements
 from isotone.curves.poset.product import ProductOrder
 from isotone.curves.poset.tree import OrderMechanism, PosetTree

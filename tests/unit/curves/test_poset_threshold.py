@@ -17,7 +17,7 @@ from isotone.curves.grids import FINE
 from isotone.curves.losses.known_losses import Absolute, Squared
 from isotone.curves.poset.arrangement import arrange
 from isotone.curves.poset.baseline import PosetBaseline, branches
-from isotone.curves.poset.choose import OrderProblem
+from isotone.curves.poset.choosing import OrderProblem
 from isotone.curves.poset.ideals import list_ideals
 from isotone.curves.poset.product import ProductOrder
 from isotone.curves.setting import CurveSetting

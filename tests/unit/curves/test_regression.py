@@ -248,7 +248,7 @@ def test_thresholds_are_the_corners_of_the_curve() -> None:
 def test_the_true_number_of_records_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a public n, the mechanism is the same whatever the data; without, it sees a noisy one."""
     seen: list[Any] = []
-    from isotone.curves.chain.choose import ChainProblem
+    from isotone.curves.chain.choosing import ChainProblem
 
     build = ChainProblem.mechanism
     monkeypatch.setattr(
@@ -265,7 +265,7 @@ def test_the_true_number_of_records_decides_nothing(monkeypatch: pytest.MonkeyPa
 def test_a_noisy_number_of_records_and_the_direction_cost_their_shares(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from isotone.curves.chain.choose import ChainProblem
+    from isotone.curves.chain.choosing import ChainProblem
 
     spent: list[Fraction] = []
     build = ChainProblem.mechanism

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tests.support.isotonic_brute import monotone
 
-from isotone.curves.chain.choose import ChainProblem
+from isotone.curves.chain.choosing import ChainProblem
 from isotone.curves.circuits.circuit import cheapest
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses.known_losses import Absolute, Pinball, Squared

@@ -20,8 +20,8 @@ import isotone.tables as tables
 from isotone.counts.hierarchies import measured, tree_field
 from isotone.counts.mechanisms import (
     additive,
+    chain_hierarchy,
     grouped_difference,
-    hierarchical,
     order_gaussian,
     poset_mechanism,
 )
@@ -150,7 +150,7 @@ PLACES = [
     additive,
     gaussian_table,
     grouped_difference,
-    hierarchical,
+    chain_hierarchy,
     independent,
     measured,
     order_gaussian,

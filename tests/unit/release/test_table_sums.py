@@ -12,7 +12,7 @@ import pytest
 
 import isotone as iso
 from isotone.errors import InputError
-from isotone.release.kinds.table.sums import sum_of, sums_of
+from isotone.release.kinds.table.reader import sum_of, sums_of
 from isotone.release.spec import load_spec
 from isotone.tables import population_bands
 from isotone.tables.thresholds import Thresholds

@@ -21,7 +21,7 @@ from isotone.counts.hierarchies.shares import (
     uniform_shares,
     worst_weights,
 )
-from isotone.counts.hierarchies.sharing import replacing_cost
+from isotone.counts.hierarchies.stated_shares import replacing_cost
 from isotone.counts.hierarchies.tree import Hierarchy
 
 __all__ = ["field_shares"]

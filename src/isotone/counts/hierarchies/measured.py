@@ -21,7 +21,7 @@ from isotone.counts.caring import Care, care_of, care_weights
 from isotone.counts.hierarchies.least_squares import TreeLeastSquares
 from isotone.counts.hierarchies.projection import AddsUp, round_tree
 from isotone.counts.hierarchies.shares import WORST_POWER, exact_shares, gaussian_shares, worst_weights
-from isotone.counts.hierarchies.sharing import replacing_cost, shares_by_element, shares_by_node
+from isotone.counts.hierarchies.stated_shares import replacing_cost, shares_by_element, shares_by_node
 from isotone.counts.hierarchies.tree import Hierarchy, require_hierarchy
 from isotone.counts.mechanisms.concentrated import gaussian_guarantee, part_of_gaussian
 from isotone.counts.statistic import Counts, check_counts

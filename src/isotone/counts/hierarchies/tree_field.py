@@ -15,7 +15,7 @@ from isotone.counts.hierarchies.field_draws import FieldSampler
 from isotone.counts.hierarchies.field_law import FieldLaw, FieldTypes
 from isotone.counts.hierarchies.field_shares import field_shares
 from isotone.counts.hierarchies.projection import AddsUp
-from isotone.counts.hierarchies.sharing import replacing_cost, shares_by_element, shares_by_node
+from isotone.counts.hierarchies.stated_shares import replacing_cost, shares_by_element, shares_by_node
 from isotone.counts.hierarchies.tree import Hierarchy, require_hierarchy
 from isotone.counts.statistic import Counts, check_counts, deviation
 from isotone.errors import InputError

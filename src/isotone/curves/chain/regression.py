@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from isotone.curves.arrays import numbers_of, only_column, shape_of
 from isotone.curves.bands.measured import MeasuredSums, why_no_population
-from isotone.curves.chain.choose import ChainProblem, usual_points
+from isotone.curves.chain.choosing import ChainProblem, usual_points
 from isotone.curves.chain.evaluated import EvaluatedCurve
 from isotone.curves.chain.posterior_fit import RoundShares
 from isotone.curves.circuits.selection import CurveDraws

@@ -17,7 +17,7 @@ from isotone.curves.grids import FINE, parse_interval
 from isotone.curves.labels import WHY_RANGE
 from isotone.curves.losses.known_losses import parse_loss
 from isotone.curves.poset.arrangement import Order
-from isotone.curves.poset.choose import OrderProblem
+from isotone.curves.poset.choosing import OrderProblem
 from isotone.curves.poset.elements import Elements
 from isotone.curves.poset.product import FeatureOrder, ProductOrder
 from isotone.curves.records import Records

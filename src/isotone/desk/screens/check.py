@@ -9,7 +9,7 @@ from starlette.responses import Response
 from isotone.desk.screens.common import desk_of, draft_of, page
 from isotone.desk.words import lines, release_lines
 from isotone.errors import IsotoneError
-from isotone.release.checking.desk import check_spec
+from isotone.release.checking.contents import check_spec
 from isotone.release.spec import Spec
 
 __all__ = ["check"]

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from isotone.audit.report import AuditReport
     from isotone.privacy.guarantee import Number
     from isotone.reading.sources.opening import Frame
-    from isotone.release.planning import SpecPlan
     from isotone.release.result import Release
     from isotone.release.spec import Spec
+    from isotone.release.spec_plan import SpecPlan
 
 __all__ = ["Kind", "Query", "Stamp"]
 

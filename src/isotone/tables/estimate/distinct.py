@@ -15,8 +15,9 @@ from math import lgamma, log, pi
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.tables.estimate import banded_matrices as bands
 from isotone.tables.estimate.smooth import Fit
-from isotone.tables.estimate.views import Views, bands
+from isotone.tables.estimate.views import Views
 
 __all__ = ["few_distinct", "fit_on"]
 

@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.tables.estimate import banded_matrices as bands
 from isotone.tables.estimate.gaussian_views import DenseSystem, GaussianViews
-from isotone.tables.estimate.views import Views, bands
+from isotone.tables.estimate.views import Views
 
 __all__ = ["Fit", "Penalty", "fit", "roughness"]
 

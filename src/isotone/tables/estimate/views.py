@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.tables.estimate import bands
+from isotone.tables.estimate import banded_matrices as bands
 from isotone.tables.matrices.geometric import Rates, end_weights, push_through, step_rates
 
 __all__ = [

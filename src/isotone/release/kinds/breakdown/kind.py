@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from isotone.audit.count_audit import audit_count_mechanism, example_of
 from isotone.counts.breakdowns.margins import MarginsMechanism
-from isotone.counts.breakdowns.plan import plan_margins
+from isotone.counts.breakdowns.margins_plan import plan_margins
 from isotone.errors import InputError, SpecError
 from isotone.mechanism import Progress
 from isotone.privacy.checks import truth
@@ -23,8 +23,8 @@ from isotone.release.kinds.counts.kind import require_repaired
 from isotone.release.kinds.kind import Kind
 from isotone.release.kinds.reader import Reader
 from isotone.release.manifest import Manifest, guarantee_from, order_from
-from isotone.release.planning import SpecPlan
 from isotone.release.result import Release
+from isotone.release.spec_plan import SpecPlan
 
 if TYPE_CHECKING:
     from isotone.audit.report import AuditReport

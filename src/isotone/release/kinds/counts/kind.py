@@ -23,9 +23,9 @@ from isotone.release.kinds.counts.section import OrderSection, spec_order
 from isotone.release.kinds.kind import Kind
 from isotone.release.kinds.reader import Reader
 from isotone.release.manifest import Manifest, guarantee_from, order_from
-from isotone.release.planning import SpecPlan
 from isotone.release.recipes import rebuild_count_mechanism
 from isotone.release.result import Release
+from isotone.release.spec_plan import SpecPlan
 
 if TYPE_CHECKING:
     from isotone.audit.report import AuditReport

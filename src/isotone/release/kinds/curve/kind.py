@@ -18,9 +18,9 @@ from isotone.release.kinds.fits import audit_fit, fit_guarantee
 from isotone.release.kinds.kind import Kind
 from isotone.release.kinds.reader import Reader
 from isotone.release.manifest import Manifest
-from isotone.release.planning import SpecPlan
 from isotone.release.recipes import rebuild_curve_mechanism
 from isotone.release.result import Release
+from isotone.release.spec_plan import SpecPlan
 
 if TYPE_CHECKING:
     from isotone.audit.report import AuditReport

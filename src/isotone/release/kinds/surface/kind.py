@@ -16,9 +16,9 @@ from isotone.release.kinds.surface.release import surface_query
 from isotone.release.kinds.surface.report import SurfacePage
 from isotone.release.kinds.surface.section import SurfaceSection
 from isotone.release.manifest import Manifest, guarantee_from
-from isotone.release.planning import SpecPlan
 from isotone.release.recipes import surface_estimator
 from isotone.release.result import Release
+from isotone.release.spec_plan import SpecPlan
 
 if TYPE_CHECKING:
     from isotone.audit.report import AuditReport

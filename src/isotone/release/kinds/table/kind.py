@@ -16,14 +16,14 @@ from isotone.privacy.guarantee import Guarantee, Number
 from isotone.release.checking.findings import numbers, unlisted
 from isotone.release.kinds.kind import Kind
 from isotone.release.kinds.table.query import MICRODATA, TableManifest, TableQuery
+from isotone.release.kinds.table.reader import TableReader
 from isotone.release.kinds.table.release import table_query
 from isotone.release.kinds.table.report import TablePage
 from isotone.release.kinds.table.section import TableSection
-from isotone.release.kinds.table.sums import TableReader
 from isotone.release.manifest import Manifest, guarantee_from
-from isotone.release.planning import SpecPlan
 from isotone.release.recipes import FORMER_TABLE_ARGUMENTS, rebuild_table_mechanism
 from isotone.release.result import Release
+from isotone.release.spec_plan import SpecPlan
 from isotone.tables.choosing import TableMechanism
 from isotone.tables.gaussian_table import GaussianTableMechanism
 from isotone.tables.thresholds import SMALL

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from isotone.curves.chain.choose import ChainProblem, usual_points
+from isotone.curves.chain.choosing import ChainProblem, usual_points
 from isotone.curves.chain.regression import PrivateIsotonicRegression
 from isotone.curves.curve import CurveMechanism
 from isotone.curves.grids import Grid, parse_interval
