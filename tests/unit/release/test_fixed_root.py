@@ -137,9 +137,13 @@ def test_specs_plans_checks_and_forged_manifests(tmp_path: Path) -> None:
     spec.write_text(SPEC)
     run = CliRunner().invoke
     assert "root fixed to 9, other takes the rest" in run(app, ["plan", str(spec)]).output
-    assert "9 records, a row each" in run(app, ["check", str(spec)]).output
+    checked = run(app, ["check", str(spec)]).output
+    assert "9 records, a row each" in checked
+    assert "not in the list (counted in the catch-all)" in checked
     assert run(app, ["release", str(spec), "--quiet"]).exit_code == 0
     assert values(load_release(tmp_path / "out"))["other"] == 5
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "There are 9 records, as the publisher states" in page
     assert run(app, ["verify", str(tmp_path / "out")]).exit_code == 0
     for rule, other in (("unit", "id"), ("form", "wide"), ("on_conflict", "drop"), ("contributions", 2)):
         bad = shutil.copytree(tmp_path / "out", tmp_path / f"bad-{rule}")

@@ -40,15 +40,17 @@ def check_counts(spec: Spec, source: Any) -> list[str]:
     listed = ((data.by, tuple(map(label, data.groups))),) if data.by and data.groups else ()
     groups = Groups(listed) if listed else None
     rules = RecordRules(data.unit, data.contributions, "close", None, answers)
+    stated = spec.said(OrderSection).records
     if data.element is not None and data.unit is None:  # every row has one code: none can break the order
-        lines = _rows(where, P, rules, groups, spec.said(OrderSection).records)
+        lines = _rows(where, P, rules, groups, stated)
     else:
         lines = _broken(where, P.forget_choices(), rules, groups)
     lines += _conflicts(where, P, rules, groups)
     for column, values in listed:
         lines += unlisted(source, column, values, "a group")
     if data.element is not None:
-        return lines + unlisted(source, data.element, P.elements, "an element")
+        fate = "ignored" if stated is None else "counted in the catch-all"
+        return lines + unlisted(source, data.element, P.elements, "an element", fate)
     for x in P.elements:
         lines += _odd_answers(where, x, answers)
     return lines

@@ -13,6 +13,7 @@ from isotone.order.drawing.hasse_svg import hasse_svg
 from isotone.order.drawing.outline import nested_order
 from isotone.reading.columns.answers import Answers
 from isotone.release.kinds.counts.asked import labels_of, questions_of
+from isotone.release.kinds.counts.combining import draws_of
 from isotone.release.kinds.page import Page, draw_bars
 from isotone.release.manifest import guarantee_from, order_from
 from isotone.release.recipes import rebuild_count_mechanism
@@ -92,6 +93,12 @@ class CountsPage(Page):
         ]
         if "on_conflict" in rules:
             words.append(_CONFLICT[rules["on_conflict"]])
+        said = draws_of(release.manifest)[0].mechanism
+        if "catch_all" in said:
+            words.append(
+                f"There are {said['records']:,} records, as the publisher states: this number was not read off the data and has no "
+                f"noise. {said['catch_all']} is what all others leave of it, so that a wrong number shows there alone."
+            )
         waves = release.manifest.get("waves")
         if waves:
             words.append(
