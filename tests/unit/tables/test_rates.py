@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from isotone import noise
+from isotone.privacy.draws import ExactDraws
 from isotone.tables import TwoStageMechanism, fixed_point, staircase, truncated_geometric, unfixed_optimum
 
 EPSILON = Fraction(3, 5)
@@ -30,8 +31,8 @@ def rates(monkeypatch):
 
         return draw
 
-    for name in ("two_sided_geometrics", "geometrics"):
-        monkeypatch.setattr(noise, name, spied(name))
+    monkeypatch.setattr(noise, "two_sided_geometrics", spied("two_sided_geometrics"))
+    monkeypatch.setattr(ExactDraws, "one_sided_geometrics", staticmethod(spied("geometrics")))
 
     def choose(scores: Any, rate: Fraction) -> int:
         asked.append(("choice", rate))

@@ -47,7 +47,8 @@ def test_sums_of_plain_noise_keep_the_smallest_distance_that_does(epsilon: Fract
 
 
 @pytest.mark.parametrize(
-    ("preset", "epsilon"), [("both", "0.5"), ("distribution", "0.7"), ("distribution", "2"), ("both", "3")]
+    ("preset", "epsilon"),
+    [("distribution", "0.5"), ("distribution", "0.7"), ("distribution", "2"), ("both", "3")],
 )
 def test_sums_keep_their_distance_whatever_the_true_counts(preset: Preset, epsilon: str) -> None:
     measured = TwoStageMechanism(4, epsilon, preset).measurement(60)

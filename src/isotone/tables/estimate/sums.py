@@ -72,8 +72,8 @@ def _quantile(
     sizes = np.append(sizes[0], sizes[1 : places // 2] + sizes[: places // 2 : -1])
     found = int(np.searchsorted(np.cumsum(np.maximum(sizes, 0.0)), confidence - 1e-12))
     # a grid that is not that of the noise moves each error by half a step at most, some up and some down; and noise of
-    # different counts is not on one grid: half a step between whole numbers makes up for it
-    slack = 0.0 if even else 0.5 + step * (1 + sqrt(sum(number for _, _, number in laws)) / 2)
+    # different counts is not on one grid: one count more makes up for it, and half of one does not
+    slack = 0.0 if even else 1.0 + step * (1 + sqrt(sum(number for _, _, number in laws)) / 2)
     return min(found, places // 2) * step + slack
 
 
