@@ -1,6 +1,6 @@
 """Sections of the comparison with rivals: makes their rows again, stores them, and writes the page from all that is stored.
 
-``--page`` only writes the page. ``--check`` makes small cases again and says where they differ from what is stored.
+``--page`` only writes the page. ``--stored`` takes curves as they were drawn last, by whichever command. ``--check`` makes small cases again and says where they differ from what is stored.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ def main() -> None:
     parser.add_argument("section", nargs="*", help=f"of {', '.join(known)}; all of them by default")
     parser.add_argument("--page", action="store_true")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--stored", action="store_true")
     arguments = parser.parse_args()
     chosen = arguments.section or list(known)
     if unknown := sorted(set(chosen) - set(known)):
@@ -30,7 +31,8 @@ def main() -> None:
         print("\n".join(found) or "what is stored is what the code gives")
         sys.exit(bool(found))
     for section in () if arguments.page else chosen:
-        write(section, compute(section, False, lambda _, what: print(what, flush=True)))
+        stored = arguments.stored and section == "curves"
+        write(section, compute(section, stored, lambda _, what: print(what, flush=True)))
     title = (rivals.__doc__ or "").splitlines()[0]
     report = f"# {title}\n\nMachine: {machine()}.\n\n{write_page()}\n"
     STORED.with_suffix(".md").write_text(report, encoding="utf-8")
