@@ -248,6 +248,9 @@ def test_crowds_that_are_clear_add_bins_and_noise_does_not() -> None:
     assert bins(even, even, 1024) == bins(crowded, crowded, None) == 40
     assert 75 <= bins(crowded, crowded, 1024) <= 80
     assert bins(crowded, crowded, 50) == 50
+    # rare labels leave little to tell apart, whichever is rare; a few bins stay
+    assert bins([1] * 16, [99] * 16, 1024) == bins([99] * 16, [1] * 16, 1024) < 20
+    assert bins([0] * 16, [100] * 16, 1024) == 8
 
 
 def test_a_second_look_sees_inside_a_crowd() -> None:
