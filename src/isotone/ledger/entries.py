@@ -63,12 +63,7 @@ class Entries:
         """Start the budget of a data set, unless another process just did."""
         if self.found():
             return
-        others = [name for (name,) in self._execute("SELECT dataset FROM isotone_ledger ORDER BY dataset")]
-        if others and self._ledger.store.one_dataset:
-            raise LedgerError(
-                f"The ledger {self._ledger.address} belongs to the data set {others[0]!r}, not to "
-                f"{self._ledger.dataset!r}. Use that name, or another file."
-            )
+        self._refuse_another()
         row = (self._ledger.dataset, total.kind, *_numbers(total), neighbours, unit, _now())
         self._execute("INSERT INTO isotone_ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *row)
         rule = (self._ledger.dataset, composition.stored)
@@ -84,7 +79,11 @@ class Entries:
         """Refuse to open with another total, rule, unit or neighbours than the ledger was made with."""
         where = self._ledger.address
         if not self.found():
-            self._refuse_missing()
+            self._refuse_another()
+            raise LedgerError(
+                f"The ledger {where} has no data set {self._ledger.dataset!r}. If the name is "
+                "right, start its budget with 'isotone ledger create' and a total."
+            )
         budget, rule = self.budget(), self.composition()
         if composition is not None and composition != rule:
             raise LedgerError(
@@ -102,17 +101,14 @@ class Entries:
         if unit is not None and fixed is not None and unit != fixed:
             raise LedgerError(f"The ledger {where} protects one {fixed}, not one {unit}. {_same_unit(fixed)}")
 
-    def _refuse_missing(self) -> None:
+    def _refuse_another(self) -> None:
+        """A file is for one data set."""
         others = [name for (name,) in self._execute("SELECT dataset FROM isotone_ledger ORDER BY dataset")]
         if others and self._ledger.store.one_dataset:
             raise LedgerError(
                 f"The ledger {self._ledger.address} belongs to the data set {others[0]!r}, not to "
                 f"{self._ledger.dataset!r}. Use that name, or another file."
             )
-        raise LedgerError(
-            f"The ledger {self._ledger.address} has no data set {self._ledger.dataset!r}. If the name is "
-            "right, start its budget with 'isotone ledger create' and a total."
-        )
 
     def modern(self) -> bool:
         """Whether the tables of format 2 are there."""

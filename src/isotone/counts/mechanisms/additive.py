@@ -209,6 +209,9 @@ class AdditiveMechanism(ABC):
         p = np.atleast_1d(np.asarray(probabilities, dtype=float))
         if not np.all((p > 0) & (p < 1)):
             raise InputError("Probabilities must lie strictly between 0 and 1.")
+        return self._quantiles(p)
+
+    def _quantiles(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.quantile(self._unrounded, p, axis=0)
 
     def half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:

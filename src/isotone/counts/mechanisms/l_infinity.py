@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from isotone.counts.mechanisms.additive import PureMechanism
 from isotone.counts.statistic import Counts, deviation
-from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.noise.simulated import Simulated
 from isotone.privacy.checks import confidence_level
@@ -94,14 +93,7 @@ class LInfinityMechanism(PureMechanism):
         half_sides = rng.standard_gamma(n + 1, size=(size, 1)) / float(self.rate)
         return Simulated.wrap(self.P.canonical.back(rng.uniform(-1, 1, size=(size, n)) * half_sides))
 
-    def quantiles(self, probabilities: ArrayLike) -> NDArray[np.float64]:
-        """Exact quantiles of the noise on each count before rounding.
-
-        One row per probability.
-        """
-        p = np.atleast_1d(np.asarray(probabilities, dtype=float))
-        if not np.all((p > 0) & (p < 1)):
-            raise InputError("Probabilities must lie strictly between 0 and 1.")
+    def _quantiles(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
         values = [math.copysign(self._half_width(2 * min(q, 1 - q)), q - 0.5) for q in p]
         return np.repeat(np.array(values)[:, None], len(self.P), axis=1)
 

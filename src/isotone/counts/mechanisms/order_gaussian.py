@@ -21,7 +21,6 @@ from isotone.counts.statistic import Counts, check_counts, check_records, deviat
 from isotone.errors import InputError
 from isotone.mechanism import Error, Progress
 from isotone.noise.simulated import Simulated, refuse_simulated
-from isotone.order import project_covariance
 from isotone.privacy.checks import confidence_level
 from isotone.privacy.draws import Draws, ExactDraws, require_exact
 
@@ -182,13 +181,9 @@ class OrderGaussianMechanism(ConcentratedMechanism):
         result = np.where(impossible, -np.inf, constant - squares / (2 * variance))
         return result.reshape(np.shape(output)[:-1])
 
-    def quantiles(self, probabilities: ArrayLike) -> NDArray[np.float64]:
-        """Quantiles of the noise on each count before rounding, one row per probability."""
+    def _quantiles(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
         from scipy.special import ndtri
 
-        p = np.atleast_1d(np.asarray(probabilities, dtype=float))
-        if not np.all((p > 0) & (p < 1)):
-            raise InputError("Probabilities must lie strictly between 0 and 1.")
         return ndtri(p)[:, None] * self.error().sd
 
     def unrounded_half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
@@ -196,20 +191,6 @@ class OrderGaussianMechanism(ConcentratedMechanism):
         from scipy.special import ndtri
 
         return float(ndtri((1 + confidence_level(confidence)) / 2)) * self.error().sd
-
-    def consistent_by_covariance(self, values: ArrayLike, upper: float | None = None) -> NDArray[np.float64]:
-        """Released ``values`` made monotone and not negative in the norm of their covariance.
-
-        Generalised least squares under the order: a count that is corrected takes its correlated neighbours
-        along. Better than ``consistent`` on small orders with few binding relations, worse on large ones
-        (docs/theory/consistency.md, section 2). For some hundreds of elements.
-        """
-        if self.active.size < len(self.P):
-            raise InputError(
-                "Some elements need more than max_size yeses and have no noise, so that the covariance has no "
-                "inverse. Use consistent(), which goes by the variances."
-            )
-        return project_covariance(self.P, values, self.covariance(), lower=0.0, upper=upper)
 
     @property
     def has_total(self) -> bool:

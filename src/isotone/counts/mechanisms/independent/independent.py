@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.statistic import Counts
-from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.noise.simulated import Simulated, refuse_simulated
 from isotone.privacy.checks import confidence_level
@@ -78,14 +77,7 @@ class IndependentMechanism(AdditiveMechanism):
         """
         return Simulated.wrap(self.P.canonical.back(self._draw((size, len(self.P)), rng)))
 
-    def quantiles(self, probabilities: ArrayLike) -> NDArray[np.float64]:
-        """Exact quantiles of the noise on each count before rounding.
-
-        One row per probability.
-        """
-        p = np.atleast_1d(np.asarray(probabilities, dtype=float))
-        if not np.all((p > 0) & (p < 1)):
-            raise InputError("Probabilities must lie strictly between 0 and 1.")
+    def _quantiles(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
         values = [0.0 if q == 0.5 else math.copysign(self._upper_quantile(min(q, 1 - q)), q - 0.5) for q in p]
         return np.repeat(np.array(values)[:, None], len(self.P), axis=1)
 
