@@ -11,16 +11,18 @@ export MPLBACKEND ?= Agg
 unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= 2
 
-.PHONY: run test units lint test-services bench audit mutants docs lock clean
+.PHONY: run packages test units lint service-packages test-services bench audit mutants docs lock clean
 
 $(STAMP): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "isotone needs Python 3.11 or newer; run: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing isotone and its tools into $(VENV) (once; a few minutes)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps -e .
 	@touch $@
+
+packages: $(STAMP)
 
 run: $(STAMP)
 	@$(BIN)/python examples/run.py
@@ -42,6 +44,9 @@ lint: $(STAMP)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/pyright
+
+service-packages: $(STAMP)
+	@bash tests/services.sh $(BIN) packages
 
 test-services: $(STAMP)
 	@bash tests/services.sh $(BIN)

@@ -2,7 +2,7 @@
 # The tests that need a real service or forms of others: PostgreSQL, Spark, a browser. Installs what it can; what cannot be had is
 # skipped by the tests themselves, and they say so.
 set -euo pipefail
-bin=$1
+bin=$1  # "packages" as second argument: only install
 packages=.cache/services
 
 have() { command -v "$1" >/dev/null 2>&1; }
@@ -41,6 +41,8 @@ if [ ! -d "$packages/forms" ]; then
       --dest "$packages/forms.part" "$package" || exit 1
   done; then mv "$packages/forms.part" "$packages/forms"; else echo "could not download them: their tests will be skipped"; fi
 fi
+
+[ "${2:-}" != packages ] || exit 0
 
 served() { PYTHONPATH="$packages${PYTHONPATH:+:$PYTHONPATH}" "$bin/python" -m pytest -m services "$@"; }
 
