@@ -282,7 +282,10 @@ class KNormMechanism(AdditiveMechanism):
 
     def _require_total(self) -> None:
         if not self.has_total:
-            raise InputError(f"{type(self).__name__} releases no number of records.")
+            raise InputError(
+                f"{type(self).__name__} releases no number of records. Publish it if it is public, add an element above "
+                "all others to the order and count all records there, or release the number apart."
+            )
 
     @cached_property
     def _covariances(self) -> tuple[NDArray[np.float64], float]:

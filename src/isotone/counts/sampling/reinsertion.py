@@ -78,7 +78,9 @@ def _rows(
     """Keep what each row of ``picks`` and ``uniforms`` makes of the one before."""
     for r in range(sizes.size):
         _move(below_starts, below, above_starts, above, row, side, picks[r], uniforms[r], balanced)
-        orders[r], sizes[r] = row, side[0]
+        sizes[r] = side[0]
+        for k in range(row.size):
+            orders[r, k] = row[k]
 
 
 @kernel

@@ -87,7 +87,8 @@ def walks(
             break
         if a >= 0:
             begun[filled] = cursor[START]
-            orders[filled] = found
+            for k in range(n):  # to assign one array to another takes seconds to compile
+                orders[filled, k] = found[k]
             sizes[filled] = a
             filled += 1
         settle_walk(cursor)
