@@ -1,10 +1,9 @@
 """Monotone projection in the norm of a known covariance.
 
 Definition: given ``y = f + noise`` with noise of covariance Σ, the monotone ``f`` that minimises
-``(f − y)' Σ⁻¹ (f − y)``: generalised least squares and consistency with the order in one step. Exact by the
-dual active-set method: start from the unconstrained optimum ``y``, add the most violated cover, and let go of
-covers whose multiplier reaches zero. The dual objective grows with every step, so no active set comes back.
-Complexity: O(n·a) per step for ``a`` active covers. Reference: Goldfarb and Idnani 1983.
+``(f − y)' Σ⁻¹ (f − y)``: generalised least squares and consistency with the order in one step. In coordinates in which Σ
+is the identity it is the shortest move that meets all constraints, which a problem of nonnegative least squares says.
+Reference: Lawson and Hanson 1974, chapter 23 (least distance programming).
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.errors import InputError, IsotoneError
-from isotone.kernels import kernel
 from isotone.order.projection.least_squares import check_bounds, like, one_per_element, project
 
 if TYPE_CHECKING:
@@ -25,8 +23,6 @@ __all__ = ["project_covariance"]
 
 _Floats = NDArray[np.float64]
 _Ints = NDArray[np.int64]
-_FEASIBLE = 1e-12  # a violation counts if it is above this, in standard deviations of the constraint
-_DEPENDENT = 1e-11  # squared distance, relative, below which a constraint depends on the active ones
 
 
 def project_covariance(
@@ -51,29 +47,34 @@ def project_covariance(
     """
     y = one_per_element(values, len(P), "values")
     bounds = check_bounds(lower, upper)
-    sigma = _covariance(covariance, precision, len(P))
+    root = np.linalg.cholesky(_covariance(covariance, precision, len(P)))
     plus, minus, floors = _constraints(P, *bounds)
-    padded = np.zeros((len(P) + 1, len(P) + 1))  # the last coordinate is the constant 0 of the bounds
-    padded[:-1, :-1] = sigma
-    pull = padded[plus] - padded[minus]
-    scale = np.sqrt(_differences(plus, minus, pull))  # standard deviation of each constraint
+    padded = np.append(
+        root, np.zeros((1, len(P))), axis=0
+    )  # the last coordinate is the constant 0 of the bounds
     start = np.append(y, 0.0)
-    slack = (start[plus] - start[minus] - floors) / scale
-    steps = 50 * (len(P) + len(plus))
-    done, active, multipliers = _dual_active_set(plus, minus, scale, pull / scale[:, None], slack, steps)
-    if not done:
-        raise IsotoneError(
-            "The projection did not converge: the covariance is too close to singular for floating point. "
-            "Give a better conditioned one, or use project() with weights."
-        )
-    fitted = y + (multipliers / scale[active]) @ pull[active, :-1]
+    pull, missing = padded[plus] - padded[minus], floors - (start[plus] - start[minus])
+    scale = np.linalg.norm(pull, axis=1)  # the standard deviation of each constraint
+    fitted = y + root @ _shortest(pull / scale[:, None], missing / scale)
     return like(values, project(P, fitted, lower=lower, upper=upper))  # removes rounding, nothing else
 
 
-def _differences(plus: _Ints, minus: _Ints, vectors: _Floats) -> _Floats:
-    """``vectors[k][plus[k]] − vectors[k][minus[k]]`` for every k."""
-    rows = np.arange(len(plus))
-    return vectors[rows, plus] - vectors[rows, minus]
+def _shortest(G: _Floats, h: _Floats) -> _Floats:
+    """The shortest z with ``G z ≥ h``, where there is any."""
+    if not np.any(h > 0):
+        return np.zeros(G.shape[1])
+    from scipy.optimize import nnls
+
+    system = np.append(G, h[:, None] / np.abs(h).max(), axis=1).T
+    try:
+        weights, _ = nnls(system, np.append(np.zeros(G.shape[1]), 1.0), maxiter=50 * sum(G.shape))
+    except RuntimeError:
+        raise IsotoneError(
+            "The projection did not converge: the covariance is too close to singular for floating point. "
+            "Give a better conditioned one, or use project() with weights."
+        ) from None
+    active = weights > 0
+    return np.linalg.lstsq(G[active], h[active], rcond=None)[0]
 
 
 def _constraints(P: Poset, low: float, high: float) -> tuple[_Ints, _Ints, _Floats]:
@@ -115,98 +116,3 @@ def _covariance(covariance: ArrayLike | None, precision: ArrayLike | None, size:
         return (matrix + matrix.T) / 2
     inverse = np.linalg.inv(factor)
     return inverse.T @ inverse
-
-
-@kernel
-def _solve_lower(factor: _Floats, size: int, right: _Floats) -> _Floats:
-    """``x`` with ``L x = right``, L the leading lower triangle of ``factor``."""
-    x = right.copy()
-    for i in range(size):
-        x[i] = (x[i] - np.dot(factor[i, :i], x[:i])) / factor[i, i]
-    return x
-
-
-@kernel
-def _solve_upper(factor: _Floats, size: int, right: _Floats) -> _Floats:
-    """``x`` with ``L' x = right``."""
-    x = right.copy()
-    for i in range(size - 1, -1, -1):
-        x[i] /= factor[i, i]
-        x[:i] -= x[i] * factor[i, :i]
-    return x
-
-
-@kernel
-def _delete_row(factor: _Floats, size: int, gone: int) -> None:
-    """Remove one row and column of the matrix that ``factor`` is the Cholesky factor of, by rotations."""
-    for i in range(gone, size - 1):
-        factor[i, : i + 2] = factor[i + 1, : i + 2]
-    for k in range(gone, size - 1):  # entry (k, k+1) sticks out above the diagonal
-        a, b = factor[k, k], factor[k, k + 1]
-        length = np.hypot(a, b)
-        c, s = a / length, b / length
-        for i in range(k, size - 1):
-            left, right = factor[i, k], factor[i, k + 1]
-            factor[i, k] = c * left + s * right
-            factor[i, k + 1] = c * right - s * left
-
-
-@kernel(steps=lambda plus, minus, scale, pull, slack, steps: plus.size * pull.shape[1])
-def _dual_active_set(
-    plus: _Ints, minus: _Ints, scale: _Floats, pull: _Floats, slack: _Floats, steps: int
-) -> tuple[bool, _Ints, _Floats]:
-    """The active constraints at the optimum and their multipliers.
-
-    The first value is False if ``steps`` were not enough.
-
-    Constraint k reads ``(f[plus] − f[minus]) / scale ≥ …``; row k of ``pull`` is Σ times its coefficients,
-    and ``slack`` is by how much the starting point satisfies it. The factor is that of the covariance of
-    the active constraints, which have unit variance.
-    """
-    n = pull.shape[1]
-    active = np.zeros(n, np.int64)
-    multipliers = np.zeros(n)
-    factor = np.zeros((n, n))
-    start = slack.copy()
-    allowed = -_FEASIBLE * (1.0 + np.max(np.abs(start))) if start.size else 0.0
-    size = 0
-    for _ in range(steps):
-        worst = np.argmin(slack) if slack.size else -1
-        if worst < 0 or slack[worst] >= allowed:
-            # the equations of the active set, solved afresh: the rounding of the steps is forgotten
-            half = _solve_lower(factor, size, -start[active[:size]])
-            return True, active[:size].copy(), _solve_upper(factor, size, half)
-        weight, entered = 0.0, False
-        while not entered:
-            chosen = active[:size]
-            against = (pull[worst][plus[chosen]] - pull[worst][minus[chosen]]) / scale[chosen]
-            half = _solve_lower(factor, size, against)
-            give = _solve_upper(factor, size, half)
-            curvature = 1.0 - np.dot(half, half)
-            independent = curvature > _DEPENDENT
-            step, leaving = (-slack[worst] / curvature if independent else np.inf), -1
-            for k in range(size):
-                if give[k] > 0 and multipliers[k] < step * give[k]:
-                    step, leaving = multipliers[k] / give[k], k
-            if step == np.inf:
-                return False, active[:0].copy(), multipliers[:0].copy()
-            multipliers[:size] -= step * give
-            weight += step
-            if independent:
-                direction = pull[worst].copy()
-                for k in range(size):
-                    direction -= give[k] * pull[active[k]]
-                slack += step * (direction[plus] - direction[minus]) / scale
-            entered = leaving < 0
-            if entered:
-                factor[size, :size] = half
-                factor[size, size] = np.sqrt(curvature)
-                active[size], multipliers[size] = worst, weight
-                slack[worst] = 0.0
-                size += 1
-            else:
-                _delete_row(factor, size, leaving)
-                active[leaving : size - 1] = active[leaving + 1 : size].copy()
-                multipliers[leaving : size - 1] = multipliers[leaving + 1 : size].copy()
-                size -= 1
-    return False, active[:0].copy(), multipliers[:0].copy()
