@@ -150,7 +150,7 @@ class Relation:
 
         See :mod:`.width`.
         """
-        return width(self.levels, *self._cover_columns)
+        return width(len(self.levels), *self._cover_columns)
 
     def linear_extension(self) -> tuple[Hashable, ...]:
         """All names, each after everything below it.
