@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +18,7 @@ from isotone.errors import InputError
 from isotone.ledger.extract import extract_charge
 from isotone.release import load_release, verify
 from isotone.release.verifying.signing import make_key, sign_file, sign_release
+
 
 @pytest.fixture(scope="module")
 def shelf(tmp_path_factory):
