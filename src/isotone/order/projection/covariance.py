@@ -74,7 +74,7 @@ def _shortest(G: _Floats, h: _Floats) -> _Floats:
             "Give a better conditioned one, or use project() with weights."
         ) from None
     active = weights > 0
-    return np.linalg.lstsq(G[active], h[active], rcond=None)[0]
+    return np.linalg.lstsq(G[active], h[active], rcond=None)[0].astype(np.float64)
 
 
 def _constraints(P: Poset, low: float, high: float) -> tuple[_Ints, _Ints, _Floats]:
