@@ -215,10 +215,7 @@ class AdditiveMechanism(ABC):
         return np.quantile(self._unrounded, p, axis=0)
 
     def half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
-        """For each count alone, how far a release stays from the truth with at least the given probability.
-
-        About the released integers, so whole numbers.
-        """
+        """For each count alone, how far the released integer stays from the truth with at least the given probability."""
         return _whole(self.unrounded_half_widths(confidence))
 
     def simultaneous_half_width(self, confidence: float = 0.95) -> float:

@@ -283,8 +283,7 @@ class KNormMechanism(AdditiveMechanism):
     def _require_total(self) -> None:
         if not self.has_total:
             raise InputError(
-                f"{type(self).__name__} releases no number of records. Publish it if it is public, add an element above "
-                "all others to the order and count all records there, or release the number apart."
+                f"{type(self).__name__} releases no number of records: publish it if public, or apart."
             )
 
     @cached_property
