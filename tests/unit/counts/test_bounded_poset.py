@@ -92,7 +92,7 @@ def test_what_is_not_practical_is_refused_with_what_to_use_instead():
         BoundedPosetMechanism(PAIR, 1)
     with pytest.raises(InputError, match="BoundedPosetMechanism"):
         PosetMechanism(PAIR, 1, max_size=1)
-    with pytest.raises(InputError, match="no number of records"):
+    with pytest.raises(InputError, match="no total"):
         BoundedPosetMechanism(PAIR, 1, max_size=1).release_with_total([1, 1], 2)
 
 

@@ -260,7 +260,7 @@ def test_what_does_not_fit_is_refused():
     guarantee = Guarantee.pure(1, neighbours="replace")
     with pytest.raises(InputError, match="a row for each of the 2 groups"):
         m.release([[0, 0, 0]])
-    with pytest.raises(InputError, match="no number of records"):
+    with pytest.raises(InputError, match="no total"):
         m.release_with_total([0, 0, 0], 5)
     with pytest.raises(InputError, match="2 groups"):
         choose_mechanism(V, guarantee, 1, None, m, groups=3)

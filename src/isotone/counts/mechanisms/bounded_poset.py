@@ -152,6 +152,15 @@ class BoundedPosetMechanism(PosetMechanism):
         """The number of records is not free here."""
         return False
 
+    def release_with_total(self, counts: Counts, records: int) -> tuple[Ints, int]:
+        """Raise an error, since the number of records is not free here.
+
+        Its noise would change that of the counts.
+        """
+        raise InputError(
+            "BoundedPosetMechanism releases no total. Use PosetMechanism, or release the number of records apart."
+        )
+
 
 class _LazyDraw:
     """One draw of the order's noise, known to as many binary places as were needed so far."""

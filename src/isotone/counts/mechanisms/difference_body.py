@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,8 @@ from isotone.counts.norm import difference_norms
 from isotone.counts.sampling.bipartition_sampler import Simulate, mean_of_rows
 from isotone.counts.sampling.interleaved_sampler import InterleavedSampler, interleaved_sampler
 from isotone.counts.sampling.relaxation import Relaxation
+from isotone.counts.statistic import Counts
+from isotone.errors import InputError
 from isotone.mechanism import Error, Progress, no_progress
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number
@@ -116,3 +118,10 @@ class DifferenceBodyMechanism(PosetMechanism):
         It is public, or an element above all others.
         """
         return False
+
+    def release_with_total(self, counts: Counts, records: int) -> NoReturn:
+        """Raise an error, since this noise does not cover the number of records."""
+        raise InputError(
+            "DifferenceBodyMechanism releases no total. Publish the number of records if it is public, or add "
+            "an element above all others to the order and count all records there."
+        )

@@ -282,7 +282,7 @@ class KNormMechanism(AdditiveMechanism):
 
     def _require_total(self) -> None:
         if not self.has_total:
-            raise InputError(f"{type(self).__name__} releases no number of records. Release it apart.")
+            raise InputError(f"{type(self).__name__} releases no number of records.")
 
     @cached_property
     def _covariances(self) -> tuple[NDArray[np.float64], float]:

@@ -135,7 +135,6 @@ class PosetMechanism(KNormMechanism):
         The number of records is the count of an element above all others: the sum of all steps, and of one
         more, up or down (docs/theory/counts.md, section 7).
         """
-        self._require_total()
         values = check_counts(self.P, counts)
         number = check_records(records, values)
         draws = require_exact(ExactDraws())
