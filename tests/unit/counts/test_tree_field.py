@@ -22,7 +22,7 @@ from isotone.counts.hierarchies.field_law import FieldLaw, FieldTypes
 from isotone.counts.hierarchies.tree import require_hierarchy
 from isotone.errors import InputError, OrderError
 from isotone.order import Poset
-from isotone.privacy.draws import ExactDraws
+from isotone.privacy.draws import ExactDraws, SeededDraws
 
 TREE = Poset.from_mapping({"a": "all", "b": "all", "a1": "a", "a2": "a"}, children="partition")
 SHARES = {"all": "3/10", "a": "1/4", "b": "7/10", "a1": "9/20", "a2": "9/20"}
@@ -408,3 +408,11 @@ def test_no_number_of_contributions_is_too_large_to_be_refused() -> None:
 def test_a_huge_epsilon_leaves_no_noise() -> None:
     m = TreeFieldMechanism(TREE, epsilon=800, care="worst")
     assert not m.error().variance.any()
+
+
+def test_simulations_draw_leaves_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At small rates to split sums would take many times longer, and gigabytes."""
+    monkeypatch.delattr(SeededDraws, "geometric_sums")
+    monkeypatch.delattr(SeededDraws, "below")
+    m = TreeFieldMechanism(TREE, epsilon=1, shares=SHARES)
+    assert np.asarray(m.simulate(3, np.random.default_rng(0))).shape == (3, len(TREE))

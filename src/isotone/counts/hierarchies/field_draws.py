@@ -34,6 +34,8 @@ class FieldSampler:
     types: FieldTypes
     rate: Fraction
     acceptance: NDArray[np.float64]
+    sums: bool = True
+    """Whether leaves may be drawn as sums, which saves exact draws. To split them takes longer than seeded draws of all leaves."""
 
     def draw(self, size: int, draws: Draws) -> Ints:
         """``size`` rows of noise on the nodes of the tree, which add up."""
@@ -63,12 +65,15 @@ class FieldSampler:
 
     def _children(self, c: int, k: int, size: int, draws: Draws) -> Ints:
         """``size`` rows of the draws of k children of one type."""
-        sums = leaf_sums(self.types, float(self.rate), c, k)
+        sums = self._sums(c, k)
         if not sums:
             return self._subtrees(c, size * k, draws).reshape(size, -1)
         rate, signs = self.rate * self.types.shares[c], np.array([1, -1])
         parts = [draws.geometric_sums(rate, terms, 2 * size).reshape(size, 2) * signs for terms in sums]
         return np.concatenate(parts, axis=1)
+
+    def _sums(self, c: int, k: int) -> list[int]:
+        return leaf_sums(self.types, float(self.rate), c, k) if self.sums else []
 
     @cached_property
     def _columns(self) -> list[list[int]]:
@@ -77,7 +82,7 @@ class FieldSampler:
         for children in self.types.children:
             row: list[int] = []
             for c, k in children:
-                row += leaf_sums(self.types, float(self.rate), c, k) or found[c] * k
+                row += self._sums(c, k) or found[c] * k
             found.append(row or [0])
         return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -124,9 +124,9 @@ class TreeFieldMechanism(AddsUp):
         They are not private and serve planning only.
         """
         draws, step = SeededDraws(rng), max(1, _CHUNK // len(self.tree))
+        sampler = replace(self._sampler, sums=False)
         rows = [
-            self._sampler.draw(min(step, size - start), draws)[:, self.tree.node]
-            for start in range(0, size, step)
+            sampler.draw(min(step, size - start), draws)[:, self.tree.node] for start in range(0, size, step)
         ]
         return Simulated.wrap(np.concatenate(rows).astype(float) if rows else np.empty((0, len(self.P))))
 
