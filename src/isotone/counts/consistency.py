@@ -60,8 +60,8 @@ def _with_choices(
     from isotone.counts.hierarchies.projection import consistent_hierarchy
     from isotone.order.hierarchy import is_hierarchy
 
-    if is_hierarchy(P) and upper is None:
-        return consistent_hierarchy(P, values, weights, integers=integers)
+    if is_hierarchy(P):
+        return consistent_hierarchy(P, values, weights, upper, integers=integers)
     totals = P.coding.encode(np.asarray(values, dtype=float))
     fitted = P.coding.decode(
         np.asarray(consistent(P.coding.order, totals, None, upper, integers), dtype=float)

@@ -205,7 +205,16 @@ def test_the_projection_is_bounded_least_squares_over_leaves() -> None:
             values, weights = 3 * rng.normal(size=len(tree)), rng.uniform(0.2, 3, len(tree))
             root = np.sqrt(weights)
             by_hand = lsq_linear(root[:, None] * A, root * values, bounds=(0, np.inf), tol=1e-12).x
-            assert np.allclose(project_tree(tree, values, weights), A @ by_hand, atol=1e-6)
+            fitted = project_tree(tree, values, weights)
+            assert np.allclose(fitted, A @ by_hand, atol=1e-6)
+            if tree.roots == 1:
+                upper = fitted[0] / 2
+                pulled = np.vstack(
+                    [root[:, None] * A, 1e4 * A[:1]]
+                )  # a heavy row holds the root at the bound
+                by_hand = lsq_linear(pulled, [*(root * values), 1e4 * upper], bounds=(0, np.inf), tol=1e-14).x
+                assert np.allclose(project_tree(tree, values, weights, upper), A @ by_hand, atol=1e-5)
+                assert np.array_equal(project_tree(tree, values, weights, fitted[0] + 1), fitted)
 
 
 def test_consistent_counts_are_not_negative_and_add_up() -> None:

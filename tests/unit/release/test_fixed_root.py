@@ -155,6 +155,17 @@ def test_specs_plans_checks_and_forged_manifests(tmp_path: Path) -> None:
     assert "unit=None" in str(run(app, ["plan", str(more)]).exception)
 
 
+def test_consistent_values_keep_the_public_number(tmp_path: Path) -> None:
+    book = iso.Ledger(tmp_path / "book", epsilon=99, neighbours="replace")
+    for run in range(2):
+        release = iso.release_counts(
+            ROWS, P, ledger=book, folder=tmp_path / f"{run}", **merged(FIXED, {"epsilon": "0.1"})
+        )
+        found = values(release.consistent())
+        assert found["all"] == 9
+        assert min(found.values()) >= 0
+
+
 def test_values_that_do_not_add_up_are_not_verified(tmp_path: Path) -> None:
     ledger = iso.Ledger(tmp_path / "book", epsilon=99, neighbours="replace")
     iso.release_counts(ROWS, P, ledger=ledger, folder=tmp_path / "out", **FIXED)

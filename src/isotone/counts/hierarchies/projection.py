@@ -45,10 +45,11 @@ def consistent_hierarchy(
     P: Poset,
     values: ArrayLike,
     weights: ArrayLike | None = None,
+    upper: float | None = None,
     *,
     integers: bool = False,
 ) -> NDArray[np.float64] | NDArray[np.int64]:
-    """The nonnegative counts of a hierarchy closest to released ``values`` that add up.
+    """The nonnegative counts of a hierarchy closest to released ``values`` that add up, none above ``upper``.
 
     Where many counts are near 0 this takes noise away from leaves, and makes the sums above them too large.
     """
@@ -60,13 +61,14 @@ def consistent_hierarchy(
     # elements that share a node have the same count
     on_node = np.bincount(tree.node, weight, len(tree)).astype(np.float64)
     mean = np.bincount(tree.node, weight * given, len(tree)) / np.where(on_node > 0, on_node, 1)
-    fitted = project_tree(tree, mean, on_node)
+    fitted = project_tree(tree, mean, on_node, upper)
     return round_tree(tree, fitted)[tree.node] if integers else fitted[tree.node]
 
 
-def project_tree(tree: Hierarchy, values: Floats, weights: Floats) -> Floats:
+def project_tree(tree: Hierarchy, values: Floats, weights: Floats, upper: float | None = None) -> Floats:
     """The values by node closest to those given whose leaves are not negative, and which add up.
 
+    With ``upper`` no root, and so no node, is above it.
     Nodes of weight 0, such as remainders, are free; a free leaf below a measured node takes what is left over.
     """
     n = len(tree)
@@ -92,7 +94,7 @@ def project_tree(tree: Hierarchy, values: Floats, weights: Floats) -> Floats:
         prices[x], amounts[x], slopes[x] = at + own * (total - values[x]), total, slope / (1 + own * slope)
     result, price = np.zeros(n), np.zeros(n)
     for x, above in enumerate(tree.parent.tolist()):
-        asked = price[above] if above >= 0 else 0.0
+        asked = price[above] if above >= 0 else _root_price(prices[x], amounts[x], slopes[x], upper)
         result[x] = _at(prices[x], amounts[x], slopes[x], np.array([asked]))[0]
         price[x] = asked - weights[x] * (result[x] - values[x])
     return _added(tree, result)
@@ -102,6 +104,14 @@ def _at(prices: Floats, amounts: Floats, slope: float, asked: Floats) -> Floats:
     """A piecewise linear amount at the prices asked; 0 before the first."""
     beyond = np.maximum(asked - prices[-1], 0.0) * slope
     return np.interp(asked, prices, amounts) + beyond
+
+
+def _root_price(prices: Floats, amounts: Floats, slope: float, upper: float | None) -> float:
+    """The price at the root: 0, or below it the one at which the amount is ``upper``."""
+    if upper is None:
+        return 0.0
+    beyond = max(upper - amounts[-1], 0.0) / slope
+    return min(0.0, float(np.interp(upper, amounts, prices)) + beyond)
 
 
 def _added(tree: Hierarchy, leaves: Floats) -> Floats:
