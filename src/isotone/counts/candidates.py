@@ -19,7 +19,7 @@ from isotone.counts.least_error import gaussian_total, k_norm_total, log_differe
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.mechanisms.bounded_poset import BoundedPosetMechanism
 from isotone.counts.mechanisms.chain_hierarchy import HierarchicalMechanism, chains_of
-from isotone.counts.mechanisms.concentrated import variance_per_sensitivity
+from isotone.counts.mechanisms.concentrated import gaussian_variance
 from isotone.counts.mechanisms.difference_body import DifferenceBodyMechanism
 from isotone.counts.mechanisms.grouped_difference import GroupedDifferenceMechanism, can_stack
 from isotone.counts.mechanisms.independent.discrete_gaussian import DiscreteGaussianMechanism
@@ -114,7 +114,7 @@ class Setting:
         """The least total squared error of any Gaussian noise."""
         if self.max_size is not None or self.P.choices:  # such records need not span the hull
             return 0.0
-        variance = variance_per_sensitivity(guarantee) * self.unit(guarantee).changes ** 2
+        variance = gaussian_variance(guarantee) * self.unit(guarantee).changes ** 2
         return gaussian_total(len(self.P), float(variance), log_hull(self.P))
 
 

@@ -102,14 +102,6 @@ class Relation:
         """A new ``(n, n)`` matrix whose entry ``[i, j]`` says that element i ≤ element j."""
         return closure.unpack(self._closure, len(self))
 
-    @property
-    def closure_bits(self) -> Bits:
-        """The closure as packed 64-bit words, shape ``(n, ceil(n / 64))``.
-
-        Bit j of row i says i ≤ j.
-        """
-        return read_only(self._closure)
-
     def up_set(self, name: Hashable) -> frozenset[Hashable]:
         """The smallest filter that contains ``name``.
 

@@ -41,6 +41,12 @@ def table_mechanism(
         geometric, gaussian = noises(guarantee, contributions, once)
         if geometric <= gaussian:
             return pure
+    return _gaussian(upper, guarantee, preset, contributions, once)
+
+
+def _gaussian(
+    upper: int, guarantee: Guarantee, preset: Preset | None, contributions: int, once: bool
+) -> GaussianTableMechanism:
     return GaussianTableMechanism(
         upper,
         epsilon=guarantee.epsilon or None,
@@ -55,15 +61,7 @@ def table_mechanism(
 
 def noises(guarantee: Guarantee, contributions: int, once: bool) -> tuple[float, float]:
     """The standard deviations of geometric and of Gaussian noise on a count, if all is spent on counts."""
-    made = GaussianTableMechanism(
-        1,
-        epsilon=guarantee.epsilon or None,
-        delta=guarantee.delta or None,
-        rho=guarantee.rho or None,
-        once=once,
-        contributions=contributions,
-        neighbours=guarantee.neighbours,
-    )
+    made = _gaussian(1, guarantee, None, contributions, once)
     rate = float(made.unit.per_step(pure_epsilon(guarantee)))
     geometric = (2 * (1 + 1 / expm1(rate)) / expm1(rate)) ** 0.5 if rate < 50 else 0.0
     return geometric, made.measurement(1).deviation

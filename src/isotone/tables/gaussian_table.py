@@ -12,18 +12,16 @@ from numpy.typing import NDArray
 
 from isotone.errors import InputError
 from isotone.mechanism import Error
-from isotone.noise import Simulated
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.calibration import discrete_sigma_squared, largest_rho
 from isotone.privacy.checks import Number, one_of, truth, whole_number
-from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
+from isotone.privacy.draws import Draws
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
 from isotone.tables.gaussian_noise import GaussianMeasurement, change, measurement_for
-from isotone.tables.published_table import PublishedTable, Stratum
-from isotone.tables.stratum import checked_strata, published_stratum
+from isotone.tables.published_table import PublishedTable
+from isotone.tables.stratum import StratifiedMechanism, published_table
 from isotone.tables.thresholds import Preset
-from isotone.tables.top_coding import Counts, top_coded
 from isotone.tables.two_stage import LARGEST
 
 __all__ = ["GaussianTableMechanism"]
@@ -32,7 +30,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, init=False)
-class GaussianTableMechanism:
+class GaussianTableMechanism(StratifiedMechanism):
     """A table of counts with Gaussian noise, whose distribution of counts survives the noise.
 
     Two measurements are made: the numbers of categories of at most ``t`` for every ``t`` below ``upper``, and every count,
@@ -40,7 +38,8 @@ class GaussianTableMechanism:
 
     Guarantee: ρ-zCDP, or (ε, δ)-DP by the conversion of ``largest_rho``, for adding or removing one person who is counted at
     most ``contributions`` times, or for replacing one (``neighbours="replace"``): docs/theory/tables-whole.md, section 10. The
-    number and the order of the categories and their strata are public.
+    number and the order of the categories and their strata are public. Every stratum is measured with all of ρ: a person with
+    a share of the contributions in a stratum costs at most that share there, as costs are convex in contributions.
     Error: depends on the table; ``tables.plan`` tells it for a guessed shape, without data.
     Cost: O(N log N), and matrices of up to 512 rows for the estimate.
 
@@ -119,40 +118,6 @@ class GaussianTableMechanism:
         most = float(self.measurement(10**9).counts)
         return Error(np.full(self.upper + 1, most), method="upper bound, of the unbiased noisy counts")
 
-    def release(self, counts: Counts) -> Ints:
-        """One private count for each category, from exact noise and cryptographic bits."""
-        return self.release_in_full(counts).values
-
-    def release_in_full(self, counts: Counts, strata: Sequence[Ints] | None = None) -> PublishedTable:
-        """Release a table with all its private parts.
-
-        ``strata`` are the positions of the categories of each public class. Every stratum is measured with all of ρ: a person
-        with a share of the contributions in a stratum costs at most that share there, as costs are convex in contributions.
-        """
-        return self.run(top_coded(counts, self.upper), require_exact(ExactDraws()), strata)
-
-    def simulate(self, counts: Counts, rng: np.random.Generator) -> Simulated:
-        """Simulate the published counts of a seeded run. They are not private and serve experiments only."""
-        return Simulated.wrap(self.simulate_in_full(counts, rng).values)
-
-    def simulate_in_full(
-        self, counts: Counts, rng: np.random.Generator, strata: Sequence[Ints] | None = None
-    ) -> PublishedTable:
-        """Simulate a release with all its parts, for experiments only."""
-        return self.run(top_coded(np.asarray(counts), self.upper), SeededDraws(rng), strata)
-
     def run(self, table: Ints, draws: Draws, strata: Sequence[Ints] | None = None) -> PublishedTable:
-        """Both measurements of a top-coded table with the given draws, and what is made of them.
-
-        Private only if they are :class:`ExactDraws`; with all others the published values are marked as simulated.
-        """
-        parts = [np.arange(len(table))] if strata is None else checked_strata(strata, len(table))
-        values: NDArray[Any] = np.empty(len(table), np.int64)
-        found: list[Stratum] = []
-        for members in parts:
-            made = self.measurement(len(members))
-            values[members], stratum = published_stratum(members, table[members], made, draws)
-            found.append(stratum)
-        if not isinstance(draws, ExactDraws):
-            values = Simulated.wrap(values)
-        return PublishedTable(values, self.upper, tuple(found), self.guarantee)
+        """Both measurements with the given draws, private only if they are :class:`ExactDraws`."""
+        return published_table(table, draws, strata, self.measurement, self.upper, self.guarantee)

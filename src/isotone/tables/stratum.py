@@ -1,22 +1,83 @@
-"""One public class of categories: measured, and what is made of it."""
+"""Tables that are measured stratum by stratum, where a stratum is a public class of categories."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
-from isotone.privacy.draws import Draws
+from isotone.noise import Simulated
+from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
+from isotone.privacy.guarantee import Guarantee
 from isotone.tables.estimate.remap import assign, cuts_of
 from isotone.tables.measurement import Measurement
-from isotone.tables.published_table import Stratum
+from isotone.tables.published_table import PublishedTable, Stratum
 from isotone.tables.thresholds import SMALL
+from isotone.tables.top_coding import Counts, top_coded
 
-__all__ = ["checked_strata", "published_stratum"]
+__all__ = ["StratifiedMechanism", "published_stratum", "published_table"]
 
 Ints = NDArray[np.int64]
+
+
+class StratifiedMechanism(ABC):
+    """A mechanism that measures a table, or each stratum of it, and publishes what the measurements tell."""
+
+    upper: int
+
+    @abstractmethod
+    def run(self, table: Ints, draws: Draws, strata: Sequence[Ints] | None = None) -> PublishedTable:
+        """Both measurements of a top-coded table with the given draws, and what is made of them.
+
+        Private only if they are :class:`ExactDraws`; with all others the published values are marked as simulated.
+        """
+
+    def release(self, counts: Counts) -> Ints:
+        """One private count for each category, from exact noise and cryptographic bits."""
+        return self.release_in_full(counts).values
+
+    def release_in_full(self, counts: Counts, strata: Sequence[Ints] | None = None) -> PublishedTable:
+        """Release a table with all its private parts.
+
+        Estimates, intervals, distribution and noisy measurements. ``strata`` are the positions of the categories of each
+        public class, and each is measured with the whole budget.
+        """
+        return self.run(top_coded(counts, self.upper), require_exact(ExactDraws()), strata)
+
+    def simulate(self, counts: Counts, rng: np.random.Generator) -> Simulated:
+        """Simulate the published counts of a seeded run. They are not private and serve experiments only."""
+        return Simulated.wrap(self.simulate_in_full(counts, rng).values)
+
+    def simulate_in_full(
+        self, counts: Counts, rng: np.random.Generator, strata: Sequence[Ints] | None = None
+    ) -> PublishedTable:
+        """Simulate a release with all its parts, for experiments only."""
+        return self.run(top_coded(np.asarray(counts), self.upper), SeededDraws(rng), strata)
+
+
+def published_table(
+    table: Ints,
+    draws: Draws,
+    strata: Sequence[Ints] | None,
+    measurement: Callable[[int], Measurement],
+    upper: int,
+    guarantee: Guarantee,
+) -> PublishedTable:
+    """A table whose strata have the measurements that ``measurement`` tells for their sizes."""
+    parts = [np.arange(len(table))] if strata is None else _checked_strata(strata, len(table))
+    values: NDArray[Any] = np.empty(len(table), np.int64)
+    found: list[Stratum] = []
+    for members in parts:
+        made = measurement(len(members))
+        values[members], stratum = published_stratum(members, table[members], made, draws)
+        found.append(stratum)
+    if not isinstance(draws, ExactDraws):
+        values = Simulated.wrap(values)
+    return PublishedTable(values, upper, tuple(found), guarantee)
 
 
 def published_stratum(
@@ -39,7 +100,7 @@ def published_stratum(
     return values, Stratum(members, noisy, cumulative, measurement, histogram / size, model, "table")
 
 
-def checked_strata(strata: Sequence[Ints], size: int) -> list[Ints]:
+def _checked_strata(strata: Sequence[Ints], size: int) -> list[Ints]:
     """The strata, refused unless each category is in exactly one."""
     parts = [np.asarray(part, np.int64).reshape(-1) for part in strata]
     joined = np.sort(np.concatenate(parts)) if parts else np.zeros(0, np.int64)

@@ -8,24 +8,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
 from isotone.mechanism import Error
-from isotone.noise import Simulated
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, exact, one_of, positive, share, whole_number
-from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
+from isotone.privacy.draws import Draws
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
 from isotone.tables.distribution.percentile import choose_upper
-from isotone.tables.published_table import PublishedTable, Stratum
-from isotone.tables.stratum import checked_strata, published_stratum
+from isotone.tables.published_table import PublishedTable
+from isotone.tables.stratum import StratifiedMechanism, published_table
 from isotone.tables.thresholds import DENSE, SMALL, Preset, Thresholds, default_preset, thresholds_for
-from isotone.tables.top_coding import Counts, top_coded
 
 __all__ = ["LARGEST", "Stages", "TwoStageMechanism"]
 
@@ -46,7 +44,7 @@ class Stages:
 
 
 @dataclass(frozen=True, init=False)
-class TwoStageMechanism:
+class TwoStageMechanism(StratifiedMechanism):
     """A table of counts, one for each category, whose distribution of counts survives the noise.
 
     Two measurements are made: the numbers of categories of at most ``t`` for a few thresholds ``t``, with geometric noise,
@@ -56,7 +54,8 @@ class TwoStageMechanism:
     Guarantee: epsilon-DP for adding or removing one person who is counted at most ``contributions`` times, or
     for replacing one (``neighbours="replace"``). A step of one count costs ε, shared between the one threshold that
     it crosses and the noise of the count (docs/theory/tables-whole.md, section 1). The number and the order of the
-    categories and their strata are public.
+    categories and their strata are public. A step touches one category and so one stratum, and every stratum is measured
+    with all of ε.
     Error: depends on the table; ``tables.plan`` tells it for a guessed shape, without data.
     Cost: O(N log N + n log n); a million categories and a thousand counts take seconds.
 
@@ -139,51 +138,16 @@ class TwoStageMechanism:
         most = max(self.stages(size).thresholds.deviation for size in sizes) ** 2
         return Error(np.full(self.upper + 1, most), method="upper bound, of the unbiased noisy counts")
 
-    def release(self, counts: Counts) -> Ints:
-        """One private count for each category, from exact noise and cryptographic bits."""
-        return self.release_in_full(counts).values
-
-    def release_in_full(self, counts: Counts, strata: Sequence[Ints] | None = None) -> PublishedTable:
-        """Release a table with all its private parts.
-
-        Estimates, intervals, distribution and noisy measurements. ``strata`` are the positions of the categories of each
-        public class. A step touches one category and so one stratum, and every stratum is measured with all of ε.
-        """
-        return self.run(top_coded(counts, self.upper), require_exact(ExactDraws()), strata)
-
-    def simulate(self, counts: Counts, rng: np.random.Generator) -> Simulated:
-        """Simulate the published counts of a seeded run.
-
-        They are not private and serve experiments only.
-        """
-        return Simulated.wrap(self.simulate_in_full(counts, rng).values)
-
-    def simulate_in_full(
-        self, counts: Counts, rng: np.random.Generator, strata: Sequence[Ints] | None = None
-    ) -> PublishedTable:
-        """Simulate a release with all its parts, for experiments only."""
-        return self.run(top_coded(np.asarray(counts), self.upper), SeededDraws(rng), strata)
-
     def run(self, table: Ints, draws: Draws, strata: Sequence[Ints] | None = None) -> PublishedTable:
-        """Both measurements of a top-coded table with the given draws, and what is made of them.
-
-        Private only if they are :class:`ExactDraws`; with all others the published values are marked as simulated.
-        """
+        """Both measurements with the given draws, private only if they are :class:`ExactDraws`."""
         upper = self.upper
         if self.percentile is not None:
             rate = self.unit.per_step(self.stages(len(table)).bound)
             upper = choose_upper(table, upper, self.percentile, rate, draws)
             table = np.minimum(table, upper)
-        parts = [np.arange(len(table))] if strata is None else checked_strata(strata, len(table))
-        values: NDArray[Any] = np.empty(len(table), np.int64)
-        found: list[Stratum] = []
-        for members in parts:
-            thresholds = self.stages(len(members), upper).thresholds
-            values[members], stratum = published_stratum(members, table[members], thresholds, draws)
-            found.append(stratum)
-        if not isinstance(draws, ExactDraws):
-            values = Simulated.wrap(values)
-        return PublishedTable(values, upper, tuple(found), self.guarantee)
+        return published_table(
+            table, draws, strata, lambda size: self.measurement(size, upper), upper, self.guarantee
+        )
 
 
 def _checked_percentile(percentile: Number) -> Fraction:

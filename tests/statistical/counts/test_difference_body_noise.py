@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from scipy.stats import gamma, norm
 from tests.support.bipartitions import coarse_tables, extended_bipartitions
 from tests.support.chisquare import FALSE_ALARM, assert_tells_continuous, chi_square_p
+from tests.support.cones import cone
 from tests.support.effort import draws, off
 from tests.support.posets import all_posets
 from tests.support.tape import follow_all_paths
 
 from isotone import noise
 from isotone.counts import DifferenceBodyMechanism, Relaxation
-from isotone.counts.norm import cone, difference_norms
+from isotone.counts.norm import difference_norms
 from isotone.counts.sampling.interleaved_sampler import InterleavedSampler, interleaved_sampler
 from isotone.counts.sampling.method import Method
 from isotone.counts.sampling.sources import TableSource

@@ -7,12 +7,12 @@ import pytest
 from scipy.stats import gamma, norm
 from tests.support.bipartitions import extended_bipartitions
 from tests.support.chisquare import FALSE_ALARM, assert_tells_continuous, chi_square_p
+from tests.support.cones import cone
 from tests.support.effort import draws, off
 from tests.support.posets import all_posets
 from tests.support.rounded_plane import rounded_law
 
 from isotone.counts import PosetMechanism
-from isotone.counts.norm import cone
 from isotone.order import Poset
 
 SURVEY = Poset(

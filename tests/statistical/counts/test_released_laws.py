@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from scipy.stats import gamma
 from tests.support.bipartitions import extended_bipartitions
 from tests.support.chisquare import FALSE_ALARM, assert_tells_continuous, chi_square_p
+from tests.support.cones import cone
 from tests.support.effort import draws, effort, off
 
 from isotone.counts import BoundedPosetMechanism, PosetMechanism, Relaxation
-from isotone.counts.norm import cone, norms
+from isotone.counts.norm import norms
 from isotone.order import Poset
 
 RATE = "1/4096"

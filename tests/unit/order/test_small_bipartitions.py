@@ -17,7 +17,7 @@ from tests.support.posets import all_posets
 
 from isotone.order import Poset
 from isotone.order.bipartitions import extended
-from isotone.order.bipartitions.small import ELEMENTS, Part, draw_small, is_small, part_of
+from isotone.order.bipartitions.small import ELEMENTS, Part, is_small, part_of
 from isotone.order.bipartitions.small_rows import SmallRows
 
 N_ORDER = Poset("abcd", [("a", "c"), ("b", "c"), ("b", "d")])
@@ -43,7 +43,7 @@ def law(part: Part) -> dict[Any, Fraction]:
             raise _BranchError(weights)
 
         try:
-            one, two = draw_small(part, choose)
+            one, two = part.draw(choose(part.counts), choose)
         except _BranchError as branch:
             total = sum(branch.weights)
             waiting += [

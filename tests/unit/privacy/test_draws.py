@@ -34,7 +34,7 @@ from isotone.order import Poset
 from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
 from isotone.published.tables import row_by_row
 from isotone.release import load_spec, release_spec
-from isotone.tables import gaussian_table, pairs, two_stage
+from isotone.tables import pairs, stratum
 from isotone.tables.distribution import privatize
 from isotone.tables.matrices import count_mechanism
 
@@ -148,7 +148,6 @@ def test_no_entry_that_releases_takes_other_draws_or_what_they_made(
 
 PLACES = [
     additive,
-    gaussian_table,
     grouped_difference,
     chain_hierarchy,
     independent,
@@ -169,7 +168,7 @@ def test_every_place_that_releases_takes_exact_draws_and_is_listed() -> None:
         for path in Path(isotone.__file__).parent.rglob("*.py")
         if "ExactDraws()" in path.read_text(encoding="utf-8")
     }
-    here = {place.__name__.rpartition(".")[2] for place in (*PLACES, two_stage, privatize, row_by_row)}
+    here = {place.__name__.rpartition(".")[2] for place in (*PLACES, stratum, privatize, row_by_row)}
     assert found == here  # those of curves are their own kind, tested among the attacks
 
 
@@ -179,7 +178,7 @@ def test_other_draws_in_the_place_of_exact_ones_are_refused(
     name: str, entry: Any, arguments: Any, other: Draws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entry(*arguments)
-    for place in (*PLACES, two_stage, privatize, row_by_row):
+    for place in (*PLACES, stratum, privatize, row_by_row):
         monkeypatch.setattr(place, "ExactDraws", lambda: other)
     with pytest.raises(InputError, match="ExactDraws only"):
         entry(*arguments)
@@ -213,7 +212,7 @@ def test_a_release_takes_no_other_draws_and_none_in_the_place_of_exact_ones(
     for keyword in ("draws", "choices", "rng"):
         with pytest.raises(TypeError, match="unexpected keyword"):
             release(tmp_path, **{keyword: other})
-    for place in (*PLACES, two_stage, privatize, row_by_row):
+    for place in (*PLACES, stratum, privatize, row_by_row):
         monkeypatch.setattr(place, "ExactDraws", lambda: other)
     with pytest.raises(Exception, match="ExactDraws only"):
         release(tmp_path)

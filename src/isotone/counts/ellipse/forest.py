@@ -67,14 +67,13 @@ def fit_forest(
     s = 1.0 if max_size is None else min(0.9, (max_size / float(below[0])) ** 0.5)
     mass = s * s * below / below[0] + (1 - s * s) * bound  # about the diagonal of M
     scale = np.repeat(np.sqrt(grove.copies / mass), grove.width)
-    shape = (grove.parent, grove.depth, grove.width, grove.start, grove.times, grove.copies)
 
     def unpack(x: _Floats) -> tuple[_Floats, float]:
         return x[:-1] / scale, 1.0 if max_size is None else float(expit(x[-1]))
 
     def objective(x: _Floats) -> tuple[float, _Floats] | None:
         a, s = unpack(x)
-        trace, gradient, by_scale, *_ = _evaluate(*shape, a, s, bound)
+        trace, gradient, by_scale, *_ = _evaluate(*_arrays(grove), a, s, bound)
         if not (trace > 0 and np.isfinite(trace)):
             return None
         slope = 0.0 if max_size is None else by_scale * s * (1 - s)
@@ -110,19 +109,13 @@ def _start(grove: Grove, below: _Floats, s: float, bound: float) -> _Floats:
 
 
 def _ellipse(grove: Grove, ties: _Floats, root_scale: float, bound: float) -> ForestEllipse:
-    trace, _, _, pivot, share, weight = _evaluate(
-        grove.parent,
-        grove.depth,
-        grove.width,
-        grove.start,
-        grove.times,
-        grove.copies,
-        ties,
-        root_scale,
-        bound,
-    )
+    trace, _, _, pivot, share, weight = _evaluate(*_arrays(grove), ties, root_scale, bound)
     presence = weight[1:] / max(weight[0], weight.max())  # without ties to the root its own weight is zero
     return ForestEllipse(grove, pivot, share, root_scale, float(trace) if trace > 0 else np.inf, presence)
+
+
+def _arrays(grove: Grove) -> tuple[_Ints, _Ints, _Ints, _Ints, _Ints, _Ints]:
+    return grove.parent, grove.depth, grove.width, grove.start, grove.times, grove.copies
 
 
 def _elements_below(grove: Grove) -> _Floats:

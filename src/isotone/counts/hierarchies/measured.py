@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from isotone.counts.caring import Care, care_of, care_weights
 from isotone.counts.hierarchies.least_squares import TreeLeastSquares
@@ -23,13 +23,11 @@ from isotone.counts.hierarchies.projection import AddsUp, round_tree
 from isotone.counts.hierarchies.shares import WORST_POWER, exact_shares, gaussian_shares, worst_weights
 from isotone.counts.hierarchies.stated_shares import replacing_cost, shares_by_element, shares_by_node
 from isotone.counts.hierarchies.tree import Hierarchy, require_hierarchy
-from isotone.counts.mechanisms.concentrated import gaussian_guarantee, part_of_gaussian
+from isotone.counts.mechanisms.concentrated import gaussian_guarantee, gaussian_variance, part_of_gaussian
 from isotone.counts.statistic import Counts, check_counts
-from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.noise.simulated import Simulated
 from isotone.privacy.adjacency import Neighbours
-from isotone.privacy.calibration import sigma_squared, sigma_squared_zcdp
 from isotone.privacy.checks import Number, confidence_level
 from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
 from isotone.privacy.guarantee import Guarantee
@@ -207,12 +205,7 @@ class TreeGaussianMechanism(MeasuredTree):
         else:
             chosen = shares_by_node(P, tree, shares)
         self._share(chosen, plain, tree)
-        reach = self.cost * self.unit.changes**2
-        if guarantee.kind == "zcdp":
-            variance = sigma_squared_zcdp(guarantee.rho) * reach
-        else:
-            variance = sigma_squared(guarantee.epsilon, guarantee.delta, reach)
-        self._set(variance=variance, gap=gap)
+        self._set(variance=gaussian_variance(guarantee, self.cost * self.unit.changes**2), gap=gap)
 
     def part(self, share: Fraction) -> TreeGaussianMechanism:
         """One of several draws from the same records, with the variance of the noise divided by its share."""
@@ -230,13 +223,9 @@ class TreeGaussianMechanism(MeasuredTree):
     def _draw_floats(self, share: Fraction, size: int, rng: np.random.Generator) -> Floats:
         return rng.normal(scale=math.sqrt(self.variance / share), size=size)
 
-    def quantiles(self, probabilities: ArrayLike) -> NDArray[np.float64]:
-        """Quantiles of the noise on each count before rounding, one row per probability."""
+    def _quantiles(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
         from scipy.special import ndtri
 
-        p = np.atleast_1d(np.asarray(probabilities, dtype=float))
-        if not np.all((p > 0) & (p < 1)):
-            raise InputError("Probabilities must lie strictly between 0 and 1.")
         return ndtri(p)[:, None] * self.error().sd
 
     def unrounded_half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:

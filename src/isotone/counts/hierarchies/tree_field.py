@@ -177,11 +177,7 @@ class TreeFieldMechanism(AddsUp):
         weight = -float(self.rate) * (np.abs(nodes) @ shares) - self.node_law.log_normaliser
         return np.where(adds_up, weight, -np.inf)
 
-    def quantiles(self, probabilities: ArrayLike) -> NDArray[np.float64]:
-        """Quantiles of the noise on each count, one row per probability."""
-        p = np.atleast_1d(np.asarray(probabilities, dtype=float))
-        if not np.all((p > 0) & (p < 1)):
-            raise InputError("Probabilities must lie strictly between 0 and 1.")
+    def _quantiles(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.array([self.node_law.quantiles(float(q))[self.tree.node] for q in p])
 
     def unrounded_half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:

@@ -19,7 +19,7 @@ from isotone.privacy.unit import Unit
 if TYPE_CHECKING:
     from isotone.order import Poset
 
-__all__ = ["ConcentratedMechanism", "gaussian_guarantee", "part_of_gaussian", "variance_per_sensitivity"]
+__all__ = ["ConcentratedMechanism", "gaussian_guarantee", "gaussian_variance", "part_of_gaussian"]
 
 
 @dataclass(frozen=True, init=False)
@@ -79,8 +79,8 @@ def gaussian_guarantee(
     return guarantee
 
 
-def variance_per_sensitivity(guarantee: Guarantee) -> Fraction:
-    """The variance of the noise at sensitivity 1."""
+def gaussian_variance(guarantee: Guarantee, sensitivity_squared: Number = 1) -> Fraction:
+    """The variance of Gaussian noise at this squared sensitivity."""
     if guarantee.kind == "zcdp":
-        return sigma_squared_zcdp(guarantee.rho)
-    return sigma_squared(guarantee.epsilon, guarantee.delta)
+        return sigma_squared_zcdp(guarantee.rho, sensitivity_squared)
+    return sigma_squared(guarantee.epsilon, guarantee.delta, sensitivity_squared)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from isotone.counts.ellipse.certificate import EllipseCertificate
 from isotone.counts.ellipse.shape import Ellipse, best_strategy, shape_of
 from isotone.counts.ellipse.strategy import Strategy
-from isotone.counts.mechanisms.concentrated import ConcentratedMechanism, variance_per_sensitivity
+from isotone.counts.mechanisms.concentrated import ConcentratedMechanism, gaussian_variance
 from isotone.counts.statistic import Counts, check_counts, check_records, deviation
 from isotone.errors import InputError
 from isotone.mechanism import Error, Progress
@@ -69,7 +69,7 @@ class OrderGaussianMechanism(ConcentratedMechanism):
     def _prepare(self, progress: Progress) -> None:
         shape = shape_of(self.P.canonical.order, self.max_size, self.neighbours, progress)
         self._set(shape=shape, active=self.P.canonical.positions[shape.active])
-        self._scale(variance_per_sensitivity(self.guarantee) * self.unit.changes**2)
+        self._scale(gaussian_variance(self.guarantee) * self.unit.changes**2)
 
     def _scale(self, multiplier: Fraction) -> None:
         """Noise with this variance at sensitivity 1."""

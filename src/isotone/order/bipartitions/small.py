@@ -27,7 +27,6 @@ __all__ = [
     "Composite",
     "Part",
     "Point",
-    "draw_small",
     "is_small",
     "part_of",
 ]
@@ -217,17 +216,3 @@ def part_of(P: Poset) -> Part:
         else:
             made[id(node)] = Composite(parts, beside=isinstance(node, Parallel))
     return made[id(tree)]
-
-
-def draw_small(part: Part, choose: Choose) -> Sides:
-    """A uniform extended bipartition.
-
-    Returns sides A and B as positions, each ascending.
-
-    ``choose`` must be exact, since a release rests on it.
-
-    >>> from isotone.order import Poset
-    >>> draw_small(part_of(Poset.chain("abc")), lambda weights: weights.index(max(weights)))
-    ([0], [1, 2])
-    """
-    return part.draw(choose(part.counts), choose)

@@ -12,11 +12,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isotone.counts.mechanisms.concentrated import ConcentratedMechanism
+from isotone.counts.mechanisms.concentrated import ConcentratedMechanism, gaussian_variance
 from isotone.counts.mechanisms.independent.independent import IndependentMechanism
 from isotone.counts.statistic import Counts, deviation
 from isotone.mechanism import Progress
-from isotone.privacy.calibration import sigma_squared
 from isotone.privacy.draws import ExactDraws
 
 __all__ = ["GaussianMechanism"]
@@ -41,13 +40,7 @@ class GaussianMechanism(ConcentratedMechanism, IndependentMechanism):
     variance: Fraction
 
     def _prepare(self, progress: Progress) -> None:
-        guarantee = self.guarantee
-        reach = self.sensitivity.l2_squared
-        if guarantee.kind == "zcdp":
-            variance = reach / (2 * guarantee.rho)
-        else:
-            variance = sigma_squared(guarantee.epsilon, guarantee.delta, reach)
-        self._set(variance=variance)
+        self._set(variance=gaussian_variance(self.guarantee, self.sensitivity.l2_squared))
 
     def log_density(self, output: ArrayLike, counts: Counts | None = None) -> NDArray[np.float64]:
         """The log density of real outputs given the counts (or of noise), one per row."""
