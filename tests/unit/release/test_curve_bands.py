@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 
 import isotone as iso
+from isotone.curves import PrivateIsotonicRegression
 from isotone.errors import InputError
 from isotone.release.kinds.curve.bands import measured_from
 from isotone.release.kinds.curve.faults import curve_faults
@@ -43,7 +45,7 @@ def test_low_and_high_are_the_band_of_the_published_sums(ledger, kind: str) -> N
     assert (found.manifest["band"], found.manifest["confidence"]) == (kind, 0.9)
     setup = rebuild_curve_mechanism(found.manifest["mechanism"])
     measured = measured_from(found.manifest, setup)
-    assert (measured.sums.rate, measured.sums.variance) in setup.laws
+    assert (measured.sums.rate, measured.sums.variance) in setup.possible
     low, high = measured.band(0.9, kind).at(np.arange(20))
     np.testing.assert_allclose(found.low, low, atol=1e-12)
     np.testing.assert_allclose(found.high, high, atol=1e-12)
@@ -174,6 +176,49 @@ def test_a_forged_band_is_noticed(shelf: Path, tmp_path: Path, change: Any, word
         return  # not even a release
     assert not verdict.holds
     assert words in verdict["error"].words
+
+
+FEW, EVEN = 20, [0, 2, 5, 7, 10, 12, 15, 17]
+"""So few records that there is no coarse look, and the bins that their sums are then measured in."""
+
+
+@pytest.mark.parametrize(
+    ("public_n", "starts", "rate", "values", "refused"),
+    [
+        (1_000, [0, 9], "9/5", 101, ""),
+        (1_000, [0, 9], "2", 101, "rate"),
+        (1_000, EVEN, "2", 101, "rate"),
+        (1_000, [0, 9], "9/5", 201, "values"),
+        (FEW, EVEN, "2", 101, ""),
+        (FEW, EVEN, "9/5", 101, "rate"),
+        (FEW, [0, 9], "2", 101, "bins"),
+        (None, [0, 9], "441/250", 201, ""),
+        (None, [0, 9], "441/250", 100, "values"),
+        (None, EVEN, "49/25", 101, ""),
+        (None, EVEN, "49/25", 201, "values"),
+        (None, [0, 9], "49/25", 101, "bins"),
+    ],
+)
+def test_noise_without_a_look_is_believed_of_few_records_in_even_bins(
+    public_n: int | None, starts: list[int], rate: str, values: int, refused: str
+) -> None:
+    sums = {"starts": starts, "ones": starts, "zeros": starts, "values": values, "rate": rate}
+    entries = {"sums": sums, "increasing": True, "mechanism": {}, "rules": {"contributions": 1}}
+    setup = PrivateIsotonicRegression(
+        2, (0, 19), y_values=(0, 1), x_grid="integers", public_n=public_n
+    ).check()
+    with pytest.raises(InputError, match=refused) if refused else nullcontext():
+        measured_from(entries, setup)
+
+
+def test_a_falling_curve_of_few_records_is_verified(ledger) -> None:
+    """Its bins are even from the right, and not from the left."""
+    found = release(ledger, increasing=False, public_n=FEW)
+    assert found.manifest["sums"]["starts"] != EVEN
+    assert (
+        curve_faults(found.columns, found.manifest, rebuild_curve_mechanism(found.manifest["mechanism"]))
+        == []
+    )
 
 
 def test_a_corner_of_the_curve_that_is_left_out_is_noticed(ledger) -> None:

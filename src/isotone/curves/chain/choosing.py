@@ -18,7 +18,7 @@ from isotone.curves.chain.case import MANY, ChainCase
 from isotone.curves.chain.drawn_values import StepFit
 from isotone.curves.chain.histograms.histogram_fit import HistogramFit
 from isotone.curves.chain.lines.line_fit import LineFit, RefinedLineFit
-from isotone.curves.chain.posterior_fit import OUTPUTS, PosteriorFit, levels_for
+from isotone.curves.chain.posterior_fit import OUTPUTS, Law, PossibleSums, PosteriorFit, possible_sums
 from isotone.curves.chain.turned import TurnedMechanism
 from isotone.curves.curve import CurveMechanism
 from isotone.curves.grids import LEVELS, Grid
@@ -159,7 +159,12 @@ class ChainProblem:
 
     def values_used(self, n: int, setting: CurveSetting) -> int:
         """How many values the posterior of a curve of means has."""
-        return levels_for(self._case(n, setting).strength)
+        return PosteriorFit.of(self._case(n, setting)).levels
+
+    def possible_sums(self, public_n: int | None, setting: CurveSetting) -> dict[Law, PossibleSums]:
+        """The sums that the curve may be made of, by the law of their noise; none for a curve that is not of means."""
+        case = self._case(public_n or 1, setting)
+        return possible_sums(case, public_n is not None) if self._row(case).name == "posterior" else {}
 
     def mechanism(self, n: int, setting: CurveSetting) -> CurveMechanism:
         """The mechanism for about ``n`` records."""

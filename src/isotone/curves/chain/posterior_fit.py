@@ -17,10 +17,12 @@ from isotone.curves.measure import NoisySums, even_starts, noisy_sums, rescaled
 from isotone.curves.posterior.posterior import CurvePosterior, curve_posterior
 from isotone.curves.records import Records
 
-__all__ = ["OUTPUTS", "PosteriorFit", "RoundShares", "curve_of", "levels_for", "spread_of"]
+__all__ = ["OUTPUTS", "PossibleSums", "PosteriorFit", "RoundShares", "curve_of", "possible_sums", "spread_of"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Law = tuple[Fraction | None, Fraction | None]
+"""The rate or the variance of noise."""
 
 OUTPUTS = ("population", "records")
 SPREAD = 0.1
@@ -44,7 +46,7 @@ LEVELS = ((5_000, 101), (40_000, 201), (float("inf"), 401))
 """Values of the posterior, by epsilon times the number of records."""
 
 
-def levels_for(strength: float) -> int:
+def _levels_for(strength: float) -> int:
     """The number of values of the posterior, by epsilon times the number of records."""
     return next(levels for below, levels in LEVELS if strength < below)
 
@@ -113,7 +115,7 @@ class PosteriorFit(CurveMechanism):
             case.n,
             case.bins(min(MOST_COARSE_BINS, max(coarse, bins))),
             bins,
-            levels_for(case.strength),
+            _levels_for(case.strength),
             case.labels,
             case.output,
             case.ends,
@@ -121,6 +123,21 @@ class PosteriorFit(CurveMechanism):
             looks,
             RoundShares.of(looks),
         )
+
+    @property
+    def law(self) -> Law:
+        """The rate, or the variance, of the noise of the last round."""
+        return self.setting.law(self.shares.fine, self.top)
+
+    @property
+    def top(self) -> int:
+        """In how many levels ``y`` is counted."""
+        return 1 if self.labels else FINE
+
+    @property
+    def first_starts(self) -> Ints:
+        """Where the bins of the first round begin, which is the last one without a coarse look."""
+        return even_starts(self.points, self.coarse_bins if self.looks else self.fine_bins)
 
     @property
     def spread(self) -> float:
@@ -135,7 +152,7 @@ class PosteriorFit(CurveMechanism):
 
     def measure(self, records: Records, draws: CurveDraws) -> NoisySums:
         """Coarse looks and the fine one: all that looks at records."""
-        starts = even_starts(self.points, self.coarse_bins if self.looks else self.fine_bins)
+        starts = self.first_starts
         for left in reversed(range(self.looks)):
             seen = self.sums(records, starts, self.shares.coarse / self.looks, draws)
             found = self.posterior(seen, COARSE_LEVELS, keep=1e-2)
@@ -145,8 +162,7 @@ class PosteriorFit(CurveMechanism):
 
     def sums(self, records: Records, starts: Ints, share: Fraction, draws: CurveDraws) -> NoisySums:
         """The noisy sums of one round."""
-        top = 1 if self.labels else FINE
-        return noisy_sums(records, starts, self.points, self.setting, share, draws, top)
+        return noisy_sums(records, starts, self.points, self.setting, share, draws, self.top)
 
     def posterior(self, sums: NoisySums, levels: int, keep: float = 1e-3) -> CurvePosterior:
         """The posterior given the sums of a round."""
@@ -156,6 +172,30 @@ class PosteriorFit(CurveMechanism):
         """An estimate: the noise of the sums of all bins, shared by a chain."""
         rate = float(self.shares.fine * self.setting.epsilon) / self.setting.unit.steps
         return RiskBound(self.fine_bins**0.5 / rate, 1.0 / self.fine_bins**2, proved=False)
+
+
+@dataclass(frozen=True)
+class PossibleSums:
+    """What is known before any data of sums whose noise has a given law.
+
+    ``values`` are the numbers of values that their posterior may have, and ``starts`` where their bins begin, if that is known.
+    """
+
+    values: tuple[int, ...]
+    starts: tuple[int, ...] | None = None
+
+
+def possible_sums(case: ChainCase, public: bool) -> dict[Law, PossibleSums]:
+    """The sums that a curve of means may be made of, by the law of their noise.
+
+    The number of records of the case is ``public``, or the least that a noisy one can be.
+    """
+    fit = PosteriorFit.of(case)
+    found = {fit.law: PossibleSums((fit.levels,), None if fit.looks else tuple(fit.first_starts.tolist()))}
+    if not public:
+        looked = case.setting.law(RoundShares.of(1).fine, fit.top)
+        found[looked] = PossibleSums(tuple(levels for _, levels in LEVELS))
+    return found
 
 
 def curve_of(

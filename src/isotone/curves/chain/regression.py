@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -13,7 +14,7 @@ from isotone.curves.arrays import numbers_of, only_column, shape_of
 from isotone.curves.bands.measured import MeasuredSums, why_no_population
 from isotone.curves.chain.choosing import ChainProblem, usual_points
 from isotone.curves.chain.evaluated import EvaluatedCurve
-from isotone.curves.chain.posterior_fit import RoundShares
+from isotone.curves.chain.posterior_fit import Law, PossibleSums
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import Curve
 from isotone.curves.direction import AUTO_SHARE, choose_direction
@@ -45,8 +46,8 @@ class Setup:
     y_range: tuple[Fraction, Fraction]
     guarantee: Guarantee
     labels: bool = False
-    laws: tuple[tuple[Fraction | None, Fraction | None], ...] = ()
-    """Rates or variances that the noise of the sums of a curve of means may have: with a coarse look, and without."""
+    possible: Mapping[Law, PossibleSums] = field(default_factory=dict[Law, PossibleSums])
+    """The sums that a curve of means may be made of, by the law of their noise."""
     why_no_population: str = ""
     """Why there is no band for the population, where there is none."""
     output: str = "population"
@@ -195,14 +196,11 @@ class PrivateIsotonicRegression(EvaluatedCurve, PrivateEstimator[ChainProblem]):
         """Check every parameter, without data and without spending anything. Refuse what ``fit`` would refuse."""
         public = self._public(weighted=False, grouped=True)
         problem = public.problem
-        laws: Any = ()
-        if problem.method_used(1, public.setting) == "posterior":
-            top = 1 if problem.labels else FINE
-            laws = tuple(public.setting.law(RoundShares.of(looks).fine, top) for looks in (1, 0))
+        sums = problem.possible_sums(public.public_n, public.setting)
         reason = why_no_population(public.whole.unit.contributions, not isinstance(self.increasing, str))
         whole = public.whole.guarantee
         return Setup(
-            problem.grid, problem.y_range, whole, problem.labels, laws, reason, problem.output, problem.ends
+            problem.grid, problem.y_range, whole, problem.labels, sums, reason, problem.output, problem.ends
         )
 
     def __sklearn_tags__(self) -> Any:

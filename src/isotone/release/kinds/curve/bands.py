@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["SumsEntry", "band_kind", "measured_from", "sums_to", "usual_kind"]
 
 MOST_BINS = 1024
-MOST_VALUES = 401
 
 
 class SumsEntry(TypedDict):
@@ -37,7 +36,7 @@ class SumsEntry(TypedDict):
 
 def usual_kind(setup: Setup, output: str) -> str | None:
     """The band that fits what the curve estimates, and holds; None where no band is known."""
-    if not setup.laws:
+    if not setup.possible:
         return None
     return "population" if output == "population" and not setup.why_no_population else "records"
 
@@ -49,7 +48,7 @@ def band_kind(asked: Any, setup: Setup, output: str, method: str) -> str | None:
     kind = one_of(asked, "band (or None)", (*KINDS, "none"))
     if kind == "none":
         return None
-    if not setup.laws:
+    if not setup.possible:
         raise no_band(method)
     if kind == "population" and setup.why_no_population:
         raise InputError(setup.why_no_population)
@@ -73,19 +72,23 @@ def sums_to(measured: MeasuredSums) -> SumsEntry:
 def measured_from(manifest: Mapping[str, Any], setup: Setup) -> MeasuredSums:
     """The sums that a manifest publishes, as the estimator that it describes could have measured them."""
     entry = manifest.get("sums")
-    if entry is None or not setup.laws:
+    if entry is None or not setup.possible:
         raise InputError("The release has no noisy sums, which a band is made of.")
     starts, ones, zeros = (np.array(entry[key], dtype=np.int64) for key in ("starts", "ones", "zeros"))
     points = setup.grid.points
     whole = starts.ndim == 1 and 0 < starts.size == ones.size == zeros.size <= MOST_BINS
     if not whole or starts[0] != 0 or starts[-1] >= points or np.any(np.diff(starts) <= 0):
         raise InputError("the bins of the published sums are not bins of the grid")
-    if not 2 <= entry["values"] <= MOST_VALUES:
-        raise InputError("the number of values of the posterior is none that a release has")
-    stated = tuple(exact(entry[key], key) if key in entry else None for key in ("rate", "variance"))
-    if stated not in setup.laws:
+    rate, variance = (exact(entry[key], key) if key in entry else None for key in ("rate", "variance"))
+    known = setup.possible.get((rate, variance))
+    if known is None:
         raise InputError("the rate or the variance of the noise of the sums is not the mechanism's")
-    sums = NoisySums(starts, ones, zeros, 1 if setup.labels else FINE, stated[0], points, stated[1])
+    if entry["values"] not in known.values:
+        raise InputError("the number of values of the posterior is none that the mechanism has")
+    sums = NoisySums(starts, ones, zeros, 1 if setup.labels else FINE, rate, points, variance)
+    rising = sums if manifest["increasing"] else sums.mirrored()
+    if known.starts is not None and known.starts != tuple(rising.starts.tolist()):
+        raise InputError("the bins of the published sums are not those of noise without a coarse look")
     found = manifest["mechanism"].get("increasing", True) != "auto"
     return MeasuredSums(
         sums, manifest["increasing"], setup.labels, entry["values"], manifest["rules"]["contributions"], found
