@@ -14,6 +14,7 @@ SOURCE = Path(isotone.__file__).parent
 
 FLOORS: list[set[str]] = [
     {
+        "array_types",
         "errors",
         "mechanism",
         "kernels",

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from isotone.array_types import Floats
 from isotone.audit.bounds import clopper_pearson, violates
 from isotone.audit.outputs import Sides, draw_both
 from isotone.audit.scores import OutputScore, learn_scores
@@ -26,8 +27,6 @@ from isotone.mechanism import Progress, no_progress
 from isotone.privacy.guarantee import Guarantee
 
 __all__ = ["Finding", "audit", "guarantee_of"]
-
-Floats = NDArray[np.float64]
 
 _LEAST = 300
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from isotone.array_types import Floats
 from isotone.privacy.guarantee import Guarantee
 
 __all__ = ["clopper_pearson", "epsilon_bound", "rho_bound", "violates"]
-
-Floats = NDArray[np.float64]
 
 _ORDERS = (1.05, 1.2, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 

@@ -15,16 +15,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from isotone.array_types import Floats
 from isotone.audit.black_box import guarantee_of
 from isotone.audit.gaussians import gaussian_distance, gaussian_epsilon
 from isotone.errors import InputError
 from isotone.privacy.guarantee import Guarantee
 
 __all__ = ["ExactFinding", "audit_exact", "matrix_loss"]
-
-Floats = NDArray[np.float64]
 
 _TINY = 1e-280  # below, a float has lost digits, and the mechanism is asked for the logarithm
 _ROUNDING = 1e-6  # what a solver may leave behind in a row that should sum to 1, or below 0

@@ -14,13 +14,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats
 from isotone.errors import InputError
 
 __all__ = ["gaussian_distance", "gaussian_epsilon"]
-
-Floats = NDArray[np.float64]
 
 
 def gaussian_distance(

@@ -15,11 +15,10 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Floats
 from isotone.errors import InputError
 
 __all__ = ["Sides", "draw_both"]
-
-Floats = NDArray[np.float64]
 
 _EXACT = 2**53  # floats hold every whole number up to here
 

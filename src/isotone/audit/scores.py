@@ -12,14 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats, Ints
 from isotone.audit.outputs import Sides
 
 __all__ = ["OutputScore", "learn_scores"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _FEW = 3  # so many coordinates can be counted jointly
 _SHAPED = 4  # and so many sorted into cells by signs and order

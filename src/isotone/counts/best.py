@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from isotone.counts.candidates import Candidate, Setting, candidates
 from isotone.counts.caring import Care, care_of, cared_error
@@ -14,13 +14,11 @@ from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.mechanism import Progress, no_progress
+from isotone.order import Poset
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, exact, one_of, whole_number
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
-
-if TYPE_CHECKING:
-    from isotone.order import Poset
 
 __all__ = ["Criterion", "best_mechanism", "build_or_none", "cared_for", "guarantee_of", "setting_of"]
 

@@ -9,17 +9,15 @@ whatever the others are.
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.errors import InputError
+from isotone.order import Poset
 from isotone.order.coding import partitions_upward
 from isotone.privacy.checks import whole_number
-
-if TYPE_CHECKING:
-    from isotone.order import Poset
 
 __all__ = ["cut", "cut_all"]
 

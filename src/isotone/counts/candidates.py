@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from isotone.counts.hierarchies.fixed_root import FixedRootMechanism
 from isotone.counts.hierarchies.measured import TreeGaussianMechanism, TreeLaplaceMechanism
@@ -31,12 +31,10 @@ from isotone.counts.mechanisms.order_gaussian import OrderGaussianMechanism
 from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.mechanism import Progress
+from isotone.order import Poset
 from isotone.order.hierarchy import is_hierarchy
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
-
-if TYPE_CHECKING:
-    from isotone.order import Poset
 
 __all__ = ["Build", "Candidate", "Setting", "candidates", "largest_pure"]
 

@@ -9,21 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Floats
 from isotone.errors import InputError
 from isotone.mechanism import Error
+from isotone.order import Poset
 from isotone.privacy.checks import exact, shown
 
-if TYPE_CHECKING:
-    from isotone.order import Poset
-
 __all__ = ["Care", "care_of", "care_weights", "cared_error", "relative_to"]
-
-Floats = NDArray[np.float64]
 
 Care = str | Mapping[Any, Any]
 """What matters: the mean square over all counts ("nodes"), its mean over "levels", the "worst", or weights by element."""

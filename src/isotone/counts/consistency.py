@@ -7,15 +7,10 @@ can do harm (docs/theory/consistency.md, section 2).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isotone.order import project
-
-if TYPE_CHECKING:
-    from isotone.order import Poset
+from isotone.order import Poset, project
 
 __all__ = ["consistent"]
 

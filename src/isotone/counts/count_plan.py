@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,14 +19,12 @@ from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.mechanism import HasLogDensity, HasMethod, Progress, no_progress
+from isotone.order import Poset
 from isotone.planning.plan import Column, Plan, Row
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.calibration import sigma_squared
 from isotone.privacy.checks import Number, confidence_level, exact
 from isotone.privacy.guarantee import Guarantee
-
-if TYPE_CHECKING:
-    from isotone.order import Poset
 
 __all__ = ["CountPlan", "CountRow", "Criterion", "plan"]
 

@@ -14,12 +14,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from isotone.array_types import Floats
 from isotone.errors import InputError
 from isotone.privacy.checks import confidence_level
 
 __all__ = ["FALSE_CONFIDENCE", "LAW_STREAM", "Law", "rank", "scales", "upper_draw"]
-
-Floats = NDArray[np.float64]
 
 LAW_STREAM = "isotone law 1"
 """The label of the public stream, with its version."""

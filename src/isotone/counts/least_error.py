@@ -9,12 +9,9 @@ identity (docs/theory/baselines.md, section 8).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
+from isotone.order import Poset
 from isotone.order.bipartitions.small import is_small, part_of
-
-if TYPE_CHECKING:
-    from isotone.order import Poset
 
 __all__ = ["gaussian_total", "k_norm_total", "log_differences", "log_hull"]
 

@@ -7,18 +7,15 @@ pair; the norm is ``max p + max q``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from isotone.array_types import Floats, Ints
 from isotone.errors import InputError
 from isotone.kernels import kernel
+from isotone.order import Poset
 from isotone.order.bipartitions.small import ELEMENTS
 from isotone.order.closure import ends_by_start
-
-if TYPE_CHECKING:
-    from isotone.order import Poset
 
 __all__ = [
     "as_rows",
@@ -28,9 +25,6 @@ __all__ = [
     "norms",
     "running_totals",
 ]
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 MANY = 64
 """From so many rows on, those of a small order are taken together."""

@@ -9,17 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from isotone.order import Poset
 from isotone.order.coding import Options, innermost_first
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import whole_number
 from isotone.privacy.unit import Unit
-
-if TYPE_CHECKING:
-    from isotone.order import Poset
 
 __all__ = ["Sensitivity", "largest_record"]
 

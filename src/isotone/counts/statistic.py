@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.errors import InputError, OrderError
 from isotone.noise.simulated import refuse_simulated
-
-if TYPE_CHECKING:
-    from isotone.order import Poset
+from isotone.order import Poset
 
 __all__ = ["Counts", "check_counts", "check_records", "deviation"]
 

@@ -10,15 +10,13 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats
 from isotone.errors import InputError
 from isotone.noise import Simulated, refuse_simulated
 from isotone.reading.columns.values import reals, values_of
 
 __all__ = ["check_length", "columns_of", "numbers_of", "only_column", "shape_of"]
-
-Floats = NDArray[np.float64]
 
 
 def shape_of(values: Any, name: str) -> tuple[int, ...]:

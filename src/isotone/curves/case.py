@@ -11,9 +11,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from isotone.array_types import Ints
 from isotone.curves.grids import FINE
 from isotone.curves.losses.known_losses import ROWS, Loss, Slopes
 from isotone.curves.setting import CurveSetting
@@ -21,8 +19,6 @@ from isotone.errors import InputError
 from isotone.privacy.checks import one_of, whole_number
 
 __all__ = ["Case", "check_sizes"]
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

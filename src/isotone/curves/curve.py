@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats, Ints
 from isotone.curves.circuits.selection import CurveDraws, ExactCurveDraws, SeededCurveDraws
 from isotone.curves.measure import NoisySums
 from isotone.curves.records import Records
@@ -20,8 +20,6 @@ from isotone.privacy.guarantee import Guarantee
 
 __all__ = ["Curve", "CurveMechanism", "RegressionMechanism", "RiskBound"]
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Fit = TypeVar("Fit")
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats, Ints
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.grids import FINE
 from isotone.curves.posterior.noises import CountNoise, GaussianNoise, GeometricNoise
@@ -31,9 +31,6 @@ __all__ = [
     "pooled",
     "rescaled",
 ]
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 def even_starts(points: int, bins: int) -> Ints:

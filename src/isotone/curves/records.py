@@ -13,17 +13,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Bools, Ints
 from isotone.curves.arrays import check_length, numbers_of, only_column
 from isotone.curves.grids import FINE, Grid
 from isotone.errors import InputError
 from isotone.reading.columns.values import units
 
 __all__ = ["RawRecords", "Records"]
-
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

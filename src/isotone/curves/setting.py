@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.errors import InputError
 from isotone.privacy.checks import positive
 from isotone.privacy.draws import Draws
@@ -17,7 +17,6 @@ from isotone.privacy.unit import Unit
 
 __all__ = ["ConcentratedSetting", "CurveSetting", "root_below"]
 
-Ints = NDArray[np.int64]
 Noisy = tuple[Ints, Fraction | None, Fraction | None]
 """Noisy values, and the rate or the variance of their noise."""
 

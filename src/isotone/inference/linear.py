@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Floats
 from isotone.errors import InputError
 from isotone.inference.measured import Measured
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from isotone.order import Poset
 
 __all__ = ["combined", "common_scale", "given_records", "summed"]
-
-Floats = NDArray[np.float64]
 
 
 def given_records(found: Measured, records: int) -> Measured:

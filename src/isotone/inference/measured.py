@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from isotone.array_types import Floats
 from isotone.counts.law import Law
 from isotone.errors import InputError
 from isotone.inference.estimate import AT_THE_LIMIT, NOT_KNOWN, UNUSUAL, Estimate
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from isotone.order import Poset
 
 __all__ = ["Measured", "changes", "clipped", "widened"]
-
-Floats = NDArray[np.float64]
 
 _ROUNDING = 1e-12
 """Of sums in floating point, relative to their terms."""

@@ -14,8 +14,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats
 from isotone.counts.law import FALSE_CONFIDENCE
 from isotone.errors import InputError
 from isotone.inference.estimate import NOT_KNOWN, UNUSUAL, Estimate
@@ -24,8 +24,6 @@ from isotone.inference.ratio import shown_ratio
 from isotone.privacy.checks import shown
 
 __all__ = ["population_proportion", "population_share"]
-
-Floats = NDArray[np.float64]
 
 _NUISANCE = 0.002
 """The chance that the size of the whole is outside of the set over which the worst case is taken (Berger and Boos 1994)."""

@@ -16,12 +16,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Floats
 from isotone.counts.law import rank
 from isotone.inference.estimate import AT_THE_LIMIT, NOT_KNOWN, UNUSUAL, Estimate
 
 __all__ = ["ratio", "shown_ratio"]
-
-Floats = NDArray[np.float64]
 
 _VACUOUS = 0.999
 """A share whose interval is longer is not known."""

@@ -14,13 +14,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Floats, Ints
 from isotone.counts.law import Law, scales
 from isotone.errors import InputError
 
 __all__ = ["FeasibleRegion"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _CHUNK = 1 << 21
 _LARGEST = 1_500

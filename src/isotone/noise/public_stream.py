@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 __all__ = ["PublicStream", "public_stream"]
 
-Floats = NDArray[np.float64]
 Words = NDArray[np.uint64]
 Size = int | tuple[int, ...] | None
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.kernels import kernel
 
 __all__ = [
     "Bits",
-    "Ints",
     "closure",
     "ends_by_start",
     "levels",
@@ -26,7 +26,6 @@ __all__ = [
     "unpack",
 ]
 
-Ints = NDArray[np.int64]
 Bits = NDArray[np.uint64]
 
 

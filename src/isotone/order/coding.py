@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.order.closure import Ints
+from isotone.array_types import Ints
 
 if TYPE_CHECKING:
     from isotone.order.choices import Choice

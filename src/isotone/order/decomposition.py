@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from isotone.array_types import Ints
 from isotone.order import closure, modules
-from isotone.order.closure import Ints
 
 if TYPE_CHECKING:
     from isotone.order.poset import Poset

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from isotone.array_types import Ints
 from isotone.kernels import kernel
-from isotone.order.closure import Bits, Ints
+from isotone.order.closure import Bits
 
 __all__ = ["PrimeSplits", "parallel_labels", "series_labels"]
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from isotone.array_types import Ints
 from isotone.errors import OrderError
 from isotone.order import choices as exclusive
 from isotone.order import closure
 from isotone.order.building import combine, description
 from isotone.order.choices import Children
-from isotone.order.closure import Ints
 from isotone.order.relation import Relation, read_only
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from isotone.array_types import Ints
 from isotone.errors import InputError
 from isotone.kernels import kernel
-from isotone.order.closure import Ints
 
 __all__ = ["Record", "are_filters", "close_all", "like", "read_matrix", "read_record"]
 

@@ -9,11 +9,12 @@ from typing import Any, NoReturn, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from isotone.array_types import Ints
 from isotone.errors import OrderError
 from isotone.order import closure, records
 from isotone.order.building import description
 from isotone.order.choices import Choice
-from isotone.order.closure import Bits, Ints
+from isotone.order.closure import Bits
 from isotone.order.width import width
 
 __all__ = ["Relation", "read_only"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from isotone.order.closure import Ints
+from isotone.array_types import Ints
 
 __all__ = ["width"]
 

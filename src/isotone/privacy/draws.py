@@ -17,11 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone import noise
+from isotone.array_types import Ints
 from isotone.errors import InputError
 
 __all__ = ["Draws", "ExactDraws", "SeededDraws", "require_exact"]
-
-Ints = NDArray[np.int64]
 
 
 class Draws(Protocol):

@@ -13,6 +13,7 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.privacy.draws import Draws
 from isotone.privacy.unit import Unit
 from isotone.tables.estimate.categories import GaussianBeliefs
@@ -22,8 +23,6 @@ from isotone.tables.estimate.whole import smooth_histogram
 from isotone.tables.thresholds import SMALL, Preset, share_of
 
 __all__ = ["GaussianMeasurement", "change", "measurement_for"]
-
-Ints = NDArray[np.int64]
 
 
 def change(unit: Unit, once: bool, cumulative: Fraction, counts: Fraction) -> Fraction:

@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.privacy.adjacency import Neighbours
@@ -25,8 +25,6 @@ from isotone.tables.thresholds import Preset
 from isotone.tables.two_stage import LARGEST
 
 __all__ = ["GaussianTableMechanism"]
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, init=False)

@@ -7,12 +7,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.privacy.draws import Draws
 from isotone.tables.estimate.categories import Beliefs
 
 __all__ = ["Measurement"]
-
-Ints = NDArray[np.int64]
 
 
 class Measurement(Protocol):

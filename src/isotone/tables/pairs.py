@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Floats, Ints
 from isotone.errors import InputError
 from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
 from isotone.tables.choosing import TableMechanism
@@ -28,9 +29,6 @@ __all__ = [
     "release_pair",
     "simulate_pair",
 ]
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 LARGEST_PAIR = 63
 """The largest count of a pair: its joint distribution has the square of as many cells."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.errors import InputError
 from isotone.noise import Simulated
 from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
@@ -20,8 +21,6 @@ from isotone.tables.thresholds import SMALL
 from isotone.tables.top_coding import Counts, top_coded
 
 __all__ = ["StratifiedMechanism", "published_stratum", "published_table"]
-
-Ints = NDArray[np.int64]
 
 
 class StratifiedMechanism(ABC):

@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.noise import UnevenLine
 from isotone.privacy.draws import Draws
 from isotone.tables.estimate.categories import GeometricBeliefs
@@ -25,8 +26,6 @@ from isotone.tables.estimate.whole import estimate_histogram
 from isotone.tables.matrices.geometric import geometric_matrix
 
 __all__ = ["DENSE", "SMALL", "Preset", "Thresholds", "default_preset", "share_of", "thresholds_for"]
-
-Ints = NDArray[np.int64]
 
 Preset = Literal["counts", "both", "distribution"]
 

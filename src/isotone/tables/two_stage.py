@@ -11,8 +11,8 @@ from fractions import Fraction
 from typing import get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.privacy.adjacency import Neighbours
@@ -28,7 +28,6 @@ from isotone.tables.thresholds import DENSE, SMALL, Preset, Thresholds, default_
 __all__ = ["LARGEST", "Stages", "TwoStageMechanism"]
 
 LARGEST = 1_000_000  # time and memory for the estimate grow with the largest count
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats
 from isotone.counts.breakdowns.margins import MarginsMechanism
 from isotone.counts.consistency import consistent
 from isotone.errors import InputError
 
 __all__ = ["consistent_margins"]
-
-Floats = NDArray[np.float64]
 
 
 def consistent_margins(

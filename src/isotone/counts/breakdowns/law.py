@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats
 from isotone.counts.law import LAW_STREAM, Law
 from isotone.errors import InputError
 from isotone.noise.public_stream import public_stream
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from isotone.counts.breakdowns.margins import MarginsMechanism
 
 __all__ = ["Cell", "margins_law"]
-
-Floats = NDArray[np.float64]
 
 Cell = tuple[int, int]
 """The place of a margin, and that of a cell in its table."""

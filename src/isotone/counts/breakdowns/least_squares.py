@@ -18,6 +18,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Floats
 from isotone.counts.breakdowns.cells import Breakdown, Margin
 from isotone.counts.breakdowns.levels import LevelFit, Levels
 from isotone.counts.breakdowns.nested import NestedComponents, NestedMeans
@@ -25,7 +26,6 @@ from isotone.counts.breakdowns.nested_exact import NestedLeastSquares, is_small
 
 __all__ = ["Components", "Estimator", "MarginLeastSquares", "components_of", "estimator_of"]
 
-Floats = NDArray[np.float64]
 Axes = frozenset[int]
 
 

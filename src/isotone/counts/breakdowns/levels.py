@@ -10,15 +10,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats
 from isotone.counts.breakdowns.cells import Attribute
 from isotone.counts.hierarchies.least_squares import TreeLeastSquares
 from isotone.counts.hierarchies.tree import Hierarchy
 
 __all__ = ["LevelFit", "Levels"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats, Ints
 from isotone.counts.breakdowns.cells import Breakdown, Margin
 from isotone.counts.breakdowns.least_squares import (
     Components,
@@ -30,9 +30,6 @@ from isotone.privacy.checks import Number, confidence_level, exact
 from isotone.privacy.guarantee import Guarantee
 
 __all__ = ["Margins", "MarginsMechanism"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _ROUNDING_PART = 50
 """One part in so many of the probability outside an interval is for rounding."""

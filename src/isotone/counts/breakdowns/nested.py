@@ -18,12 +18,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Floats, Ints
 from isotone.counts.breakdowns.cells import Attribute, Breakdown, Margin
 
 __all__ = ["NestedComponents", "NestedMeans"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

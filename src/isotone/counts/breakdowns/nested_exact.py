@@ -14,14 +14,13 @@ from functools import cached_property, reduce
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Floats, Ints
 from isotone.counts.breakdowns.cells import Margin
 from isotone.counts.breakdowns.nested import AttributeLevels, NestedComponents
 
 __all__ = ["NestedLeastSquares", "is_small"]
 
-Floats = NDArray[np.float64]
 Matrix = NDArray[np.complex128]
-Ints = NDArray[np.int64]
 
 _WIDEST, _KINDS = 64, 2_000
 """The most cells of all other attributes, and the most kinds of nodes, that matrices are computed for."""

@@ -15,8 +15,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats
 from isotone.counts.breakdowns.cells import Breakdown, Margin, margin_of
 from isotone.counts.breakdowns.least_squares import Components, components_of
 from isotone.counts.breakdowns.nested import NestedComponents
@@ -24,8 +24,6 @@ from isotone.errors import InputError
 from isotone.privacy.checks import exact, one_of, shown
 
 __all__ = ["MarginShares", "best_shares", "importance_of", "precisions", "require_shares"]
-
-Floats = NDArray[np.float64]
 
 UNIT = 10_000
 """Shares are multiples of one over this."""

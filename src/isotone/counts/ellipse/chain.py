@@ -12,13 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats
 from isotone.mechanism import Progress, no_progress
 
 __all__ = ["ChainEllipse", "fit_chain"]
-
-_Floats = NDArray[np.float64]
 
 _STEPS = 30
 _COARSEST = 200
@@ -33,8 +31,8 @@ class ChainEllipse:
     ``lower_bound`` what no Gaussian can beat.
     """
 
-    vectors: _Floats
-    values: _Floats
+    vectors: Floats
+    values: Floats
     trace: float
     lower_bound: float
 
@@ -57,13 +55,13 @@ def fit_chain(n: int, *, tolerance: float = 1e-4, progress: Progress = no_progre
 class _PrefixState:
     """Prefix probabilities, the eigenvalues and eigenvectors of V^½, and the prefixes' squared lengths."""
 
-    p: _Floats
-    roots: _Floats
-    vectors: _Floats
-    lengths: _Floats
+    p: Floats
+    roots: Floats
+    vectors: Floats
+    lengths: Floats
 
 
-def _equalise(p: _Floats, tolerance: float, progress: Progress) -> _PrefixState:
+def _equalise(p: Floats, tolerance: float, progress: Progress) -> _PrefixState:
     """Probabilities under which all prefixes have almost the same length."""
     state = _state(p)
     for step in range(_STEPS):
@@ -76,7 +74,7 @@ def _equalise(p: _Floats, tolerance: float, progress: Progress) -> _PrefixState:
     return state
 
 
-def _state(p: _Floats) -> _PrefixState:
+def _state(p: Floats) -> _PrefixState:
     from scipy.linalg import eigh_tridiagonal
 
     p = p / p.sum()
@@ -88,7 +86,7 @@ def _state(p: _Floats) -> _PrefixState:
     return _PrefixState(p, roots, vectors, np.square(np.cumsum(vectors, axis=0)) @ (1 / roots))
 
 
-def _stretch(p: _Floats, size: int) -> _Floats:
+def _stretch(p: Floats, size: int) -> Floats:
     """A profile for ``size`` prefixes with the shape of ``p``, which goes like ``(n − k + ½)^-½``."""
     if p.size == size:
         return p

@@ -11,14 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats
 from isotone.counts.ellipse.chain import ChainEllipse
 from isotone.mechanism import Progress, no_progress
 
 __all__ = ["LARGEST_CHAIN_OF_DIFFERENCES", "fit_chain_differences"]
-
-_Floats = NDArray[np.float64]
 
 LARGEST_CHAIN_OF_DIFFERENCES = 1000
 _STEPS = 60
@@ -48,13 +46,13 @@ def fit_chain_differences(
 class _PairState:
     """Pair probabilities, eigenvalues and eigenvectors of V^½, and squared distances of the prefixes."""
 
-    weights: _Floats
-    roots: _Floats
-    vectors: _Floats
-    apart: _Floats
+    weights: Floats
+    roots: Floats
+    vectors: Floats
+    apart: Floats
 
 
-def _state(weights: _Floats) -> _PairState:
+def _state(weights: Floats) -> _PairState:
     weights = weights * (2 / weights.sum())  # each pair stands twice in the matrix
     laplacian = np.diag(weights.sum(axis=1)) - weights
     # prefix k holds elements 0 … k-1: column sums from below turn pairs of prefixes into pairs of elements

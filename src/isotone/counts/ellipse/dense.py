@@ -12,12 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Floats
 from isotone.counts.ellipse.descent import descend
 from isotone.mechanism import Progress, no_progress
 
 __all__ = ["DenseEllipse", "fit_dense", "fit_dense_nonnegative"]
-
-_Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -27,10 +26,10 @@ class DenseEllipse:
     ``root_scale``, ``trace`` and ``presence`` are as in :class:`~isotone.counts.ellipse.forest.ForestEllipse`.
     """
 
-    precision: _Floats
+    precision: Floats
     root_scale: float
     trace: float
-    presence: _Floats
+    presence: Floats
 
 
 def fit_dense(
@@ -50,7 +49,7 @@ def fit_dense(
     family = _Family(leq, max_size, apart)
     ties, logit, scale = family.start()
 
-    def objective(x: _Floats) -> tuple[float, _Floats] | None:
+    def objective(x: Floats) -> tuple[float, Floats] | None:
         found = family.evaluate(x[:-1] / scale, x[-1])
         if found is None:
             return None
@@ -81,7 +80,7 @@ def fit_dense_nonnegative(
     family = _Family(leq, max_size)
     ties, logit, scale = family.start()
 
-    def objective(x: _Floats) -> tuple[float, _Floats] | None:
+    def objective(x: Floats) -> tuple[float, Floats] | None:
         found = family.evaluate(np.square(x[:-1]) / scale, x[-1])
         if found is None:
             return None
@@ -125,7 +124,7 @@ class _Family:
         self.size = n + 1
         self.max_size = max_size
 
-    def start(self) -> tuple[_Floats, float, _Floats]:
+    def start(self) -> tuple[Floats, float, Floats]:
         """Ties and logit inside the set, and the scale of the ties.
 
         Mass flows from the root along one cover each.
@@ -145,7 +144,7 @@ class _Family:
         scale = 1 / np.sqrt(about[self.lower])  # about: the diagonal of M
         return ties, float(np.log(s / (1 - s))) if s < 1 else 0.0, scale
 
-    def best_ellipse(self, ties: _Floats, logit: float) -> DenseEllipse:
+    def best_ellipse(self, ties: Floats, logit: float) -> DenseEllipse:
         """The ellipse at a point inside the set, without the root where that is as good."""
         fitted = self._ellipse(ties, logit)
         if fitted is None:
@@ -155,7 +154,7 @@ class _Family:
         rootless = self._ellipse(np.where(self.to_root, 0.0, ties), -np.inf)
         return rootless if rootless is not None and rootless.trace <= fitted.trace * _NEARLY else fitted
 
-    def _ellipse(self, ties: _Floats, logit: float) -> DenseEllipse | None:
+    def _ellipse(self, ties: Floats, logit: float) -> DenseEllipse | None:
         found = self.evaluate(ties, logit)
         if found is None:
             return None
@@ -168,7 +167,7 @@ class _Family:
 
         return 1.0 if self.max_size is None else float(expit(logit))
 
-    def matrix(self, ties: _Floats, logit: float) -> _Floats:
+    def matrix(self, ties: Floats, logit: float) -> Floats:
         s = self.root_scale(logit)
         bound = 0.0 if self.max_size is None else (1 - s * s) / self.max_size
         M = np.zeros((self.size, self.size))
@@ -179,11 +178,11 @@ class _Family:
         np.fill_diagonal(M, diagonal)
         return M
 
-    def _made_up(self, s: float) -> _Floats:
+    def _made_up(self, s: float) -> Floats:
         """How much of each tie the diagonal makes up for."""
         return np.where(self.related, np.where(self.to_root, s, 1.0), 0.0)
 
-    def evaluate(self, ties: _Floats, logit: float) -> tuple[float, _Floats, float, _Floats] | None:
+    def evaluate(self, ties: Floats, logit: float) -> tuple[float, Floats, float, Floats] | None:
         """Trace, gradient in the ties and the logit of the root's scale, and the diagonal of Z = M⁻¹EM⁻¹."""
         covariance = inverse(self.matrix(ties, logit))
         if covariance is None:
@@ -202,7 +201,7 @@ class _Family:
         return float(np.trace(covariance[:-1, :-1])), gradient, by_logit, weight
 
 
-def inverse(M: _Floats) -> _Floats | None:
+def inverse(M: Floats) -> Floats | None:
     """The inverse of a symmetric matrix, or None if it is not positive definite."""
     from scipy.linalg import get_lapack_funcs
 

@@ -11,15 +11,14 @@ from collections import deque
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats
 from isotone.kernels import kernel
 from isotone.mechanism import Progress, no_progress
 
 __all__ = ["descend"]
 
-_Floats = NDArray[np.float64]
-Objective = Callable[[_Floats], tuple[float, _Floats] | None]
+Objective = Callable[[Floats], tuple[float, Floats] | None]
 """The value and the gradient at a point, or None where the function is not defined."""
 
 _MEMORY = 20
@@ -28,13 +27,13 @@ _LOOK_BACK = 10
 
 def descend(
     objective: Objective,
-    start: _Floats,
+    start: Floats,
     *,
     steps: int,
     tolerance: float,
     progress: Progress = no_progress,
     what: str = "optimising",
-) -> _Floats:
+) -> Floats:
     """The best point found from ``start``, which must be inside the set.
 
     Stops when ten steps together lower the value by less than ``tolerance``, or after ``steps`` steps.
@@ -44,7 +43,7 @@ def descend(
     if first is None:
         raise ValueError("the starting point is outside the set")
     value, gradient = first
-    moves: deque[tuple[_Floats, _Floats, float]] = deque(maxlen=_MEMORY)
+    moves: deque[tuple[Floats, Floats, float]] = deque(maxlen=_MEMORY)
     history = [value]
     for step in range(steps):
         progress(step / steps, what)
@@ -74,7 +73,7 @@ def descend(
     return x
 
 
-def _direction(gradient: _Floats, moves: deque[tuple[_Floats, _Floats, float]]) -> _Floats:
+def _direction(gradient: Floats, moves: deque[tuple[Floats, Floats, float]]) -> Floats:
     """The quasi-Newton direction.
 
     It is minus the gradient, corrected by the curvature of past moves.
@@ -96,7 +95,7 @@ def _direction(gradient: _Floats, moves: deque[tuple[_Floats, _Floats, float]]) 
 
 # Compiled, not numpy: products in fresh memory cost more than the sums, and BLAS would wake its threads each time.
 @kernel(fastmath=True, steps=lambda a, b: 16 * a.size)
-def _dot(a: _Floats, b: _Floats) -> float:
+def _dot(a: Floats, b: Floats) -> float:
     total = 0.0
     for i in range(a.size):
         total += a[i] * b[i]
@@ -104,14 +103,14 @@ def _dot(a: _Floats, b: _Floats) -> float:
 
 
 @kernel(steps=lambda a, factor, b: 16 * a.size)
-def _add(a: _Floats, factor: float, b: _Floats) -> None:
+def _add(a: Floats, factor: float, b: Floats) -> None:
     for i in range(a.size):
         a[i] += factor * b[i]
 
 
 def _line_search(
-    objective: Objective, x: _Floats, value: float, direction: _Floats, slope: float
-) -> tuple[_Floats, float, _Floats] | None:
+    objective: Objective, x: Floats, value: float, direction: Floats, slope: float
+) -> tuple[Floats, float, Floats] | None:
     """A point along ``direction`` that is inside and lower by a fair share of what the slope predicts."""
     length = 1.0
     while length > 1e-12:

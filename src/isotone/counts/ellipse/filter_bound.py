@@ -9,22 +9,19 @@ that are too long in that norm, found by local search, join the list.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Bools, Floats
 from isotone.privacy.adjacency import Neighbours, adjacency
 
 __all__ = ["filter_bound"]
-
-_Floats = NDArray[np.float64]
-_Bools = NDArray[np.bool_]
 
 _WORK = 4e9
 """About as many multiplications go into the reweighting of one round."""
 
 
 def filter_bound(
-    leq: _Bools,
-    presence: _Floats,
+    leq: Bools,
+    presence: Floats,
     max_size: int | None = None,
     neighbours: Neighbours = "add-remove",
     rounds: int | None = None,
@@ -62,11 +59,11 @@ def filter_bound(
     return best
 
 
-def _difference(gained: _Bools, lost: _Bools) -> _Floats:
+def _difference(gained: Bools, lost: Bools) -> Floats:
     return gained.astype(np.float64) - lost
 
 
-def _reweigh(points: _Floats, weights: _Floats, updates: int) -> tuple[_Floats, float]:
+def _reweigh(points: Floats, weights: Floats, updates: int) -> tuple[Floats, float]:
     """Better weights after some steps of the fixed point, and the largest tr V^½ met on the way."""
     best, chosen = 0.0, weights
     for _ in range(updates):
@@ -78,7 +75,7 @@ def _reweigh(points: _Floats, weights: _Floats, updates: int) -> tuple[_Floats, 
     return chosen, best
 
 
-def _measure(points: _Floats, weights: _Floats) -> tuple[float, _Floats, _Floats]:
+def _measure(points: Floats, weights: Floats) -> tuple[float, Floats, Floats]:
     """tr V^½, the squared length of each point in the norm of V^-½, and V^-½."""
     values, axes = np.linalg.eigh((points.T * weights) @ points)
     roots = np.sqrt(np.maximum(values, 1e-14))
@@ -86,7 +83,7 @@ def _measure(points: _Floats, weights: _Floats) -> tuple[float, _Floats, _Floats
     return float(np.sqrt(np.maximum(values, 0)).sum()), lengths, (axes / roots) @ axes.T
 
 
-def _draw(leq: _Bools, presence: _Floats, largest: int, size: int, rng: np.random.Generator) -> _Bools:
+def _draw(leq: Bools, presence: Floats, largest: int, size: int, rng: np.random.Generator) -> Bools:
     """Random nonempty filters of at most ``largest`` elements, and every principal one that small."""
     n = len(leq)
     above = leq.astype(np.float64)
@@ -100,7 +97,7 @@ def _draw(leq: _Bools, presence: _Floats, largest: int, size: int, rng: np.rando
     return np.unique(candidates[candidates.any(axis=1)], axis=0)
 
 
-def _climb(leq: _Bools, filters: _Bools, others: _Bools, metric: _Floats, largest: int) -> _Bools:
+def _climb(leq: Bools, filters: Bools, others: Bools, metric: Floats, largest: int) -> Bools:
     """Filters moved away from the ``others`` by greedy steps.
 
     Each step adds or removes the element that helps most.
@@ -129,8 +126,8 @@ def _climb(leq: _Bools, filters: _Bools, others: _Bools, metric: _Floats, larges
 
 
 def _merge(
-    old: tuple[_Bools, _Bools], weights: _Floats, new: tuple[_Bools, _Bools]
-) -> tuple[_Bools, _Bools, _Floats]:
+    old: tuple[Bools, Bools], weights: Floats, new: tuple[Bools, Bools]
+) -> tuple[Bools, Bools, Floats]:
     """The list with new changes added at a small weight, each change once."""
     n = old[0].shape[1]
     both = np.concatenate((np.hstack(old), np.hstack(new)))

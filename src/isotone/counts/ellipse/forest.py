@@ -11,17 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats, Ints
 from isotone.counts.ellipse.descent import descend
 from isotone.counts.ellipse.grove import Grove
 from isotone.kernels import kernel
 from isotone.mechanism import Progress, no_progress
 
 __all__ = ["ForestEllipse", "fit_forest"]
-
-_Floats = NDArray[np.float64]
-_Ints = NDArray[np.int64]
 
 _NEARLY = 1 + 1e-4
 """The number of records is given up as a coordinate where it helps by less than this."""
@@ -37,11 +34,11 @@ class ForestEllipse:
     """
 
     grove: Grove
-    pivot: _Floats
-    share: _Floats
+    pivot: Floats
+    share: Floats
     root_scale: float
     trace: float
-    presence: _Floats
+    presence: Floats
 
 
 def fit_forest(
@@ -68,10 +65,10 @@ def fit_forest(
     mass = s * s * below / below[0] + (1 - s * s) * bound  # about the diagonal of M
     scale = np.repeat(np.sqrt(grove.copies / mass), grove.width)
 
-    def unpack(x: _Floats) -> tuple[_Floats, float]:
+    def unpack(x: Floats) -> tuple[Floats, float]:
         return x[:-1] / scale, 1.0 if max_size is None else float(expit(x[-1]))
 
-    def objective(x: _Floats) -> tuple[float, _Floats] | None:
+    def objective(x: Floats) -> tuple[float, Floats] | None:
         a, s = unpack(x)
         trace, gradient, by_scale, *_ = _evaluate(*_arrays(grove), a, s, bound)
         if not (trace > 0 and np.isfinite(trace)):
@@ -92,7 +89,7 @@ def fit_forest(
     return rootless if rootless.trace <= fitted.trace * _NEARLY else fitted
 
 
-def _start(grove: Grove, below: _Floats, s: float, bound: float) -> _Floats:
+def _start(grove: Grove, below: Floats, s: float, bound: float) -> Floats:
     """Ties to the parent alone that are surely inside the set.
 
     A mixture, with weight s², of ties in proportion to the subtree, and of ties for bounded records that
@@ -108,17 +105,17 @@ def _start(grove: Grove, below: _Floats, s: float, bound: float) -> _Floats:
     return ties
 
 
-def _ellipse(grove: Grove, ties: _Floats, root_scale: float, bound: float) -> ForestEllipse:
+def _ellipse(grove: Grove, ties: Floats, root_scale: float, bound: float) -> ForestEllipse:
     trace, _, _, pivot, share, weight = _evaluate(*_arrays(grove), ties, root_scale, bound)
     presence = weight[1:] / max(weight[0], weight.max())  # without ties to the root its own weight is zero
     return ForestEllipse(grove, pivot, share, root_scale, float(trace) if trace > 0 else np.inf, presence)
 
 
-def _arrays(grove: Grove) -> tuple[_Ints, _Ints, _Ints, _Ints, _Ints, _Ints]:
+def _arrays(grove: Grove) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
     return grove.parent, grove.depth, grove.width, grove.start, grove.times, grove.copies
 
 
-def _elements_below(grove: Grove) -> _Floats:
+def _elements_below(grove: Grove) -> Floats:
     """How many elements lie in the subtree of one element of each node, itself included."""
     size = np.ones(grove.nodes)
     for x in range(grove.nodes - 1, 0, -1):
@@ -128,16 +125,16 @@ def _elements_below(grove: Grove) -> _Floats:
 
 @kernel(steps=lambda parent, depth, width, *_: 4 * int(((width + 1) ** 2).sum()))
 def _evaluate(
-    parent: _Ints,
-    depth: _Ints,
-    width: _Ints,
-    start: _Ints,
-    times: _Ints,
-    copies: _Ints,
-    ties: _Floats,
+    parent: Ints,
+    depth: Ints,
+    width: Ints,
+    start: Ints,
+    times: Ints,
+    copies: Ints,
+    ties: Floats,
     root_scale: float,
     bound: float,
-) -> tuple[float, _Floats, float, _Floats, _Floats, _Floats]:
+) -> tuple[float, Floats, float, Floats, Floats, Floats]:
     """Trace, gradient in the ties and in the root's scale, pivots, shares, and the diagonal of Z.
 
     Z = M⁻¹ E M⁻¹ (E: the identity on elements, 0 at the root) is minus the derivative of M⁻¹ in the direction
@@ -191,14 +188,14 @@ def _evaluate(
 
 @kernel(inline="always")
 def _hand_over(
-    front: _Floats,
-    front_d: _Floats,
+    front: Floats,
+    front_d: Floats,
     k: int,
     w: int,
     above: int,
     times: int,
-    share: _Floats,
-    share_d: _Floats,
+    share: Floats,
+    share_d: Floats,
 ) -> None:
     """Add what is left of a node at depth ``k``, once for each twin, to the front of its parent.
 
@@ -219,15 +216,15 @@ def _hand_over(
 
 @kernel(inline="always")
 def _take_over(
-    front: _Floats,
-    front_d: _Floats,
+    front: Floats,
+    front_d: Floats,
     k: int,
     w: int,
     above: int,
     pivot: float,
     pivot_d: float,
-    share: _Floats,
-    share_d: _Floats,
+    share: Floats,
+    share_d: Floats,
 ) -> tuple[float, float]:
     """Fill the covariances of a node at depth ``k`` from those of its parent.
 

@@ -12,15 +12,12 @@ inverse on the edges of the tree, so one elimination in O(n) counts the eigenval
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats, Ints
 from isotone.counts.ellipse.forest import ForestEllipse
 from isotone.kernels import kernel
 
 __all__ = ["forest_bound"]
-
-_Floats = NDArray[np.float64]
-_Ints = NDArray[np.int64]
 
 _NARROW = 2e-4
 _ALMOST_OPEN = 1 - 1e-9
@@ -32,7 +29,7 @@ def forest_bound(ellipse: ForestEllipse) -> float:
     gate, fresh = _gates(grove.parent, np.append(1.0, np.clip(ellipse.presence, 1e-12, 1.0)))
     elements = int(grove.copies[1:].sum())
 
-    def above(roots: _Floats) -> _Ints:
+    def above(roots: Floats) -> Ints:
         found = [
             _count_above(grove.parent, grove.times, grove.copies, gate, fresh, r * r) for r in roots.tolist()
         ]
@@ -53,7 +50,7 @@ def forest_bound(ellipse: ForestEllipse) -> float:
 
 
 @kernel(steps=lambda parent, presence: parent.size)
-def _gates(parent: _Ints, presence: _Floats) -> tuple[_Floats, _Floats]:
+def _gates(parent: Ints, presence: Floats) -> tuple[Floats, Floats]:
     """The chance that each gate is open, and the variance of each element given its parent."""
     gate, fresh = np.ones(parent.size), np.ones(parent.size)
     for x in range(1, parent.size):
@@ -65,9 +62,7 @@ def _gates(parent: _Ints, presence: _Floats) -> tuple[_Floats, _Floats]:
 
 
 @kernel(steps=lambda parent, *_: 16 * parent.size)
-def _count_above(
-    parent: _Ints, times: _Ints, copies: _Ints, gate: _Floats, fresh: _Floats, value: float
-) -> int:
+def _count_above(parent: Ints, times: Ints, copies: Ints, gate: Floats, fresh: Floats, value: float) -> int:
     """The number of eigenvalues of V above ``value``.
 
     They are the negative pivots of the rooted inverse minus E/value.

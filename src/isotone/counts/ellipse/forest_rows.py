@@ -6,8 +6,8 @@ Lengths over filters are exact in 64 bits; variances and solutions are floats (d
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats, Ints
 from isotone.kernels import kernel
 
 __all__ = [
@@ -20,14 +20,9 @@ __all__ = [
     "solve_rows",
 ]
 
-_Floats = NDArray[np.float64]
-_Ints = NDArray[np.int64]
-
 
 @kernel(steps=lambda parent, width, *_: parent.size + int(width.sum()))
-def filter_terms(
-    parent: _Ints, width: _Ints, start: _Ints, copies: _Ints, pivot: _Ints, ties: _Ints
-) -> _Ints:
+def filter_terms(parent: Ints, width: Ints, start: Ints, copies: Ints, pivot: Ints, ties: Ints) -> Ints:
     """What each element adds to |Qv|² when it joins a filter that holds everything above it.
 
     In the row of z with running sum s down to y, y adds ``(s + q)² − s² = q (q + 2s)``.
@@ -52,7 +47,7 @@ def filter_terms(
 
 
 @kernel(steps=lambda parent, times, terms: parent.size)
-def heaviest_filter(parent: _Ints, times: _Ints, terms: _Ints) -> int:
+def heaviest_filter(parent: Ints, times: Ints, terms: Ints) -> int:
     """The largest sum of terms over sets that hold the root and, with an element, all above it."""
     best = terms.copy()
     for x in range(parent.size - 1, 0, -1):
@@ -63,14 +58,14 @@ def heaviest_filter(parent: _Ints, times: _Ints, terms: _Ints) -> int:
 
 @kernel(steps=lambda parent, depth, width, *_: (parent.size + int(width.sum())) * (int(depth.max()) + 1))
 def longest_difference(
-    parent: _Ints,
-    depth: _Ints,
-    width: _Ints,
-    start: _Ints,
-    times: _Ints,
-    copies: _Ints,
-    pivot: _Ints,
-    ties: _Ints,
+    parent: Ints,
+    depth: Ints,
+    width: Ints,
+    start: Ints,
+    times: Ints,
+    copies: Ints,
+    pivot: Ints,
+    ties: Ints,
 ) -> int:
     """The largest |Q(v − v')|² over two filters, without the root.
 
@@ -113,8 +108,8 @@ def longest_difference(
 
 @kernel(steps=lambda parent, depth, width, *_: 4 * parent.size * (int(width.max()) + 1) ** 2)
 def node_variances(
-    parent: _Ints, depth: _Ints, width: _Ints, start: _Ints, fresh: _Floats, share: _Floats
-) -> _Floats:
+    parent: Ints, depth: Ints, width: Ints, start: Ints, fresh: Floats, share: Floats
+) -> Floats:
     """Variances of all nodes, where a node is its shares of its ancestors plus independent fresh noise."""
     most = width.max() + 1
     front = np.zeros((depth.max() + 1, most, most))
@@ -140,17 +135,17 @@ def node_variances(
 
 @kernel(steps=lambda parents, top_down, node, width, *_: node.size * (int(width.max()) + 1))
 def nearest_integers(
-    parents: _Ints,
-    top_down: _Ints,
-    node: _Ints,
-    width: _Ints,
-    start: _Ints,
-    pivot: _Ints,
-    ties: _Ints,
+    parents: Ints,
+    top_down: Ints,
+    node: Ints,
+    width: Ints,
+    start: Ints,
+    pivot: Ints,
+    ties: Ints,
     rooted: bool,
-    noise: _Ints,
-    whole: _Ints,
-    left: _Ints,
+    noise: Ints,
+    whole: Ints,
+    left: Ints,
     limit: float,
 ) -> bool:
     """Integers k, from the root down, and what is left of ``noise − Q k``, at most half a pivot each.
@@ -182,16 +177,16 @@ def nearest_integers(
 
 @kernel(steps=lambda parents, top_down, node, width, *_: node.size * (int(width.max()) + 1))
 def solve_rows(
-    parents: _Ints,
-    top_down: _Ints,
-    node: _Ints,
-    width: _Ints,
-    start: _Ints,
-    pivot: _Ints,
-    ties: _Ints,
-    noise: _Floats,
+    parents: Ints,
+    top_down: Ints,
+    node: Ints,
+    width: Ints,
+    start: Ints,
+    pivot: Ints,
+    ties: Ints,
+    noise: Floats,
     rooted: bool,
-) -> _Floats:
+) -> Floats:
     """``Q⁻¹ noise`` for each column.
 
     The last row is the root's.
@@ -214,15 +209,15 @@ def solve_rows(
 
 @kernel(steps=lambda parents, top_down, node, width, *_: node.size * (int(width.max()) + 1))
 def multiply_rows(
-    parents: _Ints,
-    top_down: _Ints,
-    node: _Ints,
-    width: _Ints,
-    start: _Ints,
-    pivot: _Ints,
-    ties: _Ints,
-    counts: _Floats,
-) -> _Floats:
+    parents: Ints,
+    top_down: Ints,
+    node: Ints,
+    width: Ints,
+    start: Ints,
+    pivot: Ints,
+    ties: Ints,
+    counts: Floats,
+) -> Floats:
     """``Q counts`` for each column.
 
     The last row is the root's.

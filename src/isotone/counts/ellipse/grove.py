@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Grove", "plant"]
+from isotone.array_types import Ints
 
-_Ints = NDArray[np.int64]
+__all__ = ["Grove", "plant"]
 
 _WORK = 6e7
 """Above this many multiplications an evaluation is shortened by leaving out distant ancestors."""
@@ -32,15 +32,15 @@ class Grove:
     them, listed from the root down in places ``start[x] … start[x+1]-1`` of every ragged array.
     """
 
-    parents: _Ints
-    top_down: _Ints
-    node: _Ints
-    parent: _Ints
-    depth: _Ints
-    times: _Ints
-    copies: _Ints
-    width: _Ints
-    start: _Ints
+    parents: Ints
+    top_down: Ints
+    node: Ints
+    parent: Ints
+    depth: Ints
+    times: Ints
+    copies: Ints
+    width: Ints
+    start: Ints
 
     @property
     def nodes(self) -> int:
@@ -117,7 +117,7 @@ def _fold(children: list[list[int]], shape: list[int]) -> _Folded:
     return folded
 
 
-def _affordable_window(depth: _Ints) -> int:
+def _affordable_window(depth: Ints) -> int:
     """How many near ancestors to keep, so that an evaluation stays within ``_WORK``."""
     deepest = int(depth.max())
     counts = np.bincount(depth)

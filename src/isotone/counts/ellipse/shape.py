@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.counts.ellipse.chain import ChainEllipse, fit_chain
 from isotone.counts.ellipse.chain_differences import LARGEST_CHAIN_OF_DIFFERENCES, fit_chain_differences
 from isotone.counts.ellipse.dense import DenseEllipse, fit_dense, fit_dense_nonnegative
@@ -29,16 +30,12 @@ from isotone.counts.ellipse.strategy_dense import chain_strategy, dense_strategy
 from isotone.counts.ellipse.strategy_forest import forest_strategy, plain_strategy
 from isotone.errors import InputError
 from isotone.mechanism import Progress, no_progress
+from isotone.order import Poset
 from isotone.order.choices import never_together
 from isotone.privacy.adjacency import Neighbours, adjacency, checked_neighbours
 from isotone.privacy.checks import whole_number
 
-if TYPE_CHECKING:
-    from isotone.order import Poset
-
 __all__ = ["LARGEST_CHAIN", "LARGEST_DENSE", "Ellipse", "best_strategy", "shape_of"]
-
-_Ints = NDArray[np.int64]
 
 LARGEST_DENSE = 1000
 LARGEST_CHAIN = 5000
@@ -50,12 +47,12 @@ _LARGEST_FILTER_BOUND = 400
 class Ellipse:
     """A fitted ellipse. ``active`` holds the elements that can be yes at all, in the order of the counts."""
 
-    active: _Ints
+    active: Ints
     method: str
     max_size: int | None
     neighbours: Neighbours
     ellipse: ForestEllipse | DenseEllipse | ChainEllipse
-    bottom_up: _Ints
+    bottom_up: Ints
     leq: NDArray[np.bool_] | None
     apart: NDArray[np.bool_] | None = None
 
@@ -168,7 +165,7 @@ def _shape_of(
     return _forest_shape(active, place[parents[active]], method, max_size, neighbours, progress)
 
 
-def _chain_shape(active: _Ints, bottom_up: _Ints, neighbours: Neighbours, progress: Progress) -> Ellipse:
+def _chain_shape(active: Ints, bottom_up: Ints, neighbours: Neighbours, progress: Progress) -> Ellipse:
     n = active.size
     if n > LARGEST_CHAIN:
         raise InputError(
@@ -183,8 +180,8 @@ def _chain_shape(active: _Ints, bottom_up: _Ints, neighbours: Neighbours, progre
 
 
 def _forest_shape(
-    active: _Ints,
-    parents: _Ints,
+    active: Ints,
+    parents: Ints,
     method: str,
     max_size: int | None,
     neighbours: Neighbours,
@@ -213,7 +210,7 @@ def _exclusive_shape(P: Poset, neighbours: Neighbours, progress: Progress) -> El
 
 def _dense_shape(
     leq: NDArray[np.bool_],
-    linear_order: _Ints,
+    linear_order: Ints,
     max_size: int | None,
     neighbours: Neighbours,
     progress: Progress,

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Floats, Ints
 from isotone.counts.ellipse.chain import ChainEllipse
 from isotone.counts.ellipse.dense import DenseEllipse
 from isotone.counts.ellipse.strategy import nearest_plane
@@ -22,9 +23,6 @@ from isotone.order.heaviest_filter import heaviest_filter
 from isotone.privacy.adjacency import Neighbours, adjacency
 
 __all__ = ["DenseStrategy", "chain_strategy", "dense_strategy", "exact_gram"]
-
-_Floats = NDArray[np.float64]
-_Ints = NDArray[np.int64]
 
 _SHIFT = 12
 
@@ -37,7 +35,7 @@ class DenseStrategy:
     """
 
     matrix: NDArray[np.int32]
-    bottom_up: _Ints
+    bottom_up: Ints
     rooted: bool
     sensitivity_squared: int
 
@@ -47,11 +45,11 @@ class DenseStrategy:
         return len(self.matrix)
 
     @property
-    def _places(self) -> _Ints:
+    def _places(self) -> Ints:
         """The element of each row, and the root after the elements."""
         return np.append(self.bottom_up, self.bottom_up.size) if self.rooted else self.bottom_up
 
-    def _inverse(self) -> _Floats:
+    def _inverse(self) -> Floats:
         from scipy.linalg import get_lapack_funcs
 
         (dtrtri,) = get_lapack_funcs(("trtri",), dtype=np.float64)
@@ -60,20 +58,20 @@ class DenseStrategy:
             raise AssertionError("a strategy has no zero on its diagonal")
         return inverse
 
-    def variances(self) -> _Floats:
+    def variances(self) -> Floats:
         """Diagonal of (Q'Q)⁻¹."""
         result = np.empty(self.rows)
         result[self._places] = np.einsum("ij,ij->i", *2 * (self._inverse(),))
         return result
 
-    def covariance(self) -> _Floats:
+    def covariance(self) -> Floats:
         """(Q'Q)⁻¹ on the elements."""
         half = self._inverse()[: self.bottom_up.size]
         result = np.empty((self.bottom_up.size,) * 2)
         result[np.ix_(self.bottom_up, self.bottom_up)] = half @ half.T
         return result
 
-    def solve_integers(self, noise: _Ints) -> _Ints:
+    def solve_integers(self, noise: Ints) -> Ints:
         """Nearest-plane rounding from the root down, then the fraction that is left."""
         from scipy.linalg import solve_triangular
 
@@ -83,7 +81,7 @@ class DenseStrategy:
         result[self._places] = whole + np.rint(fraction).astype(np.int64)
         return result
 
-    def solve(self, noise: _Floats) -> _Floats:
+    def solve(self, noise: Floats) -> Floats:
         """``Q⁻¹ noise`` for each row."""
         from scipy.linalg import solve_triangular
 
@@ -92,19 +90,19 @@ class DenseStrategy:
         result[:, self._places] = solve_triangular(self.matrix.astype(np.float64), columns).T
         return result
 
-    def multiply(self, counts: _Floats) -> _Floats:
+    def multiply(self, counts: Floats) -> Floats:
         """``Q counts`` for each row."""
         result = np.empty_like(counts)
         result[:, self._places] = counts[:, self._places] @ self.matrix.T.astype(np.float64)
         return result
 
-    def diagonal(self) -> _Floats:
+    def diagonal(self) -> Floats:
         """The diagonal, by element."""
         result = np.empty(self.rows)
         result[self._places] = np.diag(self.matrix)
         return result
 
-    def root_column(self) -> _Floats:
+    def root_column(self) -> Floats:
         """The last column, by element."""
         result = np.zeros(self.rows)
         if self.rooted:
@@ -115,7 +113,7 @@ class DenseStrategy:
 def dense_strategy(
     ellipse: DenseEllipse,
     leq: NDArray[np.bool_],
-    bottom_up: _Ints,
+    bottom_up: Ints,
     bits: int,
     neighbours: Neighbours = "add-remove",
     max_size: int | None = None,
@@ -142,7 +140,7 @@ def dense_strategy(
 
 
 def chain_strategy(
-    ellipse: ChainEllipse, bottom_up: _Ints, bits: int, neighbours: Neighbours = "add-remove"
+    ellipse: ChainEllipse, bottom_up: Ints, bits: int, neighbours: Neighbours = "add-remove"
 ) -> DenseStrategy | None:
     """The same for a chain, with the number of records tied to the top element."""
     n = bottom_up.size
@@ -158,7 +156,7 @@ def chain_strategy(
     return None if Q is None else DenseStrategy(Q, bottom_up, True, int(_longest_prefix(Q)))
 
 
-def _chain_differences(precision: _Floats, bottom_up: _Ints, bits: int) -> DenseStrategy | None:
+def _chain_differences(precision: Floats, bottom_up: Ints, bits: int) -> DenseStrategy | None:
     """The strategy for replacing a record of a chain.
 
     The change is the difference of two prefixes.
@@ -172,7 +170,7 @@ def _chain_differences(precision: _Floats, bottom_up: _Ints, bits: int) -> Dense
     return DenseStrategy(Q, bottom_up, False, max(int(squares.max()), farthest))  # the empty prefix is zero
 
 
-def _rounded_factor(precision: _Floats, root_scale: float, bits: int) -> NDArray[np.int32] | None:
+def _rounded_factor(precision: Floats, root_scale: float, bits: int) -> NDArray[np.int32] | None:
     """The upper triangle R with R'R = precision, times ``2**bits``, rounded.
 
     The root's column is rescaled.
@@ -191,7 +189,7 @@ def _rounded_factor(precision: _Floats, root_scale: float, bits: int) -> NDArray
     return None if singular else Q
 
 
-def exact_gram(Q: NDArray[np.integer]) -> _Ints:
+def exact_gram(Q: NDArray[np.integer]) -> Ints:
     """``Q'Q`` in exact 64-bit integers, at the speed of floating-point products.
 
     Entries below 2**31 are split into halves of at most 16 bits, whose products sum to less than 2**53.
@@ -209,7 +207,7 @@ def exact_gram(Q: NDArray[np.integer]) -> _Ints:
 
 
 def _longest(
-    gram: _Ints, leq: NDArray[np.bool_], max_size: int | None, apart: NDArray[np.bool_] | None = None
+    gram: Ints, leq: NDArray[np.bool_], max_size: int | None, apart: NDArray[np.bool_] | None = None
 ) -> int:
     """A bound on v'Gv over records.
 
@@ -221,14 +219,14 @@ def _longest(
     return int(gram[n, n]) + _total(positive) + _incomparable(gram[:n, :n], together)
 
 
-def _terms(gram: _Ints, leq: NDArray[np.bool_]) -> _Ints:
+def _terms(gram: Ints, leq: NDArray[np.bool_]) -> Ints:
     """What each element adds to v'Gv when it joins everything above it, incomparable pairs aside."""
     n = len(leq)
     above = leq & ~np.eye(n, dtype=np.bool_)
     return np.diag(gram)[:n] + 2 * gram[:n, n] + 2 * np.sum(np.where(above, gram[:n, :n], 0), axis=1)
 
 
-def _longest_difference(gram: _Ints, leq: NDArray[np.bool_], max_size: int | None) -> int:
+def _longest_difference(gram: Ints, leq: NDArray[np.bool_], max_size: int | None) -> int:
     """A bound on d'Gd for the difference d of two filters of at most ``max_size`` elements.
 
     Up to small terms it is twice the sum of −G over pairs x < y with y in both filters, or the root, and x in
@@ -249,16 +247,16 @@ def _longest_difference(gram: _Ints, leq: NDArray[np.bool_], max_size: int | Non
     return _total(small) + 2 * crossing + 2 * _total(apart)
 
 
-def _shifted_up(numbers: _Ints) -> _Ints:
+def _shifted_up(numbers: Ints) -> Ints:
     """Nonnegative numbers divided by ``2**_SHIFT`` and rounded up, so that their sums fit 64 bits."""
     return -(-numbers >> _SHIFT)
 
 
-def _incomparable(inner: _Ints, leq: NDArray[np.bool_]) -> int:
+def _incomparable(inner: Ints, leq: NDArray[np.bool_]) -> int:
     return 2 * _total(np.where(np.triu(~(leq | leq.T)), np.maximum(inner, 0), 0))
 
 
-def _total(numbers: _Ints) -> int:
+def _total(numbers: Ints) -> int:
     """The exact sum of 64-bit integers, which may need more than 64 bits."""
     return (int(np.sum(numbers >> 32)) << 32) + int(np.sum(numbers & 0xFFFFFFFF))
 
@@ -280,7 +278,7 @@ def _longest_prefix(Q: NDArray[np.int32]) -> int:
 
 
 @kernel(steps=lambda Q, noise, *_: noise.size**2)
-def _nearest(Q: _Ints, noise: _Ints, whole: _Ints, left: _Ints, limit: float) -> bool:
+def _nearest(Q: Ints, noise: Ints, whole: Ints, left: Ints, limit: float) -> bool:
     """Integers k, from the last row up, and what is left of ``noise − Q k``, at most half a pivot each.
 
     False if some sum may exceed ``limit``; see :func:`nearest_plane`.

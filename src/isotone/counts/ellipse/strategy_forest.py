@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats, Ints
 from isotone.counts.ellipse.forest import ForestEllipse
 from isotone.counts.ellipse.forest_rows import (
     filter_terms,
@@ -31,9 +31,6 @@ from isotone.privacy.adjacency import Neighbours, adjacency
 
 __all__ = ["ForestStrategy", "forest_strategy", "plain_strategy"]
 
-_Floats = NDArray[np.float64]
-_Ints = NDArray[np.int64]
-
 
 @dataclass(frozen=True)
 class ForestStrategy:
@@ -43,8 +40,8 @@ class ForestStrategy:
     """
 
     grove: Grove
-    pivot: _Ints
-    ties: _Ints
+    pivot: Ints
+    ties: Ints
     rooted: bool
     sensitivity_squared: int
 
@@ -58,7 +55,7 @@ class ForestStrategy:
         """One for each element, and one for the root if it is kept."""
         return self.elements + int(self.rooted)
 
-    def variances(self) -> _Floats:
+    def variances(self) -> Floats:
         """Diagonal of (Q'Q)⁻¹, from the root down in O(Σ depth²)."""
         g = self.grove
         share = -self.ties / np.repeat(self.pivot, g.width)
@@ -67,12 +64,12 @@ class ForestStrategy:
         by_node = node_variances(g.parent, g.depth, g.width, g.start, fresh, share)
         return np.append(by_node[g.node], by_node[:1]) if self.rooted else by_node[g.node]
 
-    def covariance(self) -> _Floats:
+    def covariance(self) -> Floats:
         """(Q'Q)⁻¹ on the elements."""
         columns = self.solve(np.eye(self.rows))[:, : self.elements]
         return columns.T @ columns
 
-    def solve_integers(self, noise: _Ints) -> _Ints:
+    def solve_integers(self, noise: Ints) -> Ints:
         """Nearest-plane rounding from the root down, then the fraction that is left."""
         rows = (*self._paths(), self.pivot, self.ties, self.rooted)
         whole, left = nearest_plane(nearest_integers, rows, np.append(noise, 0))
@@ -81,31 +78,31 @@ class ForestStrategy:
         )
         return (whole + np.rint(fraction[:, 0]).astype(np.int64))[: self.rows]
 
-    def solve(self, noise: _Floats) -> _Floats:
+    def solve(self, noise: Floats) -> Floats:
         """``Q⁻¹ noise`` for each row."""
         padded = np.zeros((self.elements + 1, len(noise)))
         padded[: self.rows] = noise.T
         return solve_rows(*self._paths(), self.pivot, self.ties, padded, self.rooted)[: self.rows].T
 
-    def multiply(self, counts: _Floats) -> _Floats:
+    def multiply(self, counts: Floats) -> Floats:
         """``Q counts`` for each row."""
         padded = np.zeros((self.elements + 1, len(counts)))
         padded[: self.rows] = counts.T
         return multiply_rows(*self._paths(), self.pivot, self.ties, padded)[: self.rows].T
 
-    def diagonal(self) -> _Floats:
+    def diagonal(self) -> Floats:
         """The pivots, by element."""
         by_element = self.pivot[np.append(self.grove.node, 0)].astype(np.float64)
         return by_element[: self.rows]
 
-    def root_column(self) -> _Floats:
+    def root_column(self) -> Floats:
         """The ties to the root, by element."""
         if not self.rooted:
             return np.zeros(self.rows)
         ties = self.ties[self.grove.start[self.grove.node]].astype(np.float64)
         return np.append(ties, float(self.pivot[0]))
 
-    def _paths(self) -> tuple[_Ints, _Ints, _Ints, _Ints, _Ints]:
+    def _paths(self) -> tuple[Ints, Ints, Ints, Ints, Ints]:
         g = self.grove
         return g.parents, g.top_down, g.node, g.width, g.start
 
@@ -145,7 +142,7 @@ def plain_strategy(elements: int, bits: int, coordinates: int) -> ForestStrategy
     return ForestStrategy(grove, pivot, np.zeros(grove.start[-1], np.int64), False, coordinates << 2 * bits)
 
 
-def _longest(grove: Grove, terms: _Ints, max_size: int | None) -> int:
+def _longest(grove: Grove, terms: Ints, max_size: int | None) -> int:
     """The largest |Qv|² over the filters, or a bound on it for those of at most ``max_size`` elements."""
     if max_size is None:
         return int(heaviest_filter(grove.parent, grove.times, terms))

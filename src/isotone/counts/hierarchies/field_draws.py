@@ -16,12 +16,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.counts.hierarchies.field_law import FieldTypes, leaf_sums
 from isotone.privacy.draws import Draws
 
 __all__ = ["FieldSampler"]
-
-Ints = NDArray[np.int64]
 
 _CELLS = 1 << 18
 """Numbers of one part of the tree that are tried at a time: of a large tree few, since most of them are in vain."""

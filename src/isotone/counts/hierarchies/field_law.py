@@ -15,15 +15,12 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats, Ints
 from isotone.counts.hierarchies.tree import Hierarchy
 from isotone.noise.laplace.sums import LEAST_SUM_RATE, MOST_TERMS
 
 __all__ = ["FieldLaw", "FieldTypes", "leaf_sums"]
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 _WIDEST = 1 << 14
 """The largest grid. Noise that needs more is that of a larger rate, spread out: to about one part in a thousand."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats
 from isotone.counts.hierarchies.field_law import FieldLaw, FieldTypes
 from isotone.counts.hierarchies.shares import (
     WORST_POWER,
@@ -25,8 +25,6 @@ from isotone.counts.hierarchies.stated_shares import replacing_cost
 from isotone.counts.hierarchies.tree import Hierarchy
 
 __all__ = ["field_shares"]
-
-Floats = NDArray[np.float64]
 
 _POWERS = (0.0, 0.35, 0.7, 1.0, 1.3)
 _COARSE, _LESS = (0.0, 0.7, 1.0), (0.5, 0.35, 0.2)

@@ -9,13 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats
 from isotone.counts.hierarchies.tree import Hierarchy
 
 __all__ = ["TreeLeastSquares"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,11 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Floats, Ints
 from isotone.counts.caring import Care, care_of, care_weights
 from isotone.counts.hierarchies.least_squares import TreeLeastSquares
 from isotone.counts.hierarchies.projection import AddsUp, round_tree
@@ -27,18 +28,13 @@ from isotone.counts.mechanisms.concentrated import gaussian_guarantee, gaussian_
 from isotone.counts.statistic import Counts, check_counts
 from isotone.mechanism import Error
 from isotone.noise.simulated import Simulated
+from isotone.order import Poset
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, confidence_level
 from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
 from isotone.privacy.guarantee import Guarantee
 
-if TYPE_CHECKING:
-    from isotone.order import Poset
-
 __all__ = ["TreeGaussianMechanism", "TreeLaplaceMechanism"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _CHUNK = 1 << 22
 

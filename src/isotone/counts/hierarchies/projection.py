@@ -8,22 +8,17 @@ linear function of its count; children's counts at a price add up, and a node's 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from isotone.array_types import Floats
 from isotone.counts.hierarchies.tree import Hierarchy, require_hierarchy
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.errors import InputError
-
-if TYPE_CHECKING:
-    from isotone.order import Poset
+from isotone.order import Poset
 
 __all__ = ["AddsUp", "consistent_hierarchy", "project_tree", "round_tree"]
-
-Floats = NDArray[np.float64]
-
 
 _FRACTIONS = 1 << 20
 """Fractions that are equal to one part of these are equal: floats are no closer."""

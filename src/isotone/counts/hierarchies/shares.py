@@ -12,14 +12,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats
 from isotone.counts.hierarchies.least_squares import TreeLeastSquares
 from isotone.counts.hierarchies.tree import Hierarchy
 
 __all__ = ["GaussianShares", "exact_shares", "gaussian_shares", "uniform_shares", "worst_weights"]
-
-Floats = NDArray[np.float64]
 
 WORST_POWER = 24
 """The worst node is approached by the mean of this power of the variances."""

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from isotone.counts.hierarchies.tree import Hierarchy
 from isotone.errors import InputError
+from isotone.order import Poset
 from isotone.privacy.checks import exact
-
-if TYPE_CHECKING:
-    from isotone.order import Poset
 
 __all__ = ["check_paths", "replacing_cost", "shares_by_element", "shares_by_node"]
 

@@ -11,22 +11,19 @@ from collections import deque
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Floats, Ints
 from isotone.errors import InputError
+from isotone.order import Poset
 from isotone.order.hierarchy import children_of, hierarchy_problem
-
-if TYPE_CHECKING:
-    from isotone.order import Poset
 
 __all__ = ["Hierarchy", "require_hierarchy"]
 
 T = TypeVar("T", np.int64, np.float64)
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,14 +24,12 @@ from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.noise.public_stream import public_stream
 from isotone.noise.simulated import Simulated
+from isotone.order import Poset
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, confidence_level, whole_number
 from isotone.privacy.draws import ExactDraws, require_exact
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
-
-if TYPE_CHECKING:
-    from isotone.order import Poset
 
 __all__ = ["AdditiveMechanism", "PureMechanism", "simulated_covariance"]
 

@@ -9,8 +9,9 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from isotone.array_types import Floats, Ints
 from isotone.counts.mechanisms.additive import simulated_covariance
 from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
 from isotone.counts.norm import norms
@@ -27,9 +28,6 @@ from isotone.order.coding import Coding
 from isotone.privacy.draws import ExactDraws
 
 __all__ = ["BoundedPosetMechanism", "TooFewDrawsError"]
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 LEAST_ACCEPTANCE = 1e-3
 """A mechanism that keeps fewer of its draws is refused: a release would take seconds."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +19,11 @@ from isotone.counts.statistic import Counts, check_counts
 from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.noise.simulated import Simulated
+from isotone.order import Poset
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, whole_number
 from isotone.privacy.draws import Draws, ExactDraws, require_exact
 from isotone.privacy.guarantee import Guarantee
-
-if TYPE_CHECKING:
-    from isotone.order import Poset
 
 __all__ = ["HierarchicalMechanism", "chains_of"]
 

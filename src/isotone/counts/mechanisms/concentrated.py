@@ -5,19 +5,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.errors import InputError
 from isotone.mechanism import Progress, no_progress
+from isotone.order import Poset
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.calibration import sigma_squared, sigma_squared_zcdp
 from isotone.privacy.checks import Number
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
-
-if TYPE_CHECKING:
-    from isotone.order import Poset
 
 __all__ = ["ConcentratedMechanism", "gaussian_guarantee", "gaussian_variance", "part_of_gaussian"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +19,10 @@ from isotone.counts.sampling.relaxation import Relaxation
 from isotone.counts.statistic import Counts
 from isotone.errors import InputError
 from isotone.mechanism import Error, Progress, no_progress
+from isotone.order import Poset
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number
 from isotone.privacy.draws import ExactDraws
-
-if TYPE_CHECKING:
-    from isotone.order import Poset
 
 __all__ = ["DifferenceBodyMechanism"]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from isotone.array_types import Floats, Ints
 from isotone.counts.law import LAW_STREAM, Law
 from isotone.counts.mechanisms.additive import LAW_DRAWS, LAW_NUMBERS, LEAST_DRAWS, OTHER_DRAWS
 from isotone.counts.mechanisms.difference_body import DifferenceBodyMechanism
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
     from isotone.order import Poset
 
 __all__ = ["LARGEST_STACK", "GroupedDifferenceMechanism", "can_stack"]
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 LARGEST_STACK = 1_000
 """The most counts of all groups together."""

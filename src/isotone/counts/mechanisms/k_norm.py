@@ -7,7 +7,7 @@ from abc import abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,10 +26,8 @@ from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.noise.public_stream import public_stream
 from isotone.noise.simulated import Simulated
+from isotone.order import Poset
 from isotone.order.coding import codings
-
-if TYPE_CHECKING:
-    from isotone.order import Poset
 
 __all__ = ["KNormMechanism"]
 

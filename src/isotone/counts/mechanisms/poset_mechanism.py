@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +19,11 @@ from isotone.counts.statistic import Counts, check_counts, check_records
 from isotone.errors import InputError
 from isotone.mechanism import Progress, no_progress
 from isotone.noise.simulated import refuse_simulated
+from isotone.order import Poset
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number
 from isotone.privacy.draws import ExactDraws, require_exact
 from isotone.privacy.guarantee import Guarantee
-
-if TYPE_CHECKING:
-    from isotone.order import Poset
 
 __all__ = ["PosetMechanism"]
 

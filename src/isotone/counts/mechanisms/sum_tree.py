@@ -15,9 +15,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Floats
+
 __all__ = ["SumTree"]
 
-Floats = NDArray[np.float64]
 T = TypeVar("T", np.int64, np.float64)
 
 

@@ -14,6 +14,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Floats, Ints
 from isotone.counts.law import LAW_STREAM
 from isotone.counts.sampling.kept_draws import KeptDraws
 from isotone.counts.sampling.method import Method
@@ -32,8 +33,6 @@ from isotone.privacy.draws import ExactDraws
 
 __all__ = ["Sampler", "Simulate", "mean_of_rows"]
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Orders = NDArray[np.int32]
 Matrix = NDArray[np.bool_]
 

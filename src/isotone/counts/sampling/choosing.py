@@ -12,8 +12,8 @@ from collections.abc import Hashable
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.counts.sampling.bipartition_sampler import Sampler
 from isotone.counts.sampling.method import Method
 from isotone.counts.sampling.recent import Recent
@@ -29,7 +29,6 @@ from isotone.privacy.draws import ExactDraws, require_exact
 
 __all__ = ["SHARE", "build_sampler", "sample_extended_bipartition", "sampler"]
 
-Ints = NDArray[np.int64]
 S = TypeVar("S", bound=Sampler)
 
 SHARE = 2e-4

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone import noise
+from isotone.array_types import Floats, Ints
 from isotone.counts.sampling.bipartition_sampler import Sampler, Simulate
 from isotone.counts.sampling.choosing import sampler
 from isotone.counts.sampling.reinsertion import wander
@@ -30,8 +31,6 @@ from isotone.privacy.draws import ExactDraws
 
 __all__ = ["InterleavedSampler", "interleaved_sampler", "spans"]
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Orders = NDArray[np.int32]
 Matrix = NDArray[np.bool_]
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.errors import InputError
 from isotone.noise.public_stream import PublicStream
 from isotone.order.bipartitions.extended import draw_at
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["KEPT_STREAM", "KeptDraws", "Starts"]
 
-Ints = NDArray[np.int64]
 Orders = NDArray[np.int32]
 Starts = tuple[tuple[str, tuple[int, ...]], ...]
 """For each stream, by the end of its label, the words that the walks began with that were kept, ascending."""

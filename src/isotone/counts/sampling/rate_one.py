@@ -10,14 +10,12 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats
 from isotone.counts.law import upper_draw
 from isotone.counts.sampling.recent import Recent
 
 __all__ = ["RateOne"]
-
-Floats = NDArray[np.float64]
 
 LARGEST = 4_000_000
 """Laws of more numbers than this are not kept."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.kernels import kernel
 
 __all__ = ["wander"]
@@ -20,7 +21,6 @@ __all__ = ["wander"]
 CHUNK = 1 << 18
 """Moves that are drawn at a time."""
 
-Ints = NDArray[np.int64]
 Orders = NDArray[np.int32]
 Matrix = NDArray[np.bool_]
 

@@ -7,22 +7,19 @@ the last ``b_j <= x`` (docs/theory/counts.md, section 4). One pass over the orde
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Floats, Ints
 from isotone.counts.norm import bottom_up
 from isotone.kernels import kernel
+from isotone.order import Poset
 from isotone.order.bipartitions.small import ELEMENTS
-
-if TYPE_CHECKING:
-    from isotone.order import Poset
 
 __all__ = ["noise_rows", "places"]
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Orders = NDArray[np.int32]
 
 

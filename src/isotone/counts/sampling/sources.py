@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Floats, Ints
 from isotone.order.bipartitions.extended import Tables, draw
 from isotone.order.bipartitions.moments import expected_products_with_total, expected_squares
 from isotone.order.bipartitions.products import expected_products
@@ -18,8 +19,6 @@ from isotone.order.bipartitions.two_levels.two_level_coupling import TwoLevels
 
 __all__ = ["CoupledSource", "Settle", "Source", "TableSource", "Words", "seeded"]
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Orders = NDArray[np.int32]
 Words = Callable[[int], NDArray[np.uint64]]
 Settle = Callable[[Fraction], bool]

@@ -6,12 +6,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+
+from isotone.array_types import Floats, Ints
 
 __all__ = ["Band", "GridBand", "LineBand", "StepBand", "TurnedBand"]
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 class Band(NamedTuple):

@@ -8,15 +8,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats
 from isotone.curves.bands.band import StepBand
 from isotone.curves.bands.tilts import COUNT, VALUES, cumulant, tilts
 from isotone.curves.measure import NoisySums
 
 __all__ = ["log_threshold", "population_band"]
-
-Floats = NDArray[np.float64]
 
 
 def population_band(sums: NoisySums, confidence: float) -> StepBand:

@@ -9,15 +9,13 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats
 from isotone.curves.bands.band import StepBand
 from isotone.curves.bands.tilts import cumulant, reach
 from isotone.curves.measure import NoisySums
 
 __all__ = ["records_band"]
-
-Floats = NDArray[np.float64]
 
 TESTED: Floats = np.sin(np.linspace(0.0, math.pi / 2, 401)) ** 2
 """The ends of cells of values. A cell is kept as a whole or not at all."""

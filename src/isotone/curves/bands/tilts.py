@@ -11,13 +11,11 @@ from fractions import Fraction
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats
 from isotone.curves.measure import NoisySums
 
 __all__ = ["COUNT", "VALUES", "cumulant", "reach", "tilts"]
-
-Floats = NDArray[np.float64]
 
 COUNT = 8
 """Tilts for every value, each half as strong as the one before."""

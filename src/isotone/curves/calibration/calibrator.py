@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Floats
 from isotone.curves.arrays import check_length
 from isotone.curves.bands.band import Band
 from isotone.curves.calibration.frozen import Deferred, FrozenScores, outcomes, two_classes
@@ -21,8 +22,6 @@ from isotone.privacy.checks import Number, confidence_level, truth, whole_number
 from isotone.privacy.unit import Neighbours
 
 __all__ = ["PrivateCalibrator"]
-
-Floats = NDArray[np.float64]
 
 TILT = 1e-3
 """With ``strict``, so much of a prediction is the score itself."""

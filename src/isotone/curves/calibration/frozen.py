@@ -12,16 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats
 from isotone.curves.arrays import numbers_of, only_column, shape_of
 from isotone.errors import InputError
 from isotone.privacy.checks import shown
 from isotone.reading.columns.values import text_of, texts
 
 __all__ = ["Deferred", "FrozenScores", "outcomes", "two_classes"]
-
-Floats = NDArray[np.float64]
 
 
 class Deferred:

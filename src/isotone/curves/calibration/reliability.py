@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats, Ints
 from isotone.curves.bands.band import Band
 from isotone.curves.bands.tilts import cumulant, reach
 from isotone.curves.measure import NoisySums
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["CalibrationError", "Reliability", "calibration_error", "group_sums"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 STRENGTHS: Floats = 0.95 * 1.3 ** -np.arange(40.0)
 """Exponents of the bounds on noise, as shares of what its law allows; fixed, so the best of them is a public choice."""

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.curves.chain.case import ChainCase
 from isotone.curves.chain.drawn_values import Imbalance
 from isotone.curves.circuits.selection import CurveDraws
@@ -18,8 +19,6 @@ from isotone.curves.measure import even_starts, noisy_means, pooled, rescaled
 from isotone.curves.records import Records
 
 __all__ = ["MeanBins", "QuantileBins"]
-
-Ints = NDArray[np.int64]
 
 COUNTING = Fraction(1, 10)
 MOST_BINS = 1 << 20

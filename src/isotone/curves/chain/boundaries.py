@@ -15,14 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.curves.chain.tree import Inside, Parts, Runs, draw_cuts
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.records import Records
 from isotone.curves.setting import CurveSetting
 
 __all__ = ["BoundaryScore", "draw_boundaries", "merged", "move_boundaries"]
-
-Ints = NDArray[np.int64]
 
 
 def move_boundaries(

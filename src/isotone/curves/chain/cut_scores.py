@@ -11,15 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.curves.chain.tree import Inside, Parts, Runs
 from isotone.curves.grids import FINE
 from isotone.curves.losses.slopes import Slopes
 
 __all__ = ["AdditiveScore", "HalvingScore"]
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

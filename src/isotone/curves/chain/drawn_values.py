@@ -15,8 +15,8 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.curves.chain.boundaries import move_boundaries
 from isotone.curves.chain.case import ChainCase
 from isotone.curves.chain.cut_scores import HalvingScore
@@ -30,8 +30,6 @@ from isotone.curves.records import Records
 from isotone.curves.shapes.monotone import monotone_graph
 
 __all__ = ["DrawShares", "DrawnValues", "Imbalance", "StepFit"]
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Bools, Floats
 from isotone.curves.arrays import numbers_of, only_column
 from isotone.curves.bands.band import Band
 from isotone.curves.bands.measured import MeasuredSums, no_band
@@ -16,9 +16,6 @@ from isotone.errors import InputError
 from isotone.privacy.checks import one_of
 
 __all__ = ["EvaluatedCurve"]
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 
 class EvaluatedCurve:

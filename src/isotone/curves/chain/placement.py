@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.curves.measure import NoisySums
 from isotone.curves.posterior.posterior import CurvePosterior
 
 __all__ = ["placed_starts"]
-
-Ints = NDArray[np.int64]
 
 CROWDS, RISES = 0.6, 0.25
 """At most so many of the bins go to crowds, and so many to where the curve rises; the others are even."""

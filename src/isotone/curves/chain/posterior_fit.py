@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats, Ints
 from isotone.curves.chain.case import ChainCase
 from isotone.curves.chain.placement import placed_starts
 from isotone.curves.circuits.selection import CurveDraws
@@ -19,8 +19,6 @@ from isotone.curves.records import Records
 
 __all__ = ["OUTPUTS", "PossibleSums", "PosteriorFit", "RoundShares", "curve_of", "possible_sums", "spread_of"]
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Law = tuple[Fraction | None, Fraction | None]
 """The rate or the variance of noise."""
 

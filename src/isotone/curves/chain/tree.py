@@ -16,16 +16,14 @@ from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.grids import FINE
 from isotone.curves.records import Records
 from isotone.curves.setting import CurveSetting
 
 __all__ = ["Inside", "Parts", "Runs", "Score", "draw_cuts", "grow"]
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

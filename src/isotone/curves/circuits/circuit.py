@@ -17,17 +17,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Bools, Floats, Ints
 from isotone.curves.circuits.wide_totals import WideTotals
 from isotone.errors import InputError
 from isotone.kernels import kernel
 
 __all__ = ["MOST_EDGES", "Circuit", "CircuitTables", "cheapest", "descend"]
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 MOST_EDGES = 20_000_000
 UNIT = 2.0**-53

@@ -10,15 +10,13 @@ from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isotone import noise
+from isotone.array_types import Ints
 from isotone.curves.circuits.circuit import Circuit, CircuitTables, descend
 from isotone.privacy.draws import Draws, ExactDraws, SeededDraws
 
 __all__ = ["CurveDraws", "ExactCurveDraws", "SeededCurveDraws"]
-
-Ints = NDArray[np.int64]
 
 
 class CurveDraws(Draws, Protocol):

@@ -11,11 +11,11 @@ from math import floor
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.noise.brackets import exp_negative, log_two
 
 __all__ = ["WideTotals"]
 
-Ints = NDArray[np.int64]
 Bracket = tuple[int, int, int]
 """``(lower, upper, exponent)``: a number between ``lower·2**exponent`` and ``upper·2**exponent``."""
 

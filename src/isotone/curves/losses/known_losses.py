@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats, Ints
 from isotone.curves.losses.loss import ROWS, Loss, differences, largest_range
 from isotone.curves.losses.slopes import Slopes
 from isotone.errors import InputError
@@ -27,9 +27,6 @@ __all__ = [
     "largest_range",
     "parse_loss",
 ]
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

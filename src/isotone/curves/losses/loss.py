@@ -16,17 +16,14 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats, Ints
 from isotone.curves.losses.slopes import Slopes
 
 __all__ = ["ROWS", "Loss", "differences", "largest_range"]
 
 ROWS = 1024
 """Levels of ``y`` in loss tables."""
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 class Loss(ABC):

@@ -8,14 +8,10 @@ it reads the records from the last to the first and the fit falls.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from isotone.array_types import Ints
 from isotone.kernels import kernel
 
 __all__ = ["add_linear_losses", "add_table_losses"]
-
-Ints = NDArray[np.int64]
 
 
 @kernel

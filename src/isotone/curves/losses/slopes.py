@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from isotone.array_types import Ints
 
 __all__ = ["Slopes"]
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

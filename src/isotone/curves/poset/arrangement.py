@@ -14,8 +14,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Bools, Floats, Ints
 from isotone.curves.poset.composition import MOST_QUOTIENT_IDEALS, CompositionNode, OrderComposition, compose
 from isotone.curves.poset.grid import GridRegion
 from isotone.curves.poset.ideals import MOST_IDEALS, list_ideals
@@ -27,9 +27,6 @@ from isotone.order.projection.least_squares import project_bottom_up
 
 __all__ = ["Arrangement", "Order", "arrange", "few_ideals", "listed", "whole"]
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 Order = Poset | ProductOrder
 
 MOST_PROJECTED = 5_000

@@ -13,8 +13,8 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats, Ints
 from isotone.curves.case import Case
 from isotone.curves.circuits.circuit import Circuit
 from isotone.curves.circuits.selection import CurveDraws
@@ -27,9 +27,6 @@ from isotone.curves.shapes.curve_draws import draw_bound, point_costs
 from isotone.errors import InputError
 
 __all__ = ["MOST_NODES", "Branches", "PosetBaseline", "branches"]
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 MOST_NODES = 8_000_000
 

@@ -13,8 +13,8 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Bools, Ints
 from isotone.curves.circuits.circuit import Circuit, CircuitTables
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.poset.ideals import list_ideals
@@ -23,9 +23,6 @@ from isotone.errors import InputError
 from isotone.order import Leaf, Node, Parallel, Prime
 
 __all__ = ["MOST_QUOTIENT_IDEALS", "CompositionNode", "OrderComposition", "compose"]
-
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 MOST_QUOTIENT_IDEALS = 10_000
 """Prime parts with more ideals than this are not spelled out."""

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.reading.columns.values import text_of, values_of
 
 __all__ = ["Elements"]
 
-Ints = NDArray[np.int64]
 Key = str | tuple["Key", ...]
 
 DEEPEST = 8

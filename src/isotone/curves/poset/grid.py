@@ -14,14 +14,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.curves.circuits.circuit import Circuit, CircuitTables
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.poset.regions import Cut
 from isotone.kernels import kernel
 
 __all__ = ["GridRegion"]
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.kernels import kernel
 
 __all__ = ["MOST_IDEALS", "MOST_WORDS", "IdealList", "list_ideals"]
 
-Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
 MOST_IDEALS = 1_000_000

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats
 from isotone.curves.case import Case
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import RiskBound
@@ -18,8 +18,6 @@ from isotone.curves.records import Records
 from isotone.order.projection.least_squares import project_bottom_up
 
 __all__ = ["MeasuredElements", "many_records"]
-
-Floats = NDArray[np.float64]
 
 RECORDS, STRENGTH = 12, 3
 """So many records an element, and so much of epsilon times records, make measuring all elements pay."""

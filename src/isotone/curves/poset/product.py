@@ -15,16 +15,14 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.curves.arrays import columns_of, numbers_of, shape_of
 from isotone.curves.grids import parse_interval
 from isotone.errors import InputError
 from isotone.privacy.checks import shown, truth, whole_number
 
 __all__ = ["FeatureOrder", "ProductOrder"]
-
-Ints = NDArray[np.int64]
 
 MOST_CELLS = 1 << 24
 WHY_BOUNDS = "Columns are cut into bins between public limits, and values outside are moved to the ends."

@@ -16,13 +16,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.poset.ideals import MOST_IDEALS, MOST_WORDS, IdealList, list_ideals
 from isotone.errors import InputError
 
 __all__ = ["Cut", "ListedRegion", "Region"]
-
-Ints = NDArray[np.int64]
 
 
 class Region(Protocol):

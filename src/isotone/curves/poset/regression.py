@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Floats
 from isotone.curves.arrays import check_length, only_column, shape_of
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.estimator import PrivacyWarning, PrivateEstimator, Public
@@ -29,8 +30,6 @@ from isotone.privacy.unit import Neighbours
 from isotone.reading.columns.values import values_of
 
 __all__ = ["PrivatePosetRegression"]
-
-Floats = NDArray[np.float64]
 
 
 class PrivatePosetRegression(PrivateEstimator[OrderProblem]):

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats, Ints
 from isotone.curves.case import Case
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import RegressionMechanism, RiskBound
@@ -28,9 +28,6 @@ from isotone.curves.records import Records
 from isotone.order.projection.least_squares import project_bottom_up
 
 __all__ = ["Leaves", "MeasuredPosetTree", "OrderMechanism", "PosetTree", "grow_regions"]
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 CUTTING_SHARE = Fraction(1, 2)
 """Of epsilon, when means are measured. Depth and share were set by simulations on grids of 10 × 10 and 30 × 30."""

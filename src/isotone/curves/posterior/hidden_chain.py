@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
+
+from isotone.array_types import Floats
 
 __all__ = ["Prior", "evidence_of_nothing", "posterior_of", "priors"]
-
-Floats = NDArray[np.float64]
 
 SLOPES = (0.0, 0.1, 0.3, 0.7, 1.3, 2.5, 5.0)
 """Slopes, in grids of values over the whole domain."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
+
+from isotone.array_types import Floats
 
 __all__ = ["noisy_count", "noisy_total"]
 
-Floats = NDArray[np.float64]
 TINY = 1e-280
 """Below this an incomplete gamma function is replaced by the leading terms of its tail."""
 CLEAR = 20.0

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats
 from isotone.curves.posterior.likelihood import noisy_count, noisy_total
 
 __all__ = ["CountNoise", "GaussianNoise", "GeometricNoise"]
-
-Floats = NDArray[np.float64]
 
 LEAST_RATE, MOST_RATE = 1e-6, 30.0
 """Noise of a rate beyond these is like noise of these, to all that is seen here."""

@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats
 from isotone.curves.measure import pooled
 from isotone.curves.posterior.hidden_chain import evidence_of_nothing, posterior_of, priors
 from isotone.curves.posterior.noises import CountNoise
@@ -20,8 +20,6 @@ from isotone.curves.posterior.rates import rates_of
 from isotone.curves.posterior.values import bin_values
 
 __all__ = ["CurvePosterior", "curve_posterior"]
-
-Floats = NDArray[np.float64]
 
 LEAST = 1e-130
 """No value of a bin counts less than this share of the best, so that all paths keep a weight above 0."""

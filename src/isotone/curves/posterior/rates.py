@@ -7,13 +7,11 @@ rate, or one not far away, or any. What the other bins tell about a bin's rate i
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats
 from isotone.curves.posterior.noises import CountNoise
 
 __all__ = ["Rates", "rates_of"]
-
-Floats = NDArray[np.float64]
 
 NEAR, FAR = 0.4, 3.0
 """Scales of the two local moves, in steps of the grid,"""

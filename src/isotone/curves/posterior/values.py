@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Floats
 from isotone.curves.posterior.noises import CountNoise
 from isotone.curves.posterior.rates import Rates
 
 __all__ = ["BinValues", "CountTable", "bin_values"]
-
-Floats = NDArray[np.float64]
 
 STEP, RATIO, LEAST = 0.5, 0.3, 0.01
 """Means at which the law of a noisy count is computed are apart by this share of its standard deviation, or of the mean

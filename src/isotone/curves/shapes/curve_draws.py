@@ -15,8 +15,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.curves.chain.case import ChainCase
 from isotone.curves.circuits.circuit import Circuit, CircuitTables
 from isotone.curves.circuits.selection import CurveDraws
@@ -32,7 +32,6 @@ from isotone.curves.shapes.shape import CurveShape
 
 __all__ = ["BinnedDraw", "CurveDraw", "PieceDraw", "draw_bound", "point_costs"]
 
-Ints = NDArray[np.int64]
 Choice = Callable[[Circuit, Ints], Ints]
 """The nodes of a path of a graph, from the costs of its nodes."""
 

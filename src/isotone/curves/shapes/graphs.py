@@ -10,14 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.curves.circuits.circuit import MOST_EDGES, Circuit
 from isotone.errors import InputError
 
 __all__ = ["CurveGraph", "refuse_many_edges"]
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

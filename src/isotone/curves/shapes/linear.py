@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.curves.circuits.circuit import MOST_EDGES, Circuit
 from isotone.curves.shapes.shape import CurveShape, whole
 from isotone.errors import InputError
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from isotone.curves.shapes.curve_draws import PieceDraw
 
 __all__ = ["LinearGraph", "LinearPieces", "all_pieces", "linear_graph", "piece_costs", "spread_knots"]
-
-Ints = NDArray[np.int64]
 
 MOST_POINTS = 1 << 14
 """Between two knots a curve is straight: more points than these make it no better, and tables of losses too large."""

@@ -13,13 +13,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.errors import InputError
 from isotone.noise.bits import random_bits, random_words
 from isotone.noise.brackets import exp_negative
 
 __all__ = ["LEAST_RATE", "bernoulli_exps", "lazy_geometrics", "lazy_two_sided_geometrics"]
 
-Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
 LEAST_RATE = Fraction(1, 1 << 24)

@@ -18,6 +18,7 @@ from math import exp, expm1, floor, log, log1p
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.errors import InputError
 from isotone.noise.bits import random_bits, random_words
 from isotone.noise.brackets import exp_negative
@@ -26,7 +27,6 @@ from isotone.noise.laplace.bulk import geometrics
 __all__ = ["UnevenLine", "uneven_geometrics"]
 
 _BITS = 63  # of a word: the lowest bit is the sign
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -20,17 +20,14 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats, Ints
 from isotone.kernels import kernel
 from isotone.order.bipartitions.tables import Tables
 from isotone.order.bipartitions.tree import CHAIN, LOOSEN, POINTS, PRIME, SHUFFLE, STACK
 from isotone.order.bipartitions.upward import Int64, Numbers, exponent, mantissa
 
 __all__ = ["SQUARES", "expected_products_with_total", "expected_squares", "passed_down"]
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 SQUARES = np.array([[0, 0, 0, 1, 1, -2.0]])
 """The polynomial of the expected square of the noise."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.kernels import kernel
 from isotone.order.bipartitions.stream import STATUS, Stream, below
 from isotone.order.bipartitions.upward import Int64
 
 __all__ = ["arrange", "breaks", "deal", "kept", "partners_of", "scatter"]
 
-Ints = NDArray[np.int64]
 Places = NDArray[np.int32]
 
 

@@ -12,17 +12,14 @@ the places in each part are all that is needed, and all pairs together take O(nÂ
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats, Ints
 from isotone.order.bipartitions.moments import SQUARES, expected_squares, passed_down
 from isotone.order.bipartitions.tables import Tables
 from isotone.order.bipartitions.tree import CHAIN, LOOSEN, POINTS, PRIME, SHUFFLE, STACK
 from isotone.order.bipartitions.upward import Numbers, logarithms
 
 __all__ = ["expected_products"]
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 _LARGEST = 1_000
 

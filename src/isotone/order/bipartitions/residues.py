@@ -9,16 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.kernels import kernel
 from isotone.order.bipartitions.tree import BESIDE, CHAIN, POINTS, PRIME, SHUFFLE, STACK, Steps
 from isotone.order.bipartitions.upward import Int64
 from isotone.order.bipartitions.words import last_letters
 
 __all__ = ["REACH", "exact_total"]
-
-Ints = NDArray[np.int64]
 
 REACH = 1 << 25
 """The largest prime block that is counted: its table takes 256 MB."""

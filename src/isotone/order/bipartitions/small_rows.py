@@ -14,12 +14,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Floats, Ints
 from isotone.order.bipartitions.small import Block, Composite, Part, Point
 
 __all__ = ["SmallRows"]
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 Span = tuple[Floats, Floats]
 """Where the keys of a part begin, and how far its largest key is from there. One entry for each draw."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.kernels import kernel
 from isotone.order.bipartitions.stream import Stream, below, bits, last_unit_kept, locate
 from isotone.order.bipartitions.upward import Int64, Numbers, exponent, mantissa, share, shift
@@ -17,7 +18,6 @@ from isotone.order.bipartitions.words import split_weight
 
 __all__ = ["choose_split", "spell"]
 
-Ints = NDArray[np.int64]
 Places = NDArray[np.int32]
 
 

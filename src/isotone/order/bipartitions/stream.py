@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.kernels import kernel
 from isotone.order.bipartitions.upward import Int64, share
 
@@ -32,7 +33,6 @@ __all__ = [
     "settle_walk",
 ]
 
-Ints = NDArray[np.int64]
 Stream = NDArray[np.uint64]
 
 POSITION, HELD, SPARE, STATUS, START, ASKED, QUESTION = range(7)  # QUESTION takes three places

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.errors import InputError
 from isotone.kernels import kernel
 from isotone.order.bipartitions import upward
@@ -46,8 +47,6 @@ if TYPE_CHECKING:
     from isotone.order.poset import Poset
 
 __all__ = ["REACH", "Tables", "loosened", "tables", "within_reach"]
-
-Ints = NDArray[np.int64]
 
 REACH = 1 << 22
 """The largest table of words that is built for a prime block unless more is asked for: 140 MB."""

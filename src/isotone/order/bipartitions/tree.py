@@ -31,16 +31,14 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.order.decomposition import Leaf, Node, Parallel, Prime, Series
 
 if TYPE_CHECKING:
     from isotone.order.poset import Poset
 
 __all__ = ["BESIDE", "CHAIN", "LOOSEN", "POINTS", "PRIME", "SHUFFLE", "STACK", "Steps", "steps"]
-
-Ints = NDArray[np.int64]
 
 POINTS, CHAIN, BESIDE, STACK, LOOSEN, SHUFFLE, PRIME = range(7)
 

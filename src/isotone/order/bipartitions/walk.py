@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.kernels import kernel
 from isotone.order.bipartitions.placing import arrange, breaks, deal, partners_of, scatter
 from isotone.order.bipartitions.spelling import choose_split, spell
@@ -47,7 +48,6 @@ from isotone.order.bipartitions.upward import (
 
 __all__ = ["walks"]
 
-Ints = NDArray[np.int64]
 Places = NDArray[np.int32]
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.kernels import kernel
 from isotone.order.bipartitions.tree import Steps
 from isotone.order.bipartitions.upward import (
@@ -30,8 +31,6 @@ from isotone.order.bipartitions.upward import (
 )
 
 __all__ = ["Words", "last_letters", "split_weight", "words_of_blocks"]
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

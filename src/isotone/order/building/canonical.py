@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.order.closure import Ints
+from isotone.array_types import Ints
 
 if TYPE_CHECKING:
     from isotone.order.poset import Poset

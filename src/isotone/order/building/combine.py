@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from isotone.array_types import Ints
 from isotone.errors import OrderError
-from isotone.order.closure import Ints
 
 if TYPE_CHECKING:
     from isotone.order.poset import Poset

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from isotone.array_types import Ints
 from isotone.errors import OrderError
-from isotone.order.closure import Ints
 
 __all__ = [
     "check_reflexive_antisymmetric",

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from isotone.array_types import Ints
 from isotone.errors import InputError
 from isotone.kernels import kernel
-from isotone.order.closure import Bits, Ints, lowest_bit, unpack
+from isotone.order.closure import Bits, lowest_bit, unpack
 
 __all__ = ["default_steps", "random_dag"]
 

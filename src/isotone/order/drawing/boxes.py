@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from isotone.array_types import Floats
 from isotone.errors import InputError
-from isotone.order.drawing.layout import Diagram, Floats, Placed, arrange, pack, place
+from isotone.order.drawing.layout import Diagram, Placed, arrange, pack, place
 
 if TYPE_CHECKING:
     from isotone.order.poset import Poset

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from isotone.array_types import Floats
 from isotone.lazy import from_extra
 from isotone.order.drawing.boxes import LEAST_FONT, LINE, PAGE, USUAL_FONT, Direction, Picture, compose, curve
-from isotone.order.drawing.layout import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

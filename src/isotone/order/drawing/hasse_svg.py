@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from isotone.array_types import Floats
 from isotone.order.drawing.boxes import LINE, PAGE, USUAL_FONT, Box, Picture, compose, curve
-from isotone.order.drawing.layout import Floats
 from isotone.svg.elements import MARK, element, number, picture, text, text_width
 
 if TYPE_CHECKING:

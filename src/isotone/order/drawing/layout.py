@@ -18,15 +18,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Floats
 from isotone.order.drawing.straight import least_movement
 from isotone.order.projection.chain import pool_adjacent_violators
 
 if TYPE_CHECKING:
     from isotone.order.poset import Poset
 
-__all__ = ["Diagram", "Floats", "Placed", "arrange", "pack", "place"]
-
-Floats = NDArray[np.float64]
+__all__ = ["Diagram", "Placed", "arrange", "pack", "place"]
 
 _SWEEPS, _CENTRINGS = 24, 8
 _BEND_WIDTH = 0.4

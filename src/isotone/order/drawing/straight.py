@@ -12,10 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["least_movement"]
+from isotone.array_types import Floats, Ints
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+__all__ = ["least_movement"]
 
 _NEARLY = 1e-9
 _CHANGES = 20

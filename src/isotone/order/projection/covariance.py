@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from isotone.array_types import Floats, Ints
 from isotone.errors import InputError, IsotoneError
 from isotone.order.projection.least_squares import check_bounds, like, one_per_element, project
 
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from isotone.order.poset import Poset
 
 __all__ = ["project_covariance"]
-
-_Floats = NDArray[np.float64]
-_Ints = NDArray[np.int64]
 
 
 def project_covariance(
@@ -59,7 +57,7 @@ def project_covariance(
     return like(values, project(P, fitted, lower=lower, upper=upper))  # removes rounding, nothing else
 
 
-def _shortest(G: _Floats, h: _Floats) -> _Floats:
+def _shortest(G: Floats, h: Floats) -> Floats:
     """The shortest z with ``G z ≥ h``, where there is any."""
     if not np.any(h > 0):
         return np.zeros(G.shape[1])
@@ -77,7 +75,7 @@ def _shortest(G: _Floats, h: _Floats) -> _Floats:
     return np.linalg.lstsq(G[active], h[active], rcond=None)[0].astype(np.float64)
 
 
-def _constraints(P: Poset, low: float, high: float) -> tuple[_Ints, _Ints, _Floats]:
+def _constraints(P: Poset, low: float, high: float) -> tuple[Ints, Ints, Floats]:
     """Every constraint as ``f[plus] − f[minus] ≥ floor``.
 
     Position n stands for the constant 0.
@@ -96,7 +94,7 @@ def _constraints(P: Poset, low: float, high: float) -> tuple[_Ints, _Ints, _Floa
     return plus, minus, floors
 
 
-def _covariance(covariance: ArrayLike | None, precision: ArrayLike | None, size: int) -> _Floats:
+def _covariance(covariance: ArrayLike | None, precision: ArrayLike | None, size: int) -> Floats:
     """The covariance as a checked matrix, from whichever of the two was given."""
     if (covariance is None) == (precision is None):
         raise InputError("Give either covariance or precision, and not both.")

@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, NoReturn
+from typing import ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,13 +23,11 @@ from isotone.counts.statistic import Counts, deviation
 from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.noise.simulated import Simulated
+from isotone.order import Poset
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, exact
 from isotone.privacy.draws import ExactDraws
 from isotone.privacy.guarantee import Guarantee
-
-if TYPE_CHECKING:
-    from isotone.order import Poset
 
 __all__ = ["L2Mechanism", "LpMechanism", "squared_norm_of_ball"]
 

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.kernels import kernel
 from isotone.published.curves.shape_tree import IMPOSSIBLE, Splits, refuse_large
 
 __all__ = ["ConstantSplitter"]
-
-Ints = NDArray[np.int64]
 
 
 class ConstantNode(NamedTuple):

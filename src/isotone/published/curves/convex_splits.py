@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.kernels import kernel
 from isotone.published.curves.shape_tree import IMPOSSIBLE, Splits, crossings, refuse_large
 
 __all__ = ["ConvexSplitter"]
-
-Ints = NDArray[np.int64]
 
 
 class ConvexNode(NamedTuple):

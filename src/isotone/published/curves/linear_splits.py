@@ -6,15 +6,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.curves.shapes.linear import all_pieces, piece_costs
 from isotone.kernels import kernel
 from isotone.published.curves.shape_tree import IMPOSSIBLE, Splits, refuse_large
 
 __all__ = ["LinearSplitter"]
 
-Ints = NDArray[np.int64]
 BELOW, ABOVE, PIECE = 0, 1, 2
 
 

@@ -15,16 +15,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Bools, Ints
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.poset.regions import Cut
 from isotone.kernels import kernel
 
 __all__ = ["CoupledRegion"]
-
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats, Ints
 from isotone.curves.case import Case
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import RiskBound
@@ -28,9 +28,6 @@ from isotone.curves.shapes.curve_draws import point_costs
 from isotone.kernels import kernel
 
 __all__ = ["PosetThresholdTree", "ideal_losses"]
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import Curve, CurveMechanism, RiskBound
 from isotone.curves.records import Records
@@ -28,7 +28,6 @@ from isotone.errors import InputError
 
 __all__ = ["IMPOSSIBLE", "ShapeTree", "Splits", "Splitter", "crossings", "refuse_large"]
 
-Ints = NDArray[np.int64]
 IMPOSSIBLE = 1 << 60
 """The score of a split that no curve of the shape allows."""
 MOST_ENTRIES = 20_000_000

@@ -5,14 +5,10 @@ As in :mod:`isotone.curves.losses.prefix_losses`, for the squared loss (docs/the
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from isotone.array_types import Ints
 from isotone.kernels import kernel
 
 __all__ = ["FRACTION", "add_squared_losses"]
-
-Ints = NDArray[np.int64]
 
 FRACTION = 30
 """Binary digits that are kept of the fractional part of a block's squared loss."""

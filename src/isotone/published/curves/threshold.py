@@ -15,8 +15,8 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.curves.chain.additive_tree import TreeMechanism
 from isotone.curves.chain.case import ChainCase
 from isotone.curves.chain.tree import Parts, Runs, Score
@@ -27,8 +27,6 @@ from isotone.kernels import kernel
 from isotone.published.curves.squared_losses import FRACTION, add_squared_losses
 
 __all__ = ["LinearScore", "SquaredScore", "TableScore", "threshold_score", "threshold_tree"]
-
-Ints = NDArray[np.int64]
 
 TABLE_BITS = 10
 ROUNDING = 4

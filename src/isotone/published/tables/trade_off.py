@@ -12,14 +12,13 @@ from collections.abc import Callable
 from math import exp
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats
 from isotone.privacy.checks import Number, exact, positive
 from isotone.tables.distribution.distribution import DistributionLike, probabilities_of
 
 __all__ = ["CanonicalNoise", "approximate_trade_off", "gaussian_trade_off", "row_optimum"]
 
-Floats = NDArray[np.float64]
 TradeOff = Callable[[float], float]
 """A symmetric trade-off function: convex, continuous, not rising, its own inverse."""
 

@@ -13,11 +13,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Floats
 from isotone.tables.estimate.views import Views, first_guess
 
 __all__ = ["DENSE", "DenseSystem", "DirectViews", "GaussianViews", "binned_channel"]
-
-Floats = NDArray[np.float64]
 
 DENSE = 256
 """Up to so many counts the table itself is looked at. Beyond, matrices would be large, and the direct view is used alone."""

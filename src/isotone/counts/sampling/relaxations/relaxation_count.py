@@ -13,17 +13,15 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats, Ints
 from isotone.counts.sampling.relaxations.relaxation_modules import split_module
 from isotone.kernels import kernel
 
 if TYPE_CHECKING:
-    from isotone.counts.sampling.relaxations.relaxation_modules import Ints, Matrix
+    from isotone.counts.sampling.relaxations.relaxation_modules import Matrix
 
 __all__ = ["LogCount"]
-
-Floats = NDArray[np.float64]
 
 MOST = 20_000
 """Tables that are kept at most."""

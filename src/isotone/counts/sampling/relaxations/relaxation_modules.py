@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.kernels import kernel
 
 __all__ = [
     "BITS",
     "Int64",
-    "Ints",
     "Matrix",
     "component",
     "copied",
@@ -26,7 +26,6 @@ __all__ = [
     "split_module",
 ]
 
-Ints = NDArray[np.int64]
 Matrix = NDArray[np.int8]
 """Entry [x, y] is 1 where x < y, 2 where x > y, 0 where neither."""
 

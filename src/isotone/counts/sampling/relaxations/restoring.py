@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Floats, Ints
 from isotone.kernels import kernel
 from isotone.order.poset import Poset
 
 if TYPE_CHECKING:
-    from isotone.counts.sampling.reinsertion import Ints, Orders
+    from isotone.counts.sampling.reinsertion import Orders
 
 __all__ = ["Worth", "estimated_share", "missing_pairs", "restore"]
 
 Matrix = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 Wander = Callable[..., "tuple[Orders, Ints]"]
 Given = Callable[[Poset, "Orders", "Ints"], Floats]
 """The expected squares of the noise given the extended bipartition of each row."""

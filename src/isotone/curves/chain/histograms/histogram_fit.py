@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.curves.chain.boundaries import move_boundaries
 from isotone.curves.chain.case import ChainCase
 from isotone.curves.chain.cut_scores import HalvingScore
@@ -21,8 +21,6 @@ from isotone.curves.measure import equal_bins
 from isotone.curves.records import Records
 
 __all__ = ["HistogramFit", "HistogramShares"]
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

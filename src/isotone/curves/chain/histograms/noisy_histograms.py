@@ -11,17 +11,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats, Ints
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.records import Records
 from isotone.curves.setting import CurveSetting
 from isotone.kernels import kernel
 
 __all__ = ["Windows", "best_steps", "noisy_losses"]
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 SPREAD = 4
 """A cell's records count as spread over this many rows of the table."""

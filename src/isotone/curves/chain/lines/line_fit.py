@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.curves.chain.boundaries import BoundaryScore, draw_boundaries, merged
 from isotone.curves.chain.case import MANY, ChainCase
 from isotone.curves.chain.cut_scores import AdditiveScore, HalvingScore
@@ -22,8 +23,6 @@ from isotone.curves.measure import pooled
 from isotone.curves.records import Records
 
 __all__ = ["LineFit", "RefinedLineFit"]
-
-Ints = NDArray[np.int64]
 
 FAR = 1000
 """Values outside their window have weight ``exp(−FAR)``, so small that they are never drawn; no special case is needed."""

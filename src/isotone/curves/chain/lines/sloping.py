@@ -10,15 +10,12 @@ at released steps only: it is post-processing and costs no privacy (docs/theory/
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotone.array_types import Floats, Ints
 from isotone.curves.chain.boundaries import merged
 from isotone.curves.curve import Curve
 
 __all__ = ["find_jumps", "lines_through", "sloped"]
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 FACTOR = 4.0
 """A jump is at least this many times as high as the rises beside it,"""
