@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.curves.circuits.selection import CurveDraws, ExactCurveDraws
-from isotone.curves.estimator_base import EstimatorBase, LedgerKeeper
+from isotone.curves.estimator_base import EstimatorBase, LedgerKeeper, not_fitted
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.records import RawRecords, Records
 from isotone.curves.setting import ConcentratedSetting, CurveSetting
@@ -194,12 +194,7 @@ class PrivateEstimator(LedgerKeeper, EstimatorBase, Generic[Problem]):
     def _require_fit(self) -> None:
         if hasattr(self, "guarantee_"):
             return
-        message = f"This {type(self).__name__} is not fitted yet: call fit(X, y) first."
-        try:
-            from sklearn.exceptions import NotFittedError
-        except ImportError:
-            raise InputError(message) from None
-        raise NotFittedError(message)
+        raise not_fitted(f"This {type(self).__name__} is not fitted yet: call fit(X, y) first.")
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """One name, as scikit-learn gives it."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from isotone.errors import InputError, LedgerError
 from isotone.privacy.guarantee import Guarantee
 
-__all__ = ["ClassifierBase", "EstimatorBase", "LedgerKeeper", "PlainBase"]
+__all__ = ["ClassifierBase", "EstimatorBase", "LedgerKeeper", "PlainBase", "not_fitted"]
 
 
 class PlainBase:
@@ -61,6 +61,15 @@ else:
 
         class ClassifierBase(ClassifierMixin, BaseEstimator):
             """A classifier of scikit-learn."""
+
+
+def not_fitted(message: str) -> Exception:
+    """The error of an estimator that is used before it is fitted, scikit-learn's where it is installed."""
+    try:
+        from sklearn.exceptions import NotFittedError
+    except ImportError:
+        return InputError(message)
+    return NotFittedError(message)
 
 
 class LeftBehind:

@@ -78,11 +78,11 @@ def like(record: Record, names: Sequence[Hashable], answers: Answers) -> Any:
 
 def are_filters(covers: Ints, matrix: Answers) -> Answers:
     """For each row whether it is closed upward."""
-    if len(covers) > FEW_COVERS:
-        return _are_filters(covers, matrix)
     closed = np.ones(len(matrix), np.bool_)
-    for lower, upper in covers.tolist():
-        closed &= matrix[:, upper] | ~matrix[:, lower]
+    step = max(1, _CHUNK // max(len(matrix), 1))
+    for start in range(0, len(covers), step):
+        lower, upper = covers[start : start + step].T
+        closed &= np.all(matrix[:, upper] | ~matrix[:, lower], axis=1)
     return closed
 
 
@@ -98,20 +98,10 @@ def close_all(covers: Ints, matrix: Answers) -> None:
         matrix[:, upper] |= matrix[:, lower]
 
 
+_CHUNK = 1 << 22
+"""Answers that are compared at a time."""
 FEW_COVERS = 1 << 12
 """Orders with so many covers at most need no compiled code; the number of rows does not matter."""
-
-
-@kernel
-def _are_filters(covers: Ints, matrix: Answers) -> Answers:
-    """For each row whether it is closed upward."""
-    closed = np.ones(matrix.shape[0], np.bool_)
-    for row in range(matrix.shape[0]):
-        for k in range(covers.shape[0]):
-            if matrix[row, covers[k, 0]] and not matrix[row, covers[k, 1]]:
-                closed[row] = False
-                break
-    return closed
 
 
 @kernel

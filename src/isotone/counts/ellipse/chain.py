@@ -9,6 +9,7 @@ has the same length in its norm. Raising the probability of long prefixes makes 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from isotone.array_types import Floats
 from isotone.mechanism import Progress, no_progress
 
-__all__ = ["ChainEllipse", "fit_chain"]
+__all__ = ["ChainEllipse", "WeightedChanges", "equalise", "fit_chain"]
 
 _STEPS = 30
 _COARSEST = 200
@@ -44,37 +45,47 @@ def fit_chain(n: int, *, tolerance: float = 1e-4, progress: Progress = no_progre
         sizes.append(sizes[-1] // _REFINE)
     p = 1 / np.sqrt(np.arange(sizes[-1], 0, -1) - 0.5)
     for size in reversed(sizes[1:]):
-        p = _equalise(_stretch(p, size), tolerance, no_progress).p
-    found = _equalise(_stretch(p, n), tolerance, progress)
-    longest = float(found.lengths.max())
-    total = float(found.roots.sum())
-    return ChainEllipse(found.vectors, np.reciprocal(found.roots * longest), total * longest, total**2)
+        p = equalise(_state, _stretch(p, size), _STEPS, tolerance, no_progress).weights
+    found = equalise(_state, _stretch(p, n), _STEPS, tolerance, progress)
+    return found.ellipse
 
 
 @dataclass(frozen=True)
-class _PrefixState:
-    """Prefix probabilities, the eigenvalues and eigenvectors of V^½, and the prefixes' squared lengths."""
+class WeightedChanges:
+    """Weights of what a record may change, eigenvalues and eigenvectors of V^½, and the squared lengths of the changes."""
 
-    p: Floats
+    weights: Floats
     roots: Floats
     vectors: Floats
     lengths: Floats
 
+    @property
+    def ellipse(self) -> ChainEllipse:
+        """The ellipse V^½, scaled to sensitivity 1."""
+        total, longest = float(self.roots.sum()), float(self.lengths.max())
+        return ChainEllipse(self.vectors, np.reciprocal(self.roots * longest), total * longest, total**2)
 
-def _equalise(p: Floats, tolerance: float, progress: Progress) -> _PrefixState:
-    """Probabilities under which all prefixes have almost the same length."""
-    state = _state(p)
-    for step in range(_STEPS):
-        progress(step / _STEPS, "shaping the noise")
+
+def equalise(
+    weighted: Callable[[Floats], WeightedChanges],
+    weights: Floats,
+    steps: int,
+    tolerance: float,
+    progress: Progress,
+) -> WeightedChanges:
+    """Weights under which all changes in use have almost the same length, and none is longer."""
+    state = weighted(weights)
+    for step in range(steps):
+        progress(step / steps, "shaping the noise")
         mean = float(state.roots.sum())
         if state.lengths.max() <= mean * (1 + tolerance):
             break
-        state = _state(state.p * np.square(state.lengths / mean))
+        state = weighted(state.weights * np.square(state.lengths / mean))
     progress(1.0, "shaping the noise")
     return state
 
 
-def _state(p: Floats) -> _PrefixState:
+def _state(p: Floats) -> WeightedChanges:
     from scipy.linalg import eigh_tridiagonal
 
     p = p / p.sum()
@@ -83,7 +94,7 @@ def _state(p: Floats) -> _PrefixState:
     diagonal[1:] += inverse[:-1]
     values, vectors = eigh_tridiagonal(diagonal, -inverse[:-1])  # of the inverse of V
     roots = 1 / np.sqrt(values)
-    return _PrefixState(p, roots, vectors, np.square(np.cumsum(vectors, axis=0)) @ (1 / roots))
+    return WeightedChanges(p, roots, vectors, np.square(np.cumsum(vectors, axis=0)) @ (1 / roots))
 
 
 def _stretch(p: Floats, size: int) -> Floats:

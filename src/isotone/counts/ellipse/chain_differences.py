@@ -8,12 +8,10 @@ are kept as a weighted graph on the prefixes: O(n³) time a step.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from isotone.array_types import Floats
-from isotone.counts.ellipse.chain import ChainEllipse
+from isotone.counts.ellipse.chain import ChainEllipse, WeightedChanges, equalise
 from isotone.mechanism import Progress, no_progress
 
 __all__ = ["LARGEST_CHAIN_OF_DIFFERENCES", "fit_chain_differences"]
@@ -30,29 +28,11 @@ def fit_chain_differences(
     The tolerance is relative. Elements come from the top down.
     """
     place = np.arange(n + 1)
-    state = _state(np.abs(place[:, None] - place) / (n + 1.0))  # a start that favours distant pairs
-    for step in range(_STEPS):
-        progress(step / _STEPS, "shaping the noise")
-        mean = float(state.roots.sum())
-        if state.apart.max() <= mean * (1 + tolerance):
-            break
-        state = _state(state.weights * np.square(state.apart / mean))
-    progress(1.0, "shaping the noise")
-    mean, farthest = float(state.roots.sum()), float(state.apart.max())
-    return ChainEllipse(state.vectors, np.reciprocal(state.roots * farthest), mean * farthest, mean**2)
+    far = np.abs(place[:, None] - place) / (n + 1.0)  # a start that favours distant pairs
+    return equalise(_state, far, _STEPS, tolerance, progress).ellipse
 
 
-@dataclass(frozen=True)
-class _PairState:
-    """Pair probabilities, eigenvalues and eigenvectors of V^½, and squared distances of the prefixes."""
-
-    weights: Floats
-    roots: Floats
-    vectors: Floats
-    apart: Floats
-
-
-def _state(weights: Floats) -> _PairState:
+def _state(weights: Floats) -> WeightedChanges:
     weights = weights * (2 / weights.sum())  # each pair stands twice in the matrix
     laplacian = np.diag(weights.sum(axis=1)) - weights
     # prefix k holds elements 0 … k-1: column sums from below turn pairs of prefixes into pairs of elements
@@ -63,4 +43,4 @@ def _state(weights: Floats) -> _PairState:
     np.cumsum(vectors / np.sqrt(roots), axis=0, out=points[1:])
     squares = np.sum(points**2, axis=1)
     apart = np.maximum(squares[:, None] + squares - 2 * points @ points.T, 0.0)
-    return _PairState(weights, roots, vectors, apart)
+    return WeightedChanges(weights, roots, vectors, apart)

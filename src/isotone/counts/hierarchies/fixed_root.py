@@ -184,10 +184,7 @@ class FixedRootMechanism(AdditiveMechanism):
         return Error(found.variance[self._places] * squares, found.method)
 
     def simulate(self, size: int, rng: np.random.Generator) -> Simulated:
-        """Simulate ``size`` float draws of the noise, one per row.
-
-        They are not private and serve planning only.
-        """
+        """Simulate ``size`` float draws of the noise, one per row, for planning only, as they are not private."""
         return Simulated.wrap(self._spread(np.asarray(self.within.simulate(size, rng))))
 
     def simulate_released(self, size: int, rng: np.random.Generator) -> Simulated:

@@ -92,10 +92,7 @@ class MeasuredTree(AddsUp):
         return Error(self.fit.variance[self.tree.node])
 
     def simulate(self, size: int, rng: np.random.Generator) -> Simulated:
-        """Simulate ``size`` float draws of the noise, one per row.
-
-        They are not private and serve planning only.
-        """
+        """Simulate ``size`` float draws of the noise, one per row, for planning only, as they are not private."""
         result = np.empty((size, len(self.P)))
         step = max(1, _CHUNK // len(self.tree))
         for start in range(0, size, step):

@@ -117,10 +117,7 @@ class TreeFieldMechanism(AddsUp):
         return Error(self.node_law.variance[self.tree.node], how)
 
     def simulate(self, size: int, rng: np.random.Generator) -> Simulated:
-        """Simulate ``size`` float draws of the noise, one per row.
-
-        They are not private and serve planning only.
-        """
+        """Simulate ``size`` float draws of the noise, one per row, for planning only, as they are not private."""
         draws, step = SeededDraws(rng), max(1, _CHUNK // len(self.tree))
         sampler = replace(self._sampler, sums=False)
         rows = [

@@ -97,10 +97,7 @@ class HierarchicalMechanism(AdditiveMechanism):
         return Error(variance)
 
     def simulate(self, size: int, rng: np.random.Generator) -> Simulated:
-        """Simulate ``size`` float draws of the noise, one per row.
-
-        They are not private and serve planning only.
-        """
+        """Simulate ``size`` float draws of the noise, one per row, for planning only, as they are not private."""
         draw, draws = noise.simulate.two_sided_geometrics, np.empty((size, len(self.P)))
         for chain, tree in zip(self.chains, self.trees, strict=True):
             nodes = [np.asarray(draw(rng, self.rate, (size, length)), dtype=float) for length in tree.lengths]

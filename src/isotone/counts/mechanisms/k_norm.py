@@ -155,7 +155,7 @@ class KNormMechanism(AdditiveMechanism):
         )
 
     def simulate(self, size: int, rng: np.random.Generator) -> Simulated:
-        """Simulate ``size`` float draws of the noise, one per row, for planning only: they are not private."""
+        """Simulate ``size`` float draws of the noise, one per row, for planning only, as they are not private."""
         return Simulated.wrap(self._back(self._simulate(size, rng, self.sampler.simulate)) / float(self.rate))
 
     def simulate_independent(self, size: int, rng: np.random.Generator) -> Simulated:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.counts.mechanisms.additive import PureMechanism
+from isotone.counts.mechanisms.independent.independent import AlikeMechanism
 from isotone.counts.statistic import Counts, deviation
-from isotone.mechanism import Error
-from isotone.noise.simulated import Simulated
 from isotone.privacy.checks import confidence_level
 from isotone.privacy.draws import ExactDraws
 
@@ -21,7 +19,7 @@ __all__ = ["LInfinityMechanism"]
 
 
 @dataclass(frozen=True, init=False)
-class LInfinityMechanism(PureMechanism):
+class LInfinityMechanism(PureMechanism, AlikeMechanism):
     """Counts with noise of density proportional to ``exp(-rate · max|y|)``.
 
     ``rate`` is epsilon over the ℓ∞ sensitivity, which is ``contributions`` whatever the order, the size of
@@ -71,61 +69,32 @@ class LInfinityMechanism(PureMechanism):
         constant = (n + 1) * math.log(rate) - n * math.log(2) - gammaln(n + 1)
         return constant + np.where(largest == 0, at_zero, edge)
 
-    def probability(self, output: ArrayLike, counts: Counts | None = None) -> NDArray[np.float64]:
-        """The probability of released integers given the counts (or of rounded noise), one per row."""
-        return np.exp(self.log_probability(output, counts))
-
-    def error(self) -> Error:
-        """The exact variance of the noise, the same for every count."""
+    def _variance(self) -> float:
         n = len(self.P)
-        return Error(np.full(n, float((n + 1) * (n + 2) / (3 * self.rate**2))))
+        return float((n + 1) * (n + 2) / (3 * self.rate**2))
 
-    @cached_property
-    def _covariances(self) -> tuple[NDArray[np.float64], float]:
-        return np.diag(self.error().variance), 0.0  # two coordinates are uncorrelated, though not independent
-
-    def simulate(self, size: int, rng: np.random.Generator) -> Simulated:
-        """Simulate ``size`` float draws of the noise, one per row.
-
-        They are not private and serve planning only.
-        """
-        n = len(self.P)
-        half_sides = rng.standard_gamma(n + 1, size=(size, 1)) / float(self.rate)
-        return Simulated.wrap(self.P.canonical.back(rng.uniform(-1, 1, size=(size, n)) * half_sides))
-
-    def _quantiles(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
-        values = [math.copysign(self._half_width(2 * min(q, 1 - q)), q - 0.5) for q in p]
-        return np.repeat(np.array(values)[:, None], len(self.P), axis=1)
-
-    def unrounded_half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
-        """The exact half-width for each count alone, before rounding.
-
-        The noise on the count stays within it with the given probability.
-        """
-        return np.full(len(self.P), self._half_width(1 - confidence_level(confidence)))
+    def _draw(self, shape: tuple[int, int], rng: np.random.Generator) -> NDArray[np.float64]:
+        half_sides = rng.standard_gamma(len(self.P) + 1, size=(shape[0], 1)) / float(self.rate)
+        return rng.uniform(-1, 1, size=shape) * half_sides
 
     def unrounded_simultaneous_half_width(self, confidence: float = 0.95) -> float:
-        """The exact half-width for all counts at once, before rounding.
-
-        All noise stays within it at once with the given probability.
-        """
+        """The exact half-width that *all* noise stays within, at once, before rounding."""
         from scipy.special import gammaincinv
 
         return float(gammaincinv(len(self.P), confidence_level(confidence))) / float(self.rate)
 
-    def _half_width(self, outside: float) -> float:
-        """The h that one number exceeds in magnitude with probability ``outside``."""
+    def _upper_quantile(self, tail: float) -> float:
         from scipy.optimize import root_scalar
         from scipy.special import gammaincc
 
         n, rate = len(self.P), float(self.rate)
 
         def excess(t: float) -> float:
-            return float(gammaincc(n + 1, t) - t / n * gammaincc(n, t)) - outside
+            return float(gammaincc(n + 1, t) - t / n * gammaincc(n, t)) - 2 * tail
 
-        if outside >= 1:
+        if tail >= 0.5:
             return 0.0
-        largest = 10.0 * n - 10 * math.log(outside)
+        largest = 10.0 * n - 10 * math.log(2 * tail)
         return float(root_scalar(excess, bracket=(0.0, largest)).root) / rate
 
     def _integer_noise(self, draws: ExactDraws) -> NDArray[np.int64]:

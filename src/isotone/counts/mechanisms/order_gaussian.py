@@ -122,10 +122,7 @@ class OrderGaussianMechanism(ConcentratedMechanism):
         )
 
     def simulate(self, size: int, rng: np.random.Generator) -> Simulated:
-        """Simulate ``size`` float draws of the noise, one per row.
-
-        They are not private and serve planning only.
-        """
+        """Simulate ``size`` float draws of the noise, one per row, for planning only, as they are not private."""
         return self._simulate(size, rng)[:, : len(self.P)]
 
     def simulate_with_total(self, size: int, rng: np.random.Generator) -> Simulated:

@@ -15,7 +15,7 @@ from isotone.curves.calibration.frozen import Deferred, FrozenScores, outcomes, 
 from isotone.curves.calibration.reliability import Reliability, calibration_error, group_sums
 from isotone.curves.chain.regression import PrivateIsotonicRegression
 from isotone.curves.estimator import PrivacyWarning
-from isotone.curves.estimator_base import ClassifierBase, LedgerKeeper
+from isotone.curves.estimator_base import ClassifierBase, LedgerKeeper, not_fitted
 from isotone.curves.grids import GridSpec
 from isotone.errors import InputError
 from isotone.privacy.checks import Number, confidence_level, truth, whole_number
@@ -202,12 +202,7 @@ class PrivateCalibrator(LedgerKeeper, ClassifierBase):
     def _fitted(self) -> PrivateIsotonicRegression:
         if hasattr(self, "curve_"):
             return self.curve_
-        message = "This PrivateCalibrator is not fitted yet: call fit first."
-        try:
-            from sklearn.exceptions import NotFittedError
-        except ImportError:
-            raise InputError(message) from None
-        raise NotFittedError(message)
+        raise not_fitted("This PrivateCalibrator is not fitted yet: call fit first.")
 
     def _shares(self, scores: Floats) -> Floats:
         curve = self._fitted()

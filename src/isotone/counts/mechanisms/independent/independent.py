@@ -23,12 +23,12 @@ from isotone.noise.simulated import Simulated, refuse_simulated
 from isotone.privacy.checks import confidence_level
 from isotone.privacy.draws import ExactDraws, require_exact
 
-__all__ = ["IndependentMechanism"]
+__all__ = ["AlikeMechanism", "IndependentMechanism"]
 
 
 @dataclass(frozen=True, init=False)
-class IndependentMechanism(AdditiveMechanism):
-    """Counts over ``P``, each with its own draw of one symmetric noise."""
+class AlikeMechanism(AdditiveMechanism):
+    """Counts over ``P`` with uncorrelated noise of one symmetric law."""
 
     @abstractmethod
     def _variance(self) -> float:
@@ -46,18 +46,6 @@ class IndependentMechanism(AdditiveMechanism):
     def log_probability(self, output: ArrayLike, counts: Counts | None = None) -> NDArray[np.float64]:
         """The log probability of released integers given the counts (or of integer noise), one per row."""
 
-    @abstractmethod
-    def _integers(self, draws: ExactDraws, size: int) -> NDArray[np.int64]:
-        """Exact draws, as integers."""
-
-    def _integer_noise(self, draws: ExactDraws) -> NDArray[np.int64]:
-        return self._integers(draws, len(self.P))
-
-    def release_rows(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Release the counts of each row, with noise of its own."""
-        refuse_simulated(rows)
-        return rows + self._integers(require_exact(ExactDraws()), rows.size).reshape(rows.shape)
-
     def probability(self, output: ArrayLike, counts: Counts | None = None) -> NDArray[np.float64]:
         """The probability of released integers given the counts (or of integer noise), one per row."""
         return np.exp(self.log_probability(output, counts))
@@ -71,10 +59,7 @@ class IndependentMechanism(AdditiveMechanism):
         return self._variance() * np.eye(len(self.P)), 0.0
 
     def simulate(self, size: int, rng: np.random.Generator) -> Simulated:
-        """Simulate ``size`` float draws of the noise, one per row.
-
-        They are not private and serve planning only.
-        """
+        """Simulate ``size`` float draws of the noise, one per row, for planning only, as they are not private."""
         return Simulated.wrap(self.P.canonical.back(self._draw((size, len(self.P)), rng)))
 
     def _quantiles(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -82,16 +67,27 @@ class IndependentMechanism(AdditiveMechanism):
         return np.repeat(np.array(values)[:, None], len(self.P), axis=1)
 
     def unrounded_half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
-        """The exact half-width for each count alone, before rounding.
-
-        The noise on the count stays within it with the given probability.
-        """
+        """For each count alone, the exact half-width that its noise stays within, before rounding."""
         return np.full(len(self.P), self._upper_quantile((1 - confidence_level(confidence)) / 2))
 
-    def unrounded_simultaneous_half_width(self, confidence: float = 0.95) -> float:
-        """The exact half-width for all counts at once, before rounding.
 
-        All noise stays within it at once with the given probability.
-        """
+@dataclass(frozen=True, init=False)
+class IndependentMechanism(AlikeMechanism):
+    """Counts over ``P``, each with its own draw of one symmetric noise."""
+
+    @abstractmethod
+    def _integers(self, draws: ExactDraws, size: int) -> NDArray[np.int64]:
+        """Exact draws, as integers."""
+
+    def _integer_noise(self, draws: ExactDraws) -> NDArray[np.int64]:
+        return self._integers(draws, len(self.P))
+
+    def release_rows(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Release the counts of each row, with noise of its own."""
+        refuse_simulated(rows)
+        return rows + self._integers(require_exact(ExactDraws()), rows.size).reshape(rows.shape)
+
+    def unrounded_simultaneous_half_width(self, confidence: float = 0.95) -> float:
+        """The exact half-width that *all* noise stays within, at once, before rounding."""
         outside = -math.expm1(math.log(confidence_level(confidence)) / len(self.P))
         return self._upper_quantile(outside / 2)
