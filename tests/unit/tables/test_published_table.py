@@ -10,9 +10,11 @@ import pytest
 from isotone.errors import InputError
 from isotone.noise import UnevenLine
 from isotone.privacy.guarantee import Guarantee
+from isotone.tables.estimate.categories import spared
 from isotone.tables.estimate.unbiased import largest_deviation, unbiased
 from isotone.tables.published_table import PublishedTable, Stratum
-from isotone.tables.thresholds import Thresholds
+from isotone.tables.thresholds import SMALL, Thresholds
+from isotone.tables.two_stage import TwoStageMechanism
 
 UPPER = 6
 SHARES = np.array([0.3, 0.2, 0.2, 0.1, 0.1, 0.05, 0.05])
@@ -57,6 +59,28 @@ def test_an_interval_is_the_central_one_without_an_end_that_it_can_spare(level):
             first, last = (first + 1, last) if law[first] < law[last] else (first, last - 1)
         assert (a, b) == (first, last)
         assert law[a : b + 1].sum() >= level - 1e-9
+
+
+@pytest.mark.parametrize("level", [1e-17, 1e-300])
+def test_an_interval_of_hardly_any_confidence_has_a_count(level):
+    assert spared(np.array([0.5, 0.3, 0.2]), level) == (0, 0)
+    assert spared(np.array([1.0]), level) == (0, 0)
+    assert spared(np.full(4, 0.25), level)[0] >= 0
+    low, high = table().interval(level)
+    assert np.all((low >= 0) & (low <= high))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "least"), [("0.1", 0.8069), ("0.3", 0.9297), ("1", 0.9272), ("2", 0.9677)]
+)
+def test_intervals_of_few_categories_hold_on_average_over_all_counts(epsilon, least):
+    """Exactly, by the law of the clamped noise. Counts at the ends of the range have less: the theory page says so."""
+    thresholds, counts = TwoStageMechanism(50, epsilon).measurement(SMALL - 1), np.arange(51)
+    low, high = thresholds.beliefs(np.full(51, 1 / 51), SMALL - 1).intervals(counts, 0.95)
+    inside = (low <= counts[:, None]) & (counts[:, None] <= high)
+    kept = np.sum(thresholds.channel() * inside, axis=1)
+    assert kept.mean() >= 0.95
+    assert kept.min() == pytest.approx(least, abs=1e-4)
 
 
 @pytest.mark.parametrize("level", [0, 1, -0.1, 1.5, "x"])

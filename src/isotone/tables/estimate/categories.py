@@ -79,7 +79,7 @@ def spared(law: NDArray[np.float64], level: float) -> tuple[int, int]:
         np.searchsorted(reached, [(1 - level) / 2, (1 + level) / 2]), len(law) - 1
     ).tolist()
     spare = float(np.sum(law[low : high + 1])) - level
-    while min(law[low], law[high]) <= spare:
+    while low < high and min(law[low], law[high]) <= spare:
         spare -= float(min(law[low], law[high]))
         low, high = (low + 1, high) if law[low] < law[high] else (low, high - 1)
     return low, high
