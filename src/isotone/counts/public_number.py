@@ -7,18 +7,14 @@ hides the presence of a unit less well (docs/theory/difference.md, section 2). L
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from isotone.counts.best import best_mechanism
+from isotone.counts.count_plan import CountPlan
 from isotone.counts.hierarchies.tree_field import TreeFieldMechanism
 from isotone.counts.mechanisms.difference_body import DifferenceBodyMechanism
 from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
 from isotone.errors import InputError
 from isotone.privacy.adjacency import ADDING, REPLACING
-
-if TYPE_CHECKING:
-    from isotone.counts.count_plan import CountPlan
-    from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.guarantee import Guarantee
 
 __all__ = ["advice"]
 

@@ -27,7 +27,6 @@ __all__ = [
     "epsilon_or_rho",
     "exact",
     "frozen",
-    "name_list",
     "one_of",
     "plain_text",
     "positive",
@@ -196,22 +195,6 @@ def did_you_mean(wrong: str, known: Iterable[str]) -> str:
     """
     close = difflib.get_close_matches(wrong, list(known), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
-
-
-def name_list(values: Any, name: str) -> tuple[str, ...]:
-    """``values`` as a tuple of distinct plain strs.
-
-    A single str raises an error, since it is a likely slip.
-
-    >>> name_list(np.array(["north", "south"]), "groups")
-    ('north', 'south')
-    """
-    require_list(values, name)
-    names = tuple(plain_text(value, f"each entry of {name}") for value in values)  # pyright: ignore[reportUnknownVariableType]
-    if len(set(names)) < len(names):
-        twice = next(entry for entry in names if names.count(entry) > 1)
-        raise InputError(f"{name} has {twice!r} twice: name each once.")
-    return names
 
 
 def frozen(value: Any) -> Any:

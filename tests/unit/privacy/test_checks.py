@@ -18,10 +18,10 @@ from isotone.privacy.checks import (
     epsilon_or_rho,
     exact,
     frozen,
-    name_list,
     one_of,
     plain_text,
     positive,
+    require_list,
     share,
     truth,
     whole_number,
@@ -130,17 +130,10 @@ def test_an_unknown_name_gets_the_nearest_known_one() -> None:
             one_of(wrong, "loss", ["absolute", "squared"])
 
 
-def test_names_are_a_list_of_different_texts() -> None:
-    assert name_list(np.array(["a", "b"]), "groups") == ("a", "b")
-    for wrong in ("ab", 3, [1], ["a", "a"], [b"a"]):
-        with pytest.raises(InputError, match="groups"):
-            name_list(wrong, "groups")
-
-
 @pytest.mark.parametrize("wrong", ["ab", b"ab", np.array("ab"), np.array(3), 3, None])
 def test_what_is_no_list_is_refused_by_name(wrong: Any) -> None:
     with pytest.raises(InputError, match="groups must be a list of names, not"):
-        name_list(wrong, "groups")
+        require_list(wrong, "groups")
 
 
 def test_a_frozen_value_cannot_be_changed_later() -> None:

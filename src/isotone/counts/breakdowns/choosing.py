@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,11 @@ from isotone.counts.caring import Care
 from isotone.counts.choosing import choose_mechanism
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
+from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError
+from isotone.order import Poset
 from isotone.order.hierarchy import is_hierarchy
 from isotone.privacy.guarantee import Guarantee
-
-if TYPE_CHECKING:
-    from isotone.counts.sampling.relaxation import Relaxation
-    from isotone.order import Poset
 
 __all__ = ["margins_mechanism"]
 

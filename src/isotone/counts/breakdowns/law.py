@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from isotone.array_types import Floats
+from isotone.counts.breakdowns.margins import MarginsMechanism
 from isotone.counts.law import LAW_STREAM, Law
 from isotone.errors import InputError
 from isotone.noise.public_stream import public_stream
-
-if TYPE_CHECKING:
-    from isotone.counts.breakdowns.margins import MarginsMechanism
 
 __all__ = ["Cell", "margins_law"]
 

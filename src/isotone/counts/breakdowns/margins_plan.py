@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,14 +15,12 @@ from isotone.counts.breakdowns.cells import Breakdown, read_breakdown
 from isotone.counts.breakdowns.choosing import margins_mechanism
 from isotone.counts.breakdowns.margins import MarginsMechanism
 from isotone.counts.caring import Care
+from isotone.counts.sampling.relaxation import Relaxation
+from isotone.order import Poset
 from isotone.planning.plan import Column, Plan, Row
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number
 from isotone.privacy.guarantee import Guarantee
-
-if TYPE_CHECKING:
-    from isotone.counts.sampling.relaxation import Relaxation
-    from isotone.order import Poset
 
 __all__ = ["MarginsPlan", "MarginsRow", "plan_breakdown", "plan_margins"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,20 +15,18 @@ from isotone.counts.mechanisms.difference_body import DifferenceBodyMechanism
 from isotone.counts.norm import largest_parts, running_totals
 from isotone.counts.sampling.bipartition_sampler import Simulate
 from isotone.counts.sampling.interleaved_sampler import InterleavedSampler, interleaved_sampler, spans
+from isotone.counts.sampling.relaxation import Relaxation
 from isotone.counts.statistic import check_counts
 from isotone.errors import InputError
 from isotone.mechanism import Error, Progress, no_progress
 from isotone.noise.public_stream import public_stream
 from isotone.noise.simulated import refuse_simulated
+from isotone.order import Poset
 from isotone.order.bipartitions.tables import within_reach
 from isotone.order.building.stacking import stacked
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, whole_number
 from isotone.privacy.draws import ExactDraws, require_exact
-
-if TYPE_CHECKING:
-    from isotone.counts.sampling.relaxation import Relaxation
-    from isotone.order import Poset
 
 __all__ = ["LARGEST_STACK", "GroupedDifferenceMechanism", "can_stack"]
 

@@ -19,21 +19,19 @@ import time
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isotone.counts.sampling.kept_draws import Starts
 from isotone.counts.sampling.relaxations.relaxation_count import LogCount
+from isotone.counts.sampling.relaxations.relaxation_modules import Matrix
 from isotone.counts.sampling.relaxations.relaxation_search import put_back, try_pairs
 from isotone.errors import InputError, OrderError
 from isotone.mechanism import Progress, no_progress
 from isotone.order.bipartitions.extended import within_reach
 from isotone.order.poset import Poset
-
-if TYPE_CHECKING:
-    from isotone.counts.sampling.relaxations.relaxation_modules import Matrix
 
 __all__ = ["Relaxation", "relax"]
 

@@ -10,16 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from isotone.array_types import Floats, Ints
-from isotone.counts.sampling.relaxations.relaxation_modules import split_module
+from isotone.counts.sampling.relaxations.relaxation_modules import Matrix, split_module
 from isotone.kernels import kernel
-
-if TYPE_CHECKING:
-    from isotone.counts.sampling.relaxations.relaxation_modules import Matrix
 
 __all__ = ["LogCount"]
 

@@ -11,17 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isotone.array_types import Floats, Ints
+from isotone.counts.sampling.reinsertion import Orders
 from isotone.kernels import kernel
 from isotone.order.poset import Poset
-
-if TYPE_CHECKING:
-    from isotone.counts.sampling.reinsertion import Orders
 
 __all__ = ["Worth", "estimated_share", "missing_pairs", "restore"]
 
