@@ -114,10 +114,7 @@ def _check_names(P: Poset, keys: Sequence[Hashable]) -> None:
 
 
 def _as_integers(P: Poset, raw: ArrayLike) -> NDArray[np.int64]:
-    """Whole numbers as int64.
-
-    Anything else raises an error that names the element.
-    """
+    """Whole numbers as int64. Anything else raises an error that names the element."""
     try:
         array = np.asarray(raw)
     except ValueError:
@@ -150,10 +147,7 @@ def _whole(item: Any) -> int | None:
 
 
 def check_records(records: int, values: NDArray[np.int64]) -> int:
-    """The number of records as an int.
-
-    The message quotes neither it nor a count.
-    """
+    """The number of records as an int. The message quotes neither it nor a count."""
     try:
         number = int(records.__index__())
     except (AttributeError, TypeError):

@@ -56,10 +56,7 @@ class Records:
         return (self.levels + coarse // 2) // coarse
 
     def bins(self, starts: Ints) -> Ints:
-        """The bin of every record.
-
-        Bins begin at ``starts``.
-        """
+        """The bin of every record. Bins begin at ``starts``."""
         return np.searchsorted(starts, self.cells, side="right") - 1
 
     def mirrored(self, points: int) -> Records:
@@ -73,10 +70,7 @@ class Records:
 
 @dataclass(frozen=True)
 class RawRecords:
-    """Private columns of equal length, as they came.
-
-    No value has been looked at.
-    """
+    """Private columns of equal length, as they came. No value has been looked at."""
 
     x: Any = field(repr=False)
     y: Any = field(repr=False)

@@ -47,10 +47,7 @@ class _Module:
         return self.indices.size
 
     def walk(self) -> Iterator[Node]:
-        """Every node of the tree, children before their parent.
-
-        Use it instead of recursion.
-        """
+        """Every node of the tree, children before their parent. Use it instead of recursion."""
         found: list[Node] = []
         waiting: list[Node] = [self]  # pyright: ignore[reportAssignmentType]  (only the four kinds exist)
         while waiting:

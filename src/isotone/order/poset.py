@@ -141,10 +141,7 @@ class Poset(Relation):
 
     @classmethod
     def disjoint_union(cls, *posets: Poset) -> Poset:
-        """The posets side by side, unrelated to each other.
-
-        Names must differ.
-        """
+        """The posets side by side, unrelated to each other. Names must differ."""
         return cls._of(*combine.beside(posets), [c for P in posets for c in P.choices])
 
     @classmethod
@@ -205,10 +202,7 @@ class Poset(Relation):
 
     @cached_property
     def coding(self) -> Coding:
-        """Counts as counts over an order without choices, and back.
-
-        See :mod:`.coding`.
-        """
+        """Counts as counts over an order without choices, and back. See :mod:`.coding`."""
         from isotone.order.coding import code
 
         return code(self)
@@ -228,10 +222,7 @@ class Poset(Relation):
         return Canonical(self._of(names, place[self._covers], self.choices), read_only(positions))
 
     def decomposition(self) -> Node:
-        """The tree of series, parallel and prime nodes.
-
-        See :mod:`.decomposition`.
-        """
+        """The tree of series, parallel and prime nodes. See :mod:`.decomposition`."""
         return self._decomposition
 
     @cached_property
@@ -241,10 +232,7 @@ class Poset(Relation):
         return decompose(self)
 
     def count_extended_bipartitions(self) -> int:
-        """The exact number of extended bipartitions.
-
-        See :mod:`.bipartitions`.
-        """
+        """The exact number of extended bipartitions. See :mod:`.bipartitions`."""
         from isotone.order.bipartitions import extended as bipartitions
 
         return bipartitions.count(self)

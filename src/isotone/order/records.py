@@ -65,10 +65,7 @@ def _answers(values: Any) -> Answers:
 
 
 def like(record: Record, names: Sequence[Hashable], answers: Answers) -> Any:
-    """``answers`` in the form of ``record``.
-
-    A dict, a frozenset of names, or an array.
-    """
+    """``answers`` in the form of ``record``. A dict, a frozenset of names, or an array."""
     if isinstance(record, Mapping):
         return dict(zip(names, answers.tolist(), strict=True))
     if isinstance(record, Set):

@@ -88,10 +88,7 @@ class Relation:
 
     @property
     def choices(self) -> tuple[Choice, ...]:
-        """The groups of elements that exclude each other.
-
-        See :mod:`.choices`.
-        """
+        """The groups of elements that exclude each other. See :mod:`.choices`."""
         return self._choices
 
     def leq(self, a: Hashable, b: Hashable) -> bool:
@@ -139,10 +136,7 @@ class Relation:
 
     @cached_property
     def width(self) -> int:
-        """The number of elements of a largest antichain.
-
-        See :mod:`.width`.
-        """
+        """The number of elements of a largest antichain. See :mod:`.width`."""
         return width(len(self.levels), *self._cover_columns)
 
     def linear_extension(self) -> tuple[Hashable, ...]:

@@ -1,4 +1,1 @@
-"""Read private data by public rules alone.
-
-Sources, values and records.
-"""
+"""Read private data by public rules alone. Sources, values and records."""

@@ -110,10 +110,7 @@ def _snap(value: nw.Expr, bounds: Interval, steps: int) -> nw.Expr:
 
 
 def _nearest(value: nw.Expr, marks: tuple[float, ...]) -> nw.Expr:
-    """The index of the mark nearest to the value, by bisection.
-
-    Null stays null.
-    """
+    """The index of the mark nearest to the value, by bisection. Null stays null."""
     middles = [(low + high) / 2 for low, high in pairwise(marks)]
 
     def among(first: int, last: int) -> nw.Expr:

@@ -234,10 +234,7 @@ def _close(records: Frame, P: Poset) -> Frame:
 
 
 def _drop(records: Frame, P: Poset) -> Frame:
-    """Keep only the records that are filters.
-
-    No cover has a yes below a no.
-    """
+    """Keep only the records that are filters. No cover has a yes below a no."""
     names = _names(P)
     broken = [nw.col(names[w]) & ~nw.col(names[x]) for w, x in P.cover_pairs.tolist()]
     return records.filter(~any_of(broken)) if broken else records

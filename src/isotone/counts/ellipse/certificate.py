@@ -27,10 +27,7 @@ class EllipseCertificate:
 
     @property
     def gap(self) -> float | None:
-        """The relative excess over the lower bound.
-
-        0.004 reads "within 0.4 % of optimal".
-        """
+        """The relative excess over the lower bound. 0.004 reads "within 0.4 % of optimal"."""
         return None if self.lower_bound is None else self.trace / self.lower_bound - 1
 
     def __str__(self) -> str:

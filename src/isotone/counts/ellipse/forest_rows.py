@@ -187,10 +187,7 @@ def solve_rows(
     noise: Floats,
     rooted: bool,
 ) -> Floats:
-    """``Q⁻¹ noise`` for each column.
-
-    The last row is the root's.
-    """
+    """``Q⁻¹ noise`` for each column. The last row is the root's."""
     n = node.size
     result = np.zeros_like(noise)
     if rooted:
@@ -218,10 +215,7 @@ def multiply_rows(
     ties: Ints,
     counts: Floats,
 ) -> Floats:
-    """``Q counts`` for each column.
-
-    The last row is the root's.
-    """
+    """``Q counts`` for each column. The last row is the root's."""
     n = node.size
     result = np.zeros_like(counts)
     result[n] = pivot[0] * counts[n]

@@ -57,10 +57,7 @@ class Ellipse:
     apart: NDArray[np.bool_] | None = None
 
     def strategy(self, bits: int) -> Strategy | None:
-        """The ellipse on an integer scale of ``2**bits``.
-
-        None if that is too coarse.
-        """
+        """The ellipse on an integer scale of ``2**bits``. None if that is too coarse."""
         if isinstance(self.ellipse, ForestEllipse):
             return forest_strategy(self.ellipse, bits, self.neighbours, self.max_size)
         if isinstance(self.ellipse, ChainEllipse):

@@ -102,10 +102,7 @@ class AdditiveMechanism(ABC):
         """One exact draw of the noise, rounded to integers."""
 
     def release(self, counts: Counts) -> NDArray[np.int64]:
-        """Release the noisy counts as integers.
-
-        Exactly private, from cryptographic bits.
-        """
+        """Release the noisy counts as integers. Exactly private, from cryptographic bits."""
         return check_counts(self.P, counts) + self._integer_noise(require_exact(ExactDraws()))
 
     def release_rows(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:

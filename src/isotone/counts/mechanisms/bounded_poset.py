@@ -77,10 +77,7 @@ class BoundedPosetMechanism(PosetMechanism):
 
     @property
     def largest(self) -> int:
-        """The size of the largest record.
-
-        ``max_size``, or that of all records if it is less.
-        """
+        """The size of the largest record. ``max_size``, or that of all records if it is less."""
         longest = largest_record(self.P)
         return longest if self.max_size is None else min(self.max_size, longest)
 

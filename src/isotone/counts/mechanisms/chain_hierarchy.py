@@ -1,7 +1,4 @@
-"""Hierarchical sums on chains.
-
-The noise grows with the logarithm of their length.
-"""
+"""Hierarchical sums on chains. The noise grows with the logarithm of their length."""
 
 from __future__ import annotations
 

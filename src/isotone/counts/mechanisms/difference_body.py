@@ -75,10 +75,7 @@ class DifferenceBodyMechanism(PosetMechanism):
 
     @property
     def rate(self) -> Fraction:
-        """The rate of the exponential steps.
-
-        Epsilon over the number of records of a unit.
-        """
+        """The rate of the exponential steps. Epsilon over the number of records of a unit."""
         # the old records and the new ones of a unit have norm at most 1 together, one by one: section 2
         return self.epsilon / self.sensitivity.records
 

@@ -195,10 +195,7 @@ class OrderGaussianMechanism(ConcentratedMechanism):
         return self.strategy.rooted
 
     def release(self, counts: Counts) -> NDArray[np.int64]:
-        """Release the noisy counts as integers.
-
-        Exactly private, from cryptographic bits.
-        """
+        """Release the noisy counts as integers. Exactly private, from cryptographic bits."""
         return self._reachable(check_counts(self.P, counts)) + self._integer_noise(
             require_exact(ExactDraws())
         )

@@ -1,7 +1,4 @@
-"""The K-norm mechanism shaped by the order.
-
-The main mechanism of the package.
-"""
+"""The K-norm mechanism shaped by the order. The main mechanism of the package."""
 
 from __future__ import annotations
 

@@ -95,10 +95,7 @@ def _move(
     uniforms: NDArray[np.float64],
     balanced: bool,
 ) -> None:
-    """Take each of ``picks`` out and put it back.
-
-    ``side[0]`` is the size of side A.
-    """
+    """Take each of ``picks`` out and put it back. ``side[0]`` is the size of side A."""
     n = row.size
     place = np.empty(n, np.int64)
     for k in range(n):

@@ -34,10 +34,7 @@ class ChainCase(Case):
         return self.grid.points
 
     def bins(self, wanted: float, most: int = MOST_BINS) -> int:
-        """A number of bins near the one wanted.
-
-        At least 2, and no more than there are points.
-        """
+        """A number of bins near the one wanted. At least 2, and no more than there are points."""
         return min(self.points, most, max(2, round(wanted)))
 
     @property

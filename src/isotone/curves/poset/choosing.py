@@ -84,10 +84,7 @@ class OrderProblem:
         return self._row(self._case(n, setting), self.arrangement()).name
 
     def arrangement(self) -> Arrangement:
-        """How the order is cut.
-
-        Without cuts, only its size and covers matter.
-        """
+        """How the order is cut. Without cuts, only its size and covers matter."""
         if self.method == "threshold":
             return whole(self.order, listed(self.order), "listed")
         if self.method == "coupling":

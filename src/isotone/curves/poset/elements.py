@@ -65,10 +65,7 @@ class Elements:
 
 
 def _key(value: Any, depth: int = DEEPEST) -> Key | None:
-    """What a value is compared by.
-
-    Its text, or those of the entries of a tuple or list.
-    """
+    """What a value is compared by. Its text, or those of the entries of a tuple or list."""
     if type(value) is np.ndarray:
         value = value.tolist()
     if type(value) is not tuple and type(value) is not list:

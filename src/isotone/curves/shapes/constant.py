@@ -41,10 +41,7 @@ class ConstantPieces(CurveShape):
 
 @lru_cache(maxsize=2)
 def constant_graph(points: int, values: int, pieces: int) -> CurveGraph:
-    """Increasing curves with at most ``pieces`` different values.
-
-    Each is on one path.
-    """
+    """Increasing curves with at most ``pieces`` different values. Each is on one path."""
     refuse_many_edges(4 * points * values * pieces, points, values)
     here = 2 * np.arange(points * pieces * values, dtype=np.int64).reshape(points, pieces, values)
     upto = here + 1

@@ -114,10 +114,7 @@ def arrange(
     put: Places,
     out: Places,
 ) -> None:
-    """Put the elements in random order.
-
-    The first ``a`` go to side A, the others to side B.
-    """
+    """Put the elements in random order. The first ``a`` go to side A, the others to side B."""
     for k in range(count):
         spare[k] = elements[start + k]
     for k in range(count - 1, -1, -1):

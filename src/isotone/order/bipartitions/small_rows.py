@@ -29,10 +29,7 @@ _BELOW_ONE = 1 - 2.0**-40
 
 
 class SmallRows:
-    """Simulate extended bipartitions of one part.
-
-    The float tables are made once.
-    """
+    """Simulate extended bipartitions of one part. The float tables are made once."""
 
     def __init__(self, part: Part, weights: list[int] | None = None) -> None:
         """Prepare the float tables.

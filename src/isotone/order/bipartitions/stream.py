@@ -55,10 +55,7 @@ def settle_walk(cursor: Ints) -> None:
 
 @kernel(leaf=True)
 def rewind(cursor: Ints) -> None:
-    """Go back to the start of the present walk.
-
-    The status stays, for the caller to read.
-    """
+    """Go back to the start of the present walk. The status stays, for the caller to read."""
     cursor[HELD], cursor[ASKED], cursor[POSITION] = 0, 0, cursor[START]
 
 

@@ -104,10 +104,7 @@ def within_reach(P: Poset, reach: int = REACH) -> bool:
 
 
 def tables(P: Poset, reach: int = REACH) -> Tables:
-    """The tables of ``P``.
-
-    Raises an error if a prime block has more than ``reach`` states.
-    """
+    """The tables of ``P``. Raises an error if a prime block has more than ``reach`` states."""
     program = steps(P)
     if not program.within(reach):
         raise InputError(

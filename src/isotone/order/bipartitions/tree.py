@@ -134,10 +134,7 @@ class _StepWriter:
         return self.add(kind, self.size(left) + self.size(right), left, right)
 
     def series(self, node: Series, made: dict[Node, int]) -> int:
-        """Stack the parts by halves.
-
-        Neighbouring single elements first become one chain.
-        """
+        """Stack the parts by halves. Neighbouring single elements first become one chain."""
         parts: list[int] = []
         run: list[int] = []
         for child in node.children:

@@ -142,10 +142,7 @@ def _up(integer: int, unit: int = 0) -> int:
 
 @lru_cache(maxsize=256)
 def binomials(n: int) -> Numbers:
-    """``C(n, 0), …, C(n, n)``, rounded up.
-
-    Exact for n up to :data:`EXACT_BINOMIALS`.
-    """
+    """``C(n, 0), …, C(n, n)``, rounded up. Exact for n up to :data:`EXACT_BINOMIALS`."""
     binomial, half = 1, [_up(1)]
     for k in range(n // 2):
         binomial = binomial * (n - k) // (k + 1)

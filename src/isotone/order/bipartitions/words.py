@@ -127,10 +127,7 @@ def _count_words(module: Ints, words: Numbers, last: NDArray[np.int32]) -> None:
 def split_weight(
     tree: Ints, blocks: Ints, b: Int64, module: Ints, numbers: Numbers, g: Numbers, state: Int64
 ) -> Int64:
-    """The rounded-up weight of one split of block b.
-
-    See :func:`_weights`.
-    """
+    """The rounded-up weight of one split of block b. See :func:`_weights`."""
     product, rest = np.int64(ONE), state
     for i in range(blocks[b + 1, 0] - 1, blocks[b, 0] - 1, -1):
         product = product_up(product, numbers[tree[module[i, 0], 4] + rest // module[i, 3]])

@@ -52,10 +52,7 @@ def random_dag(n: int, rng: np.random.Generator, steps: int | None = None) -> In
 
 @kernel
 def _walk(arcs: Bits, pairs: Ints) -> None:
-    """One step of the chain for each pair, in place.
-
-    Bit j of row i is the arc i → j.
-    """
+    """One step of the chain for each pair, in place. Bit j of row i is the arc i → j."""
     n, words = arcs.shape
     reached = np.empty(words, np.uint64)
     waiting = np.empty(n, np.int64)

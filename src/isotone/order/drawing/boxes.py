@@ -201,10 +201,7 @@ def _pictures(
 
 
 def _turned(placed: Placed, boxes: list[Box], way: Direction) -> Picture:
-    """Coordinates (x, y) from (across, along).
-
-    Greater elements are above, or to the left.
-    """
+    """Coordinates (x, y) from (across, along). Greater elements are above, or to the left."""
 
     def turn(points: Floats) -> Floats:
         if way == "up":

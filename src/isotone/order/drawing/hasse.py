@@ -1,7 +1,4 @@
-"""Hasse diagrams on a matplotlib axis.
-
-Boxes with text, as large as the space allows.
-"""
+"""Hasse diagrams on a matplotlib axis. Boxes with text, as large as the space allows."""
 
 from __future__ import annotations
 
@@ -31,10 +28,7 @@ def draw(
     labels: Mapping[Any, str] | None,
     direction: Direction | None,
 ) -> Axes:
-    """Draw the Hasse diagram.
-
-    See :meth:`isotone.order.Poset.plot`.
-    """
+    """Draw the Hasse diagram. See :meth:`isotone.order.Poset.plot`."""
     page = PAGE if ax is None else _size_in_points(ax)
     picture = compose(poset, values, labels, direction, page, _width)
     font = picture.font(page)

@@ -227,10 +227,7 @@ def place(diagram: Diagram, sizes: Floats, gap: float, level_gap: float) -> Plac
 
 
 def _route(route: tuple[int, ...], across: Floats, lanes: Floats, centres: Floats, own: Floats) -> Floats:
-    """The corners of a line from box to box.
-
-    It is straight through each level it meets.
-    """
+    """The corners of a line from box to box. It is straight through each level it meets."""
     lower, upper = route[0], route[-1]
     along = lanes[list(route)].copy()
     along[0, 0] = centres[lower, 1] + own[lower, 1] / 2

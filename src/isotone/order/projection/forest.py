@@ -30,10 +30,7 @@ def _meld(
     rank: NDArray[np.int64],
     spine: NDArray[np.int64],
 ) -> int:
-    """Meld two leftist max-heaps (by block mean) in O(log n).
-
-    -1 is the empty heap.
-    """
+    """Meld two leftist max-heaps (by block mean) in O(log n). -1 is the empty heap."""
     depth = 0
     while a >= 0 and b >= 0:
         if mean[a] < mean[b]:

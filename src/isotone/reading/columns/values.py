@@ -109,10 +109,7 @@ def plain_text(text: str) -> str:
 
 
 def reals(column: Any) -> NDArray[np.float64]:
-    """A column of any kind as finite floats.
-
-    Whatever cannot be read is NaN.
-    """
+    """A column of any kind as finite floats. Whatever cannot be read is NaN."""
     if type(column) is np.ndarray and column.dtype.kind in "fiub":
         with np.errstate(all="ignore"):  # longer floats may be too large
             numbers = column.astype(np.float64)
@@ -122,18 +119,12 @@ def reals(column: Any) -> NDArray[np.float64]:
 
 
 def texts(column: Any) -> list[str | None]:
-    """A column of any kind as texts.
-
-    None where a value has no text.
-    """
+    """A column of any kind as texts. None where a value has no text."""
     return [text_of(_unwrapped(value)) for value in values_of(column)]
 
 
 def units(column: Any) -> list[str | None]:
-    """A column of any kind as units.
-
-    None where a row names no unit.
-    """
+    """A column of any kind as units. None where a row names no unit."""
     return [unit_of(_unwrapped(value)) for value in values_of(column)]
 
 
@@ -181,10 +172,7 @@ def _one_by_one(column: Any) -> list[Any]:
 
 
 def _unwrapped(value: Any) -> Any:
-    """The only value of a row of one.
-
-    Rows of other lengths among them do not change it.
-    """
+    """The only value of a row of one. Rows of other lengths among them do not change it."""
     kind = type(value)
     if kind is np.ndarray:
         return value.reshape(-1)[0] if value.size == 1 else None

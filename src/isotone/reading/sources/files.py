@@ -61,10 +61,7 @@ def ending_of(path: str, files: Sequence[str]) -> str:
 
 
 def for_engine(files: Sequence[str]) -> list[str]:
-    """The names as patterns that match these files only.
-
-    The engine expands them once more.
-    """
+    """The names as patterns that match these files only. The engine expands them once more."""
     for file in files:
         if "\\" in file and glob.has_magic(file):
             raise SourceError(

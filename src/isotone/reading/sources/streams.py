@@ -132,10 +132,7 @@ _TEXTS = (kinds.is_string, kinds.is_large_string, kinds.is_string_view)
 
 
 def _array(column: Any) -> Any:
-    """A column as an Arrow array.
-
-    None where that would run code of the objects in it.
-    """
+    """A column as an Arrow array. None where that would run code of the objects in it."""
     if isinstance(column, pa.ChunkedArray):
         return column.combine_chunks()
     if isinstance(column, pa.Array):

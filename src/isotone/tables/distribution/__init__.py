@@ -1,4 +1,1 @@
-"""Private distributions of counts.
-
-How many categories have count 0, 1, 2, and so on.
-"""
+"""Private distributions of counts. How many categories have count 0, 1, 2, and so on."""

@@ -1,7 +1,4 @@
-"""The Haar wavelet strategy in integers.
-
-Privelet (Xiao, Wang and Gehrke 2010).
-"""
+"""The Haar wavelet strategy in integers. Privelet (Xiao, Wang and Gehrke 2010)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Privatise the distribution of counts.
-
-How many categories have count 0, 1, …, upper.
-"""
+"""Privatise the distribution of counts. How many categories have count 0, 1, …, upper."""
 
 from __future__ import annotations
 

@@ -48,10 +48,7 @@ class CountMechanism(ABC):
 
     @property
     def upper(self) -> int:
-        """The largest count.
-
-        Larger ones are clipped to it (top-coded) before anything else.
-        """
+        """The largest count. Larger ones are clipped to it (top-coded) before anything else."""
         return self.n - 1
 
     @property
@@ -109,10 +106,7 @@ class CountMechanism(ABC):
 
     @abstractmethod
     def output(self, z: DistributionLike) -> NDArray[np.float64]:
-        """The distribution ``z·T`` of published counts.
-
-        The true ones are drawn from ``z``.
-        """
+        """The distribution ``z·T`` of published counts. The true ones are drawn from ``z``."""
 
     @abstractmethod
     def count_error(self, z: DistributionLike, loss: Loss = "absolute") -> float:

@@ -1,7 +1,4 @@
-"""Count mechanisms made of geometric noise and a remap.
-
-T = G·M, stored in O(n).
-"""
+"""Count mechanisms made of geometric noise and a remap. T = G·M, stored in O(n)."""
 
 from __future__ import annotations
 

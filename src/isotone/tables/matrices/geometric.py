@@ -54,10 +54,7 @@ def reach(n: int, epsilon: float) -> int:
 
 
 def spread(z: NDArray[np.float64], epsilon: Rates) -> NDArray[np.float64]:
-    """``Σ_i z[i]·a^|i-k|`` for every k.
-
-    ``z`` may be any vector.
-    """
+    """``Σ_i z[i]·a^|i-k|`` for every k. ``z`` may be any vector."""
     return _decayed_sums(np.ascontiguousarray(z), np.exp(-step_rates(len(z), epsilon)))
 
 

@@ -36,10 +36,7 @@ _DENSE = 20_000
 
 
 def loss_of_difference(loss: Loss, n: int) -> NDArray[np.float64] | None:
-    """The value of a named loss at ``i - j = -(n-1) .. n-1``.
-
-    None for a matrix.
-    """
+    """The value of a named loss at ``i - j = -(n-1) .. n-1``. None for a matrix."""
     if not isinstance(loss, str):
         return None
     difference = np.abs(np.arange(-(n - 1), n, dtype=np.float64))

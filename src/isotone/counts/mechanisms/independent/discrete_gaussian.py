@@ -1,7 +1,4 @@
-"""The Gaussian mechanism on the integers.
-
-Independent discrete Gaussian noise.
-"""
+"""The Gaussian mechanism on the integers. Independent discrete Gaussian noise."""
 
 from __future__ import annotations
 

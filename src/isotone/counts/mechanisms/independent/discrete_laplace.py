@@ -1,7 +1,4 @@
-"""The Laplace mechanism on the integers.
-
-Independent two-sided geometric noise.
-"""
+"""The Laplace mechanism on the integers. Independent two-sided geometric noise."""
 
 from __future__ import annotations
 

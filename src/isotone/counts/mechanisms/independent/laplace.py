@@ -1,7 +1,4 @@
-"""Independent Laplace noise.
-
-What a user without the order would pick first.
-"""
+"""Independent Laplace noise. What a user without the order would pick first."""
 
 from __future__ import annotations
 
