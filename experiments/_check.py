@@ -97,6 +97,7 @@ UNCOMPARED = {
     "curves-without-means": "a quick run is too small to be compared",
     "poset-running-time": "times",
     "tables-frontier": "a quick run is too small to be compared",
+    "tables-held-out-again": "a quick run is too small to be compared",
     "tables-optimality-gap": "a quick run is too small to be compared",
     "tables-pairs-and-plans": "a quick run is too small to be compared",
     "tables-running-time": "times",
