@@ -1,4 +1,4 @@
-"""Tables on which no constant of the table release was chosen.
+"""Tables made to judge the table release, which were seen while its last constants were chosen.
 
 Their rule is another than that of the tables in ``data/``: mixtures, hurdles, heaps and power laws, each with a seed of
 its own, sizes from 200 to 20,000 categories and counts up to 15 to 250. Three tables are real: how many courses a course needs,
@@ -75,14 +75,14 @@ SHAPES: dict[str, tuple[Make, int, int, int]] = {  # how, seed, categories, larg
 
 
 def held_out(name: str, size: int | None = None) -> Table:
-    """A held-out table by its name, with another number of categories if asked for."""
+    """A table by its name, with another number of categories if asked for."""
     make, seed, usual, upper = SHAPES[name]
     drawn = np.floor(make(np.random.default_rng(seed), size or usual))
     return Table(name, np.clip(drawn, 0, upper).astype(np.int64), upper)
 
 
 def real() -> list[Table]:
-    """Real tables that nothing was tuned on."""
+    """Real tables, seen as well."""
     rows = read_table(DATA / "orders" / "course_prerequisites.csv")
     needs, needed = (Counter(row[column] for row in rows) for column in ("course", "prereq"))
     courses = sorted({*needs, *needed})
