@@ -20,7 +20,8 @@ from common import read_table, save_figure, write_table
 from isotone.mechanism import Progress
 from tables_frontier import EPSILONS, once, usual
 
-DRAWS = 50
+DRAWS = 25
+MORE = 50  # where there are fewer than 500 categories, and runs differ much
 KEYS = ("table", "epsilon", "seed")
 ERRORS = ("estimate", "distance", "held", "even_distance", "plain_estimate", "plain_distance")
 AIMS = {
@@ -39,7 +40,8 @@ def run(out: Path, quick: bool, progress: Progress) -> None:
     groups = {"second held-out set": made[-1:] if quick else made, "real": real[-1:] if quick else real}
     epsilons = EPSILONS[2:3] if quick else EPSILONS
     tables = [table for each in groups.values() for table in each]
-    _draw(out / "draws.csv", tables, epsilons, 2 if quick else DRAWS, progress)
+    draws = {table.name: 2 if quick else MORE if len(table.counts) < 500 else DRAWS for table in tables}
+    _draw(out / "draws.csv", tables, epsilons, draws, progress)
     found = _read(out / "draws.csv")
     _by_table(out, found)
     _aims(out, {group: [table.name for table in each] for group, each in groups.items()}, epsilons, found)
@@ -48,17 +50,18 @@ def run(out: Path, quick: bool, progress: Progress) -> None:
 
 
 def _draw(
-    path: Path, tables: Sequence[Table], epsilons: Sequence[str], draws: int, progress: Progress
+    path: Path, tables: Sequence[Table], epsilons: Sequence[str], draws: dict[str, int], progress: Progress
 ) -> None:
     """Add the draws that the file does not have yet."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists():
         path.write_text(",".join((*KEYS, *ERRORS)) + "\n", encoding="utf-8")
     known = {tuple(row[key] for key in KEYS) for row in read_table(path)}
-    for seed in range(draws):
-        progress(seed / draws, f"draw {seed + 1}")
+    most = max(draws.values())
+    for seed in range(most):
+        progress(seed / most, f"draw {seed + 1}")
         for table, epsilon in product(tables, epsilons):
-            if (table.name, epsilon, str(seed)) in known:
+            if seed >= draws[table.name] or (table.name, epsilon, str(seed)) in known:
                 continue
             ours = once(table, epsilon, usual(table, epsilon), seed)
             even, plain = (once(table, epsilon, way, seed) for way in ("even", "plain"))
