@@ -41,7 +41,7 @@ EPSILONS = ("1/10", "3/10", "1", "3")
 REPETITIONS = {1_000: 20, 300: 20, 5_000: 20, 50_000: 3}
 """Data sets for every cell, by the number of records. Many records are for all but the largest ε, which takes longest."""
 MANY = 50_000
-PLANNED = (300, 1_000)
+PLANNED = (300, 1_000, 5_000)
 """Numbers of records at which plans are compared with what was found."""
 MARGIN = 0.01
 """Predictions are moved so far from 0 and 1 before their logistic loss is taken."""

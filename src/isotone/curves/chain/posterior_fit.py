@@ -33,7 +33,7 @@ COARSE_BINS = ((200, 16), (float("inf"), 28))
 """The least number of bins of a coarse look, by epsilon times the number of records; more where there are more fine bins,"""
 MOST_COARSE_BINS = 64
 """but never more than this."""
-ONE_LOOK, TWO_LOOKS = 45, 500
+ONE_LOOK, TWO_LOOKS = 80, 500
 """From these products of epsilon and records on there is a coarse look, which would see nothing but noise with less, and a
 second one, which sees inside the crowds of the first."""
 CROWDED = 10.0
