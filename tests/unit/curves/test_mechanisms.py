@@ -73,7 +73,7 @@ def test_the_levels_of_a_tree_share_epsilon() -> None:
 
 @pytest.mark.parametrize(("labels", "top"), [(True, 1), (False, FINE)])
 @pytest.mark.parametrize(
-    ("n", "coarse"), [(4, []), (5, [Fraction(1)]), (49, [Fraction(1)]), (50, [Fraction(1, 2)] * 2)]
+    ("n", "coarse"), [(7, []), (8, [Fraction(1)]), (49, [Fraction(1)]), (50, [Fraction(1, 2)] * 2)]
 )
 def test_the_rounds_share_epsilon(labels: bool, top: int, n: int, coarse: list[Fraction]) -> None:
     recorder = Recorder()
