@@ -80,8 +80,8 @@ def test_counting_and_both_rounds_share_rho() -> None:
     model = PrivateIsotonicRegression(rho="1/2", bounds=(0, 1), y_values=(0, 1), x_grid=3)
     silent: Any = Silent()
     public: Any = model._public(weighted=False, grouped=False)
-    records = records_of([(0, 0), (2, FINE)] * 20)
-    n = model._size(40, public, silent)
+    records = records_of([(0, 0), (2, FINE)] * 40)
+    n = model._size(80, public, silent)
     model._release(public, records, n, silent)
     spent = [1 / (2 * variance) for variance, _ in silent.asked]
     assert spent == [RHO / 50, RHO * Fraction(98, 100) / 10, RHO * Fraction(98, 100) * 9 / 10]
