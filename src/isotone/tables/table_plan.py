@@ -6,6 +6,7 @@ Both errors of every mechanism, for a guessed shape or a public prior.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
@@ -23,6 +24,7 @@ from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
 from isotone.tables.choosing import noises, pure_epsilon
 from isotone.tables.distribution.distribution import DistributionLike
+from isotone.tables.estimate.banded_matrices import many_systems
 from isotone.tables.gaussian_table import GaussianTableMechanism
 from isotone.tables.matrices.fixed_point import truncated_geometric
 from isotone.tables.shapes import Shape, apportioned, families, guessed
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["Planned", "TablePlan", "TableRow", "TradeOff", "expected_errors", "plan"]
 
 _LEAST_DRAWS, _MOST_DRAWS = 12, 40
+_PLAIN_FITS = 512  # counts times runs beyond which compiled code is worth loading
 _PRECISE = 0.05  # standard error of a mean distance, relative to it, at which runs end
 
 
@@ -272,11 +275,13 @@ def _simulated(
     simulate: Callable[..., NDArray[np.int64]] = mechanism.simulate
     off = np.zeros(n, np.int64)
     gaps: list[tuple[float, float]] = []
-    while len(gaps) < draws if draws else _goes_on(gaps):
-        published = simulate(table, rng=rng).view(np.ndarray)
-        off += np.bincount(np.abs(published - table), minlength=n)
-        gap = np.abs(np.cumsum(np.bincount(published, minlength=n)) / len(table) - truth)
-        gaps.append((float(gap.sum()), float(gap.max())))
+    compiled = n * (draws or _LEAST_DRAWS) > _PLAIN_FITS
+    with many_systems() if compiled else nullcontext():
+        while len(gaps) < draws if draws else _goes_on(gaps):
+            published = simulate(table, rng=rng).view(np.ndarray)
+            off += np.bincount(np.abs(published - table), minlength=n)
+            gap = np.abs(np.cumsum(np.bincount(published, minlength=n)) / len(table) - truth)
+            gaps.append((float(gap.sum()), float(gap.max())))
     frequency = off / off.sum()
     within = int(np.searchsorted(np.cumsum(frequency), 0.95))
     mean, largest = np.mean(gaps, axis=0)

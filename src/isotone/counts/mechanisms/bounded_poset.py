@@ -95,8 +95,11 @@ class BoundedPosetMechanism(PosetMechanism):
 
         It is simulated, and has a standard error.
         """
-        found, scale = self._at_rate_one, 1 / float(self.rate) ** 2
-        return Error(found.variance * scale, found.method, found.standard_error * scale)
+        return self._in_given_sequence(self._at_rate_one)
+
+    def _counts(self, noise: Floats) -> Floats:
+        """Noise of the coded order as noise on the counts, in their canonical sequence: sums of floats depend on it."""
+        return self.P.canonical.forth(self._back(noise))
 
     @cached_property
     def _covariances(self) -> tuple[Floats, float]:
@@ -114,7 +117,7 @@ class BoundedPosetMechanism(PosetMechanism):
     def _propose(self, size: int, rng: np.random.Generator, draw: Simulate) -> tuple[Floats, Floats]:
         """Noise of the order alone, canonical and at rate 1, and the probability with which each row is kept."""
         y = super()._simulate(size, rng, draw)
-        excess = np.sum(np.abs(self._back(y)), axis=1) / self.largest - norms(self.sampler.order, y)
+        excess = np.sum(np.abs(self._counts(y)), axis=1) / self.largest - norms(self.sampler.order, y)
         return y, np.exp(-np.maximum(excess, 0.0))
 
     def _estimate(self) -> tuple[float, Error]:
@@ -124,7 +127,7 @@ class BoundedPosetMechanism(PosetMechanism):
         while weight < KEPT and draws < LARGEST and weight >= draws * LEAST_ACCEPTANCE / 4:
             y, kept = self._propose(1 << 14, rng, self.sampler.simulate)
             draws, weight, squared = draws + len(y), weight + kept.sum(), squared + np.sum(kept**2)
-            square = self._back(y) ** 2
+            square = self._counts(y) ** 2
             sums += [kept @ square, kept**2 @ square, kept**2 @ square**2]
         if weight == 0.0:  # not one draw was kept: plans leave such a mechanism out
             return 0.0, Error(np.full(n, np.inf), "simulated", np.full(n, np.inf))

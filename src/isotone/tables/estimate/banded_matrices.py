@@ -10,6 +10,9 @@ and those have a factor ``L·diag(d)·Lᵀ`` without pivoting (Vanderbei 1995), 
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,13 +20,21 @@ from numpy.typing import NDArray
 
 from isotone.kernels import Floats, Int, Kernel, can_compile, kernel, most_steps
 
-__all__ = ["Factor", "factor", "multiply"]
+__all__ = ["Factor", "factor", "many_systems", "multiply"]
 
 Band = NDArray[np.float64]
 
-_WORTHWHILE = 1 << 25
-"""Steps of all systems together that take Python about as long as it takes to load compiled code."""
-_taken = 0
+_many: ContextVar[bool] = ContextVar("many", default=False)
+
+
+@contextmanager
+def many_systems() -> Generator[None]:
+    """Solve small systems by compiled code too within, if there is a compiler: enough are solved that loading it pays."""
+    token = _many.set(True)
+    try:
+        yield
+    finally:
+        _many.reset(token)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,14 +90,8 @@ def factor(band: Band) -> Factor:
 
 
 def _few(width: int, n: int) -> bool:
-    """Whether lists in plain Python are used, whose numbers are quicker to reach than those of arrays.
-
-    Many small systems are worth a compiler too: one or two releases stay below, and a plan does not.
-    """
-    global _taken
-    steps = 2 * n * (width + 1) ** 2
-    _taken += steps
-    return steps <= most_steps() and (_taken <= _WORTHWHILE or not can_compile())
+    """Whether lists in plain Python are used, whose numbers are quicker to reach than those of arrays."""
+    return 2 * n * (width + 1) ** 2 <= most_steps() and not (_many.get() and can_compile())
 
 
 def multiply(band: Band, x: NDArray[np.float64]) -> NDArray[np.float64]:

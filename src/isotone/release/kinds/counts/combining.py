@@ -96,8 +96,8 @@ def _covariance_error(releases: Sequence[Release]) -> float:
 
 
 def draws_of(manifest: Manifest) -> list[Manifest]:
-    """The manifests of the draws that are in a release, itself if nothing was derived."""
-    if not manifest.get("derived"):
+    """The manifests of the draws that are in a release, itself if it was not derived from others."""
+    if "of" not in (manifest.get("derived") or {}):  # a breakdown keeps its own values when made consistent
         return [manifest]
     return [draw for origin, _ in origins(manifest) for draw in draws_of(origin)]
 
