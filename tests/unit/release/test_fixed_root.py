@@ -161,6 +161,8 @@ def test_consistent_values_keep_the_public_number(tmp_path: Path) -> None:
         release = iso.release_counts(
             ROWS, P, ledger=book, folder=tmp_path / f"{run}", **merged(FIXED, {"epsilon": "0.1"})
         )
+        place = release.columns["element"].index("all")
+        assert release.columns["low_all"][place] == release.columns["high_all"][place] == 9
         found = values(release.consistent())
         assert found["all"] == 9
         assert min(found.values()) >= 0

@@ -257,7 +257,7 @@ def count_columns(mechanism: Any, confidence: float) -> dict[str, NDArray[Any]]:
     return {
         "sd": np.round(sd, 4),
         "alone": alone,
-        "together": np.full(len(alone), together),
+        "together": np.where(sd > 0, together, 0),  # a fixed root has no noise
     }
 
 
