@@ -121,3 +121,9 @@ def test_texts_are_no_lists_and_names_are_texts() -> None:
     for wrong in (True, 2.0, "2", 0):
         with pytest.raises(InputError, match="contributions must be a whole number"):
             bridge.make_isotone_counts(*ROWS, P, 1.0, contributions=wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["FixedRootMechanism", "GroupedDifferenceMechanism"])
+def test_a_mechanism_that_needs_more_than_a_budget_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match="Use release_counts"):
+        bridge.make_isotone_counts(*ROWS, P, 1.0, mechanism=name)

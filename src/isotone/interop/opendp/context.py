@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
+from inspect import signature
 from typing import Any, Literal
 
 import numpy as np
@@ -187,6 +188,10 @@ def _builder(
     ``elements`` is part of the key: equal orders may list their elements in another sequence, and counts come in it.
     """
     kind = count_mechanism(name)
+    if {"groups", "catch_all"} & set(signature(kind).parameters):
+        raise InputError(
+            f"{name} is for several groups, or for a public number of records, which no metric has. Use release_counts."
+        )
     common: dict[str, Any] = {"neighbours": neighbours, "contributions": contributions}
     if max_size is not None:
         common["max_size"] = max_size
