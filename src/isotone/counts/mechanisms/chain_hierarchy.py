@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from isotone.mechanism import Error
 from isotone.noise.simulated import Simulated
 from isotone.order import Poset
 from isotone.privacy.adjacency import Neighbours
-from isotone.privacy.checks import Number, whole_number
+from isotone.privacy.checks import Number, truth, whole_number
 from isotone.privacy.draws import Draws, ExactDraws, require_exact
 from isotone.privacy.guarantee import Guarantee
 
@@ -37,19 +38,21 @@ class HierarchicalMechanism(AdditiveMechanism):
     that are not related have a tree each, and a record is in all of them. The least-squares estimate from the
     noisy integer nodes is rounded; both are post-processing.
 
-    ``branching`` is the number of children of a node; None takes the one with the least error, which depends
-    only on the lengths of the chains.
+    ``branching`` is the number of children of a node, and ``root`` says whether the sum over a whole chain is measured
+    too. None takes what has the least error, which depends only on the lengths of the chains and on the neighbours; with
+    a branching of your own it means a root. A root is free if a record is replaced, and costs a level if one is added.
 
     Guarantee: epsilon-DP for ``neighbours`` (docs/theory/baselines.md, section 6).
     Error: exact, before rounding.
 
     >>> from isotone.order import Poset
     >>> m = HierarchicalMechanism(Poset.chain(range(1000)), epsilon=1)
-    >>> m.branching, round(m.error().rmse, 1)
-    (10, 12.2)
+    >>> m.branching, m.root, round(m.error().rmse, 1)
+    (16, False, 10.9)
     """
 
     branching: int
+    root: bool
     chains: tuple[NDArray[np.int64], ...] = field(repr=False, compare=False)
     trees: tuple[SumTree, ...] = field(repr=False, compare=False)
 
@@ -61,6 +64,7 @@ class HierarchicalMechanism(AdditiveMechanism):
         contributions: int = 1,
         max_size: int | None = None,
         branching: int | None = None,
+        root: bool | None = None,
     ) -> None:
         self._settle(P, Guarantee.pure(epsilon, neighbours=neighbours), contributions, max_size)
         chains = chains_of(P)
@@ -71,19 +75,19 @@ class HierarchicalMechanism(AdditiveMechanism):
             )
         lengths = tuple(len(chain) for chain in chains)
         # a node with one child would add nothing but noise
-        chosen = (
-            _best_branching(lengths) if branching is None else whole_number(branching, "branching", least=2)
+        roots = (True, False) if root is None else (truth(root, "root"),)
+        chosen, measured = (
+            _best_tree(lengths, self.unit.adjacency.exchanges, roots)
+            if branching is None
+            else (whole_number(branching, "branching", least=2), roots[0])
         )
-        trees = tuple(SumTree(length, chosen) for length in lengths)
-        self._set(branching=chosen, chains=chains, trees=trees)
+        trees = tuple(SumTree(length, chosen, measured) for length in lengths)
+        self._set(branching=chosen, root=measured, chains=chains, trees=trees)
 
     @property
     def rate(self) -> Fraction:
         """Epsilon over the number of nodes one unit can change."""
-        levels = [len(tree.lengths) for tree in self.trees]
-        # replacing a record changes two nodes a level but one root, or adds and removes it altogether
-        exchanges = self.unit.adjacency.exchanges
-        nodes = sum(max(count, 2 * (count - 1)) if exchanges else count for count in levels)
+        nodes = sum(tree.changed(self.unit.adjacency.exchanges) for tree in self.trees)
         return self.epsilon / (nodes * self.sensitivity.records)
 
     def error(self) -> Error:
@@ -152,12 +156,12 @@ def chains_of(P: Poset) -> tuple[NDArray[np.int64], ...] | None:
 
 
 @lru_cache(maxsize=64)
-def _best_branching(lengths: tuple[int, ...]) -> int:
-    """The branching with the least total error when the rate is small."""
+def _best_tree(lengths: tuple[int, ...], exchanges: bool, roots: tuple[bool, ...]) -> tuple[int, bool]:
+    """The branching, and whether with a root, of the least total error when the rate is small."""
 
-    def total(branching: int) -> float:
-        trees = [SumTree(length, branching) for length in lengths]
-        nodes = sum(len(tree.lengths) for tree in trees)
+    def total(shape: tuple[int, bool]) -> float:
+        trees = [SumTree(length, *shape) for length in lengths]
+        nodes = sum(tree.changed(exchanges) for tree in trees)
         return nodes**2 * sum(float(np.sum(tree.variances)) for tree in trees)
 
-    return min(_BRANCHINGS, key=total)
+    return min(product(_BRANCHINGS, roots), key=total)

@@ -1,7 +1,7 @@
 """A tree of sums over a line of cells, and the best estimate of running sums from its noisy nodes.
 
 The lowest level holds the cells; each node above sums up to ``branching`` neighbours of the level below, up
-to one root. Every cell is in exactly one node of every level. When all nodes carry independent noise of one
+to one root, or up to the children of one that is left out. Every cell is in exactly one node of every level. When all nodes carry independent noise of one
 variance, the least-squares estimate is two passes over the tree (Hay, Rastogi, Miklau and Suciu 2010; here
 for levels of any length: docs/theory/baselines.md, section 6).
 """
@@ -26,12 +26,15 @@ T = TypeVar("T", np.int64, np.float64)
 class SumTree:
     """The tree over ``cells`` cells in which a node has up to ``branching`` children.
 
-    >>> SumTree(5, 2).lengths
-    (5, 3, 2, 1)
+    Without a root it ends with the children of one, if these are sums of cells themselves.
+
+    >>> SumTree(5, 2).lengths, SumTree(5, 2, root=False).lengths
+    ((5, 3, 2, 1), (5, 3, 2))
     """
 
     cells: int
     branching: int
+    root: bool = True
 
     @cached_property
     def lengths(self) -> tuple[int, ...]:
@@ -39,7 +42,12 @@ class SumTree:
         lengths = [self.cells]
         while lengths[-1] > 1:
             lengths.append(-(-lengths[-1] // self.branching))
-        return tuple(lengths)
+        return tuple(lengths if self.root or len(lengths) < 3 else lengths[:-1])
+
+    def changed(self, exchanges: bool) -> int:
+        """The most nodes that one record changes when it is added or removed, or also when it moves."""
+        levels, shared = len(self.lengths), self.lengths[-1] == 1
+        return max(levels, 2 * (levels - shared)) if exchanges else levels
 
     def sums(self, cells: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         """The nodes of every level, cells first, as exact integers."""
@@ -69,7 +77,7 @@ class SumTree:
         """The variance of each least-squares running sum when every node has noise of variance 1.
 
         Given its whole, the running sum within a subtree is ``slope · whole`` plus an independent remainder;
-        both are carried from the cell up to the root.
+        both are carried from the cell up to the highest level, whose nodes are independent.
         """
         slope, remainder = np.ones(self.cells), np.zeros(self.cells)
         position = np.arange(self.cells)
@@ -82,7 +90,8 @@ class SumTree:
             remainder += left + slope**2 * own - reach**2 / total
             slope = reach / total
             position //= self.branching
-        return remainder + slope**2 * self._variances[-1][0]
+        top = self._variances[-1]
+        return remainder + slope**2 * top[position] + np.concatenate(([0.0], np.cumsum(top)))[position]
 
     @cached_property
     def _variances(self) -> list[Floats]:
