@@ -17,8 +17,8 @@ from isotone.errors import IsotoneError
 from isotone.ledger import Attempt, Ledger
 from isotone.release import load_spec, pipeline, release_spec
 from isotone.release.kinds.counts.query import CountQuery
+from isotone.release.place import Place
 from isotone.release.result import Release
-from isotone.release.store import Place
 
 STEPS: dict[str, tuple[Any, str]] = {
     "rehearse": (pipeline, "rehearse"),

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.audit.audit_report import AuditReport
 from isotone.audit.black_box import Finding, audit
 from isotone.audit.exact import ExactFinding, audit_exact
-from isotone.audit.report import AuditReport
 from isotone.errors import InputError
 from isotone.mechanism import HasGroups, Progress
 from isotone.order import Poset

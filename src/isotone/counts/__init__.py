@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from isotone.counts.consistency import consistent
     from isotone.counts.count_plan import CountPlan, plan
     from isotone.counts.hierarchies.fixed_root import FixedRootMechanism
-    from isotone.counts.hierarchies.measured import TreeGaussianMechanism, TreeLaplaceMechanism
+    from isotone.counts.hierarchies.measured_tree import TreeGaussianMechanism, TreeLaplaceMechanism
     from isotone.counts.hierarchies.tree_field import TreeFieldMechanism
     from isotone.counts.mechanisms.bounded_poset import BoundedPosetMechanism
     from isotone.counts.mechanisms.chain_hierarchy import HierarchicalMechanism
@@ -92,8 +92,8 @@ _HOMES = {
     "PosetMechanism": "isotone.counts.mechanisms.poset_mechanism",
     "Relaxation": "isotone.counts.sampling.relaxation",
     "TreeFieldMechanism": "isotone.counts.hierarchies.tree_field",
-    "TreeGaussianMechanism": "isotone.counts.hierarchies.measured",
-    "TreeLaplaceMechanism": "isotone.counts.hierarchies.measured",
+    "TreeGaussianMechanism": "isotone.counts.hierarchies.measured_tree",
+    "TreeLaplaceMechanism": "isotone.counts.hierarchies.measured_tree",
     "consistent": "isotone.counts.consistency",
     "cut": "isotone.counts.bounding",
     "cut_all": "isotone.counts.bounding",

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from isotone.counts.hierarchies.fixed_root import FixedRootMechanism
-from isotone.counts.hierarchies.measured import TreeGaussianMechanism, TreeLaplaceMechanism
+from isotone.counts.hierarchies.measured_tree import TreeGaussianMechanism, TreeLaplaceMechanism
 from isotone.counts.hierarchies.tree_field import TreeFieldMechanism
 from isotone.counts.least_error import gaussian_total, k_norm_total, log_differences, log_hull
 from isotone.counts.mechanisms.additive import AdditiveMechanism

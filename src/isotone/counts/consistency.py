@@ -7,12 +7,20 @@ can do harm (docs/theory/consistency.md, section 2).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from isotone.array_types import Floats
+from isotone.errors import InputError
 from isotone.order import Poset, project
 
-__all__ = ["consistent"]
+if TYPE_CHECKING:
+    from isotone.counts.breakdowns.margins import MarginsMechanism
+
+__all__ = ["consistent", "consistent_margins"]
 
 
 def consistent(
@@ -62,3 +70,28 @@ def _with_choices(
         np.asarray(consistent(P.coding.order, totals, None, upper, integers), dtype=float)
     )
     return fitted.astype(np.int64) if integers else fitted
+
+
+def consistent_margins(
+    mechanism: MarginsMechanism, values: Sequence[Floats], *, integers: bool
+) -> list[Floats]:
+    """The cells of the finest margin of a breakdown, each moved to the nearest counts that could be true, and their sums.
+
+    Post-processing. Where many cells are near 0 their sums become too large (docs/theory/breakdowns.md, section 6).
+    """
+    breakdown, P = mechanism.breakdown, mechanism.base.P
+    finest = breakdown.finest
+    if finest is None:
+        raise InputError(
+            "Values that could be true need a margin that contains all others, such as '*': no released margin does."
+        )
+    place = breakdown.margins.index(finest)
+    table, variance = values[place], mechanism.variances()[place]
+    moved = np.array(
+        [
+            consistent(P, row, 1 / spread, integers=integers)
+            for row, spread in zip(table.reshape(-1, len(P)), variance.reshape(-1, len(P)), strict=True)
+        ],
+        dtype=np.float64,
+    )
+    return [table.astype(np.float64) for table in breakdown.tables(moved.reshape(table.shape))]

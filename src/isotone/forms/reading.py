@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from isotone.errors import InputError
-from isotone.forms.building import build
+from isotone.forms.field_order import build
 from isotone.forms.questionnaire import Questionnaire
 from isotone.forms.redcap import is_redcap, redcap_form
 from isotone.order import Poset

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from isotone.errors import LedgerError
+from isotone.ledger.arguments import plain_text
 from isotone.ledger.charge import Charge
-from isotone.ledger.checks import plain_text
 from isotone.ledger.stores.store import ConflictError, Store
 
 if TYPE_CHECKING:

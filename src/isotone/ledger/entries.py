@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from isotone.errors import BudgetError, LedgerError
+from isotone.ledger.arguments import plain_text, require_guarantee
 from isotone.ledger.attempt import LostError, SealedError
 from isotone.ledger.charge import Charge, State
-from isotone.ledger.checks import plain_text, require_guarantee
 from isotone.ledger.composition import ADDITION, Composition
 from isotone.ledger.cost import Cost
 from isotone.ledger.stores.schema import NEWEST_TABLE

@@ -16,14 +16,14 @@ from contextlib import contextmanager, nullcontext
 from typing import Any, TypeVar
 
 from isotone.errors import InputError, LedgerError
+from isotone.ledger.arguments import plain_text, require_guarantee, store_path
 from isotone.ledger.attempt import Attempt
 from isotone.ledger.charge import Charge
-from isotone.ledger.checks import plain_text, require_guarantee, store_path
 from isotone.ledger.composition import ADDITION, Composition, Rule, wanted_budget
 from isotone.ledger.cost import Cost
 from isotone.ledger.entries import Ask, Entries
+from isotone.ledger.stores.addresses import store_at
 from isotone.ledger.stores.locks import not_nested
-from isotone.ledger.stores.opening import store_at
 from isotone.ledger.stores.store import Execute, Store
 from isotone.privacy.adjacency import checked_neighbours
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number

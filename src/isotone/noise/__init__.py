@@ -12,19 +12,19 @@ from isotone.noise.choices.exponential_choice import choose_exponential, choose_
 from isotone.noise.choices.lazy_choice import choose_lazily
 from isotone.noise.coins import bernoulli, bernoulli_exp, bernoulli_exp_lazily
 from isotone.noise.cube import rounded_cube
+from isotone.noise.exact_gaussian import discrete_gaussian, discrete_gaussians, rounded_gaussians
 from isotone.noise.exponential import (
     LazyExponentials,
     rounded_exponential_rows,
     rounded_exponential_spans,
     rounded_exponential_sums,
 )
-from isotone.noise.gaussian import discrete_gaussian, discrete_gaussians, rounded_gaussians
 from isotone.noise.laplace.bulk import geometrics, two_sided_geometrics
 from isotone.noise.laplace.lazy_arrays import bernoulli_exps, lazy_geometrics, lazy_two_sided_geometrics
 from isotone.noise.laplace.single_draws import geometric, rounded_laplaces, two_sided_geometric
 from isotone.noise.laplace.sums import geometric_sums
 from isotone.noise.laplace.uneven import UnevenLine, uneven_geometrics
-from isotone.noise.simulated import Simulated, refuse_simulated
+from isotone.noise.simulated_array import Simulated, refuse_simulated
 
 discrete_laplace = two_sided_geometric
 

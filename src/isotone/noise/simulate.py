@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.noise.laplace.uneven import UnevenLine
-from isotone.noise.simulated import Simulated
+from isotone.noise.simulated_array import Simulated
 from isotone.privacy.checks import Number, positive
 
 __all__ = [

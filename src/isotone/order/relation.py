@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from isotone.array_types import Ints
 from isotone.errors import OrderError
-from isotone.order import closure, records
+from isotone.order import closure
+from isotone.order import subsets as records
 from isotone.order.building import description
 from isotone.order.choices import Choice
 from isotone.order.closure import Bits

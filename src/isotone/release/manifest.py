@@ -22,7 +22,7 @@ from typing_extensions import TypedDict
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee, exact
-from isotone.release.writing.columns import json_parts
+from isotone.release.writing.column_texts import json_parts
 
 __all__ = [
     "FORMAT",

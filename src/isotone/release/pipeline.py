@@ -25,8 +25,8 @@ from isotone.reading.sources.opening import Frame, blank
 from isotone.release.folder import LARGEST
 from isotone.release.kinds.kind import Query, Stamp
 from isotone.release.manifest import content_hash
+from isotone.release.place import Place
 from isotone.release.result import Release, load_release
-from isotone.release.store import Place
 from isotone.release.waves import require_affordable
 from isotone.scratch import scratch
 

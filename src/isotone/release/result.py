@@ -23,7 +23,7 @@ from isotone.privacy.guarantee import Guarantee
 from isotone.release.folder import read_columns, read_json
 from isotone.release.manifest import FORMAT, Manifest, digest, guarantee_from, order_from
 from isotone.release.reader_questions import Questions, answered
-from isotone.release.writing.columns import csv_text
+from isotone.release.writing.column_texts import csv_text
 from isotone.scratch import alone_in
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ class Release(Questions):
 
     def save_report(self, folder: str | os.PathLike[str]) -> Path:
         """Draw ``report.html`` into the folder of this release, again if it is there."""
-        from isotone.release.reporting.report import report_html
+        from isotone.release.reporting.html_report import report_html
 
         try:
             page = report_html(self)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from isotone.tables.distribution.privatize import privatize_distribution, simulate_distribution
     from isotone.tables.gaussian_table import GaussianTableMechanism
     from isotone.tables.matrices.certificate import Certificate, certificate
+    from isotone.tables.matrices.clamped_gaussian import discrete_gaussian
     from isotone.tables.matrices.count_mechanism import CountMechanism
-    from isotone.tables.matrices.discrete_gaussian import discrete_gaussian
     from isotone.tables.matrices.fixed_point import fixed_point, truncated_geometric
     from isotone.tables.matrices.staircase import staircase
     from isotone.tables.matrices.unfixed import unfixed_optimum
@@ -60,7 +60,7 @@ _HOMES = {
     "TableRow": "isotone.tables.table_plan",
     "TwoStageMechanism": "isotone.tables.two_stage",
     "certificate": "isotone.tables.matrices.certificate",
-    "discrete_gaussian": "isotone.tables.matrices.discrete_gaussian",
+    "discrete_gaussian": "isotone.tables.matrices.clamped_gaussian",
     "fixed_point": "isotone.tables.matrices.fixed_point",
     "plan": "isotone.tables.table_plan",
     "polytope": "isotone.published.tables",

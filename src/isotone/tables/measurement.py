@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from isotone.array_types import Ints
 from isotone.privacy.draws import Draws
-from isotone.tables.estimate.categories import Beliefs
+from isotone.tables.estimate.beliefs import Beliefs
 
 __all__ = ["Measurement"]
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from isotone.privacy.checks import confidence_level
 from isotone.privacy.guarantee import Guarantee
-from isotone.tables.estimate.categories import Beliefs
+from isotone.tables.estimate.beliefs import Beliefs
 from isotone.tables.measurement import Measurement
 
 __all__ = ["PublishedTable", "Stratum"]

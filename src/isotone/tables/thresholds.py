@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from isotone.array_types import Ints
 from isotone.noise import UnevenLine
 from isotone.privacy.draws import Draws
-from isotone.tables.estimate.categories import GeometricBeliefs
+from isotone.tables.estimate.beliefs import GeometricBeliefs
 from isotone.tables.estimate.unbiased import error_law, largest_deviation, unbiased
 from isotone.tables.estimate.views import noise_precision
 from isotone.tables.estimate.whole import estimate_histogram

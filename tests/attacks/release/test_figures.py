@@ -13,7 +13,7 @@ import isotone as iso
 from isotone.cli import app
 from isotone.counts import PosetMechanism
 from isotone.errors import InputError
-from isotone.inference.linear import given_records
+from isotone.inference.linear_estimates import given_records
 from isotone.inference.measured import Measured
 
 P = iso.Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])

@@ -13,10 +13,10 @@ import pytest
 import isotone as iso
 from isotone.errors import InputError
 from isotone.order import Poset
+from isotone.reading.answer_records import Groups, RecordRules, RecordSource, count_records
 from isotone.reading.categories import CategorySource, count_categories
 from isotone.reading.columns.answers import Answers
 from isotone.reading.points import PointSource, count_points
-from isotone.reading.records import Groups, RecordRules, RecordSource, count_records
 from isotone.release import verify
 from isotone.release.result import load_release, seal
 

@@ -15,7 +15,7 @@ from isotone.noise import UnevenLine
 from isotone.privacy.draws import SeededDraws
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.categories import count_categories
-from isotone.reading.pairs import count_pairs
+from isotone.reading.category_pairs import count_pairs
 from isotone.release.kinds.table.release import table_query
 from isotone.tables import gaussian_noise, thresholds
 

@@ -22,7 +22,8 @@ from isotone.counts import (
 from isotone.counts.breakdowns import nested_exact
 from isotone.counts.breakdowns.cells import read_breakdown
 from isotone.counts.breakdowns.choosing import margins_mechanism
-from isotone.counts.breakdowns.least_squares import (
+from isotone.counts.breakdowns.margin_shares import best_shares
+from isotone.counts.breakdowns.margins_least_squares import (
     Components,
     MarginLeastSquares,
     components_of,
@@ -30,7 +31,6 @@ from isotone.counts.breakdowns.least_squares import (
 )
 from isotone.counts.breakdowns.nested import NestedMeans
 from isotone.counts.breakdowns.nested_exact import NestedLeastSquares
-from isotone.counts.breakdowns.shares import best_shares
 from isotone.counts.breakdowns.tails import log_concave_reach
 from isotone.errors import InputError
 from isotone.order import Poset

@@ -14,10 +14,10 @@ from scipy.optimize import lsq_linear
 from isotone.counts import TreeGaussianMechanism, TreeLaplaceMechanism, plan, relative_to
 from isotone.counts.caring import care_weights
 from isotone.counts.consistency import consistent
-from isotone.counts.hierarchies.least_squares import TreeLeastSquares
+from isotone.counts.hierarchies.hierarchy_tree import Hierarchy, require_hierarchy
+from isotone.counts.hierarchies.node_shares import exact_shares, gaussian_shares
 from isotone.counts.hierarchies.projection import project_tree, round_tree
-from isotone.counts.hierarchies.shares import exact_shares, gaussian_shares
-from isotone.counts.hierarchies.tree import Hierarchy, require_hierarchy
+from isotone.counts.hierarchies.tree_least_squares import TreeLeastSquares
 from isotone.errors import InputError
 from isotone.order import Poset
 

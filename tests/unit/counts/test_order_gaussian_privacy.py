@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 from tests.support.filters import filters
 
-from isotone.counts.ellipse.shape import shape_of
+from isotone.counts.ellipse.order_ellipse import shape_of
 from isotone.counts.ellipse.strategy import Strategy
 from isotone.order import Poset
 from isotone.privacy.calibration import sigma_squared, sigma_squared_zcdp

@@ -9,7 +9,7 @@ from tests.support.filters import changes, filters
 from tests.support.isotonic import sparse_poset
 from tests.support.posets import all_posets
 
-from isotone.counts.ellipse.shape import shape_of
+from isotone.counts.ellipse.order_ellipse import shape_of
 from isotone.counts.ellipse.strategy import Strategy
 from isotone.counts.ellipse.strategy_dense import exact_gram
 from isotone.counts.ellipse.strategy_forest import plain_strategy

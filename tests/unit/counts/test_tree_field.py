@@ -19,7 +19,7 @@ from isotone.counts.caring import cared_error
 from isotone.counts.hierarchies import field_shares, tree_field
 from isotone.counts.hierarchies.field_draws import FieldSampler
 from isotone.counts.hierarchies.field_law import FieldLaw, FieldTypes
-from isotone.counts.hierarchies.tree import require_hierarchy
+from isotone.counts.hierarchies.hierarchy_tree import require_hierarchy
 from isotone.errors import InputError, OrderError
 from isotone.order import Poset
 from isotone.privacy.draws import ExactDraws, SeededDraws

@@ -15,7 +15,7 @@ from tests.support.isotonic import (
 from tests.support.posets import all_posets
 
 from isotone.errors import InputError
-from isotone.noise.simulated import Simulated
+from isotone.noise.simulated_array import Simulated
 from isotone.order import Poset, project
 from isotone.order.projection.chain import pool_adjacent_violators
 from isotone.order.projection.cut import project_convex_sets

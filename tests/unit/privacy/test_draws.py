@@ -17,7 +17,8 @@ from tests.support import fuzz
 import isotone
 import isotone.counts as counts
 import isotone.tables as tables
-from isotone.counts.hierarchies import measured, tree_field
+from isotone.counts.hierarchies import measured_tree as measured
+from isotone.counts.hierarchies import tree_field
 from isotone.counts.mechanisms import (
     additive,
     chain_hierarchy,

@@ -17,7 +17,7 @@ from benchmarks._rivals.rows import read, write
 from benchmarks._rivals.scales import canonical_variance
 
 from isotone.counts import OrderGaussianMechanism, TreeLaplaceMechanism
-from isotone.counts.hierarchies.tree import require_hierarchy
+from isotone.counts.hierarchies.hierarchy_tree import require_hierarchy
 from isotone.mechanism import no_progress
 from isotone.order import Poset
 

@@ -10,9 +10,9 @@ import narwhals as nw
 import polars as pl
 import pytest
 
-from isotone.reading.cells import _bin
 from isotone.reading.columns.translated import ColumnRule, read_columns
 from isotone.reading.points import _outcome
+from isotone.reading.surface_cells import _bin
 
 WHOLE = [(18, 90, 9), (0, 490, 10), (-3, 7, 7), (0, 1000, 999)]
 BROKEN = [

@@ -16,7 +16,7 @@ import pytest
 
 from isotone.errors import InputError
 from isotone.order import Poset
-from isotone.reading.records import RecordRules, RecordSource, count_records
+from isotone.reading.answer_records import RecordRules, RecordSource, count_records
 from isotone.reading.sources.opening import SourceError, open_source
 
 A = Poset(["a"], [])

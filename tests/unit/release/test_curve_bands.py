@@ -71,7 +71,7 @@ def test_the_usual_band_is_one_that_holds(ledger, given: dict[str, Any], kind: s
 
 
 def _page(found: Release) -> str:
-    from isotone.release.reporting.report import report_html
+    from isotone.release.reporting.html_report import report_html
 
     return report_html(found)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 
 import isotone as iso
-from isotone.order.drawing.outline import nested_order
-from isotone.release.reporting.numbers import numbers_table
+from isotone.order.drawing.nested_order import nested_order
+from isotone.release.reporting.numbers_table import numbers_table
 
 ORDER = iso.Poset(["year", "flu", "hyp", "meds", "both"], [("year", "hyp"), ("meds", "hyp"), ("both", "meds"), ("both", "flu")])  # fmt: skip
 

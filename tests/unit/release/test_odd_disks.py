@@ -10,7 +10,7 @@ from tests.support.release_worker import Worker, fill
 from isotone.errors import InputError
 from isotone.ledger import LostError
 from isotone.release import Ledger, load_spec, release_spec, verify
-from isotone.release.store import Place
+from isotone.release.place import Place
 
 SPEC = """
 [data]

@@ -13,7 +13,7 @@ from isotone.errors import IsotoneError, LedgerError
 from isotone.ledger.attempt import Attempt
 from isotone.reading.sources.engine import connect
 from isotone.release import load_release, verify
-from isotone.release.store import Place
+from isotone.release.place import Place
 from isotone.scratch import scratch
 
 P = iso.Poset.chain(["twice", "hyp"])
@@ -22,7 +22,7 @@ P = iso.Poset.chain(["twice", "hyp"])
 @pytest.fixture(autouse=True)
 def short_report(monkeypatch):
     """Reports are no matter here, and would take most of the time."""
-    monkeypatch.setattr("isotone.release.reporting.report.report_html", lambda release: "a page")
+    monkeypatch.setattr("isotone.release.reporting.html_report.report_html", lambda release: "a page")
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ import pytest
 
 import isotone as iso
 from isotone.errors import InputError
-from isotone.release.kinds.counts.building import CountRequest
 from isotone.release.kinds.counts.query import CountQuery
+from isotone.release.kinds.counts.request import CountRequest
 from isotone.release.kinds.curve.query import CurveQuery
 from isotone.release.kinds.table.query import TableQuery
 

@@ -14,8 +14,8 @@ from isotone.errors import InputError, IsotoneError
 from isotone.ledger import LostError
 from isotone.ledger.attempt import Attempt
 from isotone.release import Ledger, load_release, load_spec, release_spec, verify
+from isotone.release.place import Place
 from isotone.release.result import seal
-from isotone.release.store import Place
 from isotone.scratch import scratch
 
 SPEC = """

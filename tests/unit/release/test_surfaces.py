@@ -15,11 +15,11 @@ import isotone as iso
 from isotone.curves.losses.known_losses import Huber, Loss, Pinball, parse_loss
 from isotone.errors import InputError
 from isotone.privacy.guarantee import Guarantee
-from isotone.reading.cells import CellSource, count_cells
+from isotone.reading.surface_cells import CellSource, count_cells
 from isotone.release.kinds.surface.kind import SurfaceKind
 from isotone.release.kinds.surface.release import surface_query
 from isotone.release.recipes import surface_estimator
-from isotone.release.reporting.report import report_html
+from isotone.release.reporting.html_report import report_html
 from isotone.release.result import Release, load_release, seal
 from isotone.release.spec import load_spec
 from isotone.release.verifying.verify import verify

@@ -14,7 +14,7 @@ from isotone.order.drawing.hasse_svg import hasse_svg
 from isotone.svg.axes import LogAxis, ticks
 from isotone.svg.charts import bars, cumulative, curve, distribution
 from isotone.svg.elements import text_width, wrapped
-from isotone.svg.nested import NestedRow, nested_dots
+from isotone.svg.interval_outline import NestedRow, nested_dots
 
 SVG = "{http://www.w3.org/2000/svg}"
 EVIL = '<script>alert("x")</script>&\'\x00\x1b\ud800 '

@@ -10,7 +10,7 @@ import pytest
 from isotone.errors import InputError
 from isotone.noise import UnevenLine
 from isotone.privacy.guarantee import Guarantee
-from isotone.tables.estimate.categories import spared
+from isotone.tables.estimate.beliefs import spared
 from isotone.tables.estimate.unbiased import largest_deviation, unbiased
 from isotone.tables.published_table import PublishedTable, Stratum
 from isotone.tables.thresholds import SMALL, Thresholds

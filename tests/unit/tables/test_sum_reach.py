@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from isotone.tables import GaussianTableMechanism, TwoStageMechanism
-from isotone.tables.estimate.sums import reach
+from isotone.tables.estimate.sum_intervals import reach
 from isotone.tables.thresholds import Preset, Thresholds
 
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.counts.breakdowns.cells import MOST_NUMBERS, Breakdown
+from isotone.counts.breakdowns.margin_shares import importance_of
 from isotone.counts.breakdowns.margins import MarginsMechanism
-from isotone.counts.breakdowns.shares import importance_of
 from isotone.counts.caring import Care
 from isotone.counts.choosing import choose_mechanism
 from isotone.counts.mechanisms.additive import AdditiveMechanism

@@ -13,8 +13,8 @@ import numpy as np
 
 from isotone.array_types import Floats
 from isotone.counts.breakdowns.cells import Attribute
-from isotone.counts.hierarchies.least_squares import TreeLeastSquares
-from isotone.counts.hierarchies.tree import Hierarchy
+from isotone.counts.hierarchies.hierarchy_tree import Hierarchy
+from isotone.counts.hierarchies.tree_least_squares import TreeLeastSquares
 
 __all__ = ["LevelFit", "Levels"]
 

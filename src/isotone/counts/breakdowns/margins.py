@@ -13,19 +13,19 @@ import numpy as np
 
 from isotone.array_types import Floats, Ints
 from isotone.counts.breakdowns.cells import Breakdown, Margin
-from isotone.counts.breakdowns.least_squares import (
+from isotone.counts.breakdowns.margin_shares import best_shares, importance_of, precisions, require_shares
+from isotone.counts.breakdowns.margins_least_squares import (
     Components,
     Estimator,
     components_of,
     estimator_of,
 )
 from isotone.counts.breakdowns.nested import NestedComponents
-from isotone.counts.breakdowns.shares import best_shares, importance_of, precisions, require_shares
 from isotone.counts.breakdowns.tails import gaussian_reach, log_concave_reach, rounding_reach
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.errors import InputError
 from isotone.mechanism import Error
-from isotone.noise.simulated import Simulated
+from isotone.noise.simulated_array import Simulated
 from isotone.privacy.checks import Number, confidence_level, exact
 from isotone.privacy.guarantee import Guarantee
 

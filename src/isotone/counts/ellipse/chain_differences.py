@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from isotone.array_types import Floats
-from isotone.counts.ellipse.chain import ChainEllipse, WeightedChanges, equalise
+from isotone.counts.ellipse.chain_ellipse import ChainEllipse, WeightedChanges, equalise
 from isotone.mechanism import Progress, no_progress
 
 __all__ = ["LARGEST_CHAIN_OF_DIFFERENCES", "fit_chain_differences"]

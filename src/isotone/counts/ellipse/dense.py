@@ -23,7 +23,7 @@ __all__ = ["DenseEllipse", "fit_dense", "fit_dense_nonnegative"]
 class DenseEllipse:
     """A precision matrix on elements numbered bottom-up, with the virtual root last.
 
-    ``root_scale``, ``trace`` and ``presence`` are as in :class:`~isotone.counts.ellipse.forest.ForestEllipse`.
+    ``root_scale``, ``trace`` and ``presence`` are as in :class:`~isotone.counts.ellipse.forest_ellipse.ForestEllipse`.
     """
 
     precision: Floats

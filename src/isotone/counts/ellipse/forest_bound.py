@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from isotone.array_types import Floats, Ints
-from isotone.counts.ellipse.forest import ForestEllipse
+from isotone.counts.ellipse.forest_ellipse import ForestEllipse
 from isotone.kernels import kernel
 
 __all__ = ["forest_bound"]

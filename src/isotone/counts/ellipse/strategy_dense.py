@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.array_types import Floats, Ints
-from isotone.counts.ellipse.chain import ChainEllipse
+from isotone.counts.ellipse.chain_ellipse import ChainEllipse
 from isotone.counts.ellipse.dense import DenseEllipse
 from isotone.counts.ellipse.strategy import nearest_plane
 from isotone.kernels import kernel

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from isotone.array_types import Floats, Ints
-from isotone.counts.ellipse.forest import ForestEllipse
+from isotone.counts.ellipse.forest_ellipse import ForestEllipse
 from isotone.counts.ellipse.forest_rows import (
     filter_terms,
     heaviest_filter,

@@ -14,7 +14,8 @@ import numpy as np
 
 from isotone.array_types import Floats
 from isotone.counts.hierarchies.field_law import FieldLaw, FieldTypes
-from isotone.counts.hierarchies.shares import (
+from isotone.counts.hierarchies.hierarchy_tree import Hierarchy
+from isotone.counts.hierarchies.node_shares import (
     WORST_POWER,
     exact_shares,
     gaussian_shares,
@@ -22,7 +23,6 @@ from isotone.counts.hierarchies.shares import (
     worst_weights,
 )
 from isotone.counts.hierarchies.stated_shares import replacing_cost
-from isotone.counts.hierarchies.tree import Hierarchy
 
 __all__ = ["field_shares"]
 

@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.counts.caring import Care, care_of
-from isotone.counts.hierarchies.measured import TreeGaussianMechanism
-from isotone.counts.hierarchies.tree import require_hierarchy
+from isotone.counts.hierarchies.hierarchy_tree import require_hierarchy
+from isotone.counts.hierarchies.measured_tree import TreeGaussianMechanism
 from isotone.counts.hierarchies.tree_field import TreeFieldMechanism
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.statistic import Counts, check_counts
 from isotone.errors import InputError
 from isotone.mechanism import Error
-from isotone.noise.simulated import Simulated, refuse_simulated
+from isotone.noise.simulated_array import Simulated, refuse_simulated
 from isotone.order import Poset
 from isotone.privacy.adjacency import Neighbours, adjacency
 from isotone.privacy.checks import Number, did_you_mean, exact, whole_number

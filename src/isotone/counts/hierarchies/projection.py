@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.array_types import Floats
-from isotone.counts.hierarchies.tree import Hierarchy, require_hierarchy
+from isotone.counts.hierarchies.hierarchy_tree import Hierarchy, require_hierarchy
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.errors import InputError
 from isotone.order import Poset

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from isotone.counts.hierarchies.tree import Hierarchy
+from isotone.counts.hierarchies.hierarchy_tree import Hierarchy
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.checks import exact

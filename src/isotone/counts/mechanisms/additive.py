@@ -23,7 +23,7 @@ from isotone.counts.statistic import Counts, check_counts
 from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.noise.public_stream import public_stream
-from isotone.noise.simulated import Simulated
+from isotone.noise.simulated_array import Simulated
 from isotone.order import Poset
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, confidence_level, whole_number

@@ -20,9 +20,9 @@ from isotone.counts.statistic import check_counts
 from isotone.errors import InputError
 from isotone.mechanism import Error, Progress, no_progress
 from isotone.noise.public_stream import public_stream
-from isotone.noise.simulated import refuse_simulated
+from isotone.noise.simulated_array import refuse_simulated
 from isotone.order import Poset
-from isotone.order.bipartitions.tables import within_reach
+from isotone.order.bipartitions.counting_tables import within_reach
 from isotone.order.building.stacking import stacked
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, whole_number

@@ -25,7 +25,7 @@ from isotone.counts.statistic import Counts, deviation
 from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.noise.public_stream import public_stream
-from isotone.noise.simulated import Simulated
+from isotone.noise.simulated_array import Simulated
 from isotone.order import Poset
 from isotone.order.coding import codings
 

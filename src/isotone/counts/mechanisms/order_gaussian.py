@@ -13,14 +13,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isotone.counts.ellipse.certificate import EllipseCertificate
-from isotone.counts.ellipse.shape import Ellipse, best_strategy, shape_of
+from isotone.counts.ellipse.ellipse_certificate import EllipseCertificate
+from isotone.counts.ellipse.order_ellipse import Ellipse, best_strategy, shape_of
 from isotone.counts.ellipse.strategy import Strategy
 from isotone.counts.mechanisms.concentrated import ConcentratedMechanism, gaussian_variance
 from isotone.counts.statistic import Counts, check_counts, check_records, deviation
 from isotone.errors import InputError
 from isotone.mechanism import Error, Progress
-from isotone.noise.simulated import Simulated, refuse_simulated
+from isotone.noise.simulated_array import Simulated, refuse_simulated
 from isotone.privacy.checks import confidence_level
 from isotone.privacy.draws import Draws, ExactDraws, require_exact
 
@@ -48,7 +48,7 @@ class OrderGaussianMechanism(ConcentratedMechanism):
 
     Guarantee: (epsilon, delta)-DP or rho-zCDP for ``neighbours`` (docs/theory/gaussian.md, sections 3 and 7).
     Error: ``error()`` and ``covariance()`` are exact, before rounding to integers, and need no data.
-    Cost: forests to 100,000 elements, chains to 5,000, other orders to 1,000; see ``counts/ellipse/shape.py``.
+    Cost: forests to 100,000 elements, chains to 5,000, other orders to 1,000; see ``counts/ellipse/order_ellipse.py``.
 
     >>> from isotone.order import Poset
     >>> P = Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])

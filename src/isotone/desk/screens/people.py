@@ -13,7 +13,7 @@ from isotone.desk.screens.common import desk_of, draft_of, go, screen
 from isotone.desk.words import FormError
 from isotone.errors import IsotoneError
 from isotone.privacy.adjacency import NEIGHBOURS
-from isotone.release.reporting.report import guarantee_in_words
+from isotone.release.reporting.html_report import guarantee_in_words
 
 __all__ = ["people"]
 

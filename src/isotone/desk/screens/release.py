@@ -18,7 +18,7 @@ from isotone.desk.words import FormError, release_lines
 from isotone.errors import InputError, IsotoneError
 from isotone.ledger import Charge, Ledger
 from isotone.privacy.guarantee import exact
-from isotone.release.reporting.report import guarantee_in_words
+from isotone.release.reporting.html_report import guarantee_in_words
 from isotone.release.spec import Spec, load_spec
 
 __all__ = ["job", "progress", "release"]

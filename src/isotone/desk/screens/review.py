@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, Response
 from isotone.desk.screens.common import desk_of, draft_of, go, screen, writable
 from isotone.desk.sheets import sheet_named
 from isotone.errors import IsotoneError
-from isotone.release.reporting.report import report_html
+from isotone.release.reporting.html_report import report_html
 from isotone.release.result import Release
 from isotone.release.spec import Spec
 

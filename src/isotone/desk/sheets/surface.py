@@ -12,7 +12,7 @@ from isotone.desk.drafts import Draft
 from isotone.desk.root import Root
 from isotone.desk.sheets.sheet import SIMULATED, Sheet
 from isotone.desk.words import FormError
-from isotone.reading.cells import Cells
+from isotone.reading.surface_cells import Cells
 from isotone.release.kinds.surface.query import Y_STEPS, SurfaceQuery
 from isotone.release.result import Release
 from isotone.release.spec import Spec

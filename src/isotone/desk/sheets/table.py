@@ -12,7 +12,7 @@ from isotone.desk.root import Root
 from isotone.desk.sheets.searching import least_budget
 from isotone.desk.sheets.sheet import SIMULATED, Sheet
 from isotone.desk.words import FormError, number
-from isotone.release.kinds.table.pairs import PairQuery
+from isotone.release.kinds.table.pair_query import PairQuery
 from isotone.release.kinds.table.section import TableSection
 from isotone.release.result import Release
 from isotone.release.spec import Spec

@@ -12,9 +12,9 @@ import numpy as np
 
 from isotone.array_types import Ints
 from isotone.kernels import kernel
+from isotone.order.bipartitions.module_words import last_letters
 from isotone.order.bipartitions.tree import BESIDE, CHAIN, POINTS, PRIME, SHUFFLE, STACK, Steps
 from isotone.order.bipartitions.upward import Int64
-from isotone.order.bipartitions.words import last_letters
 
 __all__ = ["REACH", "exact_total"]
 
@@ -105,7 +105,7 @@ def _convolve(table: Ints, i: Int64, ni: Int64, j: Int64, nj: Int64, out: Int64,
 def _weigh(table: Ints, tree: Ints, modules: Ints, states: Int64, out: Int64, p: Int64) -> None:
     """The table of a prime block.
 
-    Words by their last letter, then splits. See :mod:`.words`.
+    Words by their last letter, then splits. See :mod:`.module_words`.
     """
     k = modules.shape[0]
     words, count = np.zeros(states, np.int64), np.zeros(k, np.int64)

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from isotone.array_types import Ints
 from isotone.kernels import kernel
+from isotone.order.bipartitions.module_words import split_weight
 from isotone.order.bipartitions.stream import Stream, below, bits, last_unit_kept, locate
 from isotone.order.bipartitions.upward import Int64, Numbers, exponent, mantissa, share, shift
-from isotone.order.bipartitions.words import split_weight
 
 __all__ = ["choose_split", "spell"]
 

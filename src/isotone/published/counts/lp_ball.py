@@ -22,7 +22,7 @@ from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.statistic import Counts, deviation
 from isotone.errors import InputError
 from isotone.mechanism import Error
-from isotone.noise.simulated import Simulated
+from isotone.noise.simulated_array import Simulated
 from isotone.order import Poset
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, exact

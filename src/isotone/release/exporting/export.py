@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from isotone.errors import InputError
+from isotone.release.exporting.catalogues import FORMATS
 from isotone.release.exporting.facts import PublisherWords, facts_of, words_in
-from isotone.release.exporting.formats import FORMATS
 from isotone.release.folder import has_file, read_json, read_text
-from isotone.release.reporting.report import generator
+from isotone.release.reporting.html_report import generator
 from isotone.release.result import Release, load_release, set_time, write_file
 
 __all__ = ["described", "described_wrongly", "export"]

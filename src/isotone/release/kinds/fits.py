@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isotone.audit import audit
-from isotone.audit.report import AuditReport
+from isotone.audit.audit_report import AuditReport
 from isotone.errors import InputError
 from isotone.mechanism import Progress
 from isotone.privacy.guarantee import Guarantee

@@ -18,7 +18,7 @@ from isotone.release.manifest import Manifest, guarantee_to, versions
 from isotone.release.sections import Section
 
 if TYPE_CHECKING:
-    from isotone.audit.report import AuditReport
+    from isotone.audit.audit_report import AuditReport
     from isotone.privacy.guarantee import Number
     from isotone.reading.sources.opening import Frame
     from isotone.release.result import Release

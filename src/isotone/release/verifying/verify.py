@@ -186,7 +186,7 @@ def _error(release: Release, full: bool) -> Check:
 
 def _report(release: Release, folder: str | os.PathLike[str]) -> Check:
     """Compare the report with one drawn again from the folder."""
-    from isotone.release.reporting.report import generator, report_html
+    from isotone.release.reporting.html_report import generator, report_html
 
     if not has_file(folder, "report.html"):
         return Check("report", True, "there is none")

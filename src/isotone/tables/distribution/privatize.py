@@ -18,8 +18,8 @@ from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
 from isotone.tables.distribution.distribution import Distribution
 from isotone.tables.distribution.haar import Haar
-from isotone.tables.distribution.hierarchy import IntervalHierarchy
-from isotone.tables.distribution.strategy import Cumulative, Cyclic, HistogramStrategy, Plain
+from isotone.tables.distribution.histogram_strategy import Cumulative, Cyclic, HistogramStrategy, Plain
+from isotone.tables.distribution.level_counts import IntervalHierarchy
 from isotone.tables.top_coding import Counts, histogram, top_coded
 
 __all__ = ["Method", "Post", "measure_cumulative", "privatize_distribution", "simulate_distribution"]

@@ -12,7 +12,7 @@ from isotone.errors import InputError
 from isotone.privacy.checks import Number, exact
 from isotone.tables.matrices.geometric import push_through
 from isotone.tables.matrices.losses import Loss
-from isotone.tables.matrices.slopes import crossings
+from isotone.tables.matrices.step_costs import crossings
 
 __all__ = ["soft_target"]
 

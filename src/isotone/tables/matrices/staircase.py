@@ -12,7 +12,7 @@ from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, positive, whole_number
 from isotone.privacy.draws import Draws
 from isotone.privacy.unit import Unit
-from isotone.tables.matrices.additive import AdditiveCountMechanism
+from isotone.tables.matrices.clamped_noise import AdditiveCountMechanism
 
 __all__ = ["StaircaseMechanism", "staircase"]
 

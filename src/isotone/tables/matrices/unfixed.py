@@ -17,7 +17,7 @@ from isotone.tables.matrices.coupling import deterministic
 from isotone.tables.matrices.factored import FactoredMechanism
 from isotone.tables.matrices.geometric import spread
 from isotone.tables.matrices.losses import Loss, is_concentrating, is_convex, is_monge, loss_matrix
-from isotone.tables.matrices.slopes import crossings
+from isotone.tables.matrices.step_costs import crossings
 
 __all__ = ["unfixed_optimum"]
 

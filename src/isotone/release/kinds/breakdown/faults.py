@@ -10,7 +10,7 @@ from isotone.release.kinds.breakdown.query import DECIMALS, BreakdownManifest, b
 from isotone.release.kinds.counts.asked import question_faults
 from isotone.release.result import Release
 from isotone.release.waves import wave_faults
-from isotone.release.writing.columns import Columns
+from isotone.release.writing.column_texts import Columns
 
 __all__ = ["breakdown_faults"]
 

@@ -17,9 +17,9 @@ from isotone.release.kinds.breakdown.deriving import as_drawn, made_consistent
 from isotone.release.kinds.breakdown.query import BreakdownManifest, BreakdownQuery, rebuild_margins
 from isotone.release.kinds.breakdown.report import BreakdownPage
 from isotone.release.kinds.breakdown.section import BreakdownSection, public_breakdown
-from isotone.release.kinds.counts.building import spec_query
-from isotone.release.kinds.counts.check import check_counts
 from isotone.release.kinds.counts.kind import require_repaired
+from isotone.release.kinds.counts.record_check import check_counts
+from isotone.release.kinds.counts.request import spec_query
 from isotone.release.kinds.kind import Kind
 from isotone.release.kinds.reader import Reader
 from isotone.release.manifest import Manifest, guarantee_from, order_from
@@ -27,7 +27,7 @@ from isotone.release.result import Release
 from isotone.release.spec_plan import SpecPlan
 
 if TYPE_CHECKING:
-    from isotone.audit.report import AuditReport
+    from isotone.audit.audit_report import AuditReport
     from isotone.release.spec import Spec
 
 __all__ = ["BreakdownKind"]

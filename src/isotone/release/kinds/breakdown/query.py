@@ -15,8 +15,8 @@ from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
+from isotone.reading.answer_records import RecordRules, RecordSource, count_records
 from isotone.reading.groups import Groups
-from isotone.reading.records import RecordRules, RecordSource, count_records
 from isotone.release.kinds.counts.asked import QuestionEntry, definitions, entries_of
 from isotone.release.kinds.counts.query import TOO_WIDE, WIDEST, CountRules, rules_entry
 from isotone.release.kinds.kind import Query, Stamp
@@ -24,7 +24,7 @@ from isotone.release.manifest import Manifest, OrderEntry, guarantee_to, order_t
 from isotone.release.recipes import rebuild_count_mechanism, recipe_of
 from isotone.release.result import Release, seal
 from isotone.release.waves import WavesEntry, waves_entry
-from isotone.release.writing.columns import thinned
+from isotone.release.writing.column_texts import thinned
 
 if TYPE_CHECKING:
     from isotone.reading.sources.opening import Frame

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.counts.breakdowns.cell_law import Cell, margins_law
 from isotone.counts.breakdowns.cells import Breakdown, margin_of
-from isotone.counts.breakdowns.law import Cell, margins_law
 from isotone.counts.breakdowns.margins import MarginsMechanism
 from isotone.counts.law import Law
 from isotone.counts.sampling.recent import Recent

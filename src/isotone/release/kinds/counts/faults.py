@@ -23,13 +23,13 @@ from isotone.noise.public_stream import public_stream
 from isotone.release.kinds.counts.asked import question_faults
 from isotone.release.kinds.counts.combining import combine_counts
 from isotone.release.kinds.counts.deriving import given, made_consistent, without
-from isotone.release.kinds.counts.law import closed_form, law_entry
+from isotone.release.kinds.counts.law_entry import closed_form, law_entry
 from isotone.release.kinds.counts.measuring import groups_of, mechanism_of, origins
 from isotone.release.kinds.counts.query import CountManifest, count_columns, original_columns
 from isotone.release.manifest import FORMAT, Manifest
 from isotone.release.result import Release
 from isotone.release.waves import wave_faults
-from isotone.release.writing.columns import ROUNDING, Columns, Floats
+from isotone.release.writing.column_texts import ROUNDING, Columns, Floats
 
 __all__ = ["count_faults", "derived_faults"]
 

@@ -12,13 +12,13 @@ from isotone.counts.hierarchies.fixed_root import FixedRootMechanism
 from isotone.errors import InputError
 from isotone.mechanism import HasGroups, Progress
 from isotone.privacy.guarantee import Guarantee, Number
-from isotone.release.kinds.counts.building import spec_query
-from isotone.release.kinds.counts.check import check_counts
 from isotone.release.kinds.counts.combining import draws_of, total_guarantee
 from isotone.release.kinds.counts.deriving import made_consistent
 from isotone.release.kinds.counts.measuring import groups_of
 from isotone.release.kinds.counts.query import CountManifest, CountQuery, require_every_place
+from isotone.release.kinds.counts.record_check import check_counts
 from isotone.release.kinds.counts.report import CountsPage
+from isotone.release.kinds.counts.request import spec_query
 from isotone.release.kinds.counts.section import OrderSection, spec_order
 from isotone.release.kinds.kind import Kind
 from isotone.release.kinds.reader import Reader
@@ -28,7 +28,7 @@ from isotone.release.result import Release
 from isotone.release.spec_plan import SpecPlan
 
 if TYPE_CHECKING:
-    from isotone.audit.report import AuditReport
+    from isotone.audit.audit_report import AuditReport
     from isotone.order import Poset
     from isotone.release.spec import Spec
 

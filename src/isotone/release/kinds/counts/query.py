@@ -16,10 +16,10 @@ from isotone.errors import InputError
 from isotone.mechanism import HasGroups
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
+from isotone.reading.answer_records import Groups, RecordRules, RecordSource, count_records
 from isotone.reading.contributions import UnitEntry
-from isotone.reading.records import Groups, RecordRules, RecordSource, count_records
 from isotone.release.kinds.counts.asked import QuestionEntry, definitions, entries_of
-from isotone.release.kinds.counts.law import LawEntry, law_entry
+from isotone.release.kinds.counts.law_entry import LawEntry, law_entry
 from isotone.release.kinds.kind import Query, Stamp
 from isotone.release.manifest import Manifest, OrderEntry, guarantee_to, order_to
 from isotone.release.recipes import recipe_of

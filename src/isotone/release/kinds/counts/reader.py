@@ -10,7 +10,7 @@ import numpy as np
 
 from isotone.errors import InputError
 from isotone.inference.estimate import Estimate
-from isotone.inference.linear import summed
+from isotone.inference.linear_estimates import summed
 from isotone.inference.measured import Measured, changes, clipped, widened
 from isotone.inference.population import population_proportion, population_share
 from isotone.privacy.checks import confidence_level, did_you_mean, shown, truth

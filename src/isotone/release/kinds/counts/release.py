@@ -19,7 +19,7 @@ from isotone.reading.columns.answers import Answers
 from isotone.reading.columns.question import Question
 from isotone.reading.contributions import UnitKey
 from isotone.release import pipeline
-from isotone.release.kinds.counts.building import CountRequest
+from isotone.release.kinds.counts.request import CountRequest
 from isotone.release.kinds.parameters import unit_in_words
 from isotone.release.result import Release
 

@@ -11,7 +11,7 @@ import numpy as np
 from isotone.curves.bands.measured import MeasuredSums
 from isotone.privacy.guarantee import exact
 from isotone.release.kinds.curve.bands import measured_from
-from isotone.release.writing.columns import Columns
+from isotone.release.writing.column_texts import Columns
 
 __all__ = ["curve_faults"]
 

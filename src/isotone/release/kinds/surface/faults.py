@@ -10,7 +10,7 @@ import numpy as np
 
 from isotone.privacy.guarantee import exact
 from isotone.release.kinds.surface.query import middles
-from isotone.release.writing.columns import Columns
+from isotone.release.writing.column_texts import Columns
 
 __all__ = ["surface_faults"]
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 import isotone.curves as curves
 from isotone.privacy.guarantee import Guarantee
-from isotone.reading.cells import Cells, CellSource, count_cells
 from isotone.reading.contributions import UnitEntry
+from isotone.reading.surface_cells import Cells, CellSource, count_cells
 from isotone.release.kinds.kind import Query, Stamp
 from isotone.release.manifest import Manifest, guarantee_to
 from isotone.release.result import Release, seal

@@ -10,8 +10,8 @@ from isotone.ledger.ledger import Ledger, require_ledger
 from isotone.mechanism import Progress, no_progress
 from isotone.privacy.checks import frozen, truth, whole_number
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number, exact
-from isotone.reading.cells import CellSource
 from isotone.reading.contributions import UnitKey, check_contributions
+from isotone.reading.surface_cells import CellSource
 from isotone.release import pipeline
 from isotone.release.kinds.parameters import column_name, title_text, unit_in_words, unit_key
 from isotone.release.kinds.surface.query import ESTIMATOR, Y_STEPS, SurfaceQuery

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from isotone.release.kinds.table.pairs import pair_faults
+from isotone.release.kinds.table.pair_query import pair_faults
 from isotone.release.kinds.table.strata import PER
 from isotone.release.manifest import FORMAT
 from isotone.release.recipes import FORMER_TABLE_ARGUMENTS
-from isotone.release.writing.columns import ROUNDING, Columns, Floats
+from isotone.release.writing.column_texts import ROUNDING, Columns, Floats
 from isotone.tables.choosing import TableMechanism
 from isotone.tables.estimate.remap import cuts_of
 from isotone.tables.measurement import Measurement

@@ -16,8 +16,8 @@ from isotone.inference.estimate import Estimate
 from isotone.privacy.checks import confidence_level, shown
 from isotone.release.kinds.reader import Reader
 from isotone.release.recipes import rebuild_table_mechanism
-from isotone.release.writing.columns import Columns
-from isotone.tables.estimate.sums import reach
+from isotone.release.writing.column_texts import Columns
+from isotone.tables.estimate.sum_intervals import reach
 from isotone.tables.measurement import Measurement
 
 __all__ = ["TableReader", "sum_of", "sums_of"]

@@ -14,8 +14,8 @@ from isotone.privacy.checks import confidence_level
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number
 from isotone.privacy.unit import Unit
 from isotone.reading.categories import CategorySource
+from isotone.reading.category_pairs import PairSource
 from isotone.reading.contributions import UnitKey, check_contributions
-from isotone.reading.pairs import PairSource
 from isotone.release import pipeline
 from isotone.release.kinds.parameters import (
     column_name,
@@ -24,7 +24,7 @@ from isotone.release.kinds.parameters import (
     unit_in_words,
     unit_key,
 )
-from isotone.release.kinds.table.pairs import pair_query, two_columns
+from isotone.release.kinds.table.pair_query import pair_query, two_columns
 from isotone.release.kinds.table.query import TableQuery
 from isotone.release.kinds.table.strata import checked_population, checked_strata
 from isotone.release.result import Release

@@ -19,15 +19,15 @@ from numpy.typing import NDArray
 
 from isotone.array_types import Floats, Ints
 from isotone.counts.caring import Care, care_of, care_weights
-from isotone.counts.hierarchies.least_squares import TreeLeastSquares
+from isotone.counts.hierarchies.hierarchy_tree import Hierarchy, require_hierarchy
+from isotone.counts.hierarchies.node_shares import WORST_POWER, exact_shares, gaussian_shares, worst_weights
 from isotone.counts.hierarchies.projection import AddsUp, round_tree
-from isotone.counts.hierarchies.shares import WORST_POWER, exact_shares, gaussian_shares, worst_weights
 from isotone.counts.hierarchies.stated_shares import replacing_cost, shares_by_element, shares_by_node
-from isotone.counts.hierarchies.tree import Hierarchy, require_hierarchy
+from isotone.counts.hierarchies.tree_least_squares import TreeLeastSquares
 from isotone.counts.mechanisms.concentrated import gaussian_guarantee, gaussian_variance, part_of_gaussian
 from isotone.counts.statistic import Counts, check_counts
 from isotone.mechanism import Error
-from isotone.noise.simulated import Simulated
+from isotone.noise.simulated_array import Simulated
 from isotone.order import Poset
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, confidence_level

@@ -18,7 +18,7 @@ import numpy as np
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.contributions import rows_in_words
 from isotone.release.kinds import Page, kind_named
-from isotone.release.reporting.numbers import STYLE, numbers_table
+from isotone.release.reporting.numbers_table import STYLE, numbers_table
 
 if TYPE_CHECKING:
     from isotone.release.result import Release

@@ -17,7 +17,7 @@ from isotone.privacy.checks import Number, positive, share, whole_number
 from isotone.privacy.draws import Draws
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
-from isotone.tables.matrices.additive import AdditiveCountMechanism
+from isotone.tables.matrices.clamped_noise import AdditiveCountMechanism
 
 __all__ = ["DiscreteGaussianCountMechanism", "discrete_gaussian"]
 

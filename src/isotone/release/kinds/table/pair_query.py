@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from isotone.errors import InputError
 from isotone.privacy.guarantee import Guarantee
-from isotone.reading.pairs import PairSource, count_pairs
+from isotone.reading.category_pairs import PairSource, count_pairs
 from isotone.reading.sources.opening import Frame
 from isotone.release.kinds.kind import Stamp
 from isotone.release.kinds.parameters import public_names
 from isotone.release.kinds.table.query import TableQuery
 from isotone.release.result import Release
-from isotone.release.writing.columns import ROUNDING, Columns
+from isotone.release.writing.column_texts import ROUNDING, Columns
 from isotone.tables.choosing import TableMechanism
 from isotone.tables.measurement import Measurement
 from isotone.tables.pairs import LARGEST_PAIR, is_matched, pair_means, release_pair

@@ -20,6 +20,7 @@ from isotone.array_types import Ints
 from isotone.errors import InputError
 from isotone.kernels import kernel
 from isotone.order.bipartitions import upward
+from isotone.order.bipartitions.module_words import Words, words_of_blocks
 from isotone.order.bipartitions.tree import (
     BESIDE,
     CHAIN,
@@ -41,7 +42,6 @@ from isotone.order.bipartitions.upward import (
     sum_up,
     terms_unit,
 )
-from isotone.order.bipartitions.words import Words, words_of_blocks
 
 if TYPE_CHECKING:
     from isotone.order.poset import Poset

@@ -18,7 +18,7 @@ import numpy as np
 
 from isotone.array_types import Floats
 from isotone.counts.breakdowns.cells import Breakdown, Margin, margin_of
-from isotone.counts.breakdowns.least_squares import Components, components_of
+from isotone.counts.breakdowns.margins_least_squares import Components, components_of
 from isotone.counts.breakdowns.nested import NestedComponents
 from isotone.errors import InputError
 from isotone.privacy.checks import exact, one_of, shown

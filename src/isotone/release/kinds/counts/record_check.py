@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import narwhals as nw
 
 from isotone.order import Poset
-from isotone.reading.columns.answers import Answers
-from isotone.reading.columns.asking import read_question
-from isotone.reading.columns.native import any_of
-from isotone.reading.columns.texts import as_text, label
-from isotone.reading.exclusive import broken
-from isotone.reading.records import (
+from isotone.reading.answer_records import (
     Groups,
     RecordRules,
     RecordSource,
@@ -21,6 +16,11 @@ from isotone.reading.records import (
     read_records,
     repaired,
 )
+from isotone.reading.columns.answers import Answers
+from isotone.reading.columns.asking import read_question
+from isotone.reading.columns.native import any_of
+from isotone.reading.columns.texts import as_text, label
+from isotone.reading.exclusive import broken
 from isotone.reading.sources.opening import open_source
 from isotone.release.checking.findings import SHOWN, commonest, one, unlisted
 from isotone.release.kinds.counts.asked import questions_for

@@ -11,7 +11,7 @@ from typing import Any
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.exporting import DESCRIPTIONS
 from isotone.release.exporting.facts import Facts, ReleaseColumn
-from isotone.release.reporting.report import generator
+from isotone.release.reporting.html_report import generator
 
 __all__ = ["FORMATS", "croissant", "dcat", "deployment"]
 

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from isotone.counts.breakdowns.choosing import margins_mechanism
-from isotone.counts.breakdowns.shares import importance_of
+from isotone.counts.breakdowns.margin_shares import importance_of
 from isotone.counts.caring import Care, care_of
 from isotone.counts.choosing import choose_mechanism
 from isotone.counts.hierarchies.fixed_root import FixedRootMechanism, fixed_root
@@ -17,10 +17,10 @@ from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.checks import confidence_level, plain_text, truth, whole_number
 from isotone.privacy.guarantee import Guarantee
+from isotone.reading.answer_records import Groups, RecordRules, RecordSource
 from isotone.reading.columns.answers import Answers
 from isotone.reading.columns.question import Question
 from isotone.reading.contributions import UnitKey
-from isotone.reading.records import Groups, RecordRules, RecordSource
 from isotone.release.kinds.breakdown.query import BreakdownQuery, known_errors
 from isotone.release.kinds.breakdown.section import public_breakdown
 from isotone.release.kinds.counts.asked import questions_for

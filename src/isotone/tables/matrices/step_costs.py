@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from isotone.errors import InputError
 from isotone.kernels import kernel
+from isotone.tables.matrices.count_posterior import Posterior, at_most, mean_shift, posterior_of
 from isotone.tables.matrices.geometric import spread
 from isotone.tables.matrices.losses import Loss, is_convex, is_monge, loss_matrix
-from isotone.tables.matrices.posterior import Posterior, at_most, mean_shift, posterior_of
 
 __all__ = ["crossings"]
 

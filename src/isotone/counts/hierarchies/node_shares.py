@@ -14,8 +14,8 @@ from fractions import Fraction
 import numpy as np
 
 from isotone.array_types import Floats
-from isotone.counts.hierarchies.least_squares import TreeLeastSquares
-from isotone.counts.hierarchies.tree import Hierarchy
+from isotone.counts.hierarchies.hierarchy_tree import Hierarchy
+from isotone.counts.hierarchies.tree_least_squares import TreeLeastSquares
 
 __all__ = ["GaussianShares", "exact_shares", "gaussian_shares", "uniform_shares", "worst_weights"]
 

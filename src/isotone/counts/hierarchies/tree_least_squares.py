@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from isotone.array_types import Floats
-from isotone.counts.hierarchies.tree import Hierarchy
+from isotone.counts.hierarchies.hierarchy_tree import Hierarchy
 
 __all__ = ["TreeLeastSquares"]
 

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.array_types import Ints
-from isotone.counts.ellipse.chain import ChainEllipse, fit_chain
 from isotone.counts.ellipse.chain_differences import LARGEST_CHAIN_OF_DIFFERENCES, fit_chain_differences
+from isotone.counts.ellipse.chain_ellipse import ChainEllipse, fit_chain
 from isotone.counts.ellipse.dense import DenseEllipse, fit_dense, fit_dense_nonnegative
 from isotone.counts.ellipse.filter_bound import filter_bound
-from isotone.counts.ellipse.forest import ForestEllipse, fit_forest
 from isotone.counts.ellipse.forest_bound import forest_bound
+from isotone.counts.ellipse.forest_ellipse import ForestEllipse, fit_forest
 from isotone.counts.ellipse.grove import plant
 from isotone.counts.ellipse.strategy import Strategy
 from isotone.counts.ellipse.strategy_dense import chain_strategy, dense_strategy
