@@ -2,7 +2,7 @@
 # The tests that need a real service or forms of others: PostgreSQL, Spark, a browser. Installs what it can; what cannot be had is
 # skipped by the tests themselves, and they say so.
 set -euo pipefail
-bin=$1  # "packages" as second argument: only install
+bin=$1
 packages=.cache/services
 
 have() { command -v "$1" >/dev/null 2>&1; }
@@ -20,12 +20,12 @@ if have apt-get && [ "$(id -u)" = 0 ]; then
 fi
 if [ ! -d "$packages/pyspark" ]; then
   echo "installing pyspark (once)"
-  "$bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --target "$packages" \
+  "$bin/python" -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --target "$packages" \
     --constraint constraints-services.txt pyspark py4j || echo "could not install pyspark: its tests will be skipped"
 fi
 if [ ! -d "$packages/playwright" ]; then
   echo "installing playwright (once)"
-  "$bin/python" -m pip install --quiet --disable-pip-version-check --target "$packages" \
+  "$bin/python" -m pip install --quiet --disable-pip-version-check --no-compile --target "$packages" \
     --constraint constraints-services.txt playwright || echo "could not install playwright: its tests will be skipped"
 fi
 if have npm && [ ! -d "$packages/node_modules/axe-core" ]; then
@@ -41,8 +41,6 @@ if [ ! -d "$packages/forms" ]; then
       --dest "$packages/forms.part" "$package" || exit 1
   done; then mv "$packages/forms.part" "$packages/forms"; else echo "could not download them: their tests will be skipped"; fi
 fi
-
-[ "${2:-}" != packages ] || exit 0
 
 served() { PYTHONPATH="$packages${PYTHONPATH:+:$PYTHONPATH}" "$bin/python" -m pytest -m services "$@"; }
 
