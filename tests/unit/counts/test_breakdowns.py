@@ -157,6 +157,27 @@ def test_several_attributes_may_have_levels(places, widest, tau, monkeypatch):
         assert 1 - 1e-9 <= own / np.diag(q @ inverse @ q.T).mean() <= (1.1 if widest == 2 else 1 + 1e-9)
 
 
+@pytest.mark.parametrize("least", [Fraction(1, 10**4), Fraction(1, 10**5), Fraction(1, 10**12)])
+@pytest.mark.parametrize("breakdown", [LEVELS, two_trees(PLACES)], ids=["one tree", "two trees"])
+def test_a_small_share_of_the_finest_margin_moves_no_large_count(breakdown, least):
+    """Matrices of unequal precisions lose digits, and are singular in the end."""
+    shares = [(1 - least) / 6] * 7
+    shares[4 if breakdown is LEVELS else 6] = least
+    m = MarginsMechanism(PosetMechanism(Poset.chain("ab"), 1), breakdown, shares=shares)
+    truth = breakdown.tables(np.random.default_rng(0).integers(0, 10**9, (breakdown.cells, 2)))
+    for estimate, table in zip(m.estimate(truth), truth, strict=True):
+        np.testing.assert_allclose(estimate, table, rtol=0, atol=1e-3)
+    assert all(np.all(np.isfinite(half)) for half in m.half_widths())
+
+
+def test_exact_least_squares_are_left_where_they_take_long(monkeypatch):
+    components, tau = components_of(two_trees(PLACES)), np.full(7, 1 / 7)
+    assert nested_exact.is_small(components, tau)
+    kinds = len(NestedLeastSquares(components, tau).contexts[1])
+    monkeypatch.setattr(nested_exact, "_WORK", kinds * 7 * 6**3 - 1)
+    assert not nested_exact.is_small(components, tau)
+
+
 def test_a_breakdown_with_two_trees_is_planned_and_released():
     breakdown = two_trees(PLACES)
     for guarantee in (Guarantee.pure(1), Guarantee.zcdp("1/2")):

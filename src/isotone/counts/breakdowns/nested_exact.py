@@ -22,25 +22,32 @@ __all__ = ["NestedLeastSquares", "is_small"]
 
 Matrix = NDArray[np.complex128]
 
-_WIDEST, _KINDS = 64, 2_000
-"""The most cells of all other attributes, and the most kinds of nodes, that matrices are computed for."""
+_WIDEST, _KINDS, _WORK = 64, 2_000, 4e8
+"""The most cells of all other attributes, and the most kinds of nodes, that matrices are computed for; the most products of
+one pass over all of them, for all margins."""
+
+_LEAST = 1e-9
+"""The least part of all precision that the finest table has: below it, sums of large counts would lose their last digits."""
 
 _STEP = 1e-30
 """An imaginary step: its square is nothing beside 1, so that derivatives are exact."""
 
 
 def is_small(components: NestedComponents, tau: Floats) -> bool:
-    """Whether nodes are not alike, some measured table has all cells, and exact least squares are within reach.
+    """Whether nodes are not alike, a table with all cells is measured well enough, and the work is within reach.
 
     Public numbers decide.
     """
     breakdown = components.breakdown
     finest = tuple(len(axis.parents) for axis in components.axes)
     alike = all(np.ptp(np.bincount(above)) == 0 for axis in components.axes for above in axis.parents)
-    if alike or finest not in breakdown.margins or tau[breakdown.margins.index(finest)] <= 0:
+    if alike or finest not in breakdown.margins:
         return False
     exact = NestedLeastSquares(components, tau)
-    return exact.width <= _WIDEST and len(exact.contexts[1]) <= _KINDS
+    if exact.width > _WIDEST or tau[breakdown.margins.index(finest)] < _LEAST * tau.sum():
+        return False
+    kinds = len(exact.contexts[1])
+    return kinds <= _KINDS and kinds * np.count_nonzero(tau) * exact.width**3 <= _WORK
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +185,16 @@ class NestedLeastSquares:
         return np.moveaxis(rows.reshape(len(rows), *others, rows.shape[-1]), 0, self.main)
 
     def estimate(self, measured: Sequence[NDArray[np.number] | None]) -> list[Floats]:
-        """The tables of all margins, which add up, from the noisy tables of those that are measured."""
+        """The tables of all margins, which add up, from the noisy tables of those that are measured.
+
+        The second pass is over what the first one left: it gives back the digits that matrices of unequal precisions lose.
+        """
+        first = self._passed(measured)
+        left = [None if table is None else table - one for table, one in zip(measured, first, strict=True)]
+        return [one + more for one, more in zip(first, self._passed(left), strict=True)]
+
+    def _passed(self, measured: Sequence[NDArray[np.number] | None]) -> list[Floats]:
+        """One pass up the tree and one down."""
         upward, inverse = self._solved
         told = self._told(measured)
         finest = len(self.tree.parents)
