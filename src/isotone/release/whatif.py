@@ -236,7 +236,10 @@ def _counts(spec: Spec, progress: Progress) -> CountPlan:
 
     made = plan_spec(spec, progress).view
     if not isinstance(made, CountPlan):
-        raise SpecError("From an error to ε, and power, are for counts: this spec has no [order].")
+        raise SpecError(
+            "Waves, power, and the way from an error to ε are for counts of an [order] alone: this spec is for a "
+            f"{spec.kind.key}."
+        )
     return made
 
 

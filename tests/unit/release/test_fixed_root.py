@@ -143,6 +143,7 @@ def test_specs_plans_checks_and_forged_manifests(tmp_path: Path) -> None:
     assert run(app, ["release", str(spec), "--quiet"]).exit_code == 0
     assert values(load_release(tmp_path / "out"))["other"] == 5
     page = (tmp_path / "out" / "report.html").read_text()
+    assert "Every number here that comes from the data was changed at random" in page
     assert "There are 9 records, as the publisher states" in page
     assert run(app, ["verify", str(tmp_path / "out")]).exit_code == 0
     for rule, other in (("unit", "id"), ("form", "wide"), ("on_conflict", "drop"), ("contributions", 2)):
@@ -190,6 +191,17 @@ def test_rows_are_units_for_hierarchies_alone(tmp_path: Path) -> None:
     assert values(dropped)["all"] == 0  # a code alone breaks the order: nothing above it is a yes
     with pytest.raises(InputError, match="needs unit="):
         iso.release_counts(ROWS, P.forget_choices(), ledger=ledger, element="code", epsilon=99)
+
+
+def test_shares_of_all_are_shares_of_the_fixed_root(tmp_path: Path) -> None:
+    release = _made(tmp_path, "book", records=10_000, catch_all="other")
+    stated, whole = release.share("a1"), values(release)["a1"]
+    assert stated.value == pytest.approx(max(whole / 10_000, 0))
+    assert release.share("a1", records=10_000) == stated
+    with pytest.raises(InputError, match="of 10,000 records, as was stated, not of 9"):
+        release.share("a1", records=9)
+    with pytest.raises(InputError, match="fixed to 10,000 records already"):
+        release.given(records=10_000)
 
 
 def _made(tmp_path: Path, name: str, **said: Any) -> Release:

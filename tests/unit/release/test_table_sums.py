@@ -157,6 +157,8 @@ def test_strata_are_classes_of_categories_and_rates_are_for_their_people(tmp_pat
         ({"strata": {"x": NAMES, "y": ["c3"]}}, "twice"),
         ({"strata": {"x": [*NAMES, "elsewhere"]}}, "not one of the categories"),
         ({"strata": 3}, "strata must be a list"),
+        ({"strata": [None, *NAMES[1:]]}, "not None"),
+        ({"categories": [*NAMES[1:], float("nan")]}, "not nan"),
         ({"population": [1.0]}, "120 entries"),
         ({"population": [0] * 120}, "above 0"),
         ({"population": {"c0": 5}}, "no entry for 'c1'"),

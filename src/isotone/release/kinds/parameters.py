@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping
+from datetime import date
+from decimal import Decimal
 from typing import Any
+
+import numpy as np
 
 from isotone.errors import InputError
 from isotone.privacy.checks import plain_text, require_list, shown
@@ -22,6 +26,8 @@ __all__ = [
 ]
 
 _LONGEST_TITLE = 1_000
+_NAMES = (str, int, float, Decimal, date, np.bool_, np.integer, np.floating, np.datetime64)
+"""What a public list may hold: never a missing value, which would be taken for a name."""
 
 
 def column_name(value: Any, name: str) -> str:
@@ -41,11 +47,17 @@ def unit_key(value: Any) -> UnitKey:
 
 
 def public_names(values: Any, name: str) -> tuple[str, ...]:
-    """A public list of names (texts, whole numbers or booleans) as a column of any type would show them."""
+    """A public list of names (texts, numbers, booleans or dates) as a column of any type would show them."""
     require_list(values, name)
     if isinstance(values, Mapping):
         raise InputError(f"{name} must be a list of names, not {shown(values)}, which is a mapping.")
-    names = tuple(label(value) for value in values)  # pyright: ignore[reportUnknownVariableType]
+    listed: list[Any] = (
+        values.to_pylist() if hasattr(values, "to_pylist") else list(values)
+    )  # Arrow has scalars of its own
+    for value in listed:
+        if not isinstance(value, _NAMES) or value != value:
+            raise InputError(f"{name} must hold texts, numbers, booleans or dates, not {shown(value)}.")
+    names = tuple(label(value) for value in listed)
     for entry in names:
         require_writable(entry, name)
     return names

@@ -100,8 +100,8 @@ def guarantee_in_words(guarantee: Guarantee) -> str:
     unit = guarantee.unit
     change = f"had {guarantee.adjacency.otherwise.format(unit=unit)}"
     text = (
-        f"Whatever one {unit} contributed, nobody can be sure of it from this page. Every number here was "
-        f"changed at random, and {change}, "
+        f"Whatever one {unit} contributed, nobody can be sure of it from this page. Every number here that "
+        f"comes from the data was changed at random, and {change}, "
     )
     if guarantee.kind == "zcdp":
         shown = guarantee.to_approximate("1e-6").epsilon

@@ -45,6 +45,10 @@ def given(release: Release, records: Any, after_rules: bool) -> Release:
     manifest = release.manifest
     if manifest.get("derived"):
         raise InputError("State the number of records for the release itself: call given() first.")
+    if "catch_all" in manifest.mechanism:
+        raise InputError(
+            f"The root of this release is fixed to {manifest.mechanism['records']:,} records already."
+        )
     if manifest.get("total") is None and is_hierarchy(release.order):
         raise InputError(
             "The root of a hierarchy is not fixed to a public number of records afterwards. All its counts add up exactly, so "

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.counts.hierarchies.fixed_root import FixedRootMechanism
 from isotone.counts.law import Law
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.sampling.recent import Recent
@@ -155,6 +156,7 @@ def _as_released(
             covariance=lambda: _covariance(mechanism, has_total),
             slope=lambda: mechanism.total_covariance().variance / mechanism.total_variance(),
             has_total=has_total,
+            records=mechanism.records if isinstance(mechanism, FixedRootMechanism) else None,
             shape=json.dumps([shape, total is not None], sort_keys=True),
         )
         for row in rows

@@ -92,7 +92,9 @@ class CountReader(Reader):
         else:
             number = number_of_records(records)
         if found.records not in (None, number):
-            raise InputError(f"This release was adjusted to {found.records:,} records, not {number:,}.")
+            raise InputError(
+                f"This release is of {found.records:,} records, as was stated, not of {number:,}."
+            )
         return replace(found, records=number)
 
     def shares(
