@@ -29,7 +29,7 @@ from isotone.counts.breakdowns.margins_least_squares import (
     components_of,
     estimator_of,
 )
-from isotone.counts.breakdowns.nested import NestedMeans
+from isotone.counts.breakdowns.nested import NestedComponents, NestedMeans
 from isotone.counts.breakdowns.nested_exact import NestedLeastSquares
 from isotone.counts.breakdowns.tails import log_concave_reach
 from isotone.errors import InputError
@@ -171,7 +171,7 @@ def test_a_small_share_of_the_finest_margin_moves_no_large_count(breakdown, leas
 
 
 def test_exact_least_squares_are_left_where_they_take_long(monkeypatch):
-    components, tau = components_of(two_trees(PLACES)), np.full(7, 1 / 7)
+    components, tau = NestedComponents(two_trees(PLACES)), np.full(7, 1 / 7)
     assert nested_exact.is_small(components, tau)
     kinds = len(NestedLeastSquares(components, tau).contexts[1])
     monkeypatch.setattr(nested_exact, "_WORK", kinds * 7 * 6**3 - 1)

@@ -47,7 +47,7 @@ def is_small(components: NestedComponents, tau: Floats) -> bool:
     if exact.width > _WIDEST or tau[breakdown.margins.index(finest)] < _LEAST * tau.sum():
         return False
     kinds = len(exact.contexts[1])
-    return kinds <= _KINDS and kinds * np.count_nonzero(tau) * exact.width**3 <= _WORK
+    return kinds <= _KINDS and kinds * int(np.count_nonzero(tau)) * exact.width**3 <= _WORK
 
 
 @dataclass(frozen=True, eq=False)
