@@ -23,6 +23,7 @@ from isotone.counts import (
 )
 from isotone.counts.breakdowns.cells import Breakdown, read_breakdown
 from isotone.counts.breakdowns.choosing import margins_mechanism
+from isotone.counts.candidates import Setting
 from isotone.mechanism import Progress
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
@@ -153,7 +154,7 @@ def _rivals(case: Case, guarantee: str) -> Iterator[tuple[str, float, dict[str, 
 def _ours(case: Case, guarantee: str) -> MarginsMechanism:
     """What isotone plans."""
     promise = Guarantee.pure(1) if guarantee == PURE else Guarantee.zcdp("1/2")
-    return margins_mechanism(case.P, case.breakdown, promise)
+    return margins_mechanism(Setting(case.P), case.breakdown, promise)
 
 
 def _mean(mechanism: MarginsMechanism) -> float:

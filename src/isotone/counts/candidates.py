@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from isotone.counts.caring import Care, care_of
 from isotone.counts.hierarchies.fixed_root import FixedRootMechanism
 from isotone.counts.hierarchies.measured_tree import TreeGaussianMechanism, TreeLaplaceMechanism
 from isotone.counts.hierarchies.tree_field import TreeFieldMechanism
 from isotone.counts.least_error import gaussian_total, k_norm_total, log_differences, log_hull
 from isotone.counts.mechanisms.additive import AdditiveMechanism
-from isotone.counts.mechanisms.bounded_poset import BoundedPosetMechanism
+from isotone.counts.mechanisms.bounded_poset import BoundedPosetMechanism, TooFewDrawsError
 from isotone.counts.mechanisms.chain_hierarchy import HierarchicalMechanism, chains_of
 from isotone.counts.mechanisms.concentrated import gaussian_variance
 from isotone.counts.mechanisms.difference_body import DifferenceBodyMechanism
@@ -30,13 +31,15 @@ from isotone.counts.mechanisms.l_infinity import LInfinityMechanism
 from isotone.counts.mechanisms.order_gaussian import OrderGaussianMechanism
 from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
 from isotone.counts.sampling.relaxation import Relaxation
+from isotone.errors import InputError
 from isotone.mechanism import Progress
 from isotone.order import Poset
 from isotone.order.hierarchy import is_hierarchy
+from isotone.privacy.checks import whole_number
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
 
-__all__ = ["Build", "Candidate", "Setting", "candidates", "largest_pure"]
+__all__ = ["Build", "Candidate", "Setting", "budget_of", "candidates", "largest_pure"]
 
 BOUNDED_REACH = 200
 """Larger orders are not looked at with bounded records: rejection would keep too few draws."""
@@ -64,19 +67,45 @@ class Candidate:
     build: Build
     least: Least | None = None
 
+    def build_or_none(self, guarantee: Guarantee, progress: Progress) -> AdditiveMechanism | None:
+        """The mechanism, or None where it would reject nearly all of its draws."""
+        try:
+            return self.build(guarantee, progress)
+        except TooFewDrawsError:  # a fact about the order and the guarantee, which are public
+            return None
+
 
 @dataclass(frozen=True)
 class Setting:
-    """What the mechanisms must cover, but for the size of the guarantee."""
+    """What the mechanisms must cover, but for the guarantee. All of it is public, and checked here."""
 
     P: Poset
-    contributions: int
-    max_size: int | None
-    relaxation: Relaxation | None
-    care: str | dict[str, str] = "nodes"
+    contributions: int = 1
+    max_size: int | None = None
+    relaxation: Relaxation | None = None
+    """What an earlier search found for this order."""
+    care: Care | None = None
     groups: int | None = None
+    """The number of public groups, or None."""
     fixed: Mapping[str, Any] | None = None
     """The public number of records of a fixed root, and the leaf that takes the rest."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "contributions", whole_number(self.contributions, "contributions"))
+        for name in ("max_size", "groups"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, whole_number(getattr(self, name), name))
+        if self.care is not None:
+            object.__setattr__(self, "care", care_of(self.P, self.care))
+        if self.fixed is not None and self.groups is not None:
+            raise InputError(
+                "A root is fixed for one table: a unit that is replaced may change groups. Leave out groups."
+            )
+
+    @property
+    def cared(self) -> Care:
+        """What is to be small, in the words of ``care``."""
+        return "nodes" if self.care is None else self.care
 
     def common(self, guarantee: Guarantee) -> dict[str, Any]:
         """The arguments that every mechanism takes."""
@@ -128,7 +157,7 @@ def candidates(setting: Setting, guarantee: Guarantee) -> list[Candidate]:
         return Candidate(lambda g, _: kind(P, largest_pure(g), **(setting.common(g) | other)))
 
     def gaussian(kind: Callable[..., AdditiveMechanism]) -> Candidate:
-        return Candidate(lambda g, _: kind(P, **_parameters(g), **setting.common(g)))
+        return Candidate(lambda g, _: kind(P, **budget_of(g), **setting.common(g)))
 
     def ordered(kind: type[PosetMechanism], least: Least, max_size: int | None = None) -> Candidate:
         def build(g: Guarantee, progress: Progress) -> AdditiveMechanism:
@@ -138,7 +167,7 @@ def candidates(setting: Setting, guarantee: Guarantee) -> list[Candidate]:
         return Candidate(build, least)
 
     def order_gaussian(g: Guarantee, progress: Progress) -> AdditiveMechanism:
-        return OrderGaussianMechanism(P, **_parameters(g), **setting.common(g), progress=progress)
+        return OrderGaussianMechanism(P, **budget_of(g), **setting.common(g), progress=progress)
 
     bounded: list[Candidate] = []
     if setting.max_size is not None and setting.max_size < len(P) <= BOUNDED_REACH:
@@ -194,7 +223,7 @@ def _for_fixed_root(setting: Setting, fixed: Mapping[str, Any], guarantee: Guara
     P = setting.P
 
     def made(g: Guarantee, budget: dict[str, Fraction], shares: dict[Any, int] | None) -> AdditiveMechanism:
-        more = setting.common(g) | {"care": setting.care, "shares": shares}
+        more = setting.common(g) | {"care": setting.cared, "shares": shares}
         return FixedRootMechanism(P, **budget, **more, **fixed)
 
     leaves = {x: 1 for x in P.minimal if str(x) != str(fixed["catch_all"])}
@@ -203,7 +232,7 @@ def _for_fixed_root(setting: Setting, fixed: Mapping[str, Any], guarantee: Guara
         for shares in (None, leaves)
     ]
     if guarantee.kind != "pure":
-        found.append(Candidate(lambda g, _: made(g, _parameters(g), None)))
+        found.append(Candidate(lambda g, _: made(g, budget_of(g), None)))
     return found
 
 
@@ -212,17 +241,17 @@ def _for_hierarchies(setting: Setting, guarantee: Guarantee) -> list[Candidate]:
     P = setting.P
 
     def field(g: Guarantee, _: Progress) -> AdditiveMechanism:
-        return TreeFieldMechanism(P, largest_pure(g), **setting.common(g), care=setting.care)
+        return TreeFieldMechanism(P, largest_pure(g), **setting.common(g), care=setting.cared)
 
     def leaves(g: Guarantee, _: Progress) -> AdditiveMechanism:
         only = dict.fromkeys(P.minimal, 1)
-        return TreeFieldMechanism(P, largest_pure(g), **setting.common(g), care=setting.care, shares=only)
+        return TreeFieldMechanism(P, largest_pure(g), **setting.common(g), care=setting.cared, shares=only)
 
     def levels(g: Guarantee, _: Progress) -> AdditiveMechanism:
         return TreeLaplaceMechanism(P, largest_pure(g), **setting.common(g))
 
     def gaussian(g: Guarantee, _: Progress) -> AdditiveMechanism:
-        return TreeGaussianMechanism(P, **_parameters(g), **setting.common(g), care=setting.care)
+        return TreeGaussianMechanism(P, **budget_of(g), **setting.common(g), care=setting.cared)
 
     builds = [field, leaves, levels, *([gaussian] if guarantee.kind != "pure" else [])]
     return [Candidate(build) for build in builds]
@@ -240,7 +269,7 @@ def largest_pure(guarantee: Guarantee) -> Fraction:
     return Fraction(math.isqrt(math.floor(2 * guarantee.rho * scale)), 10**15)  # isqrt rounds down
 
 
-def _parameters(guarantee: Guarantee) -> dict[str, Fraction]:
-    if guarantee.kind == "zcdp":
-        return {"rho": guarantee.rho}
-    return {"epsilon": guarantee.epsilon, "delta": guarantee.delta}
+def budget_of(guarantee: Guarantee) -> dict[str, Fraction]:
+    """The budget of a guarantee as arguments of a mechanism."""
+    names = ("rho",) if guarantee.kind == "zcdp" else ("epsilon", "delta")
+    return {name: getattr(guarantee, name) for name in names if getattr(guarantee, name)}

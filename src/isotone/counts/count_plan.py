@@ -6,11 +6,10 @@ import math
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
-from isotone.counts.best import Criterion, build_or_none, cared_for, guarantee_of, setting_of
 from isotone.counts.candidates import Build, Setting, candidates
 from isotone.counts.caring import Care, cared_error
 from isotone.counts.hierarchies.fixed_root import fixed_root
@@ -23,10 +22,13 @@ from isotone.order import Poset
 from isotone.planning.plan import Column, Plan, Row
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.calibration import sigma_squared
-from isotone.privacy.checks import Number, confidence_level, exact
+from isotone.privacy.checks import Number, confidence_level, exact, one_of
 from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.unit import Unit
 
-__all__ = ["CountPlan", "CountRow", "Criterion", "plan"]
+__all__ = ["CountPlan", "CountRow", "Criterion", "plan", "plan_setting"]
+
+Criterion = Literal["total", "worst"]
 
 _HALF = 0.5 - 1e-9
 """Noise below a half is rounded to 0, and exactly a half is not."""
@@ -73,15 +75,19 @@ def plan(
     >>> type(p.best).__name__
     'HierarchicalMechanism'
     """
-    cared = cared_for(P, by, care)
-    order = cared_error(P, cared)
-    guarantee, fixed = guarantee_of(epsilon, delta, rho, neighbours), fixed_root(records, catch_all)
-    setting = setting_of(P, neighbours, contributions, max_size, relaxation, cared, groups, fixed)
+    said = {"total": None, "worst": "worst"}[one_of(by, "by", get_args(Criterion))]
+    fixed = fixed_root(records, catch_all)
+    setting = Setting(P, contributions, max_size, relaxation, said if care is None else care, groups, fixed)
+    return plan_setting(setting, Unit(neighbours=neighbours).guarantee(epsilon, delta, rho), progress)
+
+
+def plan_setting(setting: Setting, guarantee: Guarantee, progress: Progress = no_progress) -> CountPlan:
+    """The plan of a checked setting under a guarantee."""
     rows = [CountRow.of(mechanism, build) for build, mechanism in _built(setting, guarantee, progress)]
     progress(1.0, "done")
-    least = min(row.rmse for row in rows)
+    order, least = cared_error(setting.P, setting.cared), min(row.rmse for row in rows)
     rows = [replace(row, ratio=(row.rmse / least) ** 2 if least else 0.0) for row in rows]
-    return CountPlan(tuple(sorted(rows, key=lambda row: order(row.mechanism.error()))), P, guarantee)
+    return CountPlan(tuple(sorted(rows, key=lambda row: order(row.mechanism.error()))), setting.P, guarantee)
 
 
 def _built(
@@ -89,16 +95,14 @@ def _built(
 ) -> Iterator[tuple[Build, AdditiveMechanism]]:
     """Every mechanism that applies, one after the other."""
     listed = candidates(setting, guarantee)
+    parts = len(listed) + 1
     for done, candidate in enumerate(listed):
-        mechanism = build_or_none(candidate, guarantee, _part(progress, done, len(listed)))
+        mechanism = candidate.build_or_none(
+            guarantee, lambda fraction, what, done=done: progress((done + fraction) / parts, what)
+        )
         if mechanism is not None:
-            progress((done + 1) / (len(listed) + 1), type(mechanism).__name__)
+            progress((done + 1) / parts, type(mechanism).__name__)
             yield candidate.build, mechanism
-
-
-def _part(progress: Progress, done: int, parts: int) -> Progress:
-    """The progress of one part of several."""
-    return lambda fraction, what: progress((done + fraction) / (parts + 1), what)
 
 
 @dataclass(frozen=True)
@@ -148,16 +152,13 @@ class CountPlan(Plan[CountRow]):
         return f"{len(self.P)} counts, {self.guarantee}"
 
     @property
-    def advice(self) -> str:
+    def remark(self) -> str:
         """Compare add-remove with replace at twice ε, for a steward whose number of records is public."""
         from isotone.counts.public_number import advice
 
         return advice(self)
 
-    @property
-    def remark(self) -> str:
-        """The advice to a steward whose number of records is public, or may be."""
-        return self.advice
+    advice = remark
 
     @property
     def best(self) -> AdditiveMechanism:

@@ -7,7 +7,8 @@ hides the presence of a unit less well (docs/theory/difference.md, section 2). L
 
 from __future__ import annotations
 
-from isotone.counts.best import best_mechanism
+from isotone.counts.candidates import Setting
+from isotone.counts.choosing import best_mechanism
 from isotone.counts.count_plan import CountPlan
 from isotone.counts.hierarchies.tree_field import TreeFieldMechanism
 from isotone.counts.mechanisms.difference_body import DifferenceBodyMechanism
@@ -48,18 +49,9 @@ def _of_best(plan: CountPlan) -> str:
         asked = stated.of_one_unit() if stated.adjacency.exchanges else stated.replacing()
     except InputError:  # δ would be above 1
         return ""
-    concentrated = asked.kind == "zcdp"
-    found = best_mechanism(
-        plan.P,
-        None if concentrated else asked.epsilon,
-        asked.delta,
-        rho=asked.rho if concentrated else None,
-        neighbours=asked.neighbours,
-        contributions=mechanism.contributions,
-        max_size=next((row.mechanism.max_size for row in plan.rows if row.mechanism.max_size), None),
-        care=getattr(mechanism, "care", None),
-    )
-    other = found.error().rmse
+    size = next((row.mechanism.max_size for row in plan.rows if row.mechanism.max_size), None)
+    setting = Setting(plan.P, mechanism.contributions, size, care=getattr(mechanism, "care", None))
+    other = best_mechanism(setting, asked).error().rmse
     if stated.adjacency.exchanges:
         return (
             f"The number of records is taken as public, as the steward states it. add-remove at {_budget(asked)} "

@@ -240,7 +240,7 @@ def epsilon_or_rho(epsilon: Any, delta: Any, rho: Any) -> tuple[Kind, Fraction, 
     """
     zero = Fraction(0)
     if rho is not None:
-        if epsilon is not None or delta is not None:
+        if epsilon is not None or (delta is not None and exact(delta, "delta")):
             raise InputError("Give rho, or epsilon (with delta if it is to be above 0), and not both.")
         return "zcdp", zero, zero, positive(rho, "rho")
     if epsilon is None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import TypedDict
 
-from isotone.counts.best import guarantee_of
+from isotone.counts.candidates import Setting
 from isotone.counts.caring import Care
 from isotone.counts.choosing import choose_mechanism
 from isotone.counts.mechanisms.additive import AdditiveMechanism
@@ -25,6 +25,7 @@ from isotone.ledger.composition import Composition
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, confidence_level, truth, whole_number
 from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.unit import Unit
 from isotone.release.manifest import GuaranteeEntry, Manifest, guarantee_from, guarantee_to
 
 if TYPE_CHECKING:
@@ -161,18 +162,10 @@ def plan_waves(
     (Guarantee(ε = 1, add-remove one record), Guarantee(ε = 5, add-remove one record))
     """
     number = planned_waves(waves)
-    together = guarantee_of(epsilon, delta, rho, neighbours)
+    together = Unit(neighbours=neighbours).guarantee(epsilon, delta, rho)
     each = _part(together, number) if truth(same_units, "same_units") else together
-    noise = choose_mechanism(
-        P,
-        each,
-        whole_number(contributions, "contributions"),
-        max_size,
-        mechanism,
-        groups=None,
-        care=care,
-        relaxation=relaxation,
-    )
+    setting = Setting(P, contributions, max_size, relaxation, care)
+    noise = choose_mechanism(setting, each, mechanism)
     return waves_with(noise, number, each, together, confidence_level(confidence))
 
 

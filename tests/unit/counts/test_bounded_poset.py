@@ -9,8 +9,8 @@ from tests.support.filters import changes, filters
 from tests.support.posets import all_posets
 
 from isotone.counts import BoundedPosetMechanism, LaplaceMechanism, PosetMechanism, cut_all
-from isotone.counts.best import best_mechanism, setting_of
-from isotone.counts.candidates import candidates
+from isotone.counts.candidates import Setting, candidates
+from isotone.counts.choosing import best_mechanism
 from isotone.counts.mechanisms.bounded_poset import _differences, _magnitude
 from isotone.errors import InputError
 from isotone.mechanism import Mechanism
@@ -164,13 +164,14 @@ def possible_rows(m: BoundedPosetMechanism, rows: np.ndarray) -> np.ndarray:
 
 def test_plans_look_at_bounded_records_with_options() -> None:
     def looked_at(P: Poset, size: int | None) -> int:
-        setting = setting_of(P, "add-remove", 1, size, None)
-        return len(candidates(setting, Guarantee.pure(1)))
+        return len(candidates(Setting(P, max_size=size), Guarantee.pure(1)))
 
     for P in (PARTS, OPTIONS):
         assert looked_at(P, 2) == looked_at(P, None) + 1
     tree = Poset.from_mapping({"a": "q", "b": "q"}, children="partition")
-    assert best_mechanism(tree, 1, max_size=2).max_size is None  # every record has two yeses
+    assert (
+        best_mechanism(Setting(tree, max_size=2), Guarantee.pure(1)).max_size is None
+    )  # every record has two yeses
 
 
 def test_rows_are_cut_as_records_are() -> None:

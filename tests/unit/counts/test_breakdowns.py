@@ -32,6 +32,7 @@ from isotone.counts.breakdowns.margins_least_squares import (
 from isotone.counts.breakdowns.nested import NestedComponents, NestedMeans
 from isotone.counts.breakdowns.nested_exact import NestedLeastSquares
 from isotone.counts.breakdowns.tails import log_concave_reach
+from isotone.counts.candidates import Setting
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
@@ -181,7 +182,7 @@ def test_exact_least_squares_are_left_where_they_take_long(monkeypatch):
 def test_a_breakdown_with_two_trees_is_planned_and_released():
     breakdown = two_trees(PLACES)
     for guarantee in (Guarantee.pure(1), Guarantee.zcdp("1/2")):
-        m = margins_mechanism(Poset.chain("ab"), breakdown, guarantee)
+        m = margins_mechanism(Setting(Poset.chain("ab")), breakdown, guarantee)
         released = m.release(np.zeros((breakdown.cells, 2), np.int64))
         total, *_, cells = released.values
         np.testing.assert_allclose(cells.sum(axis=(0, 1, 2)), total.ravel(), atol=1e-9)
@@ -201,10 +202,10 @@ def test_estimates_of_tables_that_add_up_are_those_tables():
 
 def test_the_shares_reach_the_targets_and_add_up_to_exactly_one():
     # survey of 15 × 51 × 2 × 6: equal shares without least squares have 37.0
-    pure = margins_mechanism(survey_sections(3), SURVEY, Guarantee.pure(1))
+    pure = margins_mechanism(Setting(survey_sections(3)), SURVEY, Guarantee.pure(1))
     assert sum(pure.shares) == 1
     assert math.sqrt(pure.mean_variances().mean()) <= 25.4
-    concentrated = margins_mechanism(survey_sections(3), SURVEY, Guarantee.zcdp("1/2"))
+    concentrated = margins_mechanism(Setting(survey_sections(3)), SURVEY, Guarantee.zcdp("1/2"))
     assert sum(concentrated.shares) == 1
     assert concentrated.gap <= 1e-6
     assert math.sqrt(concentrated.mean_variances().mean()) <= 4.56  # 4.54 and the rounding of measured cells
@@ -270,7 +271,7 @@ def test_every_change_by_one_unit_costs_epsilon_at_most_in_all_margins_together(
 def test_replacing_has_half_the_rate():
     breakdown = read_breakdown(["x"], {"x": ["1", "2"]}, ["", "x"])
     guarantee = Guarantee.pure(1, neighbours="replace")
-    found = margins_mechanism(Poset.chain("ab"), breakdown, guarantee)
+    found = margins_mechanism(Setting(Poset.chain("ab")), breakdown, guarantee)
     assert found.base.epsilon == Fraction(1, 2)
     assert found.guarantee.replacing() == guarantee
     with pytest.raises(InputError, match="add-remove"):
@@ -351,7 +352,7 @@ def test_the_plan_compares_ways_to_share():
 
 def test_gaussian_noise_is_taken_where_it_is_better_under_delta():
     guarantee = Guarantee.approximate(1, "1e-6")
-    found = margins_mechanism(survey_sections(3), SURVEY, guarantee)
+    found = margins_mechanism(Setting(survey_sections(3)), SURVEY, guarantee)
     assert isinstance(found.base, OrderGaussianMechanism)
     assert found.guarantee == guarantee
     assert all(part.guarantee == guarantee for part in found.parts if part is not None)
@@ -441,7 +442,7 @@ def test_the_noise_of_cells_is_chosen_for_their_shares_and_short_intervals() -> 
     lists = {"region": list("nesw"), "sex": list("fm")}
     assert type(plan(Poset.chain("abc"), 6).best).__name__ == "HierarchicalMechanism"
     cells = read_breakdown(["region", "sex"], lists, ["", "region", "*"])
-    best = margins_mechanism(Poset.chain("abc"), cells, Guarantee.pure(6))
+    best = margins_mechanism(Setting(Poset.chain("abc")), cells, Guarantee.pure(6))
     assert type(best.base).__name__ == "PosetMechanism"
     assert best.base.epsilon == 6
     tree = MarginsMechanism(HierarchicalMechanism(Poset.chain("abc"), 6), best.breakdown)

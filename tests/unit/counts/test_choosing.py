@@ -10,16 +10,17 @@ from tests.support.effort import CLOSELY
 from tests.support.posets import all_posets
 
 from isotone.counts import plan
-from isotone.counts.best import Criterion, best_mechanism, build_or_none
 from isotone.counts.candidates import Setting, candidates
-from isotone.counts.choosing import choose_mechanism
+from isotone.counts.choosing import best_mechanism, choose_mechanism
+from isotone.counts.count_plan import Criterion
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.mechanisms.bounded_poset import BoundedPosetMechanism
 from isotone.counts.mechanisms.order_gaussian import OrderGaussianMechanism
 from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
 from isotone.mechanism import no_progress
 from isotone.order import Poset
-from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.guarantee import Guarantee, Neighbours
+from isotone.privacy.unit import Unit
 
 BUDGETS: list[dict[str, Any]] = [
     {"epsilon": "1/10"},
@@ -34,6 +35,12 @@ SETTINGS: list[dict[str, Any]] = [
     {"max_size": 1},
     {"max_size": 2, "contributions": 3, "neighbours": "replace"},
 ]
+
+
+def best(P: Poset, neighbours: Neighbours = "add-remove", care: str | None = None, **asked: Any) -> Any:
+    """The best mechanism for what a plan is asked for."""
+    setting = {name: asked.pop(name) for name in ("contributions", "max_size") if name in asked}
+    return best_mechanism(Setting(P, **setting, care=care), Unit(neighbours=neighbours).guarantee(**asked))
 
 
 def random_order(seed: int) -> Poset:
@@ -59,7 +66,8 @@ def test_the_choice_of_a_release_is_the_best_of_the_plan(P: Poset, monkeypatch: 
         criteria: tuple[Criterion, ...] = ("total", "worst")
         some = criteria if CLOSELY else criteria[number % 2 :][:1]
         for by in some:
-            planned, chosen = plan(P, **asked, by=by).best, best_mechanism(P, **asked, by=by)
+            planned = plan(P, **asked, by=by).best
+            chosen = best(P, **asked, care="worst" if by == "worst" else None)
             assert type(chosen) is type(planned)
             assert (chosen.guarantee, chosen.max_size) == (planned.guarantee, planned.max_size)
             assert np.array_equal(chosen.error().variance, planned.error().variance)
@@ -76,7 +84,7 @@ def test_a_release_computes_no_width_to_choose(monkeypatch: pytest.MonkeyPatch) 
     P = Poset.antichain("abc")
     with pytest.raises(AssertionError, match="a width was computed"):
         plan(P, epsilon=1)
-    found = choose_mechanism(P, Guarantee.pure(1), 1, None, "best", groups=None)
+    found = choose_mechanism(Setting(P), Guarantee.pure(1), "best")
     assert type(found).__name__ == "PosetMechanism"
 
 
@@ -88,7 +96,7 @@ def test_on_all_small_orders_the_choice_is_the_best_of_the_plan(
     monkeypatch.setattr(AdditiveMechanism, "simultaneous_half_width", lambda *_: 1.0)
     for P in (P for n in range(1, 5) for P in all_posets(n)):
         planned = plan(P, **budget, neighbours=neighbours).best
-        assert type(best_mechanism(P, **budget, neighbours=neighbours)) is type(planned)
+        assert type(best(P, **budget, neighbours=neighbours)) is type(planned)
 
 
 def test_bounds_are_below_the_errors() -> None:
@@ -102,8 +110,8 @@ def test_bounds_are_below_the_errors() -> None:
     for P in orders:
         for guarantee in guarantees:
             for max_size in (None, 2) if len(P) < 4 else (None,):
-                for candidate in candidates(Setting(P, 2, max_size, None), guarantee):
-                    found = build_or_none(candidate, guarantee, no_progress)
+                for candidate in candidates(Setting(P, 2, max_size), guarantee):
+                    found = candidate.build_or_none(guarantee, no_progress)
                     if candidate.least is None or found is None:
                         continue
                     error = found.error()
@@ -131,9 +139,9 @@ def test_no_loser_that_a_bound_settles_is_simulated(monkeypatch: pytest.MonkeyPa
     for kind in (OrderGaussianMechanism, PosetMechanism, BoundedPosetMechanism):
         seen(kind)
     N = Poset("abcd", [("a", "c"), ("b", "c"), ("b", "d")])  # its error is simulated
-    assert type(best_mechanism(N, epsilon=1, delta="1e-6")) is PosetMechanism
+    assert type(best(N, epsilon=1, delta="1e-6")) is PosetMechanism
     assert built == ["PosetMechanism"]
     built.clear()
     crown = Poset(range(300), [(i, 150 + j) for i in range(150) for j in (i, (i + 1) % 150)])
-    assert type(best_mechanism(crown, rho="1/1000")).__name__ == "OrderGaussianMechanism"
+    assert type(best(crown, rho="1/1000")).__name__ == "OrderGaussianMechanism"
     assert built == ["OrderGaussianMechanism"]

@@ -20,12 +20,14 @@ from isotone.counts import (
     LaplaceMechanism,
     PosetMechanism,
 )
-from isotone.counts.best import best_mechanism
 from isotone.counts.bounding import cut_all
+from isotone.counts.candidates import Setting
+from isotone.counts.choosing import best_mechanism
 from isotone.counts.norm import difference_norms, norms
 from isotone.counts.sensitivity import Sensitivity, largest_record
 from isotone.errors import OrderError
 from isotone.order import Poset
+from isotone.privacy.guarantee import Guarantee
 
 SMALL = [P for n in range(2, 5) for P in all_forests(n) if P.choices]
 FIVE_AND_SIX = [P for n in (5, 6) for P in all_forests(n) if P.choices]
@@ -196,7 +198,7 @@ def test_five_questions_with_ten_exclusive_options() -> None:
     questions = {f"q{i}": None for i in range(5)} | {
         f"q{i}o{j}": f"q{i}" for i in range(5) for j in range(10)
     }
-    best = best_mechanism(Poset.from_mapping(questions, children="exclusive"), epsilon=1)
+    best = best_mechanism(Setting(Poset.from_mapping(questions, children="exclusive")), Guarantee.pure(1))
     assert best.error().rmse == pytest.approx(6.6135, abs=1e-3)
     assert PosetMechanism(Poset.from_mapping(questions), epsilon=1).error().rmse == pytest.approx(
         20.9, abs=0.1
@@ -220,6 +222,6 @@ def test_plans_look_at_cut_records_with_exclusive_options() -> None:
     questions: dict[str, str | None] = {f"q{i}": None for i in range(12)}
     questions |= {f"q{i}o{j}": f"q{i}" for i in range(12) for j in range(2)}
     P = Poset.from_mapping(questions, children="exclusive")
-    best = best_mechanism(P, epsilon=1, max_size=2)
+    best = best_mechanism(Setting(P, max_size=2), Guarantee.pure(1))
     assert best.max_size == 2
-    assert best.error().rmse < 0.5 * best_mechanism(P, epsilon=1).error().rmse
+    assert best.error().rmse < 0.5 * best_mechanism(Setting(P), Guarantee.pure(1)).error().rmse

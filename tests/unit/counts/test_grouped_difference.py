@@ -21,6 +21,7 @@ from isotone import noise
 from isotone.audit import audit_exact
 from isotone.audit.count_audit import _neighbouring_counts
 from isotone.counts import DifferenceBodyMechanism, GroupedDifferenceMechanism, plan
+from isotone.counts.candidates import Setting
 from isotone.counts.choosing import choose_mechanism
 from isotone.counts.mechanisms.grouped_difference import LARGEST_STACK
 from isotone.counts.sampling.interleaved_sampler import spans
@@ -238,7 +239,7 @@ def test_the_plan_for_groups_compares_one_draw_with_a_draw_each():
     guarantee = Guarantee.pure(1, neighbours="replace")
     found = plan(V, 1, neighbours="replace", groups=2)
     assert isinstance(found.best, GroupedDifferenceMechanism)
-    assert type(choose_mechanism(V, guarantee, 1, None, None, groups=2)) is GroupedDifferenceMechanism
+    assert type(choose_mechanism(Setting(V, groups=2), guarantee, None)) is GroupedDifferenceMechanism
     others = {row.name: row.mechanism for row in found.rows[1:]}
     assert others["PosetMechanism"].guarantee == Guarantee.pure("1/2")
     assert "hides presence at ε = 1 only" in found.advice
@@ -263,10 +264,10 @@ def test_what_does_not_fit_is_refused():
     with pytest.raises(InputError, match="no total"):
         m.release_with_total([0, 0, 0], 5)
     with pytest.raises(InputError, match="2 groups"):
-        choose_mechanism(V, guarantee, 1, None, m, groups=3)
+        choose_mechanism(Setting(V, groups=3), guarantee, m)
     with pytest.raises(InputError, match="several groups"):
-        choose_mechanism(V, guarantee, 1, None, "GroupedDifferenceMechanism", groups=None)
-    assert choose_mechanism(V, guarantee, 1, None, m, groups=2) is m
+        choose_mechanism(Setting(V), guarantee, "GroupedDifferenceMechanism")
+    assert choose_mechanism(Setting(V, groups=2), guarantee, m) is m
 
 
 def test_the_audit_lets_a_unit_change_groups():

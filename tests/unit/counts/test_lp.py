@@ -7,6 +7,7 @@ import pytest
 from tests.support.filters import changes
 from tests.support.posets import all_posets
 
+from isotone.counts.candidates import Setting
 from isotone.counts.choosing import choose_mechanism
 from isotone.counts.mechanisms.independent.laplace import LaplaceMechanism
 from isotone.counts.mechanisms.l_infinity import LInfinityMechanism
@@ -175,10 +176,10 @@ def test_the_largest_cubes_at_small_rates_can_be_drawn(rate, size):
 @pytest.mark.parametrize("name", ["LpMechanism", "L2Mechanism"])
 def test_a_mechanism_for_comparison_is_refused_by_name_for_the_right_reason(name):
     with pytest.raises(InputError, match=f"{name} exists for comparison and has no exact sampler"):
-        choose_mechanism(Poset.chain("ab"), Guarantee.pure(1), 1, None, name, groups=None)
+        choose_mechanism(Setting(Poset.chain("ab")), Guarantee.pure(1), name)
 
 
 @pytest.mark.parametrize("name", [{}, ["PosetMechanism"], 3])
 def test_a_mechanism_is_named_by_text(name):
     with pytest.raises(InputError, match="mechanism must be"):
-        choose_mechanism(Poset.chain("ab"), Guarantee.pure(1), 1, None, name, groups=None)
+        choose_mechanism(Setting(Poset.chain("ab")), Guarantee.pure(1), name)

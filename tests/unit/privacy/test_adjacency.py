@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import isotone.tables as tables
-from isotone.counts.best import best_mechanism
-from isotone.counts.choosing import choose_mechanism, count_mechanism, count_mechanisms
+from isotone.counts.candidates import Setting
+from isotone.counts.choosing import best_mechanism, choose_mechanism, count_mechanism, count_mechanisms
 from isotone.curves.setting import ConcentratedSetting, CurveSetting
 from isotone.errors import InputError
 from isotone.order import Poset
@@ -114,9 +114,9 @@ def test_two_units_may_be_in_one_category() -> None:
 def test_groups_have_what_one_unit_may_cost_in_each(neighbours: Any) -> None:
     asked = Guarantee.pure(4, neighbours=neighbours)
     units = asked.adjacency.units
-    named = choose_mechanism(CHAIN, asked, 1, None, "LaplaceMechanism", groups=3)
+    named = choose_mechanism(Setting(CHAIN, groups=3), asked, "LaplaceMechanism")
     assert named.guarantee == Guarantee.pure(Fraction(4, units))
-    best: Any = best_mechanism(CHAIN, 4, neighbours=neighbours, groups=40)
+    best: Any = best_mechanism(Setting(CHAIN, groups=40), Guarantee.pure(4, neighbours=neighbours))
     assert best.guarantee == Guarantee.pure(Fraction(4, units)) or best.groups == 40
     with pytest.raises(InputError, match="may move from one part"):
         asked.parallel(asked)

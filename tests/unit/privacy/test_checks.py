@@ -158,6 +158,7 @@ def test_a_budget_has_one_of_two_forms() -> None:
     assert epsilon_or_rho(None, None, "1/2")[0] == "zcdp"
     assert epsilon_or_rho(1, "1e-6", None)[0] == "approximate"
     assert epsilon_or_rho(1, 0, None)[0] == "pure"
+    assert epsilon_or_rho(None, 0, "1/2") == epsilon_or_rho(None, None, "1/2")
     for wrong in (
         (None, None, None),
         (1, None, 1),

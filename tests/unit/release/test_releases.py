@@ -12,6 +12,7 @@ from scipy.stats import binom, gamma
 
 import isotone as iso
 from isotone.counts import OrderGaussianMechanism, PosetMechanism
+from isotone.counts.candidates import Setting
 from isotone.counts.choosing import choose_mechanism
 from isotone.errors import BudgetError, InputError
 from isotone.release import SourceError, verify
@@ -205,7 +206,7 @@ def test_a_unit_replaced_inside_its_group_is_covered_by_gaussian_noise_too(mecha
             return float(change @ np.linalg.solve(noise.covariance(), change)) / 2
         return float(change @ (change / noise.error().variance)) / 2
 
-    for_groups = choose_mechanism(wide, guarantee, 1, None, mechanism, groups=2)
+    for_groups = choose_mechanism(Setting(wide, groups=2), guarantee, mechanism)
     assert rho(for_groups) <= 1
     assert rho(OrderGaussianMechanism(wide, rho="1/2")) > 1
 
@@ -213,7 +214,7 @@ def test_a_unit_replaced_inside_its_group_is_covered_by_gaussian_noise_too(mecha
 def test_groups_under_replace_split_delta_by_the_rule_for_two_units():
     guarantee = iso.Guarantee.approximate(16, "1e-6", neighbours="replace")
     wide = iso.Poset.antichain([f"q{i}" for i in range(60)])
-    noise = choose_mechanism(wide, guarantee, 1, None, "OrderGaussianMechanism", groups=2)
+    noise = choose_mechanism(Setting(wide, groups=2), guarantee, "OrderGaussianMechanism")
     assert noise.guarantee.epsilon == 8
     assert noise.guarantee.delta < 1e-6 / np.exp(8)
     change = np.r_[np.ones(30), -np.ones(30)]

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from isotone.counts.breakdowns.cells import MOST_NUMBERS, Breakdown
 from isotone.counts.breakdowns.margin_shares import importance_of
 from isotone.counts.breakdowns.margins import MarginsMechanism
+from isotone.counts.candidates import Setting
 from isotone.counts.caring import Care
 from isotone.counts.choosing import choose_mechanism
+from isotone.counts.hierarchies.measured_tree import TreeGaussianMechanism
 from isotone.counts.mechanisms.additive import AdditiveMechanism
+from isotone.counts.mechanisms.order_gaussian import OrderGaussianMechanism
 from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
-from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError
-from isotone.order import Poset
 from isotone.order.hierarchy import is_hierarchy
 from isotone.privacy.guarantee import Guarantee
 
@@ -29,21 +30,17 @@ _SMALL, _NEAR = 200, 1.2
 
 
 def margins_mechanism(
-    P: Poset,
+    setting: Setting,
     breakdown: Breakdown,
     guarantee: Guarantee,
-    *,
-    contributions: int = 1,
-    max_size: int | None = None,
     mechanism: str | AdditiveMechanism | None = None,
-    care: Care | None = None,
-    relaxation: Relaxation | None = None,
     importance: Any = None,
 ) -> MarginsMechanism:
     """The mechanism for a breakdown that keeps ``guarantee``, with the best noise for the cells and the best shares.
 
     For replace neighbours the noise is for adding or removing, at so much less that replacing follows.
     """
+    P, care = setting.P, setting.care
     numbers = breakdown.cells * len(P)
     if numbers > MOST_NUMBERS:
         raise InputError(
@@ -57,8 +54,7 @@ def margins_mechanism(
         asked: Guarantee, kind: str | AdditiveMechanism | None, cared: Care | None
     ) -> AdditiveMechanism:
         # a unit that is replaced may change its cell: each is guaranteed so much about adding that replacing follows
-        setting: dict[str, Any] = {"groups": None, "care": cared, "relaxation": relaxation}
-        return choose_mechanism(P, asked.of_one_unit(), contributions, max_size, kind, **setting)
+        return choose_mechanism(replace(setting, care=cared), asked.of_one_unit(), kind)
 
     def shared(base: AdditiveMechanism) -> MarginsMechanism:
         if guarantee.kind != "zcdp" or base.guarantee.kind != "pure":
@@ -74,7 +70,7 @@ def margins_mechanism(
         for share in {min(filter(None, first.shares)), max(first.shares)} - {1}:
             base = chosen(replace(asked, epsilon=asked.epsilon * share), None, care)
             found.setdefault(type(base), shared(base.part(1 / share)))
-        if max_size is None and PosetMechanism not in found:  # its intervals are the shortest
+        if setting.max_size is None and PosetMechanism not in found:  # its intervals are the shortest
             found[PosetMechanism] = shared(chosen(asked, PosetMechanism.__name__, None))
         return _shortest(list(found.values()), weights)
 
@@ -84,9 +80,9 @@ def margins_mechanism(
         return best(guarantee)
     # all parts of Gaussian noise together cost what one does, so it wins more often than for one table
     found = [best(Guarantee.pure(guarantee.epsilon, neighbours=guarantee.neighbours, unit=guarantee.unit))]
-    gaussian = "TreeGaussianMechanism" if is_hierarchy(P) else "OrderGaussianMechanism"
+    gaussian = TreeGaussianMechanism if is_hierarchy(P) else OrderGaussianMechanism
     if is_hierarchy(P) or not any(choice.kind == "partition" for choice in P.choices):
-        found.append(shared(chosen(guarantee, gaussian, care)))
+        found.append(shared(chosen(guarantee, gaussian.__name__, care)))
     return min(found, key=lambda one: float(weights @ one.mean_variances()))
 
 

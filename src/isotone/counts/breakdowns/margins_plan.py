@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from isotone.counts.best import guarantee_of
 from isotone.counts.breakdowns.cells import Breakdown, read_breakdown
 from isotone.counts.breakdowns.choosing import margins_mechanism
 from isotone.counts.breakdowns.margins import MarginsMechanism
+from isotone.counts.candidates import Setting
 from isotone.counts.caring import Care
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.order import Poset
@@ -21,6 +21,7 @@ from isotone.planning.plan import Column, Plan, Row
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number
 from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.unit import Unit
 
 __all__ = ["MarginsPlan", "MarginsRow", "plan_breakdown", "plan_margins"]
 
@@ -119,18 +120,10 @@ def plan_breakdown(
     >>> [row.name for row in p]
     ['best shares', 'equal shares', 'region × sex only']
     """
-    guarantee = guarantee_of(epsilon, delta, rho, neighbours)
-    found = margins_mechanism(
-        P,
-        read_breakdown(by, groups, margins, unlisted),
-        guarantee,
-        contributions=contributions,
-        max_size=max_size,
-        care=care,
-        relaxation=relaxation,
-        importance=importance,
-    )
-    return plan_margins(found)
+    guarantee = Unit(neighbours=neighbours).guarantee(epsilon, delta, rho)
+    setting = Setting(P, contributions, max_size, relaxation, care)
+    breakdown = read_breakdown(by, groups, margins, unlisted)
+    return plan_margins(margins_mechanism(setting, breakdown, guarantee, importance=importance))
 
 
 def plan_margins(best: MarginsMechanism) -> MarginsPlan:

@@ -19,7 +19,7 @@ from isotone.release.kinds.breakdown.report import BreakdownPage
 from isotone.release.kinds.breakdown.section import BreakdownSection, public_breakdown
 from isotone.release.kinds.counts.kind import require_repaired
 from isotone.release.kinds.counts.record_check import check_counts
-from isotone.release.kinds.counts.request import spec_query
+from isotone.release.kinds.counts.request import spec_request
 from isotone.release.kinds.kind import Kind
 from isotone.release.kinds.reader import Reader
 from isotone.release.manifest import Manifest, guarantee_from, order_from
@@ -50,7 +50,7 @@ class BreakdownKind(Kind):
         if spec.data.by is not None:
             raise SpecError("by and groups of a breakdown stand in [breakdown], not in [data].")
         cells = asked.model_dump(include={"by", "groups", "margins", "importance", "unlisted"})
-        query = spec_query(spec, asked, **cells)
+        query = spec_request(spec, asked, **cells).query()
         assert isinstance(query, BreakdownQuery)
         return query
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from isotone.audit.count_audit import audit_count_mechanism, example_of
-from isotone.counts import plan as plan_counts
 from isotone.counts.choosing import count_mechanism, count_mechanisms
+from isotone.counts.count_plan import plan_setting
 from isotone.counts.hierarchies.fixed_root import FixedRootMechanism
 from isotone.errors import InputError
 from isotone.mechanism import HasGroups, Progress
@@ -18,8 +18,8 @@ from isotone.release.kinds.counts.measuring import groups_of
 from isotone.release.kinds.counts.query import CountManifest, CountQuery, require_every_place
 from isotone.release.kinds.counts.record_check import check_counts
 from isotone.release.kinds.counts.report import CountsPage
-from isotone.release.kinds.counts.request import spec_query
-from isotone.release.kinds.counts.section import OrderSection, spec_order
+from isotone.release.kinds.counts.request import CountRequest, spec_request
+from isotone.release.kinds.counts.section import OrderSection
 from isotone.release.kinds.kind import Kind
 from isotone.release.kinds.reader import Reader
 from isotone.release.manifest import Manifest, guarantee_from, order_from
@@ -48,32 +48,16 @@ class CountsKind(Kind):
 
     def query(self, spec: Spec) -> CountQuery:
         """The query of a spec with ``[order]``."""
-        query = spec_query(spec, spec.said(OrderSection), by=spec.data.by, groups=spec.data.groups)
+        query = _request(spec).query()
         assert isinstance(query, CountQuery)
         return query
 
     def plan(self, spec: Spec, records: int | None, progress: Progress) -> SpecPlan:
         """Every mechanism that keeps the guarantee, best first."""
-        guarantee, order = spec.privacy.guarantee(spec.unit), spec.said(OrderSection)
-        concentrated = guarantee.kind == "zcdp"
-        if order.records is not None:
-            self.query(spec)  # what a release would refuse
-        made = plan_counts(
-            spec_order(spec),
-            None if concentrated else guarantee.epsilon,
-            guarantee.delta,
-            rho=guarantee.rho if concentrated else None,
-            max_size=order.max_size,
-            neighbours=guarantee.neighbours,
-            contributions=spec.data.contributions,
-            relaxation=order.found(spec.resolve),
-            progress=progress,
-            care=order.care,
-            groups=_groups(spec),
-            records=order.records,
-            catch_all=order.catch_all,
-        )
-        made = replace(made, guarantee=guarantee)  # the plan does not know the unit, the spec does
+        request = _request(spec)
+        if request.records is not None:
+            request.query()  # what a release would refuse
+        made = plan_setting(request.setting, request.guarantee, progress)
         return SpecPlan(made, {**spec.head(), **made.plain()})
 
     def audit(self, spec: Spec, trials: int, progress: Progress) -> AuditReport:
@@ -167,9 +151,9 @@ class CountsKind(Kind):
         return count_faults(release.columns, release.manifest, self.rebuild(release.manifest))
 
 
-def _groups(spec: Spec) -> int | None:
-    """The number of public groups of a spec, if it has any."""
-    return None if spec.data.by is None else len(spec.data.groups or ())
+def _request(spec: Spec) -> CountRequest:
+    """What a spec with ``[order]`` asks for."""
+    return spec_request(spec, spec.said(OrderSection), by=spec.data.by, groups=spec.data.groups)
 
 
 def _begins(release: Release) -> bool:

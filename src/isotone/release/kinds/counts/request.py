@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from isotone.counts.breakdowns.choosing import margins_mechanism
 from isotone.counts.breakdowns.margin_shares import importance_of
-from isotone.counts.caring import Care, care_of
+from isotone.counts.candidates import Setting
+from isotone.counts.caring import Care
 from isotone.counts.choosing import choose_mechanism
 from isotone.counts.hierarchies.fixed_root import FixedRootMechanism, fixed_root
 from isotone.counts.mechanisms.additive import AdditiveMechanism
@@ -39,7 +41,7 @@ from isotone.release.waves import planned_waves
 if TYPE_CHECKING:
     from isotone.release.spec import Spec
 
-__all__ = ["CountRequest", "spec_query"]
+__all__ = ["CountRequest", "spec_request"]
 
 
 @dataclass(frozen=True)
@@ -78,11 +80,6 @@ class CountRequest:
         if not isinstance(self.mechanism, AdditiveMechanism | None):
             object.__setattr__(self, "mechanism", plain_text(self.mechanism, "mechanism"))
 
-    @property
-    def fixed(self) -> dict[str, Any] | None:
-        """The public number of records to which the root of a hierarchy is fixed."""
-        return fixed_root(self.records, self.catch_all)
-
     def query(self) -> CountQuery | BreakdownQuery:
         """The query, of counts in public groups or of a breakdown."""
         _require_order(self.P)
@@ -98,11 +95,12 @@ class CountRequest:
             "relaxation": self.relaxation,
             "waves": planned_waves(self.waves),
         }
-        total, apart = truth(self.total, "total"), (self.margins, self.importance, self.unlisted)
-        if self.fixed is not None or isinstance(self.mechanism, FixedRootMechanism):
+        total = truth(self.total, "total")
+        fixed = fixed_root(self.records, self.catch_all) is not None
+        if fixed or isinstance(self.mechanism, FixedRootMechanism):
             rules = rules_entry(shared["rules"], shared["source"], self.P)
             require_every_place(self.guarantee, rules, self.by is not None, total)
-        if isinstance(self.by, str | None) and all(said is None for said in apart):
+        if not self._is_breakdown():
             return self._grouped(total, shared)
         if total:
             raise InputError(
@@ -110,30 +108,36 @@ class CountRequest:
             )
         return self._breakdown(shared)
 
+    @cached_property
+    def setting(self) -> Setting:
+        """What the mechanism must cover."""
+        number = None if self._listed_groups is None else self._listed_groups.size
+        fixed = fixed_root(self.records, self.catch_all)
+        return Setting(self.P, self.contributions, self.max_size, self.relaxation, self.care, number, fixed)
+
+    def _is_breakdown(self) -> bool:
+        """Whether several columns are given, or what only a breakdown has."""
+        apart = (self.margins, self.importance, self.unlisted)
+        return not isinstance(self.by, str | None) or any(said is not None for said in apart)
+
+    @cached_property
+    def _listed_groups(self) -> Groups | None:
+        """The column of the public groups with their names, unless there are none or it is a breakdown."""
+        if self.by is None or self._is_breakdown():
+            return None
+        listed = () if self.groups is None else self.groups
+        return Groups(((column_name(self.by, "by"), public_names(listed, "groups")),))
+
     def _grouped(self, total: bool, shared: dict[str, Any]) -> CountQuery:
         """One table of counts, or one for each public group."""
-        groups, rules = None, shared["rules"]
-        if self.by is not None:
-            listed = () if self.groups is None else self.groups
-            groups = Groups(((column_name(self.by, "by"), public_names(listed, "groups")),))
-        noise = choose_mechanism(
-            self.P,
-            self.guarantee,
-            rules.contributions,
-            rules.max_size,
-            self.mechanism,
-            groups=None if groups is None else groups.size,
-            care=self.care,
-            relaxation=self.relaxation,
-            fixed=self.fixed,
-        )
+        noise = choose_mechanism(self.setting, self.guarantee, self.mechanism)
         if total and not getattr(noise, "has_total", False):
             raise InputError(
                 f"{type(noise).__name__} does not give the number of records for free. Leave out total=True."
             )
         known, asked = count_columns(noise, shared["confidence"]), self._asked()
         return CountQuery(
-            groups=groups,
+            groups=self._listed_groups,
             mechanism=noise,
             asked=asked["name"] if asked is not None and len(asked) == 1 else asked,
             guarantee=self._charged(noise.guarantee),
@@ -144,19 +148,9 @@ class CountRequest:
 
     def _breakdown(self, shared: dict[str, Any]) -> BreakdownQuery:
         """Counts in the cells of several margins."""
-        unlisted, rules = "drop" if self.unlisted is None else self.unlisted, shared["rules"]
+        unlisted = "drop" if self.unlisted is None else self.unlisted
         breakdown = public_breakdown(self.by, self.groups, self.margins, unlisted)
-        noise = margins_mechanism(
-            self.P,
-            breakdown,
-            self.guarantee,
-            contributions=rules.contributions,
-            max_size=rules.max_size,
-            mechanism=self.mechanism,
-            care=self.care,
-            relaxation=self.relaxation,
-            importance=self.importance,
-        )
+        noise = margins_mechanism(self.setting, breakdown, self.guarantee, self.mechanism, self.importance)
         asked, known = self._asked(), known_errors(noise, shared["confidence"])
         if asked is not None:
             asked["importance"] = importance_of(breakdown, self.importance).tolist()
@@ -167,9 +161,10 @@ class CountRequest:
         """The mechanism as asked for: its name, what is cared for and what is fixed. None if it was given itself."""
         if isinstance(self.mechanism, AdditiveMechanism):
             return None
-        said: dict[str, Any] = {} if self.care is None else {"care": care_of(self.P, self.care)}
-        if self.fixed is not None:
-            said |= {"records": int(self.fixed["records"]), "catch_all": str(self.fixed["catch_all"])}
+        setting = self.setting
+        said: dict[str, Any] = {} if setting.care is None else {"care": setting.care}
+        if setting.fixed is not None:
+            said |= {"records": int(setting.fixed["records"]), "catch_all": str(setting.fixed["catch_all"])}
         return {"name": self.mechanism or "best", **said}
 
     def _charged(self, found: Guarantee) -> Guarantee:
@@ -202,10 +197,10 @@ def _require_order(P: Any) -> None:
         require_writable(str(x), "the order")
 
 
-def spec_query(spec: Spec, asked: OrderSection, **cells: Any) -> CountQuery | BreakdownQuery:
-    """The query of a spec by its section; ``cells`` are its public groups, or its margins."""
+def spec_request(spec: Spec, asked: OrderSection, **cells: Any) -> CountRequest:
+    """What a spec asks for in its section; ``cells`` are its public groups, or its margins."""
     data = spec.data
-    request = CountRequest(
+    return CountRequest(
         spec.source,
         spec_order(spec),
         spec.privacy.guarantee(spec.unit),
@@ -229,4 +224,3 @@ def spec_query(spec: Spec, asked: OrderSection, **cells: Any) -> CountQuery | Br
         catch_all=asked.catch_all,
         **cells,
     )
-    return request.query()
