@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from benchmarks._rivals.about import pinned
 from benchmarks._rivals.environments import ROOT, run_arrays
-from isotone.curves.chain.choosing import ChainProblem
+from isotone.curves.chain.choosing import mechanism_for
+from isotone.curves.chain.problem import ChainProblem
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses.known_losses import Squared
 from isotone.curves.records import Records
@@ -61,7 +62,7 @@ def here(records: Records, draws: int) -> dict[str, list[Cell]]:
         ways: dict[str, Any] = {FORMER: before, RULE: histogram(rule), **RIVALS}
         for output in ("records", "population"):
             problem = ChainProblem(Squared(), UNIT, Grid(*UNIT, POINTS), labels=True, output=output)
-            built = problem.mechanism(n, CurveSetting(epsilon))
+            built = mechanism_for(problem.sized(n, CurveSetting(epsilon)))
             name = f'isotone, output="{output}"'
             values = [built.simulate(records, np.random.default_rng([place, i])) for i in range(draws)]
             found.setdefault(name, []).append(

@@ -7,7 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from isotone.curves.chain.choosing import TREE_POINTS, ChainProblem
+from isotone.curves.chain.choosing import mechanism_for
+from isotone.curves.chain.problem import TREE_POINTS, ChainProblem
 from isotone.curves.grids import Grid
 from isotone.curves.losses.known_losses import parse_loss
 from isotone.curves.reference import CURVES, DESIGNS, Reference, least_risk, risk
@@ -22,9 +23,11 @@ def _measure(method: str, loss_name: str, labels: bool, n: int, repetitions: int
     """Excess risk at ε = 1 (geometric mean over curves and designs) and seconds for one exact release."""
     loss = parse_loss(loss_name)
     points = 256 if method == "baseline" else TREE_POINTS
-    mechanism = ChainProblem(
-        loss, UNIT, Grid(*UNIT, points), method, labels=labels, output="records"
-    ).mechanism(n, CurveSetting(Fraction(1)))
+    mechanism = mechanism_for(
+        ChainProblem(loss, UNIT, Grid(*UNIT, points), method=method, labels=labels, output="records").sized(
+            n, CurveSetting(Fraction(1))
+        )
+    )
     logs, seconds = [], []
     for curve in CURVES:
         for design in DESIGNS:

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from _curve_populations import HELD_OUT, POINTS, SEED, TUNED, UNIT, Population
 from common import read_table, save_figure, write_table
 from isotone.curves.bands.measured import KINDS, MeasuredSums
-from isotone.curves.chain.case import ChainCase
 from isotone.curves.chain.posterior_fit import PosteriorFit
+from isotone.curves.chain.problem import ChainProblem
 from isotone.curves.circuits.selection import SeededCurveDraws
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses.known_losses import Squared
@@ -69,8 +69,8 @@ def measured(
 ) -> tuple[Records, MeasuredSums, Floats]:
     """A data set, the sums that the mechanism measures, and the true curve."""
     records = population.sample(n, repetition).records
-    setting, grid = CurveSetting(Fraction(epsilon)), Grid(*UNIT, POINTS)
-    built = PosteriorFit.of(ChainCase(Squared(), UNIT, setting, n, None, None, grid, None, population.labels))
+    problem = ChainProblem(Squared(), UNIT, Grid(*UNIT, POINTS), labels=population.labels)
+    built = PosteriorFit.of(problem.sized(n, CurveSetting(Fraction(epsilon))))
     rng = np.random.default_rng([SEED, 7, n, repetition])
     sums = built.measure(records, SeededCurveDraws(rng))
     truth = population.means(n, repetition)

@@ -17,8 +17,9 @@ from matplotlib.figure import Figure
 from common import save_figure, write_table
 from isotone.curves.grids import FINE
 from isotone.curves.losses.known_losses import Loss, parse_loss
-from isotone.curves.poset.choosing import OrderProblem
+from isotone.curves.poset.choosing import mechanism_for, rule_for
 from isotone.curves.poset.ideals import list_ideals
+from isotone.curves.poset.problem import PosetProblem
 from isotone.curves.records import Records
 from isotone.curves.setting import CurveSetting
 from isotone.curves.shapes.curve_draws import point_costs
@@ -100,8 +101,8 @@ def measure(quick: bool, progress: Progress) -> dict[str, list[Any]]:
         optima = [least_risk(order, records, loss) for records in data]
         for method in METHODS:
             try:
-                problem, setting = OrderProblem(order, loss, UNIT, method), CurveSetting(Fraction(1))
-                built, used = problem.mechanism(n, setting), problem.method_used(n, setting)
+                problem = PosetProblem(loss, UNIT, order, method=method).sized(n, CurveSetting(Fraction(1)))
+                built, used = mechanism_for(problem), rule_for(problem).name
             except InputError:
                 continue  # no baseline but on forests
             found: list[float] = []

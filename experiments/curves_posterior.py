@@ -25,8 +25,8 @@ from _curve_populations import HELD_OUT, POINTS, SEED, TUNED, UNIT, Population
 from _curve_rivals import RIVALS, before
 from common import DATA, read_table, save_figure, write_table
 from isotone.curves import plan
-from isotone.curves.chain.case import ChainCase
 from isotone.curves.chain.posterior_fit import PosteriorFit, curve_of
+from isotone.curves.chain.problem import ChainProblem
 from isotone.curves.circuits.selection import SeededCurveDraws
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses.known_losses import Squared
@@ -72,8 +72,8 @@ def ours(
     records: Records, n: int, epsilon: Fraction, labels: bool, rng: np.random.Generator
 ) -> dict[str, Floats]:
     """Both outputs of the mechanism, from the same noisy sums."""
-    case = ChainCase(Squared(), UNIT, CurveSetting(epsilon), n, None, None, Grid(*UNIT, POINTS), None, labels)
-    built = PosteriorFit.of(case)
+    problem = ChainProblem(Squared(), UNIT, Grid(*UNIT, POINTS), labels=labels)
+    built = PosteriorFit.of(problem.sized(n, CurveSetting(epsilon)))
     sums = built.measure(records, SeededCurveDraws(rng))
     found = built.posterior(sums, built.levels)
     every = np.arange(POINTS)

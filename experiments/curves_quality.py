@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from common import DATA, read_table, save_figure, write_table
 from isotone.curves import plan
-from isotone.curves.chain.choosing import TREE_POINTS, ChainProblem
+from isotone.curves.chain.choosing import mechanism_for, rule_for
+from isotone.curves.chain.problem import TREE_POINTS, ChainProblem
 from isotone.curves.curve import CurveMechanism
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses.known_losses import parse_loss
@@ -86,7 +87,7 @@ def points_of(method: str) -> int:
 
 def blueprint(method: str, loss: str, labels: bool = False) -> ChainProblem:
     grid = Grid(*UNIT, points_of(method))
-    return ChainProblem(parse_loss(loss), UNIT, grid, method, labels=labels, output="records")
+    return ChainProblem(parse_loss(loss), UNIT, grid, method=method, labels=labels, output="records")
 
 
 @dataclass(frozen=True)
@@ -108,8 +109,8 @@ def excesses(
     found: dict[tuple[str, str, str], list[float]] = {}
     optima: dict[str, list[float]] = {}
     built: dict[tuple[str, str, str], CurveMechanism] = {
-        (loss, budget, method): blueprint(method, loss, population.labels).mechanism(
-            n, CurveSetting(Fraction(budget))
+        (loss, budget, method): mechanism_for(
+            blueprint(method, loss, population.labels).sized(n, CurveSetting(Fraction(budget)))
         )
         for loss, budget, method in itertools.product(KINDS[population.labels], budgets, METHODS)
     }
@@ -195,9 +196,9 @@ def goals(rows: list[Row]) -> list[Row]:
     """For every loss, size and budget: threshold over auto, auto over the best, and how many cells reach the goals."""
     groups: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
     for key, methods in by_cell(rows).items():
-        used = blueprint("auto", key[0]).method_used(
-            key[2], CurveSetting(Fraction(key[3]).limit_denominator(100))
-        )
+        used = rule_for(
+            blueprint("auto", key[0]).sized(key[2], CurveSetting(Fraction(key[3]).limit_denominator(100)))
+        ).name
         best = min(methods.values(), key=lambda row: row["excess"])
         gain, gain_error = ratio(methods["threshold"], methods["auto"])
         loss, loss_error = ratio(methods["auto"], best)
@@ -282,7 +283,7 @@ def calibration(quick: bool, out: Path) -> None:
         for method in METHODS:
             grid = Grid(*UNIT, points_of(method))
             records = Records(grid.snap(x), levels, weights).sorted()
-            built = blueprint(method, loss, True).mechanism(x.size, CurveSetting(Fraction(budget)))
+            built = mechanism_for(blueprint(method, loss, True).sized(x.size, CurveSetting(Fraction(budget))))
             found: list[float] = []
             for _ in range(2 if quick else 40):
                 curve = built.simulate(records, rng)

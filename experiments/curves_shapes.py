@@ -15,7 +15,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from common import save_figure, write_table
-from isotone.curves.chain.choosing import TREE_POINTS, ChainProblem
+from isotone.curves.chain.choosing import mechanism_for
+from isotone.curves.chain.problem import TREE_POINTS, ChainProblem
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses.known_losses import parse_loss
 from isotone.curves.records import Records
@@ -63,8 +64,8 @@ def shapes(
         for n, (method, name) in itertools.product(sizes, methods):
             kept = None if name == "no shape" else shape
             points = TREE_POINTS if kept is None else shape.points
-            plan = ChainProblem(loss, UNIT, Grid(*UNIT, points), method, kept)
-            built = plan.mechanism(n, CurveSetting(Fraction(1)))
+            plan = ChainProblem(loss, UNIT, Grid(*UNIT, points), method=method, shape=kept)
+            built = mechanism_for(plan.sized(n, CurveSetting(Fraction(1))))
             found = []
             for repetition in range(1 if quick else 8):
                 rng = np.random.default_rng([repetition, n])

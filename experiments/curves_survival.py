@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from common import save_figure, write_table
 from curves_quality import METHODS, UNIT, Row, blueprint, columns_of, points_of
+from isotone.curves.chain.choosing import mechanism_for
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses.known_losses import parse_loss
 from isotone.curves.records import Records
@@ -61,7 +62,7 @@ def run(out: Path, quick: bool, progress: Progress) -> None:
         grid = Grid(*UNIT, points_of(method))
         records = Records(grid.snap(x), levels, weights).sorted()
         optimum = least_risk(records, parse_loss(loss))
-        built = blueprint(method, loss, True).mechanism(x.size, CurveSetting(Fraction(budget)))
+        built = mechanism_for(blueprint(method, loss, True).sized(x.size, CurveSetting(Fraction(budget))))
         found: list[float] = []
         for _ in range(2 if quick else 40):
             curve = built.simulate(records, rng)

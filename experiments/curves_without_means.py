@@ -17,11 +17,11 @@ import numpy as np
 
 from common import save_figure, write_table
 from isotone.curves.chain.additive_tree import TreeMechanism
-from isotone.curves.chain.case import ChainCase
-from isotone.curves.chain.choosing import ChainProblem
+from isotone.curves.chain.choosing import rule_for
 from isotone.curves.chain.drawn_values import StepFit
 from isotone.curves.chain.histograms.histogram_fit import HistogramFit
 from isotone.curves.chain.lines.line_fit import LineFit, RefinedLineFit
+from isotone.curves.chain.problem import ChainProblem
 from isotone.curves.curve import CurveMechanism
 from isotone.curves.grids import Grid
 from isotone.curves.losses.known_losses import parse_loss
@@ -37,7 +37,7 @@ LOSSES: dict[str, Any] = {
     "quantile 0.8": ("pinball", "0.8"),
     "quantile 0.95": ("pinball", "0.95"),
 }
-BUILDERS: dict[str, Callable[[ChainCase], CurveMechanism]] = {
+BUILDERS: dict[str, Callable[[ChainProblem], CurveMechanism]] = {
     "few bins": BinnedDraw.of,
     "lines": LineFit.of,
     "refined lines": RefinedLineFit.of,
@@ -51,9 +51,8 @@ REPETITIONS = 4
 
 def excesses(loss: Any, n: int, budget: str, repetitions: int) -> tuple[str, dict[str, list[float]]]:
     """What ``auto`` is, and the logarithm of the excess risk of every mechanism on the same records."""
-    problem = ChainProblem(loss, UNIT, Grid(*UNIT, 4096))
-    setting = CurveSetting(Fraction(budget))
-    built = {name: build(problem._case(n, setting)) for name, build in BUILDERS.items()}
+    problem = ChainProblem(loss, UNIT, Grid(*UNIT, 4096)).sized(n, CurveSetting(Fraction(budget)))
+    built = {name: build(problem) for name, build in BUILDERS.items()}
     found: dict[str, list[float]] = {name: [] for name in built}
     kinds = enumerate(itertools.product(CURVES | OTHER_CURVES, DESIGNS))
     for (place, (curve, design)), turn in itertools.product(list(kinds), range(repetitions)):
@@ -64,7 +63,7 @@ def excesses(loss: Any, n: int, budget: str, repetitions: int) -> tuple[str, dic
         for name, mechanism in built.items():
             drawn = mechanism.simulate(records, np.random.default_rng([place, turn, 5]))
             found[name].append(float(np.log(max(risk(drawn, records, loss) - least, 1e-9))))
-    return problem.method_used(n, setting), found
+    return rule_for(problem).name, found
 
 
 def run(out: Path, quick: bool, progress: Progress) -> None:

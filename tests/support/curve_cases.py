@@ -14,11 +14,12 @@ from typing import Any, ClassVar
 
 from isotone.curves.chain.additive_tree import TreeMechanism
 from isotone.curves.chain.bins import MeanBins, QuantileBins
-from isotone.curves.chain.choosing import ChainProblem
+from isotone.curves.chain.choosing import mechanism_for
 from isotone.curves.chain.cut_scores import AdditiveScore
 from isotone.curves.chain.drawn_values import DrawShares, Imbalance
 from isotone.curves.chain.lines.line_fit import LineFit
 from isotone.curves.chain.posterior_fit import PosteriorFit, RoundShares
+from isotone.curves.chain.problem import ChainProblem
 from isotone.curves.curve import CurveMechanism
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses.known_losses import Absolute, Huber, Logistic, Pinball, Squared, parse_loss
@@ -89,14 +90,23 @@ def shaped(shape: Any, method: str, *, increasing: bool = True) -> Factory:
     """Three points and five values; trees of one level, which spend all of epsilon at once."""
     grid = Grid(Fraction(0), Fraction(2), 3)
     plan = ChainProblem(
-        Absolute(), ONE, grid, method, parse_shape(shape), 1, value_levels=4, increasing=increasing
+        Absolute(),
+        ONE,
+        grid,
+        method=method,
+        shape=parse_shape(shape),
+        levels=1,
+        value_levels=4,
+        increasing=increasing,
     )
-    return lambda setting: plan.mechanism(10, setting)
+    return lambda setting: mechanism_for(plan.sized(10, setting))
 
 
 def baseline(loss: Any) -> Factory:
-    plan = ChainProblem(parse_loss(loss), ONE, Grid(Fraction(0), Fraction(2), 3), "baseline", value_levels=4)
-    return lambda setting: plan.mechanism(10, setting)
+    plan = ChainProblem(
+        parse_loss(loss), ONE, Grid(Fraction(0), Fraction(2), 3), method="baseline", value_levels=4
+    )
+    return lambda setting: mechanism_for(plan.sized(10, setting))
 
 
 def linear_draw(setting: CurveSetting) -> CurveMechanism:
@@ -129,8 +139,10 @@ def two_rounds(coarse: Fraction, *, labels: bool, points: int = 3, output: str =
 def nearest(setting: CurveSetting) -> CurveMechanism:
     """At most two constant pieces of three values, next to the posterior of two points."""
     grid = Grid(Fraction(0), Fraction(1), 2)
-    problem = ChainProblem(Squared(), ONE, grid, "baseline", parse_shape(("constant", 2)), value_levels=2)
-    drawn = problem.mechanism(10, setting)
+    problem = ChainProblem(
+        Squared(), ONE, grid, method="baseline", shape=parse_shape(("constant", 2)), value_levels=2
+    )
+    drawn = mechanism_for(problem.sized(10, setting))
     assert isinstance(drawn, CurveDraw)
     inner = Remembering(setting, 2, 10, 1, 2, 3, True)
     return NearestOfShape(setting, 2, inner, drawn)
@@ -163,8 +175,10 @@ def balanced(
 
 
 def binned(setting: CurveSetting) -> CurveMechanism:
-    inner = ChainProblem(Absolute(), ONE, Grid(Fraction(0), Fraction(1), 2), "baseline", value_levels=4)
-    drawn = inner.mechanism(10, setting)
+    inner = ChainProblem(
+        Absolute(), ONE, Grid(Fraction(0), Fraction(1), 2), method="baseline", value_levels=4
+    )
+    drawn = mechanism_for(inner.sized(10, setting))
     assert isinstance(drawn, CurveDraw)
     return BinnedDraw(setting, 3, drawn)
 

@@ -8,20 +8,41 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pytest
 
+from isotone.curves.circuits import selection
 from isotone.curves.circuits.circuit import Circuit, CircuitTables, descend
 from isotone.curves.curve import Curve
 from isotone.curves.records import Records
 
-__all__ = ["Outcomes", "curve_key", "datasets", "distribution", "neighbours_of", "records_of", "worst_ratio"]
+__all__ = [
+    "Outcomes",
+    "curve_key",
+    "datasets",
+    "distribution",
+    "neighbours_of",
+    "records_of",
+    "scripted",
+    "worst_ratio",
+]
 
 FAR = 10**12
 """Noisy sums are looked at far below and far above every true sum: there the ratio of densities is largest."""
+
+
+@contextmanager
+def scripted(draws: Any) -> Generator[None]:
+    """Fits and releases take their draws from here, which they would refuse."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(selection, "ExactCurveDraws", lambda: draws)
+        patch.setattr(selection, "require_exact", lambda draws: draws)
+        yield
 
 
 class Outcomes:

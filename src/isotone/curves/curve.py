@@ -10,12 +10,11 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from isotone.array_types import Floats, Ints
-from isotone.curves.circuits.selection import CurveDraws, ExactCurveDraws, SeededCurveDraws
+from isotone.curves.circuits.selection import CurveDraws, SeededCurveDraws, exact_draws
 from isotone.curves.measure import NoisySums
 from isotone.curves.records import Records
 from isotone.curves.setting import CurveSetting
 from isotone.noise import Simulated
-from isotone.privacy.draws import require_exact
 from isotone.privacy.guarantee import Guarantee
 
 __all__ = ["Curve", "CurveMechanism", "RegressionMechanism", "RiskBound"]
@@ -120,9 +119,7 @@ class RegressionMechanism(Generic[Fit]):
 
     def release(self, statistic: Records) -> Fit:
         """An exact private draw, from cryptographic bits."""
-        draws = ExactCurveDraws()
-        require_exact(draws)
-        return self.draw(statistic, draws)
+        return self.draw(statistic, exact_draws())
 
     def simulate(self, statistic: Records, rng: np.random.Generator) -> Fit:
         """A float draw from a seeded generator, for planning only. Its values are simulated."""

@@ -15,7 +15,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from isotone.curves.chain.choosing import ChainProblem, usual_points
+from isotone.curves.chain.choosing import mechanism_for
+from isotone.curves.chain.problem import ChainProblem, usual_points
 from isotone.curves.chain.regression import PrivateIsotonicRegression
 from isotone.curves.curve import CurveMechanism
 from isotone.curves.grids import Grid, parse_interval
@@ -172,11 +173,11 @@ class _Simulation:
             self.loss,
             UNIT,
             Grid(*UNIT, usual_points(method)),
-            method,
+            method=method,
             labels=bool(self.labels),
             output=estimator.output,
         )
-        mechanism = problem.mechanism(self.n, self.setting)
+        mechanism = mechanism_for(problem.sized(self.n, self.setting))
         populations = enumerate(planned(self.labels))
         found = np.array([self._excess(mechanism, population, place) for place, population in populations])
         bound = mechanism.error()

@@ -1,36 +1,22 @@
-"""What the private estimators share. That is scikit-learn's conventions, the ledger and the flow of a fit."""
+"""What the private estimators share. That is scikit-learn's conventions, and how a ledger is charged."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
-from fractions import Fraction
-from functools import partial
-from typing import Any, ClassVar, Generic, TypeVar
+from collections.abc import Collection, Generator
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.curves.circuits.selection import CurveDraws, ExactCurveDraws
 from isotone.curves.estimator_base import EstimatorBase, LedgerKeeper, not_fitted
-from isotone.curves.grids import FINE, Grid
-from isotone.curves.records import RawRecords, Records
-from isotone.curves.setting import ConcentratedSetting, CurveSetting
 from isotone.errors import InputError
-from isotone.privacy.checks import Number, exact, positive, whole_number
-from isotone.privacy.draws import require_exact
+from isotone.privacy.checks import Number
 from isotone.privacy.guarantee import Guarantee
-from isotone.privacy.unit import Neighbours, Unit
+from isotone.privacy.unit import Neighbours
 
-__all__ = ["COUNTING_SHARE", "ComparisonWarning", "PrivacyWarning", "PrivateEstimator", "Public"]
-
-COUNTING_SHARE = Fraction(2, 100)
-"""The share of epsilon that a noisy number of records costs, when ``public_n`` is not given."""
-
-MOST_RECORDS = 2**62
-"""A larger ``public_n`` is refused."""
-
-WEIGHT_STEPS = 64
+__all__ = ["ComparisonWarning", "PrivacyWarning", "PrivateEstimator", "charged", "warn_of_published"]
 
 
 class PrivacyWarning(UserWarning):
@@ -41,30 +27,29 @@ class ComparisonWarning(UserWarning):
     """A published method is used that is kept for comparison."""
 
 
-Problem = TypeVar("Problem")
+def warn_of_published(method: str, published: Collection[str]) -> None:
+    """Warn the caller of ``fit`` of a method that is kept for comparison."""
+    if method in published:
+        warnings.warn(
+            f"method={method!r} is kept for comparison with the literature: 'auto' is more accurate.",
+            ComparisonWarning,
+            stacklevel=3,
+        )
 
 
-@dataclass(frozen=True)
-class Public(Generic[Problem]):
-    """The constructor's arguments, checked. What may be known before the budget is charged."""
-
-    problem: Problem
-    whole: CurveSetting
-    rest: Fraction
-    max_weight: float
-    public_n: int | None
-
-    @property
-    def setting(self) -> CurveSetting:
-        """What the fit itself may spend."""
-        return self.whole.part(self.rest)
+@contextmanager
+def charged(ledger: Any, guarantee: Guarantee, description: str) -> Generator[None]:
+    """Charge a ledger, if there is one, before what follows, and mark the charge as finished after it."""
+    if ledger is not None and not hasattr(ledger, "charge"):
+        raise InputError(f"ledger must have a method charge(guarantee, description), not {ledger!r}.")
+    receipt: Any = None if ledger is None else ledger.charge(guarantee, description)
+    yield
+    if hasattr(receipt, "finish"):
+        receipt.finish()
 
 
-class PrivateEstimator(LedgerKeeper, EstimatorBase, Generic[Problem]):
+class PrivateEstimator(LedgerKeeper, EstimatorBase):
     """A private regressor, which charges its ledger before it reads data and keeps none."""
-
-    description: ClassVar[str]
-    published_methods: ClassVar[tuple[str, ...]] = ("threshold", "coupling")
 
     epsilon: Number
     rho: Number | None = None
@@ -80,116 +65,6 @@ class PrivateEstimator(LedgerKeeper, EstimatorBase, Generic[Problem]):
     contributions: Any
     unit: str
     ledger: Any
-
-    def _fit(self, x: Any, y: Any, weight: Any, groups: Any) -> None:
-        """Check what is public, charge, read, draw, and keep what was drawn."""
-        public = self._public(weighted=weight is not None, grouped=groups is not None)
-        raw = RawRecords.of(self._rows(x), x, y, weight, groups)
-        self._warn_of_published()
-        receipt = self._charge(public.whole.guarantee)
-        records = raw.read(
-            partial(self._locate, public.problem),
-            Grid(*self._y_range(public), FINE + 1),
-            public.whole.unit.contributions,
-            public.whole.weight_steps,
-            public.max_weight,
-            self._labels(public),
-        )
-        self._draw(public, records, ExactCurveDraws())
-        self.guarantee_ = public.whole.guarantee
-        self.epsilon_spent_ = public.whole.epsilon if self.rho is None else None
-        if hasattr(receipt, "finish"):
-            receipt.finish()
-
-    def _draw(self, public: Public[Problem], records: Records, draws: ExactCurveDraws) -> None:
-        require_exact(draws)
-        self._release(public, records, self._size(records.cells.size, public, draws), draws)
-
-    def _public(self, *, weighted: bool, grouped: bool) -> Public[Problem]:
-        """Check all parameters. The errors may name them, as they are public."""
-        raise NotImplementedError
-
-    def _y_range(self, public: Public[Problem]) -> tuple[Fraction, Fraction]:
-        """The public limits of ``y``."""
-        raise NotImplementedError
-
-    def _labels(self, public: Public[Problem]) -> tuple[float, float] | None:
-        """The two values that ``y`` was declared to have, if it was."""
-        return None
-
-    def _rows(self, x: Any) -> int:
-        """The number of rows of ``x``. A wrong shape is refused."""
-        raise NotImplementedError
-
-    def _locate(self, problem: Problem, x: Any) -> NDArray[np.int64]:
-        """The place of every ``x``, −1 where there is none."""
-        raise NotImplementedError
-
-    def _release(self, public: Public[Problem], records: Records, n: int, draws: CurveDraws) -> None:
-        """Draw a fit for about ``n`` records, and store it."""
-        raise NotImplementedError
-
-    def _checked(
-        self, problem: Problem, *, weighted: bool, grouped: bool, spent: Fraction = Fraction(0)
-    ) -> Public[Problem]:
-        """The public arguments with the budget, of which ``spent`` is used otherwise."""
-        unit = Unit(self.contributions, self.neighbours, self.unit)
-        if unit.contributions > 1 and not grouped:
-            raise InputError(
-                f"contributions={unit.contributions} needs groups, the privacy unit of each record: "
-                "fit(X, y, groups=...). Without them nothing could keep a unit from having more."
-            )
-        whole = self._budget(unit, WEIGHT_STEPS if weighted else 1)
-        size = (
-            None
-            if self.public_n is None
-            else whole_number(self.public_n, "public_n (or None)", most=MOST_RECORDS)
-        )
-        rest = 1 - spent - (COUNTING_SHARE if size is None else 0)
-        return Public(problem, whole, rest, self._max_weight(weighted), size)
-
-    def _budget(self, unit: Unit, weight_steps: int) -> CurveSetting:
-        if self.rho is None:
-            return CurveSetting(positive(self.epsilon, "epsilon"), unit, weight_steps)
-        if exact(self.epsilon, "epsilon") != 1:
-            raise InputError("Give rho or epsilon, not both: with rho, epsilon stays at its default.")
-        return ConcentratedSetting.of(positive(self.rho, "rho"), unit, weight_steps)
-
-    def _max_weight(self, weighted: bool) -> float:
-        if not weighted:
-            return 1.0
-        if self.max_weight is None:
-            raise InputError(
-                "sample_weight needs max_weight: the largest weight that a record may have, known without the data. A "
-                "record of unlimited weight cannot be hidden."
-            )
-        return float(positive(self.max_weight, "max_weight"))
-
-    def _warn_of_published(self) -> None:
-        if self.method in self.published_methods:
-            warnings.warn(
-                f"method={self.method!r} is kept for comparison with the literature: 'auto' is more accurate.",
-                ComparisonWarning,
-                stacklevel=4,
-            )
-
-    def _charge(self, guarantee: Guarantee) -> Any:
-        """Spend the budget. What comes back may be marked as finished once the release exists."""
-        if self.ledger is None:
-            return None
-        if not hasattr(self.ledger, "charge"):
-            raise InputError(
-                f"ledger must have a method charge(guarantee, description), not {self.ledger!r}."
-            )
-        return self.ledger.charge(guarantee, f"{self.description}, {self.method}")
-
-    def _size(self, count: int, public: Public[Problem], draws: CurveDraws) -> int:
-        """The public number of records, or a noisy one. The true one decides nothing."""
-        if public.public_n is not None:
-            return public.public_n
-        unweighted = replace(public.whole, weight_steps=1)
-        noisy, _, _ = unweighted.perturbed(np.array([count]), COUNTING_SHARE, 1, draws)
-        return max(1, int(noisy[0]))
 
     def _require_fit(self) -> None:
         if hasattr(self, "guarantee_"):

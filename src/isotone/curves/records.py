@@ -8,7 +8,7 @@ or printed about either (docs/theory/curves.md, section 1). What a value means i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,11 +16,12 @@ import numpy as np
 
 from isotone.array_types import Bools, Ints
 from isotone.curves.arrays import check_length, numbers_of, only_column
-from isotone.curves.grids import FINE, Grid
+from isotone.curves.grids import FINE
+from isotone.curves.problem import RegressionProblem
 from isotone.errors import InputError
 from isotone.reading.columns.values import units
 
-__all__ = ["RawRecords", "Records"]
+__all__ = ["Records", "check_columns", "read_records"]
 
 
 @dataclass(frozen=True)
@@ -68,52 +69,36 @@ class Records:
         return replace(self, levels=levels - self.levels).sorted()
 
 
-@dataclass(frozen=True)
-class RawRecords:
-    """Private columns of equal length, as they came. No value has been looked at."""
+def check_columns(rows: int, y: Any, weight: Any, groups: Any) -> None:
+    """Refuse columns that have not one entry for each of ``rows`` rows. No value is looked at."""
+    if y is None:
+        raise InputError("A regression requires y to be passed, but the target y is None.")
+    for name, column in (("y", y), ("sample_weight", weight), ("groups", groups)):
+        if column is not None:
+            check_length(column, name, rows)
 
-    x: Any = field(repr=False)
-    y: Any = field(repr=False)
-    weight: Any = field(repr=False)
-    groups: Any = field(repr=False)
 
-    @classmethod
-    def of(cls, rows: int, x: Any, y: Any, weight: Any, groups: Any) -> RawRecords:
-        """Check the shapes of all columns but ``x``, which has ``rows`` rows."""
-        if y is None:
-            raise InputError("A regression requires y to be passed, but the target y is None.")
-        for name, column in (("y", y), ("sample_weight", weight), ("groups", groups)):
-            if column is not None:
-                check_length(column, name, rows)
-        return cls(x, y, weight, groups)
+def read_records(cells: Ints, y: Any, weight: Any, groups: Any, problem: RegressionProblem) -> Records:
+    """The records that count, as integers on public grids.
 
-    def read(
-        self,
-        locate: Callable[[Any], Ints],
-        y_grid: Grid,
-        contributions: int,
-        weight_steps: int,
-        max_weight: float,
-        labels: tuple[float, float] | None = None,
-    ) -> Records:
-        """The records that count, as integers on public grids.
-
-        ``locate`` gives the place of each ``x``, −1 where there is none. With ``labels`` any other ``y`` is missing. Of
-        each unit the first ``contributions`` records with values count.
-        """
-        cells, y = locate(self.x), numbers_of(only_column(self.y, "y"))
-        kept = (cells >= 0) & ~np.isnan(y)
-        if labels is not None:
-            kept &= (y == labels[0]) | (y == labels[1])
-        weights = np.full(cells.size, weight_steps, dtype=np.int64)
-        if self.weight is not None:
-            weight = numbers_of(only_column(self.weight, "sample_weight"))
-            kept &= ~np.isnan(weight)
-            share = np.clip(np.nan_to_num(weight), 0.0, max_weight) / max_weight
-            weights = np.rint(share * weight_steps).astype(np.int64)
-        if self.groups is not None:
-            kept &= _among_first(units(only_column(self.groups, "groups")), kept, contributions)
-        return Records(cells[kept], y_grid.snap(y[kept]), weights[kept]).sorted()
+    ``cells`` has the place of each ``x``, −1 where there is none. Where labels are declared any other ``y`` is missing. Of
+    each unit the first ``contributions`` records with values count.
+    """
+    budget, y = problem.budget, numbers_of(only_column(y, "y"))
+    kept = (cells >= 0) & ~np.isnan(y)
+    if problem.labels:
+        low, high = map(float, problem.y_range)
+        kept &= (y == low) | (y == high)
+    weights = np.full(cells.size, budget.whole.weight_steps, dtype=np.int64)
+    if weight is not None:
+        weight = numbers_of(only_column(weight, "sample_weight"))
+        kept &= ~np.isnan(weight)
+        share = np.clip(np.nan_to_num(weight), 0.0, budget.max_weight) / budget.max_weight
+        weights = np.rint(share * budget.whole.weight_steps).astype(np.int64)
+    if groups is not None:
+        names = units(only_column(groups, "groups"))
+        kept &= _among_first(names, kept, budget.whole.unit.contributions)
+    return Records(cells[kept], problem.y_grid.snap(y[kept]), weights[kept]).sorted()
 
 
 def _among_first(names: Sequence[str | None], kept: Bools, contributions: int) -> Bools:

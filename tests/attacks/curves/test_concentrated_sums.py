@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.support.curve_outcomes import records_of
+from tests.support.curve_outcomes import records_of, scripted
 
 from isotone.curves import PrivateIsotonicRegression
 from isotone.curves.chain.posterior_fit import PosteriorFit
@@ -79,10 +79,8 @@ def test_no_unit_costs_more_than_rho(
 def test_counting_and_both_rounds_share_rho() -> None:
     model = PrivateIsotonicRegression(rho="1/2", bounds=(0, 1), y_values=(0, 1), x_grid=3)
     silent: Any = Silent()
-    public: Any = model._public(weighted=False, grouped=False)
-    records = records_of([(0, 0), (2, FINE)] * 40)
-    n = model._size(80, public, silent)
-    model._release(public, records, n, silent)
+    with scripted(silent):
+        model.fit([0, 1] * 40, [0, 1] * 40)
     spent = [1 / (2 * variance) for variance, _ in silent.asked]
     assert spent == [RHO / 50, RHO * Fraction(98, 100) / 10, RHO * Fraction(98, 100) * 9 / 10]
     assert sum(spent) == RHO

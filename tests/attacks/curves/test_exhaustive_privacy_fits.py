@@ -7,21 +7,20 @@ weights, and the limit on a unit's records. The estimators run as they are; only
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
-from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 from tests.support.curve_cases import MECHANISMS, largest_ratio
-from tests.support.curve_outcomes import Outcomes, distribution
+from tests.support.curve_outcomes import Outcomes, distribution, scripted
 
-from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression, estimator
-from isotone.curves.chain.choosing import METHODS
+from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression
+from isotone.curves.budget import FitBudget
 from isotone.curves.chain.drawn_values import DrawnValues, StepFit
 from isotone.curves.chain.histograms.histogram_fit import HistogramFit
 from isotone.curves.chain.lines.line_fit import RefinedLineFit
+from isotone.curves.chain.problem import METHODS
 from isotone.curves.curve import CurveMechanism
 from isotone.curves.setting import CurveSetting
 from isotone.order import Poset
@@ -29,15 +28,6 @@ from isotone.order import Poset
 ROUNDING = 1e-9
 SHAPES = ("constant", "linear", "lipschitz", "convex", "concave")
 Data = dict[str, Any]
-
-
-@contextmanager
-def scripted(outcomes: Outcomes) -> Generator[None]:
-    """Both estimators take their draws from the script, which they would refuse."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(estimator, "ExactCurveDraws", lambda: outcomes)
-        patch.setattr(estimator, "require_exact", lambda draws: draws)
-        yield
 
 
 def law_of_fit(model: Any, data: Data) -> dict[Any, float]:
@@ -169,10 +159,10 @@ def test_the_check_of_whole_fits_notices_a_budget_that_is_spent_twice(
 ) -> None:
     """If the number of records cost as much as all the rest, without being counted, it would show."""
 
-    def loud(self: Any, size: int, public: Any, choices: Any) -> int:
-        return int(choices.perturb(np.array([size]), public.whole.rate(1, 1))[0])
+    def loud(self: FitBudget, count: int, draws: Any) -> int:
+        return int(draws.perturb(np.array([count]), self.whole.rate(Fraction(1), 1))[0])
 
-    monkeypatch.setattr(PrivateIsotonicRegression, "_size", loud)
+    monkeypatch.setattr(FitBudget, "size", loud)
     model = curve()
     other = law_of_fit(model, joined(LOW, {"X": [0.0], "y": [1.0]}))
     assert largest_ratio(law_of_fit(model, LOW), other) > 1.5

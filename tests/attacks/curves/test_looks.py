@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from tests.support.curve_outcomes import records_of
+from tests.support.curve_outcomes import records_of, scripted
 
 from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression
 from isotone.curves.chain import posterior_fit
@@ -136,13 +136,12 @@ def test_on_every_path_of_two_looks_a_unit_costs_the_budget_and_no_more(
 def test_a_whole_fit_asks_the_same_of_all_data_and_spends_all(budget: Any, noisy_n: int) -> None:
     """The noisy number of records decides how many coarse looks there are, none to two, however many records there are."""
     model = PrivateIsotonicRegression(bounds=(0, 3), y_values=(0, 1), x_grid=4, **budget)
-    public: Any = model._public(weighted=False, grouped=False)
     found: list[tuple[Told, str]] = []
     crowd = [(2, FINE)] * 2_000
     for rows in ([], [(0, 0)], crowd, [*crowd, (3, 0)]):
         told: Any = Told([(noisy_n,), (9, 2, 700), (1, 60, 5, 0, 30), (4, 8, 40), (0,)])
-        n = model._size(len(rows), public, told)
-        model._release(public, records_of(rows), n, told)
+        with scripted(told):
+            model.fit([x for x, _ in rows], [y / FINE for _, y in rows])
         found.append((told, str([model.X_thresholds_, model.y_thresholds_])))
     assert {len(told.asked) for told, _ in found} == {{-5: 2, 200: 3, 5_000: 4}[noisy_n]}
     assert len({released for _, released in found}) == 1, "what is released follows from answers alone"
@@ -164,14 +163,13 @@ def test_measuring_all_elements_asks_the_same_of_all_data_and_spends_all(
         neighbours=neighbours,
         contributions=contributions,
     )
-    public: Any = model._public(weighted=False, grouped=True)
     found: list[tuple[Told, str]] = []
     crowd = [(2, FINE)] * 50
     for unit in ((), ((0, 0),), ((0, FINE),), ((1, FINE // 4),), ((2, 0),)):
         rows = [*crowd, *unit * contributions]
         told: Any = Told([(900,), (9 * FINE, 2 * FINE, 70 * FINE, -5)])
-        n = model._size(len(rows), public, told)
-        model._release(public, records_of(rows), n, told)
+        with scripted(told):
+            model.fit(["abc"[x] for x, _ in rows], [y / FINE for _, y in rows], groups=range(len(rows)))
         found.append((told, f"{model.method_} {model.values_}"))
     assert {len(told.asked) for told, _ in found} == {2}
     assert {released.startswith("all elements") for _, released in found} == {True}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,11 @@ import pytest
 from tests.support.curve_outcomes import Outcomes, records_of
 
 import isotone as iso
-from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression, curve, estimator
-from isotone.curves.circuits.selection import ExactCurveDraws, SeededCurveDraws
-from isotone.curves.setting import CurveSetting
+from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression
+from isotone.curves.chain.choosing import mechanism_for as chain_mechanism
+from isotone.curves.circuits import selection
+from isotone.curves.circuits.selection import ExactCurveDraws, SeededCurveDraws, exact_draws
+from isotone.curves.poset.choosing import mechanism_for as order_mechanism
 from isotone.errors import InputError
 from isotone.noise import Simulated
 from isotone.order import Poset
@@ -27,7 +28,6 @@ CHAIN = PrivateIsotonicRegression(1, (0, 1), (0, 1), public_n=2, x_grid=4)
 ORDER = PrivatePosetRegression(Poset("abc", [("a", "c"), ("b", "c")]), y_range=(0, 1), public_n=2)
 FEATURES = PrivatePosetRegression.from_features([(0, 1), (0, 1)], bins=2, y_range=(0, 1), public_n=2)
 RECORDS = records_of([(0, 0), (1, 5)])
-PUBLIC = CurveSetting(Fraction(1))
 OTHERS: dict[str, Callable[[], Any]] = {
     "seeded": lambda: SeededCurveDraws(np.random.default_rng(0)),
     "seeded, of any mechanism": lambda: SeededDraws(np.random.default_rng(0)),
@@ -37,7 +37,8 @@ OTHERS: dict[str, Callable[[], Any]] = {
 
 
 def mechanism_of(model: Any) -> Any:
-    return model._public(weighted=False, grouped=False).problem.mechanism(2, PUBLIC)
+    problem: Any = model._problem(weighted=False, grouped=False)
+    return (chain_mechanism if model is CHAIN else order_mechanism)(problem)
 
 
 def measured(model: Any, x: Any, data: Any) -> Any:
@@ -84,8 +85,7 @@ def test_other_draws_in_the_place_of_exact_ones_are_refused(
 ) -> None:
     entry = (ENTRIES | MEASUREMENTS)[name]
     entry(tmp_path)
-    for module in (curve, estimator):
-        monkeypatch.setattr(module, "ExactCurveDraws", OTHERS[other])
+    monkeypatch.setattr(selection, "ExactCurveDraws", OTHERS[other])
     with pytest.raises(Exception, match="ExactDraws only"):
         entry(tmp_path, **({"title": "again"} if name == "release_curve" else {}))
 
@@ -103,6 +103,5 @@ def test_what_other_draws_made_is_marked(name: str) -> None:
 
 
 def test_estimators_draw_by_a_type_that_releases() -> None:
-    taken = inspect.signature(estimator.PrivateEstimator._draw).parameters["draws"]
-    assert taken.annotation == "ExactCurveDraws"
-    assert issubclass(ExactCurveDraws, estimator.require_exact(ExactCurveDraws()).__class__)
+    assert inspect.signature(exact_draws).return_annotation == "ExactCurveDraws"
+    assert type(exact_draws()) is ExactCurveDraws

@@ -23,10 +23,11 @@ from tests.support.poset_outcomes import law
 from isotone.curves.grids import FINE
 from isotone.curves.losses.known_losses import parse_loss
 from isotone.curves.poset.arrangement import Arrangement, arrange
-from isotone.curves.poset.choosing import METHODS, OrderProblem
+from isotone.curves.poset.choosing import mechanism_for
 from isotone.curves.poset.composition import CompositionNode, OrderComposition
 from isotone.curves.poset.grid import GridRegion
 from isotone.curves.poset.measured_elements import MeasuredElements
+from isotone.curves.poset.problem import METHODS, PosetProblem
 from isotone.curves.poset.product import ProductOrder
 from isotone.curves.poset.tree import OrderMechanism
 from isotone.curves.setting import CurveSetting
@@ -52,8 +53,8 @@ SQUARE_AND_POINT = Poset(range(5), SQUARE.cover_pairs().tolist())
 def made(
     order: Any, loss: Any, method: str = "additive", levels: int = 1, values: int | None = None
 ) -> Factory:
-    plan = OrderProblem(order, parse_loss(loss), ONE, method, levels, values)
-    return lambda setting: plan.mechanism(10, setting)
+    plan = PosetProblem(parse_loss(loss), ONE, order, method=method, levels=levels, value_levels=values)
+    return lambda setting: mechanism_for(plan.sized(10, setting))
 
 
 def arranged(factory: Factory, arrangement: Arrangement) -> Factory:

@@ -21,8 +21,9 @@ from tests.support.effort import draws, off
 
 from isotone import noise
 from isotone.curves.chain.additive_tree import TreeMechanism
-from isotone.curves.chain.choosing import ChainProblem
+from isotone.curves.chain.choosing import mechanism_for
 from isotone.curves.chain.cut_scores import AdditiveScore
+from isotone.curves.chain.problem import ChainProblem
 from isotone.curves.circuits import circuit as circuits
 from isotone.curves.circuits.circuit import CircuitTables, descend
 from isotone.curves.circuits.selection import SeededCurveDraws
@@ -49,8 +50,8 @@ def additive(epsilon: Fraction) -> CurveMechanism:
 
 def baseline(epsilon: Fraction) -> CurveMechanism:
     grid = Grid(Fraction(0), Fraction(5), 6)
-    plan = ChainProblem(Absolute(), (Fraction(0), Fraction(1)), grid, "baseline", value_levels=4)
-    return plan.mechanism(10, CurveSetting(epsilon))
+    plan = ChainProblem(Absolute(), (Fraction(0), Fraction(1)), grid, method="baseline", value_levels=4)
+    return mechanism_for(plan.sized(10, CurveSetting(epsilon)))
 
 
 def law(mechanism: CurveMechanism) -> Law:

@@ -15,13 +15,14 @@ from tests.support.curve_outcomes import Outcomes, distribution, records_of
 
 from isotone.curves import PrivateIsotonicRegression
 from isotone.curves.chain import drawn_values
-from isotone.curves.chain.choosing import ChainProblem
+from isotone.curves.chain.choosing import mechanism_for
 from isotone.curves.chain.cut_scores import AdditiveScore, HalvingScore
 from isotone.curves.chain.drawn_values import DrawnValues, DrawShares, Imbalance, StepFit
 from isotone.curves.chain.histograms.histogram_fit import HistogramFit
 from isotone.curves.chain.lines import line_fit
 from isotone.curves.chain.lines.line_fit import FAR, LineFit, RefinedLineFit
 from isotone.curves.chain.lines.sloping import FACTOR, LEAST, find_jumps, sloped
+from isotone.curves.chain.problem import ChainProblem
 from isotone.curves.chain.tree import Parts
 from isotone.curves.curve import Curve
 from isotone.curves.grids import FINE, Grid
@@ -326,17 +327,17 @@ def test_its_error_is_an_estimate_and_steps_cost_their_width() -> None:
 
 
 def plan(loss: Loss, points: int = 4096) -> ChainProblem:
-    return ChainProblem(loss, ONE, Grid(*ONE, points), "auto")
+    return ChainProblem(loss, ONE, Grid(*ONE, points), method="auto")
 
 
 @pytest.mark.parametrize("loss", [Absolute(), Huber(Fraction(1, 10)), Pinball(Fraction(9, 10))])
 def test_small_budgets_for_many_records_are_fitted_by_lines(loss: Loss) -> None:
-    fit = plan(loss).mechanism(100_000, CurveSetting(Fraction(1, 10)))
+    fit = mechanism_for(plan(loss).sized(100_000, CurveSetting(Fraction(1, 10))))
     assert isinstance(fit, RefinedLineFit)
     assert isinstance(fit.cuts, HalvingScore)
     assert sum(vars(fit.shares).values()) == 1
     assert not fit.error().proved
-    faint = plan(loss).mechanism(1_000, CurveSetting(Fraction(1, 10)))
+    faint = mechanism_for(plan(loss).sized(1_000, CurveSetting(Fraction(1, 10))))
     assert isinstance(faint, LineFit)
     assert isinstance(faint.cuts, AdditiveScore)
     assert sum(vars(faint.shares).values()) == 1
@@ -344,14 +345,14 @@ def test_small_budgets_for_many_records_are_fitted_by_lines(loss: Loss) -> None:
 
 def test_a_quantile_far_from_the_median_counts_as_fewer_records() -> None:
     for quantile in (Fraction(9, 10), Fraction(1, 10), Fraction(1, 2)):
-        fit = plan(Pinball(quantile)).mechanism(10_000, CurveSetting(Fraction(1)))
+        fit = mechanism_for(plan(Pinball(quantile)).sized(10_000, CurveSetting(Fraction(1))))
         assert isinstance(fit, StepFit if quantile == Fraction(1, 2) else RefinedLineFit)
-        ample = plan(Pinball(quantile)).mechanism(10_000, CurveSetting(Fraction(5)))
+        ample = mechanism_for(plan(Pinball(quantile)).sized(10_000, CurveSetting(Fraction(5))))
         assert isinstance(ample, HistogramFit)
 
 
 def test_a_budget_at_which_noise_is_followed_means_steps_with_boundaries_drawn_again() -> None:
-    fit = plan(Absolute()).mechanism(10_000, CurveSetting(Fraction(1)))
+    fit = mechanism_for(plan(Absolute()).sized(10_000, CurveSetting(Fraction(1))))
     assert isinstance(fit, StepFit)
     assert sum(vars(fit.shares).values()) == 1
     small = evened(32, fit=StepFit)
@@ -365,23 +366,25 @@ def test_a_budget_at_which_noise_is_followed_means_steps_with_boundaries_drawn_a
 
 
 def test_almost_no_budget_for_a_quantile_means_a_draw_from_a_few_bins() -> None:
-    fit = plan(Pinball(Fraction(9, 10))).mechanism(100, CurveSetting(Fraction(1, 10)))
+    fit = mechanism_for(plan(Pinball(Fraction(9, 10))).sized(100, CurveSetting(Fraction(1, 10))))
     assert isinstance(fit, BinnedDraw)
     assert fit.inner.points == 4
     assert fit.inner.guarantee == fit.guarantee
     assert not fit.error().proved
-    near = plan(Pinball(Fraction(3, 5))).mechanism(100, CurveSetting(Fraction(1, 10)))
+    near = mechanism_for(plan(Pinball(Fraction(3, 5))).sized(100, CurveSetting(Fraction(1, 10))))
     assert isinstance(near, BinnedDraw)
     assert near.inner.points == 5
-    assert isinstance(plan(Absolute()).mechanism(100, CurveSetting(Fraction(1, 10))), LineFit)
-    tiny = plan(Pinball(Fraction(9, 10)), 2).mechanism(100, CurveSetting(Fraction(1, 10)))
+    assert isinstance(mechanism_for(plan(Absolute()).sized(100, CurveSetting(Fraction(1, 10)))), LineFit)
+    tiny = mechanism_for(plan(Pinball(Fraction(9, 10)), 2).sized(100, CurveSetting(Fraction(1, 10))))
     assert isinstance(tiny, BinnedDraw)
     assert tiny.inner.points == 2
 
 
 def test_a_draw_from_bins_is_the_draw_from_curves_on_them() -> None:
-    inner = ChainProblem(Absolute(), ONE, Grid(*ONE, 2), "baseline", value_levels=4).mechanism(
-        9, CurveSetting(Fraction(1))
+    inner = mechanism_for(
+        ChainProblem(Absolute(), ONE, Grid(*ONE, 2), method="baseline", value_levels=4).sized(
+            9, CurveSetting(Fraction(1))
+        )
     )
     assert isinstance(inner, CurveDraw)
     whole = BinnedDraw(inner.setting, 7, inner)

@@ -12,11 +12,12 @@ from tests.support.curve_outcomes import Outcomes, distribution, records_of
 
 from isotone.curves.chain.additive_tree import TreeMechanism
 from isotone.curves.chain.bins import COUNTING, QuantileBins
-from isotone.curves.chain.choosing import METHODS, ChainProblem
+from isotone.curves.chain.choosing import mechanism_for, rule_for
 from isotone.curves.chain.cut_scores import AdditiveScore
 from isotone.curves.chain.drawn_values import Imbalance
 from isotone.curves.chain.histograms.histogram_fit import HistogramFit
 from isotone.curves.chain.posterior_fit import PosteriorFit, RoundShares
+from isotone.curves.chain.problem import METHODS, ChainProblem
 from isotone.curves.curve import Curve
 from isotone.curves.direction import AUTO_SHARE, choose_direction, least_absolute_loss
 from isotone.curves.grids import FINE, Grid
@@ -35,7 +36,7 @@ ONE = (Fraction(0), Fraction(1))
 
 
 def blueprint(method: str = "auto", loss: Loss | None = None, points: int = 64, **more: Any) -> ChainProblem:
-    return ChainProblem(loss or Squared(), ONE, Grid(Fraction(0), Fraction(1), points), method, **more)
+    return ChainProblem(loss or Squared(), ONE, Grid(Fraction(0), Fraction(1), points), method=method, **more)
 
 
 class Recorder(Outcomes):
@@ -77,7 +78,7 @@ def test_the_levels_of_a_tree_share_epsilon() -> None:
 )
 def test_the_rounds_share_epsilon(labels: bool, top: int, n: int, coarse: list[Fraction]) -> None:
     recorder = Recorder()
-    mechanism = blueprint("auto", labels=labels).mechanism(n, CurveSetting(Fraction(10)))
+    mechanism = mechanism_for(blueprint("auto", labels=labels).sized(n, CurveSetting(Fraction(10))))
     assert isinstance(mechanism, PosteriorFit)
     mechanism.draw(records_of([(2, 0)]), recorder)
     assert recorder.rates == [rate / top for rate in (*coarse, 10 - sum(coarse))]
@@ -157,7 +158,9 @@ def test_an_empty_part_is_cut_uniformly() -> None:
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("loss", ["squared", "absolute", "huber", "pinball(0.75)", "logistic"])
 def test_every_mechanism_has_the_one_shape(method: str, loss: str) -> None:
-    mechanism = blueprint(method, parse_loss(loss), points=32).mechanism(500, CurveSetting(Fraction(2)))
+    mechanism = mechanism_for(
+        blueprint(method, parse_loss(loss), points=32).sized(500, CurveSetting(Fraction(2)))
+    )
     assert isinstance(mechanism, Mechanism)
     assert mechanism.guarantee.epsilon == 2
     bound = mechanism.error()
@@ -181,7 +184,9 @@ def test_the_bound_on_the_excess_loss_holds_on_average() -> None:
     records = Records(cells, levels, np.ones(400, np.int64)).sorted()
     best = least_absolute_loss(records) / FINE
     for method in ("additive", "threshold", "baseline"):
-        mechanism = blueprint(method, Absolute(), points=16).mechanism(400, CurveSetting(Fraction(1)))
+        mechanism = mechanism_for(
+            blueprint(method, Absolute(), points=16).sized(400, CurveSetting(Fraction(1)))
+        )
         losses = []
         for _ in range(20):
             values = np.asarray(mechanism.simulate(records, rng).at(records.cells))
@@ -191,17 +196,17 @@ def test_the_bound_on_the_excess_loss_holds_on_average() -> None:
 
 def test_auto_is_decided_by_public_numbers() -> None:
     once = CurveSetting(Fraction(1))
-    assert blueprint("auto").method_used(1000, once) == "posterior"
-    assert blueprint("auto").method_used(20, once) == "posterior"
-    assert blueprint("auto", levels=2).method_used(20, once) == "additive"
+    assert rule_for(blueprint("auto").sized(1000, once)).name == "posterior"
+    assert rule_for(blueprint("auto").sized(20, once)).name == "posterior"
+    assert rule_for(blueprint("auto", levels=2).sized(20, once)).name == "additive"
     skewed = blueprint("auto", Pinball(Fraction(9, 10)))
-    assert skewed.method_used(20, once) == "few bins"
-    assert skewed.method_used(200, CurveSetting(Fraction(1), Unit(10))) == "few bins"
+    assert rule_for(skewed.sized(20, once)).name == "few bins"
+    assert rule_for(skewed.sized(200, CurveSetting(Fraction(1), Unit(10)))).name == "few bins"
     # bins of equal counts pay later the farther a quantile is from the median
-    assert [skewed.method_used(n, once) for n in (4_000, 6_000)] == ["lines", "refined lines"]
+    assert [rule_for(skewed.sized(n, once)).name for n in (4_000, 6_000)] == ["lines", "refined lines"]
     less = blueprint("auto", Pinball(Fraction(4, 5)))
-    assert [less.method_used(n, once) for n in (1_000, 1_500)] == ["lines", "refined lines"]
-    assert blueprint("auto", Absolute()).method_used(20, once) == "lines"
+    assert [rule_for(less.sized(n, once)).name for n in (1_000, 1_500)] == ["lines", "refined lines"]
+    assert rule_for(blueprint("auto", Absolute()).sized(20, once)).name == "lines"
     for loss, method, used in (
         (Squared(), "auto", "nearest of the shape"),
         (Logistic(), "auto", "nearest of the shape"),
@@ -210,17 +215,19 @@ def test_auto_is_decided_by_public_numbers() -> None:
         (Squared(), "additive", "baseline"),
         (Squared(), "threshold", "threshold"),
     ):
-        assert blueprint(method, loss, shape=parse_shape("convex")).method_used(1000, once) == used
-    assert blueprint("threshold", shape=parse_shape("convex")).method_used(1000, once) == "threshold"
+        assert rule_for(blueprint(method, loss, shape=parse_shape("convex")).sized(1000, once)).name == used
+    assert rule_for(blueprint("threshold", shape=parse_shape("convex")).sized(1000, once)).name == "threshold"
 
 
 def test_losses_without_means_are_fitted_by_histograms_once_there_are_many_records() -> None:
     plan, setting = blueprint("auto", Absolute(), points=4096), CurveSetting(Fraction(1))
-    assert isinstance(plan.mechanism(400, CurveSetting(Fraction(5))), HistogramFit)
-    assert isinstance(plan.mechanism(2_000, CurveSetting(Fraction(5))), HistogramFit)
-    assert isinstance(blueprint("auto", Absolute(), levels=3).mechanism(6_000, setting), TreeMechanism)
-    assert isinstance(blueprint("additive", Squared()).mechanism(6_000, setting), TreeMechanism)
-    assert isinstance(blueprint("auto", Squared()).mechanism(6_000, setting), PosteriorFit)
+    assert isinstance(mechanism_for(plan.sized(400, CurveSetting(Fraction(5)))), HistogramFit)
+    assert isinstance(mechanism_for(plan.sized(2_000, CurveSetting(Fraction(5)))), HistogramFit)
+    assert isinstance(
+        mechanism_for(blueprint("auto", Absolute(), levels=3).sized(6_000, setting)), TreeMechanism
+    )
+    assert isinstance(mechanism_for(blueprint("additive", Squared()).sized(6_000, setting)), TreeMechanism)
+    assert isinstance(mechanism_for(blueprint("auto", Squared()).sized(6_000, setting)), PosteriorFit)
 
 
 def test_later_levels_spend_more_where_that_was_asked_for() -> None:
@@ -247,7 +254,7 @@ def test_curves_turn_around() -> None:
 
 
 def test_an_epsilon_too_small_for_the_noise_is_refused() -> None:
-    mechanism = blueprint("bins").mechanism(100, CurveSetting(Fraction(1, 10**12)))
+    mechanism = mechanism_for(blueprint("bins").sized(100, CurveSetting(Fraction(1, 10**12))))
     with pytest.raises(InputError, match="too small"):
         mechanism.release(records_of([]))
 
@@ -259,4 +266,4 @@ def test_a_shape_without_a_published_tree_is_refused_by_its_name() -> None:
         name = "bent"
 
     with pytest.raises(InputError, match="no published tree for the shape 'bent'"):
-        blueprint("threshold", points=5, shape=Bent()).mechanism(99, CurveSetting(Fraction(1)))
+        mechanism_for(blueprint("threshold", points=5, shape=Bent()).sized(99, CurveSetting(Fraction(1))))

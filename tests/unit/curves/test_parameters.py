@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression, ProductOrder
-from isotone.curves.chain.choosing import METHODS
+from isotone.curves.chain import regression
+from isotone.curves.chain.problem import METHODS
 from isotone.curves.estimator import ComparisonWarning, PrivacyWarning
 from isotone.curves.losses.known_losses import ROWS, parse_loss
 from isotone.errors import InputError
@@ -64,26 +65,23 @@ def test_numpy_numbers_mean_their_values(kind: Any) -> None:
         **{name: kind(value) for name, value in given.items()},
     )
     one, other = (
-        model._public(weighted=True, grouped=True)
+        model._problem(weighted=True, grouped=True)
         for model in (plain.set_params(max_weight=1), wide.set_params(max_weight=kind(1)))
     )
     assert one == other
-    assert one.whole.factor == 100 * 2 * 64
-    assert type(other.problem.levels) is int
+    assert one.budget.whole.factor == 100 * 2 * 64
+    assert type(other.levels) is int
     assert ProductOrder((kind(100), kind(100))) == ProductOrder((100, 100))
 
 
-def test_units_are_not_told_apart_by_pythons_equality() -> None:
+def test_units_are_not_told_apart_by_pythons_equality(monkeypatch: pytest.MonkeyPatch) -> None:
     model = PrivateIsotonicRegression(1, (0, 1), (0, 1), public_n=2)
-    seen: list[int] = []
-
-    def keep(public: Any, records: Any, n: int, draws: Any) -> None:
-        seen.append(records.cells.size)
-
-    model._release = keep  # pyright: ignore[reportAttributeAccessIssue]
+    seen: list[Any] = []
+    read = regression.read_records
+    monkeypatch.setattr(regression, "read_records", lambda *given: seen.append(read(*given)) or seen[-1])
     model.fit([0.1, 0.2], [0, 1], groups=[True, 1])
     model.fit([0.1, 0.2], [0, 1], groups=[1.0, 1])
-    assert seen == [2, 1]
+    assert [records.cells.size for records in seen] == [2, 1]
 
 
 def test_a_curve_over_integers_names_every_integer() -> None:

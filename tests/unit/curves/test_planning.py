@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from isotone.curves import plan
-from isotone.curves.chain.choosing import ChainProblem
+from isotone.curves.chain.choosing import mechanism_for
+from isotone.curves.chain.problem import ChainProblem
 from isotone.curves.curve import Curve
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses.known_losses import Absolute, Huber, Pinball, Squared, parse_loss
@@ -56,7 +57,9 @@ def test_a_plan_predicts_what_is_then_measured() -> None:
     """Against other records of the reference populations; a plan off by a factor of two would fail."""
     for loss, n in (("squared", 1_000), ("absolute", 8_000)):
         predicted = plan(1, n, loss=loss, labels=False, methods=["auto"]).rows[0]
-        built = ChainProblem(parse_loss(loss), ONE, Grid(*ONE, 4096)).mechanism(n, CurveSetting(Fraction(1)))
+        built = mechanism_for(
+            ChainProblem(parse_loss(loss), ONE, Grid(*ONE, 4096)).sized(n, CurveSetting(Fraction(1)))
+        )
         found: list[float] = []
         for seed, population in enumerate(planned(labels=False)):
             rng = np.random.default_rng([seed, 77])
@@ -77,8 +80,10 @@ def test_the_range_of_a_plan_has_room_for_real_scores_that_crowd_at_both_ends(ep
     records = Records(
         Grid(*ONE, 4096).snap(x), Grid(*ONE, FINE + 1).snap(y), np.ones(x.size, np.int64)
     ).sorted()
-    built = ChainProblem(Squared(), ONE, Grid(*ONE, 4096), labels=True).mechanism(
-        x.size, CurveSetting(Fraction(epsilon))
+    built = mechanism_for(
+        ChainProblem(Squared(), ONE, Grid(*ONE, 4096), labels=True).sized(
+            x.size, CurveSetting(Fraction(epsilon))
+        )
     )
     rng = np.random.default_rng(1)
     drawn = [risk(built.simulate(records, rng), records, Squared()) for _ in range(15)]

@@ -13,8 +13,9 @@ from tests.support.curve_outcomes import records_of
 from isotone.curves.grids import FINE
 from isotone.curves.losses.known_losses import parse_loss
 from isotone.curves.measure import noisy_means
-from isotone.curves.poset.choosing import OrderProblem
+from isotone.curves.poset.choosing import mechanism_for, rule_for
 from isotone.curves.poset.measured_elements import MeasuredElements
+from isotone.curves.poset.problem import PosetProblem
 from isotone.curves.poset.product import ProductOrder
 from isotone.curves.poset.tree import OrderMechanism, PosetTree
 from isotone.curves.setting import CurveSetting
@@ -27,8 +28,8 @@ ROWS = [(0, 0), (1, FINE // 4), (2, FINE // 2), (3, FINE)] * 20
 
 
 def made(method: str, loss: Any = "absolute", epsilon: int = 1, order: Any = FOREST) -> OrderMechanism:
-    plan = OrderProblem(order, parse_loss(loss), (Fraction(0), Fraction(1)), method, 3)
-    return plan.mechanism(80, CurveSetting(Fraction(epsilon)))
+    plan = PosetProblem(parse_loss(loss), (Fraction(0), Fraction(1)), order, method=method, levels=3)
+    return mechanism_for(plan.sized(80, CurveSetting(Fraction(epsilon))))
 
 
 EVERY = [
@@ -53,20 +54,20 @@ def test_every_mechanism_has_the_one_shape(method: str, loss: str) -> None:
         assert (values[FOREST.cover_pairs[:, 0]] <= values[FOREST.cover_pairs[:, 1]]).all()
 
 
-def problem(method: str = "auto", loss: Any = "squared", levels: int | None = None) -> OrderProblem:
-    return OrderProblem(FOREST, parse_loss(loss), (Fraction(0), Fraction(1)), method, levels)
+def problem(method: str = "auto", loss: Any = "squared", levels: int | None = None) -> PosetProblem:
+    return PosetProblem(parse_loss(loss), (Fraction(0), Fraction(1)), FOREST, method=method, levels=levels)
 
 
 def test_all_elements_are_measured_where_there_are_many_records() -> None:
     once = CurveSetting(Fraction(1))
-    assert problem().method_used(48, once) == "all elements"
-    assert isinstance(problem(loss="logistic").mechanism(48, once), MeasuredElements)
+    assert rule_for(problem().sized(48, once)).name == "all elements"
+    assert isinstance(mechanism_for(problem(loss="logistic").sized(48, once)), MeasuredElements)
     for few in (
-        problem().method_used(47, once),
-        problem().method_used(48, CurveSetting(Fraction(24, 100))),
-        problem(loss="absolute").method_used(48, once),
-        problem(levels=3).method_used(48, once),
-        problem("additive").method_used(48, once),
+        rule_for(problem().sized(47, once)).name,
+        rule_for(problem().sized(48, CurveSetting(Fraction(24, 100)))).name,
+        rule_for(problem(loss="absolute").sized(48, once)).name,
+        rule_for(problem(levels=3).sized(48, once)).name,
+        rule_for(problem("additive").sized(48, once)).name,
     ):
         assert few == "additive"
 
@@ -83,7 +84,7 @@ def test_all_elements_share_nothing_and_are_projected() -> None:
             return values + np.array([[0, 0, -9 * FINE, 0], [0, 0, 0, 0]])
 
     draws: Any = Scripted()
-    built = problem().mechanism(48, CurveSetting(Fraction(1)))
+    built = mechanism_for(problem().sized(48, CurveSetting(Fraction(1))))
     rows = [(0, FINE)] * 6 + [(1, 0)] * 5 + [(2, FINE)] * 4 + [(3, FINE)] * 7
     found = built.draw(records_of(rows), draws)
     assert draws.rates == [Fraction(1, FINE)]

@@ -17,8 +17,8 @@ from isotone.curves.grids import FINE
 from isotone.curves.losses.known_losses import Absolute, Squared
 from isotone.curves.poset.arrangement import arrange
 from isotone.curves.poset.baseline import PosetBaseline, branches
-from isotone.curves.poset.choosing import OrderProblem
 from isotone.curves.poset.ideals import list_ideals
+from isotone.curves.poset.problem import PosetProblem
 from isotone.curves.poset.product import ProductOrder
 from isotone.curves.setting import CurveSetting
 from isotone.errors import InputError
@@ -138,13 +138,13 @@ def test_long_orders_of_small_width_are_listed() -> None:
 
 
 def test_an_order_with_too_many_ideals_is_refused_with_the_limits() -> None:
-    def plan(order: Any) -> OrderProblem:
-        return OrderProblem(order, Absolute(), (Fraction(0), Fraction(1)), "threshold")
+    def plan(order: Any) -> PosetProblem:
+        return PosetProblem(Absolute(), (Fraction(0), Fraction(1)), order, method="threshold")
 
     for order in (Poset.antichain(range(20)), ProductOrder((30, 30)), ProductOrder((8, 8, 8))):
         with pytest.raises(InputError, match=r"up to 1,000,000 of them and 128 MB .* method='additive'"):
             plan(order)
-    assert plan(Poset.antichain(range(19))).arrangement().way == "listed"
+    assert plan(Poset.antichain(range(19))).arrangement.way == "listed"
 
 
 FORESTS = [

@@ -11,13 +11,17 @@ import pyarrow as pa
 import pytest
 
 from isotone.curves.arrays import numbers_of, only_column, shape_of
+from isotone.curves.budget import FitBudget
+from isotone.curves.chain.problem import ChainProblem
 from isotone.curves.grids import FINE, Grid
-from isotone.curves.records import RawRecords, Records
+from isotone.curves.losses.known_losses import Squared
+from isotone.curves.records import Records, check_columns, read_records
+from isotone.curves.setting import CurveSetting
 from isotone.errors import InputError
 from isotone.noise import Simulated
+from isotone.privacy.unit import Unit
 
 X = Grid(Fraction(0), Fraction(10), 11)
-Y = Grid(Fraction(0), Fraction(1), FINE + 1)
 
 
 def located(x: Any) -> Any:
@@ -28,8 +32,12 @@ def located(x: Any) -> Any:
 def prepared(
     x: Any, y: Any, weight: Any = None, groups: Any = None, contributions: int = 1, most: float = 2.0
 ) -> Records:
-    raw = RawRecords.of(shape_of(x, "X")[0], x, y, weight, groups)
-    return raw.read(located, Y, contributions, 1 if weight is None else 4, most)
+    check_columns(shape_of(x, "X")[0], y, weight, groups)
+    setting = CurveSetting(Fraction(1), Unit(contributions), 1 if weight is None else 4)
+    problem = ChainProblem(
+        Squared(), (Fraction(0), Fraction(1)), X, budget=FitBudget(setting, max_weight=most)
+    )
+    return read_records(located(x), y, weight, groups, problem)
 
 
 def test_missing_and_unreadable_values_drop_their_record_silently() -> None:
@@ -230,7 +238,6 @@ def test_simulated_arrays_are_refused() -> None:
 
 
 def test_records_do_not_show_what_they_hold() -> None:
-    raw = RawRecords.of(1, [7.25], [0.5], None, None)
-    for held in (raw, raw.read(located, Y, 1, 1, 1.0)):
-        assert "7.25" not in repr(held)
-        assert "[" not in repr(held)
+    held = prepared([7.25], [0.5])
+    assert "7" not in repr(held)
+    assert "[" not in repr(held)

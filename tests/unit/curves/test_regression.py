@@ -12,6 +12,7 @@ import pytest
 
 from isotone import noise
 from isotone.curves import PrivacyWarning, PrivateIsotonicRegression
+from isotone.curves.chain import regression as chain
 from isotone.curves.circuits.selection import ExactCurveDraws
 from isotone.curves.estimator import ComparisonWarning
 from isotone.errors import BudgetError, InputError, LedgerError
@@ -248,12 +249,8 @@ def test_thresholds_are_the_corners_of_the_curve() -> None:
 def test_the_true_number_of_records_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a public n, the mechanism is the same whatever the data; without, it sees a noisy one."""
     seen: list[Any] = []
-    from isotone.curves.chain.choosing import ChainProblem
-
-    build = ChainProblem.mechanism
-    monkeypatch.setattr(
-        ChainProblem, "mechanism", lambda self, n, setting: seen.append(n) or build(self, n, setting)
-    )
+    build = chain.mechanism_for
+    monkeypatch.setattr(chain, "mechanism_for", lambda problem: seen.append(problem.n) or build(problem))
     for size in (10, 5000):
         regression(public_n=700).fit(*line(size))
     assert seen == [700, 700]
@@ -265,14 +262,10 @@ def test_the_true_number_of_records_decides_nothing(monkeypatch: pytest.MonkeyPa
 def test_a_noisy_number_of_records_and_the_direction_cost_their_shares(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from isotone.curves.chain.choosing import ChainProblem
-
     spent: list[Fraction] = []
-    build = ChainProblem.mechanism
+    build = chain.mechanism_for
     monkeypatch.setattr(
-        ChainProblem,
-        "mechanism",
-        lambda self, n, setting: spent.append(setting.epsilon) or build(self, n, setting),
+        chain, "mechanism_for", lambda problem: spent.append(problem.setting.epsilon) or build(problem)
     )
     regression(public_n=50).fit(*line(50))
     regression().fit(*line(50))

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from tests.support.isotonic_brute import monotone
 
-from isotone.curves.chain.choosing import ChainProblem
+from isotone.curves.chain.choosing import mechanism_for
+from isotone.curves.chain.problem import ChainProblem
 from isotone.curves.circuits.circuit import cheapest
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses.known_losses import Absolute, Pinball, Squared
@@ -194,8 +195,17 @@ def test_everything_released_has_the_shape(shape: Any, points: int, method: str,
     for loss in (Squared(), Absolute(), Pinball(Fraction(3, 4))):
         for increasing in (True, False):
             grid = Grid(Fraction(0), Fraction(points - 1), points)
-            plan = ChainProblem(loss, (Fraction(0), Fraction(1)), grid, method, parsed, None, 8, increasing)
-            mechanism = plan.mechanism(60, CurveSetting(Fraction(epsilon)))
+            plan = ChainProblem(
+                loss,
+                (Fraction(0), Fraction(1)),
+                grid,
+                method=method,
+                shape=parsed,
+                levels=None,
+                value_levels=8,
+                increasing=increasing,
+            )
+            mechanism = mechanism_for(plan.sized(60, CurveSetting(Fraction(epsilon))))
             for size in (0, 60):
                 curve = mechanism.release(random_records(rng, points, size))
                 values = curve.at(np.arange(points))
@@ -221,8 +231,8 @@ def test_the_curve_of_a_shape_that_is_chosen_is_the_nearest_of_all(shape: Any) -
     parsed, points, values = parse_shape(shape), 5, 4
     assert parsed is not None
     grid = Grid(Fraction(0), Fraction(points - 1), points)
-    problem = ChainProblem(Squared(), ONE, grid, "auto", parsed, value_levels=values)
-    built = problem.mechanism(60, CurveSetting(Fraction(1)))
+    problem = ChainProblem(Squared(), ONE, grid, method="auto", shape=parsed, value_levels=values)
+    built = mechanism_for(problem.sized(60, CurveSetting(Fraction(1))))
     assert isinstance(built, NearestOfShape)
     rng = np.random.default_rng(5)
     for _ in range(4):
@@ -258,8 +268,8 @@ def test_a_curve_with_a_shape_depends_on_noisy_sums_alone(shape: Any) -> None:
             return np.arange(values.size).reshape(values.shape) * FINE
 
     grid = Grid(Fraction(0), Fraction(8), 9)
-    problem = ChainProblem(Squared(), ONE, grid, "auto", parse_shape(shape), value_levels=8)
-    built = problem.mechanism(60, CurveSetting(Fraction(10)))
+    problem = ChainProblem(Squared(), ONE, grid, method="auto", shape=parse_shape(shape), value_levels=8)
+    built = mechanism_for(problem.sized(60, CurveSetting(Fraction(10))))
     rng, found = np.random.default_rng(3), []
     for size in (0, 1, 60):
         draws: Any = Scripted()
@@ -282,20 +292,26 @@ def test_a_slope_too_small_for_the_grid_says_which_grid_would_do() -> None:
         Squared(),
         (Fraction(0), Fraction(1)),
         Grid(Fraction(0), Fraction(1), 65),
-        "auto",
-        parse_shape(("lipschitz", "0.1")),
+        method="auto",
+        shape=parse_shape(("lipschitz", "0.1")),
     )
     with pytest.raises(InputError, match="at least 1024 steps"):
-        plan.mechanism(100, CurveSetting(Fraction(1)))
+        mechanism_for(plan.sized(100, CurveSetting(Fraction(1))))
 
 
 @pytest.mark.parametrize("method", ["auto", "threshold"])
 def test_a_slope_may_be_as_large_as_one_likes(method: str) -> None:
     grid = Grid(-(Fraction(10) ** 200), Fraction(10) ** 200, 5)
     plan = ChainProblem(
-        Squared(), (Fraction(0), Fraction(1)), grid, method, parse_shape(("lipschitz", 1)), None, 8
+        Squared(),
+        (Fraction(0), Fraction(1)),
+        grid,
+        method=method,
+        shape=parse_shape(("lipschitz", 1)),
+        levels=None,
+        value_levels=8,
     )
-    curve = plan.mechanism(60, CurveSetting(Fraction(20))).release(
+    curve = mechanism_for(plan.sized(60, CurveSetting(Fraction(20)))).release(
         random_records(np.random.default_rng(0), 5)
     )
     check_shape("any", 0, curve.at(np.arange(5)))
@@ -304,18 +320,22 @@ def test_a_slope_may_be_as_large_as_one_likes(method: str) -> None:
 def test_shapes_need_even_grids_and_have_no_bins() -> None:
     listed = Grid(Fraction(0), Fraction(1), 2, (0.0, 1.0))
     with pytest.raises(InputError, match="evenly spaced"):
-        ChainProblem(Squared(), (Fraction(0), Fraction(1)), listed, "auto", parse_shape("convex"))
+        ChainProblem(
+            Squared(), (Fraction(0), Fraction(1)), listed, method="auto", shape=parse_shape("convex")
+        )
     even = Grid(Fraction(0), Fraction(1), 9)
     with pytest.raises(InputError, match="no shape but rising"):
-        ChainProblem(Squared(), (Fraction(0), Fraction(1)), even, "bins", parse_shape("convex"))
+        ChainProblem(Squared(), (Fraction(0), Fraction(1)), even, method="bins", shape=parse_shape("convex"))
 
 
 def test_linear_pieces_end_at_as_many_knots_as_asked_for() -> None:
     assert parse_shape(("linear", 3)) == LinearPieces(3, 17)
     assert parse_shape(["linear", 3, 5]) == LinearPieces(3, 5)
     grid = Grid(Fraction(0), Fraction(1), 41)
-    drawn = ChainProblem(Absolute(), ONE, grid, "auto", parse_shape(("linear", 3, 5))).mechanism(
-        99, CurveSetting(Fraction(1))
+    drawn = mechanism_for(
+        ChainProblem(Absolute(), ONE, grid, method="auto", shape=parse_shape(("linear", 3, 5))).sized(
+            99, CurveSetting(Fraction(1))
+        )
     )
     assert isinstance(drawn, PieceDraw)
     assert drawn.knots.tolist() == [0, 10, 20, 30, 40]
@@ -339,9 +359,9 @@ def test_a_slope_too_small_for_the_grids_is_refused_with_what_would_do(
 ) -> None:
     def plan(points: int) -> ChainProblem:
         grid = Grid(Fraction(0), Fraction(1), points)
-        return ChainProblem(Absolute(), ONE, grid, "auto", parse_shape(("lipschitz", slope)))
+        return ChainProblem(Absolute(), ONE, grid, method="auto", shape=parse_shape(("lipschitz", slope)))
 
     with pytest.raises(InputError, match=re.escape(advice)):
-        plan(points).mechanism(100, CurveSetting(Fraction(1)))
+        mechanism_for(plan(points).sized(100, CurveSetting(Fraction(1))))
     if found := re.search(r"at most (\d+) points", advice):
-        plan(int(found[1])).mechanism(100, CurveSetting(Fraction(1)))
+        mechanism_for(plan(int(found[1])).sized(100, CurveSetting(Fraction(1))))

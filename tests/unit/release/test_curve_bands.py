@@ -13,6 +13,7 @@ import pytest
 
 import isotone as iso
 from isotone.curves import PrivateIsotonicRegression
+from isotone.curves.chain.choosing import sums_for
 from isotone.errors import InputError
 from isotone.release.kinds.curve.bands import measured_from
 from isotone.release.kinds.curve.faults import curve_faults
@@ -43,9 +44,9 @@ def test_low_and_high_are_the_band_of_the_published_sums(ledger, kind: str) -> N
     assert list(found.columns) == ["x", "value", "low", "high"]
     assert found.columns["x"] == tuple(range(20))
     assert (found.manifest["band"], found.manifest["confidence"]) == (kind, 0.9)
-    setup = rebuild_curve_mechanism(found.manifest["mechanism"])
-    measured = measured_from(found.manifest, setup)
-    assert (measured.sums.rate, measured.sums.variance) in setup.possible
+    problem = rebuild_curve_mechanism(found.manifest["mechanism"])
+    measured = measured_from(found.manifest, problem)
+    assert (measured.sums.rate, measured.sums.variance) in sums_for(problem)
     low, high = measured.band(0.9, kind).at(np.arange(20))
     np.testing.assert_allclose(found.low, low, atol=1e-12)
     np.testing.assert_allclose(found.high, high, atol=1e-12)
@@ -204,11 +205,11 @@ def test_noise_without_a_look_is_believed_of_few_records_in_even_bins(
 ) -> None:
     sums = {"starts": starts, "ones": starts, "zeros": starts, "values": values, "rate": rate}
     entries = {"sums": sums, "increasing": True, "mechanism": {}, "rules": {"contributions": 1}}
-    setup = PrivateIsotonicRegression(
+    problem = PrivateIsotonicRegression(
         2, (0, 19), y_values=(0, 1), x_grid="integers", public_n=public_n
     ).check()
     with pytest.raises(InputError, match=refused) if refused else nullcontext():
-        measured_from(entries, setup)
+        measured_from(entries, problem)
 
 
 def test_a_falling_curve_of_few_records_is_verified(ledger) -> None:
@@ -225,16 +226,17 @@ def test_a_corner_of_the_curve_that_is_left_out_is_noticed(ledger) -> None:
     """The band is constant over wide steps: between its corners the curve could be bent by leaving rows out."""
     entries = json.loads(json.dumps(release(ledger, band="population", x_grid=200).manifest.plain()))
     entries["sums"].update(starts=[0, 100], ones=[50, 450], zeros=[450, 50])
-    setup = rebuild_curve_mechanism(entries["mechanism"])
-    measured = measured_from(entries, setup)
+    problem = rebuild_curve_mechanism(entries["mechanism"])
+    measured = measured_from(entries, problem)
     curve, band = (
-        measured.curve("population", setup.predictions, True),
+        measured.curve("population", problem.ends, True),
         measured.band(entries["confidence"], "population"),
     )
     for left_out, at in ((False, np.union1d(curve.knots, band.corners)), (True, band.corners)):
-        columns: Any = {"x": setup.grid.positions(at), "value": curve.at(at), **band.at(at)._asdict()}
+        columns: Any = {"x": problem.grid.positions(at), "value": curve.at(at), **band.at(at)._asdict()}
         assert (
-            curve_faults(columns, entries, setup) == ["value is not what the published sums give"] * left_out
+            curve_faults(columns, entries, problem)
+            == ["value is not what the published sums give"] * left_out
         )
 
 

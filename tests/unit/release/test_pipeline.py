@@ -257,13 +257,14 @@ from pathlib import Path
 import pandas as pd
 import isotone as iso
 from isotone.curves import PrivateIsotonicRegression
+from isotone.curves.chain.choosing import mechanism_for
 from isotone.curves.setting import CurveSetting
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.kinds.surface.release import surface_query
 
 def built(**options):
     model = PrivateIsotonicRegression(1, (0, 1), (0, 1), **options)
-    return model._public(weighted=False, grouped=False).problem.mechanism(99, CurveSetting(Fraction(1)))
+    return mechanism_for(model._problem(weighted=False, grouped=False).sized(99, CurveSetting(Fraction(1))))
 
 def loaded():
     return [name for name in sys.modules if name.startswith("isotone.published.")]

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from isotone.curves.chain.case import ChainCase
 from isotone.curves.chain.cut_scores import AdditiveScore
+from isotone.curves.chain.problem import ChainProblem
 from isotone.curves.chain.tree import Score, grow
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import Curve, CurveMechanism, RiskBound
@@ -38,11 +38,13 @@ class TreeMechanism(CurveMechanism):
     growth: Fraction = Fraction(1)
 
     @classmethod
-    def of(cls, case: ChainCase) -> TreeMechanism:
-        """The mechanism with the additive score and a depth for a case."""
-        levels = case.levels or max(2, round(math.log2(case.strength) / 2))
-        score = AdditiveScore(case.slopes)
-        return cls(case.setting, case.points, score, min(levels, LEVELS), case.steepest, growth=GROWTH)
+    def of(cls, problem: ChainProblem) -> TreeMechanism:
+        """The mechanism with the additive score and a depth for a problem."""
+        levels = problem.levels or max(2, round(math.log2(problem.strength) / 2))
+        score = AdditiveScore(problem.slopes)
+        return cls(
+            problem.setting, problem.points, score, min(levels, LEVELS), problem.steepest, growth=GROWTH
+        )
 
     @property
     def shares(self) -> list[Fraction]:

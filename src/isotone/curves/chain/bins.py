@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.array_types import Ints
-from isotone.curves.chain.case import ChainCase
 from isotone.curves.chain.drawn_values import Imbalance
+from isotone.curves.chain.problem import ChainProblem
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import Curve, CurveMechanism, RiskBound
 from isotone.curves.losses.known_losses import Squared
@@ -40,10 +40,10 @@ class MeanBins(CurveMechanism):
     squared: bool = True
 
     @classmethod
-    def of(cls, case: ChainCase) -> MeanBins:
-        """The mechanism with sizes for a case."""
-        bins = case.bins(1.4 * math.sqrt(case.strength), MOST_BINS)
-        return cls(case.setting, case.points, bins, case.ends, isinstance(case.loss, Squared))
+    def of(cls, problem: ChainProblem) -> MeanBins:
+        """The mechanism with sizes for a problem."""
+        bins = problem.bins(1.4 * math.sqrt(problem.strength), MOST_BINS)
+        return cls(problem.setting, problem.points, bins, problem.ends, isinstance(problem.loss, Squared))
 
     def draw(self, records: Records, draws: CurveDraws) -> Curve:
         """A step curve with at most one step for each bin."""
@@ -74,10 +74,16 @@ class QuantileBins(CurveMechanism):
     steepest: float = 1.0
 
     @classmethod
-    def of(cls, case: ChainCase) -> QuantileBins:
-        """The mechanism with sizes for a case."""
-        score = Imbalance(case.slopes)
-        return cls(case.setting, case.points, score, case.bins(0.6 * math.sqrt(case.strength)), case.steepest)
+    def of(cls, problem: ChainProblem) -> QuantileBins:
+        """The mechanism with sizes for a problem."""
+        score = Imbalance(problem.slopes)
+        return cls(
+            problem.setting,
+            problem.points,
+            score,
+            problem.bins(0.6 * math.sqrt(problem.strength)),
+            problem.steepest,
+        )
 
     def draw(self, records: Records, draws: CurveDraws) -> Curve:
         """A step curve with at most one step for each bin."""

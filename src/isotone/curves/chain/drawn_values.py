@@ -18,8 +18,8 @@ import numpy as np
 
 from isotone.array_types import Ints
 from isotone.curves.chain.boundaries import move_boundaries
-from isotone.curves.chain.case import ChainCase
 from isotone.curves.chain.cut_scores import HalvingScore
+from isotone.curves.chain.problem import ChainProblem
 from isotone.curves.chain.tree import Parts, Score, grow
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import Curve, CurveMechanism, RiskBound
@@ -153,19 +153,19 @@ class StepFit(DrawnValues):
     smoothness = 1
 
     @classmethod
-    def of(cls, case: ChainCase) -> StepFit:
-        """The mechanism with sizes for a case."""
-        values = 256 if case.strength < 30_000 else 512
+    def of(cls, problem: ChainProblem) -> StepFit:
+        """The mechanism with sizes for a problem."""
+        values = 256 if problem.strength < 30_000 else 512
         return cls(
-            case.setting,
-            case.points,
+            problem.setting,
+            problem.points,
             HalvingScore(),
             3,
-            case.bins(math.sqrt(case.strength)),
-            Imbalance(case.slopes, values),
+            problem.bins(math.sqrt(problem.strength)),
+            Imbalance(problem.slopes, values),
             DrawShares(Fraction(3, 100), Fraction(40, 100), Fraction(57, 100)),
-            table=case.table(values),
-            steepest=case.steepest,
+            table=problem.table(values),
+            steepest=problem.steepest,
         )
 
     def draw(self, records: Records, draws: CurveDraws) -> Curve:

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from isotone.array_types import Bools, Floats
-from isotone.curves.arrays import numbers_of, only_column
+from isotone.curves.arrays import numbers_of, only_column, shape_of
 from isotone.curves.bands.band import Band
 from isotone.curves.bands.measured import MeasuredSums, no_band
 from isotone.curves.curve import Curve
+from isotone.curves.estimator import PrivateEstimator
 from isotone.curves.grids import Grid
 from isotone.errors import InputError
 from isotone.privacy.checks import one_of
 
-__all__ = ["EvaluatedCurve"]
+__all__ = ["EvaluatedCurve", "row_count"]
 
 
-class EvaluatedCurve:
-    """What an estimator tells about its released curve."""
+def row_count(x: Any) -> int:
+    """The number of rows of ``x``. A wrong shape is refused."""
+    shape = shape_of(x, "X")
+    if len(shape) != 1 and not (len(shape) == 2 and shape[1] == 1):
+        raise InputError(
+            f"X must have one dimension, or two with one column, not shape {shape}. Reshape your data; for "
+            "several features, see PrivatePosetRegression.from_features."
+        )
+    return shape[0]
+
+
+class EvaluatedCurve(PrivateEstimator):
+    """An estimator that tells about its released curve."""
 
     out_of_bounds: str
     curve_: Curve
@@ -28,12 +40,6 @@ class EvaluatedCurve:
     measured_: MeasuredSums | None
     _predictions: tuple[float, float]
     _y_ends: tuple[float, float]
-
-    if TYPE_CHECKING:  # the estimator has them
-
-        def _require_fit(self) -> None: ...
-
-        def _rows(self, x: Any) -> int: ...
 
     def predict(self, T: Any) -> Floats:
         """The curve at ``T`` (one dimension or one column); missing stays missing."""
@@ -74,7 +80,7 @@ class EvaluatedCurve:
         """Points as numbers, and which of them have no value."""
         self._require_fit()
         beyond_is = self._out_of_bounds()
-        self._rows(T)
+        row_count(T)
         x = numbers_of(only_column(T, "X"), public=True)
         grid = self.grid_
         beyond = (x < float(grid.low)) | (x > float(grid.high))

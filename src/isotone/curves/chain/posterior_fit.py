@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 
 from isotone.array_types import Floats, Ints
-from isotone.curves.chain.case import ChainCase
 from isotone.curves.chain.placement import placed_starts
+from isotone.curves.chain.problem import ChainProblem
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import Curve, CurveMechanism, RiskBound
 from isotone.curves.grids import FINE
@@ -17,12 +17,11 @@ from isotone.curves.measure import NoisySums, even_starts, noisy_sums, rescaled
 from isotone.curves.posterior.posterior import CurvePosterior, curve_posterior
 from isotone.curves.records import Records
 
-__all__ = ["OUTPUTS", "PossibleSums", "PosteriorFit", "RoundShares", "curve_of", "possible_sums", "spread_of"]
+__all__ = ["PossibleSums", "PosteriorFit", "RoundShares", "curve_of", "possible_sums", "spread_of"]
 
 Law = tuple[Fraction | None, Fraction | None]
 """The rate or the variance of noise."""
 
-OUTPUTS = ("population", "records")
 SPREAD = 0.1
 """The variance of ``y`` about its mean ``v`` is taken as this times ``v·(1 − v)`` where ``y`` is no label."""
 COARSE_LEVELS = 51
@@ -102,7 +101,7 @@ class PosteriorFit(CurveMechanism):
     shares: RoundShares = RoundShares()
 
     @classmethod
-    def of(cls, case: ChainCase) -> PosteriorFit:
+    def of(cls, case: ChainProblem) -> PosteriorFit:
         """The mechanism with sizes for a case."""
         bins = case.bins(min(MOST_BINS, max(8, 0.25 * case.strength**0.75)))
         coarse = next(least for below, least in COARSE_BINS if case.strength < below)
@@ -183,7 +182,7 @@ class PossibleSums:
     starts: tuple[int, ...] | None = None
 
 
-def possible_sums(case: ChainCase, public: bool) -> dict[Law, PossibleSums]:
+def possible_sums(case: ChainProblem, public: bool) -> dict[Law, PossibleSums]:
     """The sums that a curve of means may be made of, by the law of their noise.
 
     The number of records of the case is ``public``, or the least that a noisy one can be.

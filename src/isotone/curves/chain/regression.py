@@ -2,60 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from isotone.curves.arrays import numbers_of, only_column, shape_of
-from isotone.curves.bands.measured import MeasuredSums, why_no_population
-from isotone.curves.chain.choosing import ChainProblem, usual_points
-from isotone.curves.chain.evaluated import EvaluatedCurve
-from isotone.curves.chain.posterior_fit import Law, PossibleSums
-from isotone.curves.circuits.selection import CurveDraws
+from isotone.array_types import Ints
+from isotone.curves.arrays import numbers_of, only_column
+from isotone.curves.bands.measured import MeasuredSums
+from isotone.curves.budget import COUNTING_SHARE, FitBudget
+from isotone.curves.chain.choosing import mechanism_for, rule_for
+from isotone.curves.chain.evaluated import EvaluatedCurve, row_count
+from isotone.curves.chain.posterior_fit import PosteriorFit
+from isotone.curves.chain.problem import ChainProblem, usual_points
+from isotone.curves.circuits.selection import exact_draws
 from isotone.curves.curve import Curve
 from isotone.curves.direction import AUTO_SHARE, choose_direction
-from isotone.curves.estimator import COUNTING_SHARE, PrivateEstimator, Public
+from isotone.curves.estimator import charged, warn_of_published
 from isotone.curves.grids import FINE, Grid, GridSpec, make_grid, parse_interval
 from isotone.curves.labels import parse_y
 from isotone.curves.losses.known_losses import parse_loss
-from isotone.curves.records import Records
+from isotone.curves.records import check_columns, read_records
 from isotone.curves.shapes.parse import parse_shape
 from isotone.errors import InputError
 from isotone.privacy.checks import Number, plain_text, shown, truth
-from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Neighbours
 
-__all__ = ["PrivateIsotonicRegression", "Setup"]
+__all__ = ["PrivateIsotonicRegression"]
 
+PUBLISHED = ("additive", "threshold")
+"""Methods that are kept for comparison."""
 WHY_BOUNDS = "x is placed on a public grid over bounds, and values outside are moved to its ends."
-MOST_RECORDS = 1 << 30
-"""Sums of scores are 64-bit integers, which so many records cannot overflow."""
 MOST_LISTED = 4096
 """The corners of a curve over integers are all its points, up to so many."""
 
 
-@dataclass(frozen=True)
-class Setup:
-    """What is known of a fit before any data, such as the grid of ``x``, the range of ``y`` and the guarantee."""
-
-    grid: Grid
-    y_range: tuple[Fraction, Fraction]
-    guarantee: Guarantee
-    labels: bool = False
-    possible: Mapping[Law, PossibleSums] = field(default_factory=dict[Law, PossibleSums])
-    """The sums that a curve of means may be made of, by the law of their noise."""
-    why_no_population: str = ""
-    """Why there is no band for the population, where there is none."""
-    output: str = "population"
-    predictions: tuple[Fraction, Fraction] = (Fraction(0), Fraction(1))
-    """The lowest and the highest prediction, as shares of ``y_range``."""
-
-
-class PrivateIsotonicRegression(EvaluatedCurve, PrivateEstimator[ChainProblem]):
+class PrivateIsotonicRegression(EvaluatedCurve):
     """Isotonic regression with differential privacy.
 
     Fits a monotone curve to records ``(x, y)`` so that the released curve hardly depends on any one privacy unit.
@@ -147,9 +130,6 @@ class PrivateIsotonicRegression(EvaluatedCurve, PrivateEstimator[ChainProblem]):
     Fraction(1, 1)
     """
 
-    description = "isotonic regression"
-    published_methods = ("additive", "threshold")
-
     bounds: Any
     rho: Number | None
     y_values: Any
@@ -189,93 +169,64 @@ class PrivateIsotonicRegression(EvaluatedCurve, PrivateEstimator[ChainProblem]):
 
         ``groups`` names the privacy unit of each record; of every unit the first ``contributions`` records count.
         """
-        self._fit(X, y, sample_weight, groups)
+        problem = self._problem(weighted=sample_weight is not None, grouped=groups is not None)
+        check_columns(row_count(X), y, sample_weight, groups)
+        warn_of_published(problem.method, PUBLISHED)
+        with charged(self.ledger, problem.guarantee, f"isotonic regression, {problem.method}"):
+            records = read_records(_places(problem.grid, X), y, sample_weight, groups, problem)
+            draws = exact_draws()
+            problem = replace(problem, n=problem.budget.size(records.cells.size, draws))
+            if not problem.direction_given:
+                rises = choose_direction(records, problem.points, problem.budget.whole, draws)
+                problem = replace(problem, increasing=rises)
+            curve = mechanism_for(problem).draw(records, draws)
+            self._keep(curve, problem)
         return self
 
-    def check(self) -> Setup:
-        """Check every parameter, without data and without spending anything. Refuse what ``fit`` would refuse."""
-        public = self._public(weighted=False, grouped=True)
-        problem = public.problem
-        sums = problem.possible_sums(public.public_n, public.setting)
-        reason = why_no_population(public.whole.unit.contributions, not isinstance(self.increasing, str))
-        whole = public.whole.guarantee
-        return Setup(
-            problem.grid, problem.y_range, whole, problem.labels, sums, reason, problem.output, problem.ends
-        )
+    def check(self) -> ChainProblem:
+        """Check every parameter, without data and without spending anything. Refuse what ``fit`` would refuse.
+
+        Returns what is known of a fit before any data, such as the ``grid`` of ``x``, the range of ``y`` and the ``guarantee``.
+        """
+        return self._problem(weighted=False, grouped=True)
 
     def __sklearn_tags__(self) -> Any:
         """Tags for scikit-learn. One-dimensional input, missing values allowed, random."""
         return self._tags(columns=False)
 
-    def _public(self, *, weighted: bool, grouped: bool) -> Public[ChainProblem]:
+    def _problem(self, *, weighted: bool, grouped: bool) -> ChainProblem:
         """Check all parameters. The errors may name them, as they are public."""
         bounds = parse_interval(self.bounds, "bounds", WHY_BOUNDS)
         shape, method = parse_shape(self.shape), plain_text(self.method, "method")
         y_range, labels = parse_y(self.y_range, self.y_values)
         found = isinstance(self.increasing, str) and self.increasing == "auto"
         self._out_of_bounds()
+        spent = AUTO_SHARE if found else Fraction(0)
+        budget = FitBudget.of(self, spent, weighted=weighted, grouped=grouped)
         problem = ChainProblem(
             parse_loss(self.loss),
             y_range,
             make_grid(bounds, self.x_grid, usual_points(method, shape)),
-            method,
-            shape,
-            self.levels,
-            self.value_levels,
-            found or self._rises(),
-            labels,
-            self.output,
+            method=method,
+            shape=shape,
+            levels=self.levels,
+            value_levels=self.value_levels,
+            increasing=found or self._rises(),
+            labels=labels,
+            output=self.output,
+            budget=budget,
+            n=budget.public_n or 1,
         )
-        spent = AUTO_SHARE if found else Fraction(0)
-        public = self._checked(problem, weighted=weighted, grouped=grouped, spent=spent)
-        public.whole.check_noise(COUNTING_SHARE, FINE)
+        budget.whole.check_noise(COUNTING_SHARE, FINE)
         if shape is not None or method == "baseline":
-            # a grid that is too large for its shape fails before the charge; a noisy number of records may be any
-            problem.mechanism(public.public_n or MOST_RECORDS, public.setting)
-        return public
+            # a grid that is too large for its shape fails before the charge
+            mechanism_for(replace(problem, n=budget.largest_n))
+        return problem
 
     def _rises(self) -> bool:
         if isinstance(self.increasing, str):
             raise InputError(f"increasing must be True, False or 'auto', not {shown(self.increasing)}.")
         return truth(self.increasing, "increasing (or 'auto')")
-
-    def _y_range(self, public: Public[ChainProblem]) -> tuple[Fraction, Fraction]:
-        return public.problem.y_range
-
-    def _labels(self, public: Public[ChainProblem]) -> tuple[float, float] | None:
-        low, high = public.problem.y_range
-        return (float(low), float(high)) if public.problem.labels else None
-
-    def _rows(self, x: Any) -> int:
-        shape = shape_of(x, "X")
-        if len(shape) != 1 and not (len(shape) == 2 and shape[1] == 1):
-            raise InputError(
-                f"X must have one dimension, or two with one column, not shape {shape}. Reshape your data; for "
-                "several features, see PrivatePosetRegression.from_features."
-            )
-        return shape[0]
-
-    def _locate(self, problem: ChainProblem, x: Any) -> NDArray[np.int64]:
-        numbers = numbers_of(only_column(x, "X"))
-        places = problem.grid.snap(np.nan_to_num(numbers))
-        return np.where(np.isnan(numbers), -1, places)
-
-    def _release(self, public: Public[ChainProblem], records: Records, n: int, draws: CurveDraws) -> None:
-        problem = public.problem
-        if isinstance(self.increasing, str):
-            up = choose_direction(records, problem.grid.points, public.whole, draws)
-            problem = replace(problem, increasing=up)
-        curve = problem.mechanism(n, public.setting).draw(records, draws)
-        self._keep(curve, problem)
-        self.measured_ = curve.sums and MeasuredSums(
-            curve.sums,
-            problem.increasing,
-            problem.labels,
-            problem.values_used(n, public.setting),
-            public.whole.unit.contributions,
-            not isinstance(self.increasing, str),
-        )
-        self.method_ = problem.method_used(n, public.setting)
 
     def _keep(self, curve: Curve, problem: ChainProblem) -> None:
         """Store what was released, and public numbers."""
@@ -294,3 +245,20 @@ class PrivateIsotonicRegression(EvaluatedCurve, PrivateEstimator[ChainProblem]):
         self.y_thresholds_ = low + (high - low) * values
         self.X_min_, self.X_max_ = float(grid.low), float(grid.high)
         self.increasing_ = problem.increasing
+        self.measured_ = curve.sums and MeasuredSums(
+            curve.sums,
+            problem.increasing,
+            problem.labels,
+            PosteriorFit.of(problem).levels,
+            problem.budget.whole.unit.contributions,
+            problem.direction_given,
+        )
+        self.method_ = rule_for(problem).name
+        self.guarantee_ = problem.guarantee
+        self.epsilon_spent_ = problem.budget.whole.epsilon if self.rho is None else None
+
+
+def _places(grid: Grid, x: Any) -> Ints:
+    """The point of the grid that is nearest to every ``x``, −1 where there is none."""
+    numbers = numbers_of(only_column(x, "X"))
+    return np.where(np.isnan(numbers), -1, grid.snap(np.nan_to_num(numbers)))

@@ -14,9 +14,9 @@ import numpy as np
 from isotone import noise
 from isotone.array_types import Ints
 from isotone.curves.circuits.circuit import Circuit, CircuitTables, descend
-from isotone.privacy.draws import Draws, ExactDraws, SeededDraws
+from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
 
-__all__ = ["CurveDraws", "ExactCurveDraws", "SeededCurveDraws"]
+__all__ = ["CurveDraws", "ExactCurveDraws", "SeededCurveDraws", "exact_draws"]
 
 
 class CurveDraws(Draws, Protocol):
@@ -34,6 +34,13 @@ class ExactCurveDraws(ExactDraws):
         """See ``CurveDraws``."""
         tables = CircuitTables(circuit, costs, rate)
         return descend(circuit, lambda node: noise.choose_lazily(lambda bits: tables.brackets(node, bits)))
+
+
+def exact_draws() -> ExactCurveDraws:
+    """The draws of a release. No others are accepted where one is made."""
+    draws = ExactCurveDraws()
+    require_exact(draws)
+    return draws
 
 
 class SeededCurveDraws(SeededDraws):

@@ -138,6 +138,7 @@ def whole(order: Order, region: Region, way: str) -> Arrangement:
     return Arrangement(len(order), (region,), order.cover_pairs, order.linear_order, way)
 
 
+@lru_cache(maxsize=16)
 def few_ideals(order: Order) -> bool:
     """Whether the ideals of an order can be listed."""
     if isinstance(order, ProductOrder) and order.fewest_ideals() > MOST_IDEALS:

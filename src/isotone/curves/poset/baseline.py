@@ -15,12 +15,11 @@ from functools import cached_property
 import numpy as np
 
 from isotone.array_types import Floats, Ints
-from isotone.curves.case import Case
 from isotone.curves.circuits.circuit import Circuit
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import RiskBound
 from isotone.curves.losses.known_losses import largest_range
-from isotone.curves.poset.arrangement import Arrangement
+from isotone.curves.poset.problem import PosetProblem
 from isotone.curves.poset.tree import OrderMechanism
 from isotone.curves.records import Records
 from isotone.curves.shapes.curve_draws import draw_bound, point_costs
@@ -77,13 +76,14 @@ class PosetBaseline(OrderMechanism):
             )
 
     @classmethod
-    def of(cls, case: Case, arrangement: Arrangement) -> PosetBaseline:
-        """The mechanism with a grid of values for a case."""
-        size = math.sqrt(case.strength / math.log(arrangement.size + 1))
-        values = case.value_levels or 1 << min(7, max(1, round(math.log2(max(2.0, size)))))
+    def of(cls, problem: PosetProblem) -> PosetBaseline:
+        """The mechanism with a grid of values for a problem."""
+        arrangement = problem.arrangement
+        size = math.sqrt(problem.strength / math.log(arrangement.size + 1))
+        values = problem.value_levels or 1 << min(7, max(1, round(math.log2(max(2.0, size)))))
         forest = branches(arrangement.size, arrangement.covers, arrangement.bottom_up)
-        table, unit = case.table(values), case.unit(values)
-        return cls(case.setting, arrangement, forest, table, unit, case.steepest)
+        table, unit = problem.table(values), problem.unit(values)
+        return cls(problem.setting, arrangement, forest, table, unit, problem.steepest)
 
     def draw(self, records: Records, draws: CurveDraws) -> Floats:
         """A monotone function."""

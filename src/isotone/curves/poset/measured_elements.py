@@ -8,11 +8,11 @@ from fractions import Fraction
 import numpy as np
 
 from isotone.array_types import Floats
-from isotone.curves.case import Case
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import RiskBound
 from isotone.curves.measure import faint, noisy_sums, rescaled
-from isotone.curves.poset.arrangement import MOST_PROJECTED, Arrangement
+from isotone.curves.poset.arrangement import MOST_PROJECTED
+from isotone.curves.poset.problem import PosetProblem
 from isotone.curves.poset.tree import OrderMechanism
 from isotone.curves.records import Records
 from isotone.order.projection.least_squares import project_bottom_up
@@ -23,10 +23,10 @@ RECORDS, STRENGTH = 12, 3
 """So many records an element, and so much of epsilon times records, make measuring all elements pay."""
 
 
-def many_records(case: Case, arrangement: Arrangement) -> bool:
+def many_records(problem: PosetProblem) -> bool:
     """Whether there are enough records for every element. Only public numbers decide."""
-    size = arrangement.size
-    return size <= MOST_PROJECTED and case.n >= RECORDS * size and case.strength >= STRENGTH * size
+    size = problem.arrangement.size
+    return size <= MOST_PROJECTED and problem.n >= RECORDS * size and problem.strength >= STRENGTH * size
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ class MeasuredElements(OrderMechanism):
     ends: tuple[Fraction, Fraction] = (Fraction(0), Fraction(1))
 
     @classmethod
-    def of(cls, case: Case, arrangement: Arrangement) -> MeasuredElements:
-        """The mechanism for a case."""
-        return cls(case.setting, arrangement, case.ends)
+    def of(cls, problem: PosetProblem) -> MeasuredElements:
+        """The mechanism for a problem."""
+        return cls(problem.setting, problem.arrangement, problem.ends)
 
     def draw(self, records: Records, draws: CurveDraws) -> Floats:
         """Values that respect the whole order."""

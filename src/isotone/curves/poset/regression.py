@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NoReturn
 
@@ -12,16 +13,18 @@ from numpy.typing import NDArray
 
 from isotone.array_types import Floats
 from isotone.curves.arrays import check_length, only_column, shape_of
-from isotone.curves.circuits.selection import CurveDraws
-from isotone.curves.estimator import PrivacyWarning, PrivateEstimator, Public
+from isotone.curves.budget import FitBudget
+from isotone.curves.circuits.selection import exact_draws
+from isotone.curves.estimator import PrivacyWarning, PrivateEstimator, charged, warn_of_published
 from isotone.curves.grids import FINE, parse_interval
 from isotone.curves.labels import WHY_RANGE
 from isotone.curves.losses.known_losses import parse_loss
 from isotone.curves.poset.arrangement import Order
-from isotone.curves.poset.choosing import OrderProblem
+from isotone.curves.poset.choosing import mechanism_for, rule_for
 from isotone.curves.poset.elements import Elements
+from isotone.curves.poset.problem import PosetProblem
 from isotone.curves.poset.product import FeatureOrder, ProductOrder
-from isotone.curves.records import Records
+from isotone.curves.records import check_columns, read_records
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.checks import Number, shown, truth
@@ -31,8 +34,11 @@ from isotone.reading.columns.values import values_of
 
 __all__ = ["PrivatePosetRegression"]
 
+PUBLISHED = ("threshold", "coupling")
+"""Methods that are kept for comparison."""
 
-class PrivatePosetRegression(PrivateEstimator[OrderProblem]):
+
+class PrivatePosetRegression(PrivateEstimator):
     """Isotonic regression on a partial order, with differential privacy.
 
     Fits values ``f`` with ``f(a) <= f(b)`` whenever ``a <= b`` to records ``(element, y)``, so that the released values
@@ -103,8 +109,6 @@ class PrivatePosetRegression(PrivateEstimator[OrderProblem]):
     True
     """
 
-    description = "poset regression"
-
     P: Order
 
     def __init__(
@@ -155,7 +159,23 @@ class PrivatePosetRegression(PrivateEstimator[OrderProblem]):
 
         ``groups`` names the privacy unit of each record; of every unit the first ``contributions`` records count.
         """
-        self._fit(elements, y, sample_weight, groups)
+        problem = self._problem(weighted=sample_weight is not None, grouped=groups is not None)
+        check_columns(_row_count(problem.order, elements), y, sample_weight, groups)
+        warn_of_published(problem.method, PUBLISHED)
+        with charged(self.ledger, problem.guarantee, f"poset regression, {problem.method}"):
+            records = read_records(_places(problem.order, elements), y, sample_weight, groups, problem)
+            draws = exact_draws()
+            problem = replace(problem, n=problem.budget.size(records.cells.size, draws))
+            mechanism = mechanism_for(problem)
+            if problem.increasing:
+                values = mechanism.draw(records, draws)
+            else:
+                values = 1.0 - mechanism.draw(records.upside_down(FINE), draws)
+            low, high = (float(end) for end in problem.loss.values(problem.y_range))
+            self.values_ = low + (high - low) * values
+            self.arrangement_ = problem.arrangement.way
+            self.method_ = rule_for(problem).name
+            self.guarantee_, self.epsilon_spent_ = problem.guarantee, problem.budget.whole.epsilon
         return self
 
     def check(self) -> Guarantee:
@@ -163,7 +183,7 @@ class PrivatePosetRegression(PrivateEstimator[OrderProblem]):
 
         Returns what a fit guarantees.
         """
-        return self._public(weighted=False, grouped=True).whole.guarantee
+        return self._problem(weighted=False, grouped=True).guarantee
 
     def unknown(self, elements: Any) -> list[Any]:
         """The different values that name no element, which ``fit`` drops. This is **not private**.
@@ -171,7 +191,7 @@ class PrivatePosetRegression(PrivateEstimator[OrderProblem]):
         For the person who holds the data, before anything is released: a fit of nothing looks like any other.
         """
         warnings.warn("unknown() shows values of the data: it is not private.", PrivacyWarning, stacklevel=2)
-        self._rows(elements)
+        _row_count(self.P, elements)
         missing = np.flatnonzero(_places(self.P, elements) < 0)
         rows = values_of(elements)
         return list({repr(rows[row]): rows[row] for row in missing.tolist()}.values())
@@ -187,7 +207,7 @@ class PrivatePosetRegression(PrivateEstimator[OrderProblem]):
     def predict(self, T: Any) -> Floats:
         """The released values of elements. With features, of the rows of a matrix (missing stays missing)."""
         self._require_fit()
-        self._rows(T)
+        _row_count(self.P, T)
         places = _places(self.P, T)
         if not isinstance(self.P, FeatureOrder) and (places < 0).any():
             name = values_of(T)[int(np.argmax(places < 0))]
@@ -200,7 +220,7 @@ class PrivatePosetRegression(PrivateEstimator[OrderProblem]):
         tags.input_tags.string = True
         return tags
 
-    def _public(self, *, weighted: bool, grouped: bool) -> Public[OrderProblem]:
+    def _problem(self, *, weighted: bool, grouped: bool) -> PosetProblem:
         """Check all parameters. The errors may name them, as they are public."""
         if not isinstance(self.P, (Poset, ProductOrder)) or not len(self.P):  # pyright: ignore[reportUnnecessaryIsInstance] - what users pass
             raise InputError(
@@ -212,42 +232,32 @@ class PrivatePosetRegression(PrivateEstimator[OrderProblem]):
                 "both would be needed, which on many orders cannot be computed in reasonable time. Say True or False: what the "
                 "order means is public."
             )
-        loss = parse_loss(self.loss)
-        problem = OrderProblem(
-            self.P,
-            loss if truth(self.increasing, "increasing") else loss.flipped(),
+        budget = FitBudget.of(self, Fraction(0), weighted=weighted, grouped=grouped)
+        problem = PosetProblem(
+            parse_loss(self.loss),
             parse_interval(self.y_range, "y_range", WHY_RANGE),
-            self.method,
-            self.levels,
-            self.value_levels,
+            self.P,
+            method=self.method,
+            levels=self.levels,
+            value_levels=self.value_levels,
+            increasing=truth(self.increasing, "increasing"),
+            budget=budget,
+            n=budget.public_n or 1,
         )
-        public = self._checked(problem, weighted=weighted, grouped=grouped)
-        public.whole.noise_rate(public.rest / 2, FINE)
-        return public
+        budget.whole.noise_rate(budget.left / 2, FINE)
+        if problem.method == "baseline":
+            # an order that is no forest, or too large, fails before the charge
+            mechanism_for(replace(problem, n=budget.largest_n))
+        return problem
 
-    def _y_range(self, public: Public[OrderProblem]) -> tuple[Fraction, Fraction]:
-        return public.problem.y_range
 
-    def _rows(self, x: Any) -> int:
-        if isinstance(self.P, ProductOrder):
-            return self.P.rows(x)
-        rows = shape_of(x, "elements")[0]
-        check_length(x, "elements", rows)
-        return rows
-
-    def _locate(self, problem: OrderProblem, x: Any) -> NDArray[np.int64]:
-        return _places(problem.order, x)
-
-    def _release(self, public: Public[OrderProblem], records: Records, n: int, draws: CurveDraws) -> None:
-        problem, mechanism = public.problem, public.problem.mechanism(n, public.setting)
-        if self.increasing:
-            values = mechanism.draw(records, draws)
-        else:
-            values = 1.0 - mechanism.draw(records.upside_down(FINE), draws)
-        low, high = (float(end) for end in problem.loss.values(problem.y_range))
-        self.values_ = low + (high - low) * values
-        self.arrangement_ = problem.arrangement().way
-        self.method_ = problem.method_used(n, public.setting)
+def _row_count(order: Order, x: Any) -> int:
+    """The number of rows. A wrong shape is refused."""
+    if isinstance(order, ProductOrder):
+        return order.rows(x)
+    rows = shape_of(x, "elements")[0]
+    check_length(x, "elements", rows)
+    return rows
 
 
 def _places(order: Order, x: Any) -> NDArray[np.int64]:

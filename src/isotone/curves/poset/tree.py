@@ -16,13 +16,13 @@ from fractions import Fraction
 import numpy as np
 
 from isotone.array_types import Floats, Ints
-from isotone.curves.case import Case
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import RegressionMechanism, RiskBound
 from isotone.curves.grids import FINE, LEVELS
 from isotone.curves.losses.slopes import Slopes
 from isotone.curves.measure import middles, noisy_means, rescaled
 from isotone.curves.poset.arrangement import Arrangement
+from isotone.curves.poset.problem import PosetProblem
 from isotone.curves.poset.regions import Cut, Region
 from isotone.curves.records import Records
 from isotone.order.projection.least_squares import project_bottom_up
@@ -106,10 +106,10 @@ class PosetTree(OrderMechanism):
     steepest: float = 1.0
 
     @classmethod
-    def of(cls, case: Case, arrangement: Arrangement) -> PosetTree:
-        """The mechanism with a depth for a case."""
-        levels = case.levels or min(LEVELS, max(2, round(math.log2(case.strength) / 2)))
-        return cls(case.setting, arrangement, case.slopes, levels, case.steepest)
+    def of(cls, problem: PosetProblem) -> PosetTree:
+        """The mechanism with a depth for a problem."""
+        levels = problem.levels or min(LEVELS, max(2, round(math.log2(problem.strength) / 2)))
+        return cls(problem.setting, problem.arrangement, problem.slopes, levels, problem.steepest)
 
     def draw(self, records: Records, draws: CurveDraws) -> Floats:
         """Step values, at most ``2**levels`` of them in each region of the arrangement."""
@@ -160,10 +160,10 @@ class MeasuredPosetTree(OrderMechanism):
     ends: tuple[Fraction, Fraction] = (Fraction(0), Fraction(1))
 
     @classmethod
-    def of(cls, case: Case, arrangement: Arrangement) -> MeasuredPosetTree:
-        """The mechanism with sizes for a case."""
-        levels = case.levels or (4 if case.strength < 3000 else 5)
-        return cls(case.setting, arrangement, case.slopes, levels, CUTTING_SHARE, case.ends)
+    def of(cls, problem: PosetProblem) -> MeasuredPosetTree:
+        """The mechanism with sizes for a problem."""
+        levels = problem.levels or (4 if problem.strength < 3000 else 5)
+        return cls(problem.setting, problem.arrangement, problem.slopes, levels, CUTTING_SHARE, problem.ends)
 
     def draw(self, records: Records, draws: CurveDraws) -> Floats:
         """Values that are constant on each part."""

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from isotone.array_types import Ints
-from isotone.curves.chain.case import ChainCase
+from isotone.curves.chain.problem import ChainProblem
 from isotone.curves.circuits.circuit import Circuit, CircuitTables
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import Curve, CurveMechanism, RegressionMechanism, RiskBound
@@ -78,22 +78,22 @@ class CurveDraw(CurveMechanism):
     interpolated: bool = False
 
     @classmethod
-    def of(cls, case: ChainCase) -> CurveDraw:
-        """The mechanism with sizes for a case."""
-        shape = case.shape or Monotone()
-        return cls.on(case, case.grid, shape, shape.steps(case))
+    def of(cls, problem: ChainProblem) -> CurveDraw:
+        """The mechanism with sizes for a problem."""
+        shape = problem.shape or Monotone()
+        return cls.on(problem, problem.grid, shape, shape.steps(problem))
 
     @classmethod
-    def on(cls, case: ChainCase, grid: Grid, shape: CurveShape, values: int) -> CurveDraw:
+    def on(cls, problem: ChainProblem, grid: Grid, shape: CurveShape, values: int) -> CurveDraw:
         """The mechanism on a grid of its own."""
-        graph = shape.graph(grid, values, case.height)
+        graph = shape.graph(grid, values, problem.height)
         return cls(
-            case.setting,
+            problem.setting,
             grid.points,
             graph,
-            case.table(values),
-            case.unit(values),
-            case.steepest,
+            problem.table(values),
+            problem.unit(values),
+            problem.steepest,
             shape.interpolated,
         )
 
@@ -139,11 +139,11 @@ class BinnedDraw(CurveMechanism):
     inner: CurveDraw
 
     @classmethod
-    def of(cls, case: ChainCase) -> BinnedDraw:
-        """The mechanism with sizes for a case."""
-        bins = min(case.points, round(3 + 3 * case.evenness))
-        inner = CurveDraw.on(case, Grid(*case.y_range, bins), Monotone(), FEW_VALUES)
-        return cls(case.setting, case.points, inner)
+    def of(cls, problem: ChainProblem) -> BinnedDraw:
+        """The mechanism with sizes for a problem."""
+        bins = min(problem.points, round(3 + 3 * problem.evenness))
+        inner = CurveDraw.on(problem, Grid(*problem.y_range, bins), Monotone(), FEW_VALUES)
+        return cls(problem.setting, problem.points, inner)
 
     def draw(self, records: Records, draws: CurveDraws) -> Curve:
         """A step curve with at most one step for each bin."""
@@ -175,14 +175,14 @@ class PieceDraw(CurveMechanism):
     steepest: float = 1.0
 
     @classmethod
-    def of(cls, case: ChainCase) -> PieceDraw:
-        """The mechanism with sizes for a case, whose shape has linear pieces."""
-        shape, setting = case.shape, case.setting
+    def of(cls, problem: ChainProblem) -> PieceDraw:
+        """The mechanism with sizes for a problem, whose shape has linear pieces."""
+        shape, setting = problem.shape, problem.setting
         assert isinstance(shape, LinearPieces)
-        knots, values = shape.places(case.points), shape.steps(case) + 1
+        knots, values = shape.places(problem.points), shape.steps(problem) + 1
         pieces = linear_graph(knots.size, values, shape.pieces)
-        table, unit = case.table(ROWS), case.unit(ROWS)
-        return cls(setting, case.points, pieces, knots, values, table, unit, case.steepest)
+        table, unit = problem.table(ROWS), problem.unit(ROWS)
+        return cls(setting, problem.points, pieces, knots, values, table, unit, problem.steepest)
 
     def draw(self, records: Records, draws: CurveDraws) -> Curve:
         """A continuous curve with at most the given number of linear pieces."""

@@ -21,7 +21,7 @@ from isotone.errors import InputError
 from isotone.kernels import kernel
 
 if TYPE_CHECKING:
-    from isotone.curves.chain.case import ChainCase
+    from isotone.curves.chain.problem import ChainProblem
     from isotone.curves.shapes.curve_draws import PieceDraw
 
 __all__ = ["LinearGraph", "LinearPieces", "all_pieces", "linear_graph", "piece_costs", "spread_knots"]
@@ -57,11 +57,11 @@ class LinearPieces(CurveShape):
         """The points at which pieces may end."""
         return spread_knots(points, min(self.knots, points) - 1)
 
-    def drawn(self, case: ChainCase) -> PieceDraw:
+    def drawn(self, problem: ChainProblem) -> PieceDraw:
         """The mechanism that draws piece by piece."""
         from isotone.curves.shapes.curve_draws import PieceDraw
 
-        return PieceDraw.of(case)
+        return PieceDraw.of(problem)
 
 
 def spread_knots(points: int, intervals: int) -> Ints:

@@ -16,7 +16,7 @@ from isotone.curves.shapes.graphs import CurveGraph, refuse_many_edges
 from isotone.curves.shapes.shape import CurveShape
 
 if TYPE_CHECKING:
-    from isotone.curves.chain.case import ChainCase
+    from isotone.curves.chain.problem import ChainProblem
 
 __all__ = ["Monotone", "monotone_graph"]
 
@@ -40,14 +40,14 @@ class Monotone(CurveShape):
         """All increasing curves."""
         return monotone_graph(grid.points, values + 1)
 
-    def steps(self, case: ChainCase) -> int:
+    def steps(self, problem: ChainProblem) -> int:
         """The number of steps of the grid of values.
 
         It grows with the number of records and epsilon.
         """
-        if case.value_levels is not None:
-            return case.value_levels
-        size = math.sqrt(case.strength / math.log(case.points + 1))
+        if problem.value_levels is not None:
+            return problem.value_levels
+        size = math.sqrt(problem.strength / math.log(problem.points + 1))
         return 1 << min(7, max(1, round(math.log2(max(2.0, size)))))
 
 

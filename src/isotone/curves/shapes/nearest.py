@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isotone.curves.chain.case import ChainCase
 from isotone.curves.chain.posterior_fit import PosteriorFit, curve_of
+from isotone.curves.chain.problem import ChainProblem
 from isotone.curves.circuits.circuit import cheapest
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import Curve, CurveMechanism, RiskBound
@@ -37,10 +37,10 @@ class NearestOfShape(CurveMechanism):
     shape: CurveDraw | PieceDraw
 
     @classmethod
-    def of(cls, case: ChainCase) -> NearestOfShape:
-        """The mechanism with sizes for a case, whose loss is fitted by means."""
-        assert case.shape is not None
-        return cls(case.setting, case.points, PosteriorFit.of(case), case.shape.drawn(case))
+    def of(cls, problem: ChainProblem) -> NearestOfShape:
+        """The mechanism with sizes for a problem, whose loss is fitted by means."""
+        assert problem.shape is not None
+        return cls(problem.setting, problem.points, PosteriorFit.of(problem), problem.shape.drawn(problem))
 
     def draw(self, records: Records, draws: CurveDraws) -> Curve:
         """A curve of the shape."""

@@ -16,7 +16,7 @@ from isotone.errors import InputError
 from isotone.privacy.checks import exact
 
 if TYPE_CHECKING:
-    from isotone.curves.chain.case import ChainCase
+    from isotone.curves.chain.problem import ChainProblem
     from isotone.curves.shapes.curve_draws import CurveDraw, PieceDraw
 
 __all__ = ["CurveShape", "whole"]
@@ -52,15 +52,15 @@ class CurveShape:
         """All curves of the shape with ``values + 1`` values, of which the highest is ``height`` above the lowest."""
         raise NotImplementedError
 
-    def steps(self, case: ChainCase) -> int:
+    def steps(self, problem: ChainProblem) -> int:
         """Steps of the grid of values."""
-        return case.value_levels or self.values
+        return problem.value_levels or self.values
 
-    def drawn(self, case: ChainCase) -> CurveDraw | PieceDraw:
+    def drawn(self, problem: ChainProblem) -> CurveDraw | PieceDraw:
         """The mechanism that draws one of all curves of the shape, by default from their graph."""
         from isotone.curves.shapes.curve_draws import CurveDraw
 
-        return CurveDraw.of(case)
+        return CurveDraw.of(problem)
 
 
 def whole(value: Any, what: str, least: int, most: int) -> int:

@@ -117,8 +117,8 @@ def _fit_chain(
     estimator: PrivateIsotonicRegression, data: Any, x: Any, y: str, unit: str | None
 ) -> PrivateIsotonicRegression:
     """Fit to the points of the public grid, bounded by unit where the data are."""
-    setup = estimator.check()
-    grid, (low, high) = setup.grid, setup.y_range
+    problem = estimator.check()
+    grid, (low, high) = problem.grid, problem.y_range
     limits = (grid.low, grid.high), (low, high)
     source = PointSource(
         data,
@@ -130,7 +130,7 @@ def _fit_chain(
         unit,
         estimator.contributions,
         grid.listed,
-        setup.labels,
+        problem.labels,
     )
     points = count_points(source, source.open())
     xs = np.repeat(grid.positions(points.x), points.count)

@@ -16,11 +16,10 @@ from fractions import Fraction
 import numpy as np
 
 from isotone.array_types import Floats, Ints
-from isotone.curves.case import Case
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import RiskBound
 from isotone.curves.grids import FINE
-from isotone.curves.poset.arrangement import Arrangement
+from isotone.curves.poset.problem import MOST_THRESHOLD_LEVELS, PosetProblem
 from isotone.curves.poset.regions import Cut, ListedRegion, Region
 from isotone.curves.poset.tree import CutRule, OrderMechanism, equal_shares, grow_regions
 from isotone.curves.records import Records
@@ -45,11 +44,13 @@ class PosetThresholdTree(OrderMechanism):
     steepest: float = 1.0
 
     @classmethod
-    def of(cls, case: Case, arrangement: Arrangement, most: int) -> PosetThresholdTree:
-        """The mechanism with a depth for a case."""
-        levels = case.levels or min(most, max(1, math.ceil(math.log2(max(2.0, case.strength)))))
-        table = case.table(1 << max(levels, 4))
-        return cls(case.setting, arrangement, levels, table, case.steepest)
+    def of(cls, problem: PosetProblem) -> PosetThresholdTree:
+        """The mechanism with a depth for a problem."""
+        levels = problem.levels or min(
+            MOST_THRESHOLD_LEVELS, max(1, math.ceil(math.log2(max(2.0, problem.strength))))
+        )
+        table = problem.table(1 << max(levels, 4))
+        return cls(problem.setting, problem.arrangement, levels, table, problem.steepest)
 
     def draw(self, records: Records, draws: CurveDraws) -> Floats:
         """Step values, at most ``2**levels`` of them."""

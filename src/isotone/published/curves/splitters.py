@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from isotone.curves.chain.case import ChainCase
+from isotone.curves.chain.problem import ChainProblem
 from isotone.curves.losses.known_losses import ROWS
 from isotone.curves.shapes.constant import ConstantPieces
 from isotone.curves.shapes.convex import Concave, Convex
@@ -22,23 +22,23 @@ from isotone.published.curves.shape_tree import ShapeTree, Splitter
 __all__ = ["shape_tree"]
 
 
-def _convex(shape: Convex, case: ChainCase, values: int) -> Splitter:
-    return ConvexSplitter(case.points, values + 1, values)
+def _convex(shape: Convex, problem: ChainProblem, values: int) -> Splitter:
+    return ConvexSplitter(problem.points, values + 1, values)
 
 
-def _constant(shape: ConstantPieces, case: ChainCase, values: int) -> Splitter:
-    return ConstantSplitter(case.points, values + 1, shape.pieces)
+def _constant(shape: ConstantPieces, problem: ChainProblem, values: int) -> Splitter:
+    return ConstantSplitter(problem.points, values + 1, shape.pieces)
 
 
-def _lipschitz(shape: Lipschitz, case: ChainCase, values: int) -> Splitter:
-    return LipschitzSplitter(case.points, values + 1, shape.rise(case.grid, values, case.height))
+def _lipschitz(shape: Lipschitz, problem: ChainProblem, values: int) -> Splitter:
+    return LipschitzSplitter(problem.points, values + 1, shape.rise(problem.grid, values, problem.height))
 
 
-def _linear(shape: LinearPieces, case: ChainCase, values: int) -> Splitter:
-    return LinearSplitter(case.points, values + 1, shape.pieces, shape.places(case.points))
+def _linear(shape: LinearPieces, problem: ChainProblem, values: int) -> Splitter:
+    return LinearSplitter(problem.points, values + 1, shape.pieces, shape.places(problem.points))
 
 
-SPLITTERS: dict[type, Callable[[Any, ChainCase, int], Splitter]] = {
+SPLITTERS: dict[type, Callable[[Any, ChainProblem, int], Splitter]] = {
     ConstantPieces: _constant,
     LinearPieces: _linear,
     Lipschitz: _lipschitz,
@@ -47,24 +47,24 @@ SPLITTERS: dict[type, Callable[[Any, ChainCase, int], Splitter]] = {
 }
 
 
-def shape_tree(case: ChainCase) -> ShapeTree:
-    """The published tree for the shape of a case."""
-    shape = case.shape
+def shape_tree(problem: ChainProblem) -> ShapeTree:
+    """The published tree for the shape of a problem."""
+    shape = problem.shape
     assert shape is not None
     splitter = SPLITTERS.get(type(shape))
     if splitter is None:
         raise InputError(f"There is no published tree for the shape {shape.name!r}. Use method='auto'.")
-    values = shape.steps(case)
+    values = shape.steps(problem)
     columns = ROWS if isinstance(shape, LinearPieces) else values
-    levels = case.levels or max(1, math.ceil(math.log2(max(2.0, case.strength))))
+    levels = problem.levels or max(1, math.ceil(math.log2(max(2.0, problem.strength))))
     return ShapeTree(
-        case.setting,
-        case.points,
-        splitter(shape, case, values),
+        problem.setting,
+        problem.points,
+        splitter(shape, problem, values),
         min(levels, values.bit_length() - 1),
         values + 1,
-        case.table(columns),
+        problem.table(columns),
         shape.interpolated,
-        case.unit(columns),
-        case.steepest,
+        problem.unit(columns),
+        problem.steepest,
     )

@@ -18,7 +18,7 @@ import numpy as np
 
 from isotone.array_types import Ints
 from isotone.curves.chain.additive_tree import TreeMechanism
-from isotone.curves.chain.case import ChainCase
+from isotone.curves.chain.problem import ChainProblem
 from isotone.curves.chain.tree import Parts, Runs, Score
 from isotone.curves.grids import FINE, LEVELS
 from isotone.curves.losses.known_losses import Absolute, Loss, Pinball, Squared
@@ -33,11 +33,11 @@ ROUNDING = 4
 """Rounding the squared score up to a whole number, twice, can move two cuts apart by less than this."""
 
 
-def threshold_tree(case: ChainCase) -> TreeMechanism:
-    """The tree of cuts by this score, with a depth for a case."""
-    score, deepest = threshold_score(case.loss, case.span, case.setting.weight_steps)
-    levels = case.levels or max(1, math.ceil(math.log2(max(2.0, case.strength))))
-    return TreeMechanism(case.setting, case.points, score, min(levels, deepest), case.steepest)
+def threshold_tree(problem: ChainProblem) -> TreeMechanism:
+    """The tree of cuts by this score, with a depth for a problem."""
+    score, deepest = threshold_score(problem.loss, problem.span, problem.setting.weight_steps)
+    levels = problem.levels or max(1, math.ceil(math.log2(max(2.0, problem.strength))))
+    return TreeMechanism(problem.setting, problem.points, score, min(levels, deepest), problem.steepest)
 
 
 def threshold_score(loss: Loss, span: Fraction, weight_steps: int = 1) -> tuple[Score, int]:

@@ -10,9 +10,9 @@ import numpy as np
 
 from isotone.array_types import Ints
 from isotone.curves.chain.boundaries import move_boundaries
-from isotone.curves.chain.case import ChainCase
 from isotone.curves.chain.cut_scores import HalvingScore
 from isotone.curves.chain.histograms.noisy_histograms import Windows, best_steps, noisy_losses
+from isotone.curves.chain.problem import ChainProblem
 from isotone.curves.chain.tree import Parts, grow
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import Curve, CurveMechanism, RiskBound
@@ -82,7 +82,7 @@ class HistogramFit(CurveMechanism):
     unit: float = 1.0
 
     @classmethod
-    def of(cls, case: ChainCase) -> HistogramFit:
+    def of(cls, case: ChainProblem) -> HistogramFit:
         """The mechanism with sizes for a case."""
         root = math.sqrt(case.strength)
         size = next(size for size in SIZES if case.strength < size.below)

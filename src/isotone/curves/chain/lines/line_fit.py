@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from isotone.array_types import Ints
 from isotone.curves.chain.boundaries import BoundaryScore, draw_boundaries, merged
-from isotone.curves.chain.case import MANY, ChainCase
 from isotone.curves.chain.cut_scores import AdditiveScore, HalvingScore
 from isotone.curves.chain.drawn_values import DrawnValues, DrawShares, Imbalance
 from isotone.curves.chain.lines.sloping import find_jumps, lines_through
+from isotone.curves.chain.problem import MANY, ChainProblem
 from isotone.curves.chain.tree import Parts
 from isotone.curves.circuits.selection import CurveDraws
 from isotone.curves.curve import Curve
@@ -28,8 +28,8 @@ FAR = 1000
 """Values outside their window have weight ``exp(−FAR)``, so small that they are never drawn; no special case is needed."""
 
 
-def _bins(case: ChainCase) -> int:
-    return case.bins(1.6 * case.strength ** (1 / 3))
+def _bins(problem: ChainProblem) -> int:
+    return problem.bins(1.6 * problem.strength ** (1 / 3))
 
 
 @dataclass(frozen=True)
@@ -48,18 +48,18 @@ class LineFit(DrawnValues):
     even: bool = True
 
     @classmethod
-    def of(cls, case: ChainCase) -> LineFit:
-        """The mechanism with sizes for a case."""
+    def of(cls, problem: ChainProblem) -> LineFit:
+        """The mechanism with sizes for a problem."""
         return cls(
-            case.setting,
-            case.points,
-            AdditiveScore(case.slopes),
+            problem.setting,
+            problem.points,
+            AdditiveScore(problem.slopes),
             2,
-            _bins(case),
-            Imbalance(case.slopes, 64),
+            _bins(problem),
+            Imbalance(problem.slopes, 64),
             DrawShares(Fraction(1, 2), Fraction(1, 2)),
-            even=case.grid.even,
-            steepest=case.steepest,
+            even=problem.grid.even,
+            steepest=problem.steepest,
         )
 
     def draw(self, records: Records, draws: CurveDraws) -> Curve:
@@ -95,21 +95,21 @@ class RefinedLineFit(DrawnValues):
     even: bool = True
 
     @classmethod
-    def of(cls, case: ChainCase) -> RefinedLineFit:
-        """The mechanism with sizes for a case."""
-        halving = Fraction(15, 100) if case.strength < MANY else Fraction(8, 100)
-        values = Fraction(45, 100) if case.strength < MANY else Fraction(50, 100)
+    def of(cls, problem: ChainProblem) -> RefinedLineFit:
+        """The mechanism with sizes for a problem."""
+        halving = Fraction(15, 100) if problem.strength < MANY else Fraction(8, 100)
+        values = Fraction(45, 100) if problem.strength < MANY else Fraction(50, 100)
         return cls(
-            case.setting,
-            case.points,
+            problem.setting,
+            problem.points,
             HalvingScore(),
             3,
-            _bins(case),
-            Imbalance(case.slopes),
+            _bins(problem),
+            Imbalance(problem.slopes),
             DrawShares(halving, values, 1 - halving - values),
-            table=case.table(256),
-            even=case.grid.even,
-            steepest=case.steepest,
+            table=problem.table(256),
+            even=problem.grid.even,
+            steepest=problem.steepest,
         )
 
     def draw(self, records: Records, draws: CurveDraws) -> Curve:

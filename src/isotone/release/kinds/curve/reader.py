@@ -54,17 +54,17 @@ class CurveReader(Reader):
         manifest = self.release.manifest
         if manifest.get("sums") is None:
             self.refuse(what)
-        setup = rebuild_curve_mechanism(manifest["mechanism"])
+        problem = rebuild_curve_mechanism(manifest["mechanism"])
         level = confidence_level(manifest.get("confidence", 0.95) if confidence is None else confidence)
-        kind = manifest.get("band") or usual_kind(setup, manifest["mechanism"].get("output", "population"))
+        kind = manifest.get("band") or usual_kind(problem)
         assert kind is not None, "there are sums"
-        measured, places = measured_from(manifest, setup), np.array([_number(x) for x in xs])
-        if np.any(places < float(setup.grid.low)) or np.any(places > float(setup.grid.high)):
+        measured, places = measured_from(manifest, problem), np.array([_number(x) for x in xs])
+        if np.any(places < float(problem.grid.low)) or np.any(places > float(problem.grid.high)):
             raise InputError(
-                f"x must lie in the bounds of the curve, from {setup.grid.low} to {setup.grid.high}."
+                f"x must lie in the bounds of the curve, from {problem.grid.low} to {problem.grid.high}."
             )
         bottom, top = (float(exact(end, "y_range")) for end in manifest["y_range"])
-        low, high = measured.band(level, kind).at(setup.grid.snap(places))
+        low, high = measured.band(level, kind).at(problem.grid.snap(places))
         return kind, level, bottom + (top - bottom) * low, bottom + (top - bottom) * high
 
     def _value(self, x: Any) -> float:

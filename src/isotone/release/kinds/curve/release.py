@@ -132,7 +132,7 @@ def curve_query(
     source = PointSource(
         data, x, y, *limits, grid.points - 1, Y_STEPS, unit, units, grid.listed, public.labels
     )
-    kind = band_kind(band, public, settings.get("output", "population"), settings.get("method", "auto"))
+    kind = band_kind(band, public)
     level = confidence_level(confidence)
     return CurveQuery(source, settings, grid, guarantee, title_text(title, f"{y} by {x}"), kind, level)
 
