@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,10 @@ from tests.support.curve_outcomes import records_of
 from tests.support.poset_outcomes import ideals_of, law, listed_whole
 from tests.support.posets import all_posets
 
+from isotone.curves import PrivatePosetRegression
 from isotone.curves.grids import FINE
 from isotone.curves.losses.known_losses import Absolute, Squared
+from isotone.curves.poset import baseline
 from isotone.curves.poset.arrangement import arrange
 from isotone.curves.poset.baseline import PosetBaseline, branches
 from isotone.curves.poset.ideals import list_ideals
@@ -191,3 +194,14 @@ def test_the_baseline_refuses_sizes_out_of_reach() -> None:
     forest = branches(whole.size, whole.covers, whole.bottom_up)
     with pytest.raises(InputError, match="too large"):
         PosetBaseline(CurveSetting(Fraction(1)), whole, forest, Absolute().table(1024, 512, Fraction(1)))
+
+
+def test_a_baseline_out_of_reach_is_refused_before_the_charge(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The noisy number of records sets how many values there are, up to 129: it must not decide after the charge."""
+    book = SimpleNamespace(charge=lambda guarantee, description: pytest.fail("charged"))
+    model = PrivatePosetRegression(Poset.chain("abc"), y_range=(0, 1), method="baseline", ledger=book)
+    monkeypatch.setattr(baseline, "MOST_NODES", 2 * 3 * 129 - 1)
+    with pytest.raises(InputError, match="too large"):
+        model.fit(["a"], [1])
+    monkeypatch.setattr(baseline, "MOST_NODES", 2 * 3 * 129)
+    model.check()
