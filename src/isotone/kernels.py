@@ -126,12 +126,15 @@ class Kernel(Generic[P, R]):
         try:
             return self.compiled(*args, **kwargs)
         except (ImportError, AttributeError):
-            # what is kept names a type of an argument that has moved since, as after an update
+            # what is kept names a module or a type of an argument that has moved since, as after an update
             self._forget()
             return self.compiled(*args, **kwargs)
 
     def _forget(self) -> None:
-        """Throw away the compiled code, in memory and on disk."""
+        """Throw away the compiled code, in memory and on disk, and that of the kernels it calls."""
+        for called in _used(self.function).values():
+            if isinstance(called, Kernel):
+                called._forget()
         self.__dict__.pop("_machine_code", None)
         directory = cache_directory(self)
         if directory is not None:

@@ -64,6 +64,15 @@ def test_the_preview_of_a_surface_falls_where_it_is_said_to(monkeypatch, tmp_pat
     assert (y[0, 15], y[15, 15], y[15, 0]) == (0, Y_STEPS // 2, Y_STEPS)
 
 
+def test_the_preview_of_a_fixed_root_adds_up_to_its_number(tmp_path):
+    said = '[data]\npath = "rows.csv"\nelement = "code"\n[privacy]\nepsilon = "1"\nneighbours = "replace"\nledger = "book"\n'
+    said += '[order]\nparents = { a = "all", b = "all" }\nchildren = "partition"\nrecords = 180\ncatch_all = "b"\n[output]\nfolder = "o"\n'
+    (tmp_path / "s.toml").write_text(said)
+    made = sheet_named("order").preview(load_spec(tmp_path / "s.toml"), {"a": 30})
+    a, b, root = made.columns["value"]
+    assert a + b == root == 180
+
+
 def test_pairs_of_counts_have_a_preview(tmp_path):
     (tmp_path / "pairs.toml").write_text(
         '[data]\npath = "a.csv"\ncontributions = 2\n[privacy]\nepsilon = 1\nledger = "l"\n[output]\nfolder = "out"\n'

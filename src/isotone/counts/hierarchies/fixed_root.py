@@ -141,6 +141,11 @@ class FixedRootMechanism(AdditiveMechanism):
         """The counts of all elements, from those released within."""
         return np.where(self._signs == 1, 0, self.records) + self._spread(values)
 
+    def with_root(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Counts that add up from their leaves to the public number: the catch-all is what the others leave of it."""
+        tree = require_hierarchy(self.P)
+        return self._outside(self._inside(tree.sums(tree.leaves_of(counts))[tree.node]))
+
     def release(self, counts: Counts) -> NDArray[np.int64]:
         """Release the noisy counts as integers that add up to the public number.
 

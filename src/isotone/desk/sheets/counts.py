@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from isotone.counts.hierarchies.fixed_root import FixedRootMechanism
 from isotone.desk.drafts import Draft
 from isotone.desk.figures.accuracy import Goal, budget_for, count_accuracy
 from isotone.desk.figures.pictures import order_picture
@@ -102,6 +103,8 @@ class CountsSheet(Sheet):
         assert isinstance(query, CountQuery)
         groups = 1 if query.groups is None else query.groups.size
         counts = np.array([guesses.get(str(x), USUAL) for x in query.P.elements])
+        if isinstance(query.mechanism, FixedRootMechanism):
+            counts = query.mechanism.with_root(counts)
         noise = np.asarray(query.mechanism.simulate_released(groups, np.random.default_rng(1)))
         totals = np.full(groups if query.total else 0, max(counts, default=0), dtype=np.int64)
         drawn = CountStatistic((counts + noise).astype(np.int64), totals)
