@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, get_args
 
 import numpy as np
 
-from isotone.array_types import Ints
 from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.calibration import discrete_sigma_squared, largest_rho
 from isotone.privacy.checks import Number, one_of, truth, whole_number
-from isotone.privacy.draws import Draws
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
 from isotone.tables.gaussian_noise import GaussianMeasurement, change, measurement_for
-from isotone.tables.published_table import PublishedTable
-from isotone.tables.stratum import StratifiedMechanism, published_table
+from isotone.tables.stratum import StratifiedMechanism
 from isotone.tables.thresholds import Preset
 from isotone.tables.two_stage import LARGEST
 
@@ -115,7 +111,3 @@ class GaussianTableMechanism(StratifiedMechanism):
         """The mean squared error of the noisy counts of a large table, at most."""
         most = float(self.measurement(10**9).counts)
         return Error(np.full(self.upper + 1, most), method="upper bound, of the unbiased noisy counts")
-
-    def run(self, table: Ints, draws: Draws, strata: Sequence[Ints] | None = None) -> PublishedTable:
-        """Both measurements with the given draws, private only if they are :class:`ExactDraws`."""
-        return published_table(table, draws, strata, self.measurement, self.upper, self.guarantee)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,20 +20,14 @@ from isotone.tables.published_table import PublishedTable, Stratum
 from isotone.tables.thresholds import SMALL
 from isotone.tables.top_coding import Counts, top_coded
 
-__all__ = ["StratifiedMechanism", "published_stratum", "published_table"]
+__all__ = ["StratifiedMechanism", "published_stratum"]
 
 
 class StratifiedMechanism(ABC):
     """A mechanism that measures a table, or each stratum of it, and publishes what the measurements tell."""
 
     upper: int
-
-    @abstractmethod
-    def run(self, table: Ints, draws: Draws, strata: Sequence[Ints] | None = None) -> PublishedTable:
-        """Both measurements of a top-coded table with the given draws, and what is made of them.
-
-        Private only if they are :class:`ExactDraws`; with all others the published values are marked as simulated.
-        """
+    guarantee: Guarantee
 
     def release(self, counts: Counts) -> Ints:
         """One private count for each category, from exact noise and cryptographic bits."""
@@ -57,26 +51,31 @@ class StratifiedMechanism(ABC):
         """Simulate a release with all its parts, for experiments only."""
         return self.run(top_coded(np.asarray(counts), self.upper), SeededDraws(rng), strata)
 
+    def run(self, table: Ints, draws: Draws, strata: Sequence[Ints] | None = None) -> PublishedTable:
+        """Both measurements of a top-coded table with the given draws, and what is made of them.
 
-def published_table(
-    table: Ints,
-    draws: Draws,
-    strata: Sequence[Ints] | None,
-    measurement: Callable[[int], Measurement],
-    upper: int,
-    guarantee: Guarantee,
-) -> PublishedTable:
-    """A table whose strata have the measurements that ``measurement`` tells for their sizes."""
-    parts = [np.arange(len(table))] if strata is None else _checked_strata(strata, len(table))
-    values: NDArray[Any] = np.empty(len(table), np.int64)
-    found: list[Stratum] = []
-    for members in parts:
-        made = measurement(len(members))
-        values[members], stratum = published_stratum(members, table[members], made, draws)
-        found.append(stratum)
-    if not isinstance(draws, ExactDraws):
-        values = Simulated.wrap(values)
-    return PublishedTable(values, upper, tuple(found), guarantee)
+        Private only if they are :class:`ExactDraws`; with all others the published values are marked as simulated.
+        """
+        parts = [np.arange(len(table))] if strata is None else _checked_strata(strata, len(table))
+        upper = self.bound(table, draws)
+        table = np.minimum(table, upper)
+        values: NDArray[Any] = np.empty(len(table), np.int64)
+        found: list[Stratum] = []
+        for members in parts:
+            made = self.measurement(len(members), upper)
+            values[members], stratum = published_stratum(members, table[members], made, draws)
+            found.append(stratum)
+        if not isinstance(draws, ExactDraws):
+            values = Simulated.wrap(values)
+        return PublishedTable(values, upper, tuple(found), self.guarantee)
+
+    def bound(self, table: Ints, draws: Draws) -> int:
+        """The largest count that is published, a public number unless a mechanism spends a part of its budget on it."""
+        return self.upper
+
+    @abstractmethod
+    def measurement(self, size: int, upper: int | None = None) -> Measurement:
+        """The two measurements of a table, or a stratum, of ``size`` categories."""
 
 
 def published_stratum(

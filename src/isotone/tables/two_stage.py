@@ -5,10 +5,9 @@ A few noisy cumulative numbers, noisy counts, and the table that is estimated fr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -21,8 +20,7 @@ from isotone.privacy.draws import Draws
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
 from isotone.tables.distribution.percentile import choose_upper
-from isotone.tables.published_table import PublishedTable
-from isotone.tables.stratum import StratifiedMechanism, published_table
+from isotone.tables.stratum import StratifiedMechanism
 from isotone.tables.thresholds import DENSE, SMALL, Preset, Thresholds, default_preset, thresholds_for
 
 __all__ = ["LARGEST", "Stages", "TwoStageMechanism"]
@@ -81,6 +79,7 @@ class TwoStageMechanism(StratifiedMechanism):
     percentile: Fraction | None
     upper_share: Fraction
     unit: Unit
+    guarantee: Guarantee = field(repr=False)
 
     def __init__(
         self,
@@ -93,21 +92,25 @@ class TwoStageMechanism(StratifiedMechanism):
         contributions: int = 1,
         neighbours: Neighbours = "add-remove",
     ) -> None:
-        values = {
+        unit = Unit(contributions, neighbours)
+        values: dict[str, Any] = {
             "upper": whole_number(upper, "upper", least=0, most=LARGEST),
             "epsilon": positive(epsilon, "epsilon"),
             "preset": None if preset is None else one_of(preset, "preset", get_args(Preset)),
             "percentile": None if percentile is None else _checked_percentile(percentile),
             "upper_share": share(upper_share, "upper_share"),
-            "unit": Unit(contributions, neighbours),
+            "unit": unit,
+            "guarantee": unit.pure(epsilon),  # all stages together
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """Pure ε-DP, all stages together."""
-        return self.unit.pure(self.epsilon)
+    def bound(self, table: Ints, draws: Draws) -> int:
+        """The largest count that is published, about the percentile asked for, which is private."""
+        if self.percentile is None:
+            return self.upper
+        rate = self.unit.per_step(self.stages(len(table)).bound)
+        return choose_upper(table, self.upper, self.percentile, rate, draws)
 
     def stages(self, size: int, upper: int | None = None) -> Stages:
         """How ε is spent on a table, or a stratum, of ``size`` categories.
@@ -136,17 +139,6 @@ class TwoStageMechanism(StratifiedMechanism):
         sizes = (SMALL, max(SMALL, DENSE * (self.upper + 1) ** 2))
         most = max(self.stages(size).thresholds.deviation for size in sizes) ** 2
         return Error(np.full(self.upper + 1, most), method="upper bound, of the unbiased noisy counts")
-
-    def run(self, table: Ints, draws: Draws, strata: Sequence[Ints] | None = None) -> PublishedTable:
-        """Both measurements with the given draws, private only if they are :class:`ExactDraws`."""
-        upper = self.upper
-        if self.percentile is not None:
-            rate = self.unit.per_step(self.stages(len(table)).bound)
-            upper = choose_upper(table, upper, self.percentile, rate, draws)
-            table = np.minimum(table, upper)
-        return published_table(
-            table, draws, strata, lambda size: self.measurement(size, upper), upper, self.guarantee
-        )
 
 
 def _checked_percentile(percentile: Number) -> Fraction:
