@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
-from isotone.reading.columns.numbers import as_real, whole_steps
-from isotone.reading.columns.translated import ColumnRule, read_columns
+from isotone.reading.columns.numbers import whole_steps
+from isotone.reading.columns.translated import ColumnRule, read_numbers
 from isotone.reading.contributions import RowsOfUnits, UnitKey, check_contributions
 from isotone.reading.sources.opening import Frame, collect, open_source
 
@@ -83,7 +83,7 @@ def count_points(source: PointSource, frame: Frame, salt: bytes | None = None) -
     """
     x = ColumnRule(_place, source.x, (source.marks, source.bounds, source.x_steps))
     y = ColumnRule(_outcome, source.y, (source.labels, source.y_range, source.y_steps))
-    rows = read_columns(frame, {_X: x, _Y: y, **source.unit_keys()})
+    rows = read_numbers(frame, {_X: x, _Y: y}, source.unit_keys())
     rows = rows.filter(~nw.col(_X).is_null(), ~nw.col(_Y).is_null())
     counted = collect(source.bounded(rows, [_X, _Y], salt).group_by(_X, _Y).agg(nw.len().alias(_COUNT)))
     x_index, y_index, count = (np.array(counted[name], dtype=np.int64) for name in (_X, _Y, _COUNT))
@@ -91,13 +91,13 @@ def count_points(source: PointSource, frame: Frame, salt: bytes | None = None) -
     return Points(x_index[order], y_index[order], count[order])
 
 
-def _place(column: str, dtype: Any, marks: tuple[float, ...], bounds: Interval, steps: int) -> nw.Expr:
-    value = as_real(column, dtype)
+def _place(number: str, _: Any, marks: tuple[float, ...], bounds: Interval, steps: int) -> nw.Expr:
+    value = nw.col(number)
     return _nearest(value, marks) if marks else _snap(value, bounds, steps)
 
 
-def _outcome(column: str, dtype: Any, labels: bool, limits: Interval, steps: int) -> nw.Expr:
-    outcome = as_real(column, dtype)
+def _outcome(number: str, _: Any, labels: bool, limits: Interval, steps: int) -> nw.Expr:
+    outcome = nw.col(number)
     if labels:
         low, high = map(float, limits)
         outcome = nw.when((outcome == low) | (outcome == high)).then(outcome)

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
-from isotone.reading.columns.numbers import as_real, whole_steps
-from isotone.reading.columns.translated import ColumnRule, read_columns
+from isotone.reading.columns.numbers import whole_steps
+from isotone.reading.columns.translated import ColumnRule, read_numbers
 from isotone.reading.contributions import RowsOfUnits, UnitKey, check_contributions
 from isotone.reading.sources.opening import Frame, collect, open_source
 
@@ -75,7 +75,7 @@ def count_cells(source: CellSource, frame: Frame, salt: bytes | None = None) -> 
         for name, column, limits, bins in zip(names, source.x, source.bounds, source.bins, strict=True)
     }
     y = ColumnRule(_step, source.y, (source.y_range, source.y_steps))
-    rows = read_columns(frame, {**cells, _Y: y, **source.unit_keys()})
+    rows = read_numbers(frame, {**cells, _Y: y}, source.unit_keys())
     rows = rows.filter(*(~nw.col(name).is_null() for name in [*names, _Y]))
     counted = collect(
         source.bounded(rows, [*names, _Y], salt).group_by(*names, _Y).agg(nw.len().alias(_COUNT))
@@ -86,11 +86,11 @@ def count_cells(source: CellSource, frame: Frame, salt: bytes | None = None) -> 
     return Cells(bins[order], steps[order], count[order])
 
 
-def _bin(column: str, dtype: Any, limits: Interval, bins: int) -> nw.Expr:
+def _bin(number: str, _: Any, limits: Interval, bins: int) -> nw.Expr:
     low, high = map(float, limits)
-    return whole_steps(as_real(column, dtype), low, high, bins).clip(0, bins - 1)
+    return whole_steps(nw.col(number), low, high, bins).clip(0, bins - 1)
 
 
-def _step(column: str, dtype: Any, limits: Interval, steps: int) -> nw.Expr:
+def _step(number: str, _: Any, limits: Interval, steps: int) -> nw.Expr:
     low, high = map(float, limits)
-    return whole_steps(as_real(column, dtype), low, high, steps, 0.5).clip(0, steps)
+    return whole_steps(nw.col(number), low, high, steps, 0.5).clip(0, steps)

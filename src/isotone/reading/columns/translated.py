@@ -12,7 +12,9 @@ from typing import Any
 
 import narwhals as nw
 
-__all__ = ["ColumnRule", "quoted", "read_columns"]
+from isotone.reading.columns.numbers import as_real
+
+__all__ = ["ColumnRule", "quoted", "read_columns", "read_numbers"]
 
 Frame = nw.LazyFrame[Any]
 
@@ -50,6 +52,19 @@ def read_columns(frame: Frame, rules: Mapping[str, ColumnRule | nw.Expr]) -> Fra
     ]
     # Not selected at once: of literals alone, where no column can be read, polars makes one row.
     return frame.with_columns(*made).select(*rules)
+
+
+def read_numbers(
+    frame: Frame, rules: Mapping[str, ColumnRule], others: Mapping[str, ColumnRule | nw.Expr]
+) -> Frame:
+    """Like ``read_columns``, with rules for numbers: each is given its column as floats, with null for what is none.
+
+    The numbers are read before. A rule names its number several times, and would be as long as all these readings.
+    """
+    numbers = {name: ColumnRule(as_real, rule.column) for name, rule in rules.items()}
+    rows = read_columns(frame, {**numbers, **others})
+    read = {name: ColumnRule(rule.function, name, rule.settings) for name, rule in rules.items()}
+    return read_columns(rows, {**read, **{name: nw.col(name) for name in others}})
 
 
 def _said(frame: Frame, rule: ColumnRule | nw.Expr, schema: Mapping[str, Any]) -> str | None:
