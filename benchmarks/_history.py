@@ -17,7 +17,7 @@ COLUMNS = ("day", "version", "benchmark", "row", "column", "ratio", "machine")
 WORSE = 1.2
 """How much a ratio may change before it is worth a line."""
 
-_RATIO = re.compile(r"^\**([0-9][0-9,]*(?:\.[0-9]+)?)\s*×\**$")
+_RATIO = re.compile(r"^\**([0-9][0-9,]*(?:\.[0-9]+)?)\s*×\**(?: ± [0-9.e-]+)?$")
 
 
 def ratios(report: str) -> dict[tuple[str, str], float]:

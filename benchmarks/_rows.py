@@ -9,17 +9,24 @@ from pathlib import Path
 
 import isotone
 
-__all__ = ["Rows", "unfinished"]
+__all__ = ["Rows", "sources", "unfinished"]
 
-PLACE = Path(__file__).resolve().parent.parent / ".cache" / "benchmarks"
+ROOT = Path(__file__).resolve().parent.parent
+PLACE = ROOT / ".cache" / "benchmarks"
+
+
+def sources() -> str:
+    """A hash of isotone, of the benchmarks and of the experiments that they draw from."""
+    code = hashlib.sha256()
+    for folder in (Path(isotone.__file__).parent, ROOT / "benchmarks", ROOT / "experiments"):
+        for path in sorted(folder.rglob("*.py")):
+            code.update(path.read_bytes())
+    return code.hexdigest()[:16]
 
 
 def unfinished(name: str) -> Path:
-    """Where a run keeps what it has so far. Another state of isotone has another place."""
-    code = hashlib.sha256()
-    for path in sorted(Path(isotone.__file__).parent.rglob("*.py")):
-        code.update(path.read_bytes())
-    return PLACE / code.hexdigest()[:16] / name
+    """Where a run keeps what it has so far. Another state of the code has another place."""
+    return PLACE / sources() / name
 
 
 class Rows:

@@ -37,10 +37,13 @@ from isotone.order.projection.chain import pool_adjacent_violators
 
 Floats = NDArray[np.floating[Any]]
 Row = dict[str, Any]
+Task = tuple[Population, int, str, int]
+"""Population, number of records, epsilon and repetitions."""
 EPSILONS = ("1/10", "3/10", "1", "3")
 REPETITIONS = {1_000: 20, 300: 20, 5_000: 20, 50_000: 3}
 """Data sets for every cell, by the number of records. Many records are for all but the largest ε, which takes longest."""
 MANY = 50_000
+NUMBERS = ("epsilon", "fit_ratio_error", *MEASURES, *(f"{measure}_error" for measure in MEASURES))
 PLANNED = (300, 1_000, 5_000)
 """Numbers of records at which plans are compared with what was found."""
 MARGIN = 0.01
@@ -89,7 +92,7 @@ def fits(records: Records, n: int, epsilon: Fraction, labels: bool, seed: list[i
     return found
 
 
-def cell(task: tuple[Population, int, str, int]) -> list[Row]:
+def cell(task: Task) -> list[Row]:
     """A row for every method: mean squared measures over the repetitions, and their standard errors."""
     population, n, budget, repetitions = task
     found: dict[str, list[list[float]]] = {}
@@ -99,6 +102,7 @@ def cell(task: tuple[Population, int, str, int]) -> list[Row]:
         seed = [SEED, population.number, n, repetition, EPSILONS.index(budget)]
         for name, values in fits(sample.records, n, Fraction(budget), population.labels, seed).items():
             found.setdefault(name, []).append(measured(values, sample.records, fitted, sample.truth))
+    own = np.array(found["records"])[:, 0]
     return [
         {
             "held_out": population in HELD_OUT,
@@ -108,9 +112,16 @@ def cell(task: tuple[Population, int, str, int]) -> list[Row]:
             "method": name,
             "repetitions": repetitions,
             **averages(values),
+            "fit_ratio_error": paired(np.array(values)[:, 0], own),
         }
         for name, values in found.items()
     ]
+
+
+def paired(squares: Floats, own: Floats) -> float:
+    """The relative standard error of a ratio of root mean squared distances to ours, on the same data sets."""
+    apart = 0.5 * (squares / squares.mean() - own / own.mean())
+    return float(apart.std(ddof=1) / math.sqrt(len(apart)))
 
 
 def averages(values: Iterable[list[float]]) -> Row:
@@ -155,7 +166,7 @@ def calibration(draws: int) -> list[Row]:
     return rows
 
 
-def tasks(quick: bool) -> list[tuple[Population, int, str, int]]:
+def tasks(quick: bool) -> list[Task]:
     """All cells; the populations to tune with at the first number of records only."""
     if quick:
         return [(population, 300, "1", 2) for population in (TUNED + HELD_OUT)[::5]]
@@ -202,7 +213,7 @@ def earlier(out: Path) -> dict[tuple[str, int, float, int], list[Row]]:
     found: dict[tuple[str, int, float, int], list[Row]] = {}
     for text in read_table(out / "cells.csv") if (out / "cells.csv").exists() else []:
         row: Row = {
-            **{name: float(text[name]) for name in ("epsilon", *MEASURES, *(f"{m}_error" for m in MEASURES))},
+            **{name: float(text[name]) for name in NUMBERS},
             "held_out": text["held_out"] == "True",
             "n": int(text["n"]),
             "repetitions": int(text["repetitions"]),
@@ -213,14 +224,19 @@ def earlier(out: Path) -> dict[tuple[str, int, float, int], list[Row]]:
     return {key: rows for key, rows in found.items() if len(rows) == len(RIVALS) + len(OUTPUTS) + 1}
 
 
-def run(out: Path, quick: bool, progress: Progress) -> None:
-    wanted, kept = tasks(quick), earlier(out)
-    rows: list[Row] = []
+def cells(out: Path, wanted: list[Task], progress: Progress) -> list[Row]:
+    """The rows of these cells, written after every cell; those that an interrupted run left are not made again."""
+    kept, rows = earlier(out), list[Row]()
     for done, task in enumerate(wanted, 1):
         population, n, budget, repetitions = task
         rows += kept.get((population.name, n, float(Fraction(budget)), repetitions)) or cell(task)
         write_table(out, "cells", columns_of(rows))
-        progress(0.9 * done / len(wanted), f"n = {task[1]}, {task[0].name}, ε = {task[2]}")
+        progress(0.9 * done / len(wanted), f"n = {n}, {population.name}, ε = {budget}")
+    return rows
+
+
+def run(out: Path, quick: bool, progress: Progress) -> None:
+    rows = cells(out, tasks(quick), progress)
     found = comparisons(rows)
     write_table(out, "summary", columns_of(summary(found)))
     if any(each.held_out and each.surely for each in found):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from benchmarks._rivals.contingency import WAYS
 from benchmarks._rivals.environments import run_arrays
-from benchmarks._rivals.rows import Row
+from benchmarks._rivals.rows import Key, Row
 from isotone.counts import (
     DiscreteGaussianMechanism,
     DiscreteLaplaceMechanism,
@@ -110,8 +110,11 @@ def rows(quick: bool, progress: Progress) -> Iterator[Row]:
 
 
 def _row(case: Case, guarantee: str, rival: str, squared: float, **more: Any) -> Row:
-    measure = "rms error, margins alike"
-    return Row("breakdowns", case.name, guarantee, measure, case.seen, rival, math.sqrt(squared), **more)
+    return Row(*_key(case, guarantee, rival), math.sqrt(squared), **more)
+
+
+def _key(case: Case, guarantee: str, rival: str) -> Key:
+    return "breakdowns", case.name, guarantee, "rms error, margins alike", case.seen, rival
 
 
 def _rivals(case: Case, guarantee: str) -> Iterator[tuple[str, float, dict[str, Any]]]:
@@ -195,13 +198,8 @@ def _contingency(case: Case) -> Iterator[Row]:
     margins = np.array([[a in m for a in case.sizes] for m in case.subsets])
     truth = [cells.sum(axis=tuple(np.flatnonzero(~m).tolist())) for m in margins]
     named = Case(f"{case.name}, 30,000 people", case.P, case.sizes, case.margins, case.seen)
-    yield _row(
-        named,
-        CONCENTRATED,
-        f"isotone, best shares of {type(_ours(case, CONCENTRATED).base).__name__}",
-        _simulated(case, truth),
-        how="40 draws",
-    )
+    own = f"isotone, best shares of {type(_ours(case, CONCENTRATED).base).__name__}"
+    yield Row.of_draws(_key(named, CONCENTRATED, own), _simulated(case, truth))
     data = {"cells": cells, "margins": margins, "rho": 0.5, "draws": DRAWS}
     found = run_arrays("contingency", "benchmarks._rivals.contingency", data)
     for values in ("keys", "cuts"):
@@ -215,20 +213,13 @@ def _contingency(case: Case) -> Iterator[Row]:
 
 def contingency_row(case: Case, values: str, drawn: dict[str, NDArray[Any]], version: str) -> Row:
     """The row of one way to name values, from the squared errors of draws; chance leaves much open, as the total is one number."""
-    squares = {way: float(np.mean(each)) for way, each in drawn.items()}
-    least = min(squares, key=squares.__getitem__)
-    errors = {
-        way: float(np.std(each, ddof=1)) / len(each) ** 0.5 / (2 * squares[way] ** 0.5)
-        for way, each in drawn.items()
-    }
-    how = f"{len(drawn[values])} draws, standard errors " + ", ".join(
-        f"{each:.2f} ({way})" for way, each in errors.items()
-    )
-    more: dict[str, Any] = {"version": version}
-    if len(squares) > 1:
-        more |= {"hindsight": math.sqrt(squares[least]), "chosen": least}
-    name = f"OpenDP contingency_table, values as {values}"
-    return _row(case, CONCENTRATED, name, squares[values], how=how, **more)
+    key = _key(case, CONCENTRATED, f"OpenDP contingency_table, values as {values}")
+    found = {way: Row.of_draws(key, each.tolist(), version=version) for way, each in drawn.items()}
+    least = min(found, key=lambda way: found[way].public)
+    if len(found) == 1:
+        return found[values]
+    best = found[least]
+    return replace(found[values], hindsight=best.public, hindsight_error=best.error, chosen=least)
 
 
 def _squared(found: dict[str, Any], way: str, truth: Sequence[Any]) -> NDArray[Any]:
@@ -237,10 +228,10 @@ def _squared(found: dict[str, Any], way: str, truth: Sequence[Any]) -> NDArray[A
     return np.mean([np.square(each).reshape(len(each), -1).mean(axis=1) for each in errors], axis=0)
 
 
-def _simulated(case: Case, truth: Sequence[Any]) -> float:
+def _simulated(case: Case, truth: Sequence[Any]) -> list[float]:
     noise = _ours(case, CONCENTRATED).simulate(40, np.random.default_rng(3))
-    squares: list[float] = []
+    squares: list[NDArray[Any]] = []
     for drawn, true in zip(noise, truth, strict=True):
         values = np.maximum(np.asarray(drawn).reshape(40, -1) + np.ravel(true), 0)
-        squares.append(float(np.mean(np.square(values - np.ravel(true)))))
-    return float(np.mean(squares))
+        squares.append(np.mean(np.square(values - np.ravel(true)), axis=1))
+    return np.mean(squares, axis=0).tolist()

@@ -1,4 +1,4 @@
-"""Curves: the draws of ``isotone reproduce curves-posterior`` and ``python -m benchmarks calibration``."""
+"""Curves: populations and ways of ``isotone reproduce curves-posterior``, and ``python -m benchmarks calibration``."""
 
 from __future__ import annotations
 
@@ -7,21 +7,23 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 
 from experiments.common import read_table
 
 from benchmarks._rivals.environments import ROOT
-from benchmarks._rivals.rows import Row
+from benchmarks._rivals.rows import STORED, Row
 from benchmarks._rows import unfinished
 from isotone.mechanism import Progress
 
 __all__ = ["bins_of", "rows"]
 
-STORED = ROOT / "docs" / "reproduction" / "curves_posterior"
+CELLS = STORED / "curves_cells.csv"
 CALIBRATION = ROOT / "docs" / "benchmarks"
 MEASURE = "rms distance to the fit"
-ENOUGH = 20
-"""Cells of fewer draws say too little about one case."""
+Cell = tuple[float, float, float]
+"""An error, its standard error, and that of its ratio to isotone's on the same data sets, relatively."""
+NONE = (math.nan, math.nan, math.nan)
 FAMILIES = {
     "one histogram of (bin, label) at full ε, pooled": "bins",
     "bins of equal counts, pooled": "equal counts",
@@ -45,14 +47,17 @@ def bins_of(n: int, epsilon: float, among: list[int]) -> int:
 
 
 def draw(progress: Progress) -> None:
-    """Draw and store all curves again. A run that was interrupted goes on."""
+    """Draw and store all curves of held-out populations again. A run that was interrupted goes on."""
     sys.path.insert(0, str(ROOT / "experiments"))
     import curves_posterior
 
-    place = unfinished("curves-posterior")
-    curves_posterior.run(place, False, progress)
-    shutil.copytree(place, STORED, dirs_exist_ok=True)
-    shutil.rmtree(place)
+    place = unfinished("curves")
+    every = curves_posterior.tasks(quick=False)
+    held_out = [
+        task for task in every if task[0] in curves_posterior.HELD_OUT and task[1] < curves_posterior.MANY
+    ]
+    curves_posterior.cells(place, held_out, progress)
+    shutil.move(place / "cells.csv", CELLS)
     subprocess.run([sys.executable, "-m", "benchmarks", "calibration"], cwd=ROOT, check=True)
 
 
@@ -60,28 +65,30 @@ def rows(quick: bool, progress: Progress) -> Iterator[Row]:
     """Twelve populations that were held out, and the scores of a classifier; quickly only what is stored of them."""
     if not quick:
         draw(progress)
-    cases: dict[tuple[str, int, float, bool, str], dict[str, float]] = {}
-    for row in read_table(STORED / "cells.csv"):
-        if int(row["repetitions"]) < ENOUGH:
-            continue
+    cases: dict[tuple[str, int, float, bool, str], dict[str, Cell]] = {}
+    for row in read_table(CELLS):
         seen, draws = row["held_out"] != "True", f"{row['repetitions']} draws"
         key = (row["population"], int(row["n"]), float(row["epsilon"]), seen, draws)
-        cases.setdefault(key, {})[row["method"]] = math.sqrt(float(row["fit"]))
+        root = math.sqrt(float(row["fit"]))
+        doubt, paired = float(row["fit_error"]) / (2 * root), float(row["fit_ratio_error"])
+        cases.setdefault(key, {})[row["method"]] = root, doubt, paired
     for row in read_table(CALIBRATION / "calibration.csv"):
         key = ("scores of a classifier", 569, float(row["epsilon"]), True, "100 draws, 10 or 40 of libraries")
         name = {'isotone, output="records"': "records"}.get(row["method"], row["method"])
-        cases.setdefault(key, {})[name] = float(row["rmse_to_fit"])
+        cases.setdefault(key, {})[name] = float(row["rmse_to_fit"]), float(row["standard_error"]), math.nan
     for (name, n, epsilon, seen, how), errors in cases.items():
         case, guarantee = f"{name}, {n:,} records", f"ε = {epsilon:g}"
-        for rival, value, hindsight, chosen in _rivals(n, epsilon, errors):
-            yield Row("curves", case, guarantee, MEASURE, seen, rival, value, hindsight, chosen, how)
+        for rival, public, hindsight, chosen in _rivals(n, epsilon, errors):
+            row = Row("curves", case, guarantee, MEASURE, seen, rival, public[0], hindsight[0], chosen, how)
+            doubts = {"hindsight_error": hindsight[1], "hindsight_paired": hindsight[2]}
+            yield replace(row, error=public[1], paired=public[2], **doubts)
 
 
-def _rivals(n: int, epsilon: float, errors: dict[str, float]) -> Iterator[tuple[str, float, float, str]]:
-    yield 'isotone, output="records"', errors["records"], math.nan, ""
+def _rivals(n: int, epsilon: float, errors: dict[str, Cell]) -> Iterator[tuple[str, Cell, Cell, str]]:
+    yield 'isotone, output="records"', errors["records"], NONE, ""
     for rival, suffix in FAMILIES.items():
         if suffix in errors:
-            yield rival, errors[suffix], math.nan, ""
+            yield rival, errors[suffix], NONE, ""
             continue
         tried = {
             int(name.split(" ", 1)[0]): value
@@ -94,4 +101,4 @@ def _rivals(n: int, epsilon: float, errors: dict[str, float]) -> Iterator[tuple[
         found = {choice: errors[name] for choice, name in ways.items() if name in errors}
         if found:
             least, public = min(found, key=found.__getitem__), next(iter(found.values()))
-            yield rival, public, found[least] if len(ways) > 1 else math.nan, least
+            yield rival, public, found[least] if len(ways) > 1 else NONE, least

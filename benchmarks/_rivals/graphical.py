@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -42,9 +43,8 @@ def _consistent(key: tuple[str, str, str, str, bool], P: Poset, people: Bools) -
     noise = np.asarray(best.simulate(200, np.random.default_rng(1)))
     weights = 1 / best.error().variance
     errors = [consistent(P, np.rint(truth + each), weights) - truth for each in noise]
-    return Row(
-        *key, f"isotone, {type(best).__name__}", float(np.sqrt(np.mean(np.square(errors)))), how="200 draws"
-    )
+    drawn = np.mean(np.square(errors), axis=1).tolist()
+    return Row.of_draws((*key, f"isotone, {type(best).__name__}"), drawn)
 
 
 def _graphical(
@@ -53,14 +53,14 @@ def _graphical(
     measured = _measured(key[2], P, people, np.array(list(groupings.values())))
     if measured is None:
         return Row(*key, NAME, math.nan, how="not to be had on this machine")
-    errors = measured["raw"] - people.sum(axis=0)
-    roots = np.sqrt(np.mean(np.square(errors), axis=(1, 2))).tolist()
-    found: dict[str, float] = dict(zip(groupings, roots, strict=True))
-    best = min(found, key=found.__getitem__)
-    public = found["each question"]
-    return Row(
-        *key, NAME, public, found[best], f"marginals of {best}", f"{DRAWS} draws", str(measured["version"])
-    )
+    squares = np.mean(np.square(measured["raw"] - people.sum(axis=0)), axis=2)
+    found = {
+        grouping: Row.of_draws((*key, NAME), drawn, version=str(measured["version"]))
+        for grouping, drawn in zip(groupings, squares.tolist(), strict=True)
+    }
+    least = min(found, key=lambda grouping: found[grouping].public)
+    best, chosen = found[least], f"marginals of {least}"
+    return replace(found["each question"], hindsight=best.public, hindsight_error=best.error, chosen=chosen)
 
 
 def _measured(guarantee: str, P: Poset, people: Bools, groups: Ints) -> dict[str, Any] | None:

@@ -6,22 +6,20 @@ import importlib
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
 from pathlib import Path
 
 from benchmarks._rivals import costs
 from benchmarks._rivals.about import CALIBRATION, COMMAND, CURVES, RIVALS
+from benchmarks._rivals.comparison import EVEN, MARK, Comparison, comparisons, ratio
 from benchmarks._rivals.published import CLOSE, reproduced
-from benchmarks._rivals.rows import STORED, Row, read
+from benchmarks._rivals.rows import STORED, Row, read, times
 from benchmarks._rivals.tables import WANTED
 from isotone.mechanism import Progress
 
 __all__ = [
     "COSTS",
     "SECTIONS",
-    "Comparison",
     "body",
-    "comparisons",
     "compute",
     "readme_sentence",
     "readme_table",
@@ -43,7 +41,7 @@ NOTES = {
     "breakdowns": (
         "OpenDP's contingency table measures margins and fits a graphical model of people that is never negative; isotone's margins "
         "are set to 0 where they are below, in that row. With values as `keys` OpenDP keeps a place for missing values of each attribute, to which its fit "
-        "gives people; `cuts` have none. These rows are means of few draws, with their standard errors in `breakdowns.csv`; their number was doubled from four to eight after the first had been looked at. Best shares in place of margins alike were tried in one draw only, with no gain, and not with L-BFGS.",
+        "gives people; `cuts` have none. These rows are means of few draws; their number was doubled from four to eight after the first had been looked at. Best shares in place of margins alike were tried in one draw only, with no gain, and not with L-BFGS.",
     ),
     "tables": (
         "The first column is the default, which serves both the counts and their distribution. Who needs one of them only takes the preset of that name, which is a public choice: "
@@ -51,39 +49,13 @@ NOTES = {
         "The table of schools was left out of an earlier version of this page, after its ratios had been seen; it is back.",
     ),
     "curves": (
-        f"The draws are those of `{CURVES}` and `{CALIBRATION}`, which this command runs. Cells of fewer than 20 draws, those of 50,000 records, "
-        "are left out. [The scores of a classifier with all ways and standard errors](calibration.md).",
+        f"Held-out populations, ways and seeds are those of `{CURVES}`, at 300 to 5,000 records; the scores are those of `{CALIBRATION}`, which this command runs. "
+        "[The scores of a classifier with all ways and standard errors](calibration.md).",
     ),
 }
 """What else is to be known about a section."""
 COSTS = "costs"
 """Costs are no errors, and stand apart from the comparisons."""
-BOUND = "bound"
-MARK = "◆"
-EVEN = 1.005
-"""Closer to isotone's error than this factor is as good."""
-
-
-class Comparison:
-    """All rows of one case, guarantee and measure; isotone's first row, or the named one, is what the others are compared with."""
-
-    def __init__(self, rows: Sequence[Row], ours: str = "isotone") -> None:
-        self.rows = rows
-        self.ours = next(row for row in rows if row.rival.startswith(ours))
-        self.rivals = [row for row in rows if not row.ours and row.how != BOUND and not math.isnan(row.best)]
-
-    @property
-    def name(self) -> str:
-        """The case in words."""
-        case, guarantee, measure = self.ours.key
-        return f"{case}: {guarantee}, {measure}" + (f" {MARK}" if self.ours.seen else "")
-
-    def best(self, kind: str) -> tuple[float, str]:
-        """The ratio of the best rival to isotone, by its public rule or also in hindsight, and its name."""
-        values = {row.rival: row.public if kind == "public" else row.best for row in self.rivals}
-        known = {name: value for name, value in values.items() if not math.isnan(value)}
-        name = min(known, key=known.__getitem__)
-        return known[name] / self.ours.public, name
 
 
 def compute(section: str, quick: bool, progress: Progress) -> Iterator[Row]:
@@ -91,15 +63,15 @@ def compute(section: str, quick: bool, progress: Progress) -> Iterator[Row]:
     return importlib.import_module(f"benchmarks._rivals.{section}").rows(quick, progress)
 
 
-def comparisons(rows: Sequence[Row]) -> list[Comparison]:
-    """The rows by what is compared with what."""
-    return [Comparison(list(group)) for _, group in groupby(_sorted(rows), key=lambda row: row.key)]
-
-
 def body(stored: Mapping[str, Sequence[Row]]) -> str:
     """The page below its title, from what is stored."""
     found = {name: comparisons(stored[name]) for name in SECTIONS if stored.get(name)}
-    parts = [_INTRODUCTION, "![How the best rival of each comparison does](rivals.png)", _glance(found)]
+    parts = [
+        runs_of(stored),
+        _INTRODUCTION,
+        "![How the best rival of each comparison does](rivals.png)",
+        _glance(found),
+    ]
     parts += [_section(name, found[name]) for name in SECTIONS if name in found]
     if stored.get(COSTS):
         parts.append(costs.section(stored[COSTS]))
@@ -107,19 +79,11 @@ def body(stored: Mapping[str, Sequence[Row]]) -> str:
     return "\n\n".join(parts)
 
 
-def _sorted(rows: Sequence[Row]) -> list[Row]:
-    """Rows of one comparison side by side, comparisons in the order in which they first come."""
-    place: dict[tuple[str, str, str], int] = {}
-    for row in rows:
-        place.setdefault(row.key, len(place))
-    return sorted(rows, key=lambda row: place[row.key])
-
-
 def _glance(found: Mapping[str, Sequence[Comparison]]) -> str:
     lines = [
         "## At a glance",
         "",
-        "How many comparisons isotone wins, draws (within half a per cent) and loses against the *best* of all rivals, "
+        f"How many comparisons isotone wins, draws (within {100 * (EVEN - 1):.2g} per cent or two standard errors) and loses against the *best* of all rivals, "
         f"and how many are on populations that none of its constants were chosen with (those without {MARK}).",
         "",
         "| | comparisons | public rules: won, drawn, lost | in hindsight: won, drawn, lost | not seen before | of these lost in hindsight |",
@@ -133,7 +97,7 @@ def _glance(found: Mapping[str, Sequence[Comparison]]) -> str:
     for name, each in shown.items():
         new = [one for one in each if not one.ours.seen]
         cells = [f"{len(each)}", _tally(each, "public"), _tally(each, "hindsight"), f"{len(new)}"]
-        cells.append(f"{sum(_outcome(one, 'hindsight') == 'lost' for one in new)}")
+        cells.append(f"{sum(one.best('hindsight').outcome == 'lost' for one in new)}")
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -143,13 +107,8 @@ def _by_preset(one: Comparison) -> Comparison:
     return Comparison(one.rows, f'isotone, preset="{WANTED[one.ours.measure]}"')
 
 
-def _outcome(one: Comparison, kind: str) -> str:
-    ratio, _ = one.best(kind)
-    return "won" if ratio > EVEN else "lost" if ratio < 1 / EVEN else "drawn"
-
-
 def _tally(each: Sequence[Comparison], kind: str) -> str:
-    counted = Counter(_outcome(one, kind) for one in each)
+    counted = Counter(one.best(kind).outcome for one in each)
     return ", ".join(str(counted[outcome]) for outcome in ("won", "drawn", "lost"))
 
 
@@ -170,9 +129,11 @@ def _cell(row: Row | None, ours: Row) -> str:
         return ""
     if math.isnan(row.public):
         return row.how
-    text = f"**{row.public / ours.public:.2f} ×**"
+    found = ratio(row, ours, "public")
+    text = f"**{found.value:.2f} ×**{found.doubt}"
     if not math.isnan(row.hindsight):
-        text += f" ({row.hindsight / ours.public:.2f} ×, {row.chosen})"
+        found = ratio(row, ours, "hindsight")
+        text += f" ({found.value:.2f} ×{found.doubt}, {row.chosen})"
     return text
 
 
@@ -202,12 +163,13 @@ def readme_table(stored: Mapping[str, Sequence[Row]]) -> str:
     ]
     for section in SECTIONS:
         found = comparisons(stored.get(section, []))
-        ordered = sorted(found, key=lambda one: one.best("public")[0])
+        ordered = sorted(found, key=lambda one: one.best("public").value)
         for label, place in (("worst", 0), ("median", len(ordered) // 2)):
             if ordered:
                 one = ordered[place]
                 cells = [f"{label} of {section}: {one.name}", f"{one.ours.public:.3g}"]
-                cells += ["{:.2f} × ({})".format(*one.best(kind)) for kind in ("public", "hindsight")]
+                best = [one.best(kind) for kind in ("public", "hindsight")]
+                cells += [f"{each.value:.2f} ×{each.doubt} ({each.rival})" for each in best]
                 lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -216,7 +178,7 @@ def readme_sentence(stored: Mapping[str, Sequence[Row]]) -> str:
     """How the best rival of a comparison does in each section, with whatever is best in hindsight."""
     parts: list[str] = []
     for section, title in SECTIONS.items():
-        ratios = sorted(one.best("hindsight")[0] for one in comparisons(stored.get(section, [])))
+        ratios = sorted(one.best("hindsight").value for one in comparisons(stored.get(section, [])))
         if ratios:
             middle = ratios[len(ratios) // 2]
             parts.append(
@@ -244,6 +206,17 @@ def _published() -> str:
     return "\n".join(lines)
 
 
+def runs_of(stored: Mapping[str, Sequence[Row]]) -> str:
+    """Whether all rows are of one run of the command, and how long it took."""
+    runs = {row.run for rows in stored.values() for row in rows}
+    if len(runs) != 1 or "" in runs:
+        return "The rows of this page are **not** of one run: single sections were made again after the last whole one."
+    (name,) = runs
+    took = times(name)
+    end = f", which took {sum(took.values()) / 60:.0f} CPU minutes" if took else ""
+    return f"All rows of this page are of one run, {name} (day and time, hash of the sources){end}."
+
+
 def write_page(folder: Path = STORED) -> str:
     """Draw the picture and return the body of the page, with the published errors that the optimiser reaches."""
     from benchmarks._rivals.picture import draw
@@ -262,7 +235,8 @@ _INTRODUCTION = (
     f"it in brackets. Ratios are to isotone's error: below 1 the rival is better. Cases with {MARK} were looked at while constants of isotone were "
     "chosen, or before a rule was changed; the others were not. Of the curves that were held out, a table by population had pointed at an idea "
     "before, and losses on rare labels and heaped x at a later one; constants were chosen with other populations.\n\n"
-    "Errors are exact, by formula or linear algebra, wherever that is possible; else they are means over seeded draws. "
+    "Errors are exact, by formula or linear algebra, wherever that is possible; else they are means over seeded draws, and ratios have standard errors (±). "
+    "In tables all ways draw their noise of counts from the same numbers. The best of several rivals, or of several values in hindsight, is chosen by the same draws, which favours the rival. "
     "isotone is used as its plan proposes, without a look at the data. Rows are kept in `docs/benchmarks/rivals/*.csv`, with how each "
     "was found. `python -m benchmarks rivals` makes all of this page again, one section at a time with the command below its heading, and goes on where it was interrupted; "
     "environments for other libraries are made below `.cache`."

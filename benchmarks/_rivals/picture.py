@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 if TYPE_CHECKING:
-    from benchmarks._rivals.page import Comparison
+    from benchmarks._rivals.comparison import Comparison
 
 __all__ = ["draw"]
 
@@ -26,7 +26,7 @@ def draw(found: Mapping[str, Sequence[Comparison]], path: Path) -> None:
     for place, each in enumerate(found.values()):
         for shift, (kind, colour) in zip((-0.16, 0.16), COLOURS.items(), strict=True):
             for seen in (False, True):
-                ratios = [one.best(kind)[0] for one in each if one.ours.seen == seen]
+                ratios = [one.best(kind).value for one in each if one.ours.seen == seen]
                 across = place + shift + rng.uniform(-0.1, 0.1, len(ratios))
                 inside = "white" if seen else colour
                 axes.plot(ratios, across, "o", ms=4, color=colour, mfc=inside, alpha=0.7)

@@ -5,14 +5,21 @@ from __future__ import annotations
 import csv
 import math
 import shutil
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks._rows import unfinished
 
-__all__ = ["STORED", "Row", "read", "write"]
+__all__ = ["STORED", "Key", "Row", "keep_times", "read", "times", "write"]
 
+Key = tuple[str, str, str, str, bool, str]
+"""Section, case, guarantee, measure, whether it was seen, and rival."""
+TIMES = "times.csv"
 STORED = Path(__file__).resolve().parent.parent.parent / "docs" / "benchmarks" / "rivals"
 
 
@@ -22,7 +29,10 @@ class Row:
 
     ``public`` is its error when its choices follow a rule that reads no data, ``hindsight`` the least error that its free
     parameter could have given on this very case, and ``chosen`` says which value that was. NaN where there is none.
-    ``seen`` tells whether isotone's constants were chosen while looking at this case.
+    ``seen`` tells whether isotone's constants were chosen while looking at this case. Errors that come from draws have
+    standard errors. Where all rows of a case saw the same draws, ``draws`` are their squares or distances, draw by draw, or
+    ``paired`` and ``hindsight_paired`` the relative standard errors of their ratios to isotone's first row.
+    ``run`` says in which run of the command the row was made.
     """
 
     section: str
@@ -36,6 +46,12 @@ class Row:
     chosen: str = ""
     how: str = "exact"
     version: str = ""
+    error: float = math.nan
+    hindsight_error: float = math.nan
+    draws: tuple[float, ...] = ()
+    paired: float = math.nan
+    hindsight_paired: float = math.nan
+    run: str = ""
 
     @property
     def ours(self) -> bool:
@@ -52,9 +68,22 @@ class Row:
         """The smaller of both errors."""
         return min((v for v in (self.public, self.hindsight) if not math.isnan(v)), default=math.nan)
 
+    @property
+    def power(self) -> float:
+        """A root mean squared error is the root of the mean of draws, a distance is their mean."""
+        return 0.5 if self.measure.startswith("rms") else 1.0
 
-def write(section: str, rows: Iterable[Row], folder: Path = STORED) -> None:
-    """Keep the rows of a section. Those before stay until all are there."""
+    @classmethod
+    def of_draws(cls, key: Key, drawn: Sequence[float] | NDArray[np.float64], **more: Any) -> Row:
+        """A row whose error is estimated from squared errors, or distances, draw by draw."""
+        row = cls(*key, math.nan, how=f"{len(drawn)} draws", draws=tuple(map(float, drawn)), **more)
+        mean = float(np.mean(drawn))
+        doubt = float(np.std(drawn, ddof=1)) / len(drawn) ** 0.5
+        return replace(row, public=mean**row.power, error=row.power * mean**row.power * doubt / mean)
+
+
+def write(section: str, rows: Iterable[Row], folder: Path = STORED, run: str = "") -> None:
+    """Keep the rows of a section and the run they are of. Those before stay until all are there."""
     folder.mkdir(parents=True, exist_ok=True)
     part = unfinished(f"rivals-{section}.csv")
     part.parent.mkdir(parents=True, exist_ok=True)
@@ -62,8 +91,8 @@ def write(section: str, rows: Iterable[Row], folder: Path = STORED) -> None:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([each.name for each in fields(Row)])
         for row in rows:
-            values = [getattr(row, each.name) for each in fields(Row)]
-            writer.writerow([f"{v:.6g}" if isinstance(v, float) else v for v in values])
+            made = replace(row, run=run)
+            writer.writerow([_cell(getattr(made, each.name)) for each in fields(Row)])
             file.flush()
     shutil.move(part, folder / f"{section}.csv")
 
@@ -77,17 +106,30 @@ def read(section: str, folder: Path = STORED) -> list[Row]:
         return [_row(each) for each in csv.DictReader(file)]
 
 
+def keep_times(run: str, seconds: Mapping[str, float], folder: Path = STORED) -> None:
+    """Keep the CPU seconds of each section of a run."""
+    with (folder / TIMES).open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows(
+            [run, name, f"{each:.0f}"] for name, each in seconds.items()
+        )
+
+
+def times(run: str | None = None, folder: Path = STORED) -> dict[str, float]:
+    """The CPU seconds of each section of this run, or of the last one whatever its name."""
+    if not (folder / TIMES).exists():
+        return {}
+    with (folder / TIMES).open(newline="", encoding="utf-8") as file:
+        return {name: float(each) for made, name, each in csv.reader(file) if run in (None, made)}
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, tuple):
+        return " ".join(_cell(each) for each in cast(tuple[float, ...], value))
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
 def _row(cells: dict[str, str]) -> Row:
-    return Row(
-        cells["section"],
-        cells["case"],
-        cells["guarantee"],
-        cells["measure"],
-        cells["seen"] == "True",
-        cells["rival"],
-        float(cells["public"]),
-        float(cells["hindsight"]),
-        cells["chosen"],
-        cells["how"],
-        cells["version"],
-    )
+    read: dict[str, Any] = {each.name: cells[each.name] for each in fields(Row)}
+    read |= {each.name: float(cells[each.name]) for each in fields(Row) if each.type == "float"}
+    read["seen"], read["draws"] = cells["seen"] == "True", tuple(map(float, cells["draws"].split()))
+    return Row(**read)

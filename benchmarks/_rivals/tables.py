@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
-from benchmarks._rivals.rows import Row
+from benchmarks._rivals.rows import Key, Row
 from isotone.mechanism import Progress
-from isotone.tables import TwoStageMechanism, simulate_distribution, truncated_geometric
-from isotone.tables.thresholds import Preset
+from isotone.privacy.checks import exact
+from isotone.privacy.draws import SeededDraws
+from isotone.tables import TwoStageMechanism, simulate_distribution
+from isotone.tables.thresholds import Preset, Thresholds
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "experiments"))
 from experiments._held_out import held_out
@@ -46,8 +50,8 @@ WANTED: dict[str, str] = dict(zip(MEASURES, ("counts", "counts", "distribution")
 EPSILONS = (0.3, 1.0)
 SHARES, RULE = (0.1, 0.25, 0.5), 0.5
 """Shares of ε for the distribution, where a rival needs one: a half is the rule, the best of these is hindsight."""
-DRAWS, STEPS = 6, 400
-"""Draws of each way, and steps of the maximum likelihood, by expectation and maximisation."""
+DRAWS, FEW, STEPS = 24, 2, 400
+"""Draws of each way, in a quick run, and steps of the maximum likelihood, by expectation and maximisation."""
 
 
 def clamped(table: Table, epsilon: float, rng: np.random.Generator, share: float) -> Published:
@@ -57,7 +61,21 @@ def clamped(table: Table, epsilon: float, rng: np.random.Generator, share: float
 
 
 def _noisy(table: Table, epsilon: float, rng: np.random.Generator) -> Ints:
-    return np.asarray(truncated_geometric(table.upper + 1, epsilon).simulate(table.counts, rng), np.int64)
+    """The noise that isotone draws where it has no thresholds, from the same numbers."""
+    plain = Thresholds(table.upper, exact(repr(epsilon)), (), Fraction(0))
+    return np.clip(plain.measure(table.counts, PairedDraws(rng))[1], 0, table.upper)
+
+
+class PairedDraws(SeededDraws):
+    """Noise of counts from the numbers that every way draws it from, so that ways are paired; the rest from others."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        super().__init__(rng)
+        self.others = SeededDraws(rng.spawn(1)[0])
+
+    def geometrics(self, rate: Fraction, size: int) -> Ints:
+        """See ``Draws``."""
+        return self.others.geometrics(rate, size)
 
 
 @lru_cache(maxsize=64)
@@ -124,7 +142,7 @@ def wavelets(table: Table, epsilon: float, rng: np.random.Generator, share: floa
 def _ours(preset: Preset | None) -> Publish:
     def publish(table: Table, epsilon: float, rng: np.random.Generator, share: float) -> Published:
         mechanism = TwoStageMechanism(table.upper, repr(epsilon), preset)
-        full = mechanism.simulate_in_full(table.counts, rng)
+        full = mechanism.run(table.counts, PairedDraws(rng))
         return np.asarray(full.values, np.int64), full.estimates
 
     return publish
@@ -189,23 +207,32 @@ def rows(quick: bool, progress: Progress) -> Iterator[Row]:
             progress(done / len(todo), f"{table.name}, ε = {epsilon:g}")
             for name, (publish, shared) in METHODS.items():
                 shares = SHARES if shared else (RULE,)
-                found = {share: _errors(publish, table, epsilon, share) for share in shares}
+                draws = FEW if quick else DRAWS
+                found = {share: _errors(publish, table, epsilon, share, draws) for share in shares}
                 for measure in MEASURES:
-                    by_share = {share: errors[measure] for share, errors in found.items()}
-                    least = min(by_share, key=by_share.__getitem__)
-                    hindsight, chosen = (by_share[least], f"share {least:g}") if shared else (math.nan, "")
-                    key = ("tables", case, f"ε = {epsilon:g}", measure, seen, name, by_share[RULE])
-                    yield Row(*key, hindsight, chosen, f"{DRAWS} draws")
+                    key = ("tables", case, f"ε = {epsilon:g}", measure, seen, name)
+                    yield _row(key, {share: errors[measure] for share, errors in found.items()})
 
 
-def _errors(publish: Publish, table: Table, epsilon: float, share: float) -> dict[str, float]:
-    """Root mean squared errors of estimates and of the table, and the mean Wasserstein-1 distance of the distributions."""
+def _row(key: Key, drawn: dict[float, list[float]]) -> Row:
+    """The row of a way, from what its draws are off by share."""
+    found = {share: Row.of_draws(key, each) for share, each in drawn.items()}
+    least = min(found, key=lambda share: found[share].public)
+    best, more = found[least], dict[str, Any]()
+    if len(found) > 1:
+        more = {"hindsight": best.public, "chosen": f"share {least:g}", "hindsight_error": best.error}
+    return replace(found[RULE], **more)
+
+
+def _errors(
+    publish: Publish, table: Table, epsilon: float, share: float, draws: int
+) -> dict[str, list[float]]:
+    """Squared errors of estimates and of the table, and Wasserstein-1 distances of the distributions, draw by draw."""
     true = np.sort(table.counts)
     found: dict[str, list[float]] = {measure: [] for measure in MEASURES}
-    for draw in range(DRAWS):
+    for draw in range(draws):
         values, estimates = publish(table, epsilon, np.random.default_rng([draw, 7]), share)
         found[MEASURES[0]].append(float(np.mean(np.square(estimates - table.counts))))
         found[MEASURES[1]].append(float(np.mean(np.square(values - table.counts))))
         found[MEASURES[2]].append(float(np.mean(np.abs(np.sort(values) - true))))
-    roots = {measure: float(np.sqrt(np.mean(found[measure]))) for measure in MEASURES[:2]}
-    return roots | {MEASURES[2]: float(np.mean(found[MEASURES[2]]))}
+    return found

@@ -10,10 +10,11 @@ from benchmarks import _rows, rivals
 from benchmarks._rivals import breakdowns, hierarchies, orders, tables
 from benchmarks._rivals.about import RIVALS
 from benchmarks._rivals.check import differences
+from benchmarks._rivals.comparison import Ratio, comparisons, ratio
 from benchmarks._rivals.matrix_mechanism import error_and_slope, p_identity, split, strategy, workload
-from benchmarks._rivals.page import COSTS, SECTIONS, body, comparisons, readme_sentence, readme_table
+from benchmarks._rivals.page import COSTS, SECTIONS, body, readme_sentence, readme_table, runs_of
 from benchmarks._rivals.published import CLOSE, gram, reproduced
-from benchmarks._rivals.rows import read, write
+from benchmarks._rivals.rows import Row, keep_times, read, times, write
 from benchmarks._rivals.scales import canonical_variance
 
 from isotone.counts import OrderGaussianMechanism, TreeLaplaceMechanism
@@ -172,6 +173,56 @@ def test_deconvolution_finds_the_distribution_behind_clamped_noise():
         assert values[noisy == low].max() <= values[noisy == high].min()
 
 
+def test_clamped_noise_and_a_release_without_thresholds_draw_the_same_noise():
+    many = tables._noisy(tables.Table("many", np.full(20_000, 2), 9), 0.5, np.random.default_rng(1))
+    law = np.bincount(many, minlength=10) / len(many)
+    assert np.abs(law - tables._law(9, 0.5)[2]).max() < 0.015  # with this seed; a standard error is 0.003
+    table, mechanism = tables.Table("few", np.repeat([0, 2, 9], 100), 60), tables.TwoStageMechanism(60, 1)
+    assert not mechanism.measurement(300).places
+    full = mechanism.run(table.counts, tables.PairedDraws(np.random.default_rng(1)))
+    noisy = tables._noisy(table, 1.0, np.random.default_rng(1))
+    assert np.array_equal(np.clip(full.strata[0].noisy_counts, 0, 60), noisy)
+
+
+KEY = ("tables", "c", "ε = 1", "rms error in the table", False)
+
+
+def test_ratios_have_the_standard_errors_of_paired_or_of_independent_draws():
+    rng = np.random.default_rng(2)
+    own = rng.gamma(9, size=400)
+    ours, rival = Row.of_draws((*KEY, "isotone"), own), Row.of_draws((*KEY, "a"), 4 * own)
+    assert (rival.public, ratio(rival, ours, "public").error) == pytest.approx((2 * ours.public, 0))
+    assert ours.error == pytest.approx(ours.public / 2 * own.std(ddof=1) / own.mean() / 20)
+    other = Row.of_draws((*KEY, "b"), rng.gamma(9, size=200))
+    relative = math.hypot(other.error / other.public, ours.error / ours.public)
+    found = ratio(other, ours, "public")
+    assert found.error == pytest.approx(found.value * relative)
+    apart = Row.of_draws((*KEY, "c"), rng.gamma(9, size=400))
+    assert ratio(apart, ours, "public").error == pytest.approx(ours.error / ours.public * 2**0.5, rel=0.1)
+    exact = Row(*KEY, "d", 1.0, hindsight=0.5)
+    assert ratio(exact, Row(*KEY, "isotone", 1.0), "hindsight") == Ratio(0.5, 0.0, "d")
+
+
+def test_a_comparison_is_lost_only_beyond_chance():
+    assert [Ratio(0.9, error, "").outcome for error in (0, 0.04, 0.06)] == ["lost", "lost", "drawn"]
+    assert [Ratio(1.1, error, "").outcome for error in (0, 0.04, 0.06)] == ["won", "won", "drawn"]
+    assert Ratio(0.996, 0, "").outcome == Ratio(1.004, 0, "").outcome == "drawn"
+
+
+def test_the_page_says_whether_its_rows_are_of_one_run(tmp_path):
+    rows = [Row(*KEY, "isotone", 1.0, draws=(1.0, 2.5)), Row(*KEY, "a", 1.0)]
+    write("tables", rows, tmp_path, run="today 12345678")
+    write("curves", rows, tmp_path, run="today 12345678")
+    found = {section: read(section, tmp_path) for section in ("tables", "curves")}
+    assert found["tables"][0].draws == (1.0, 2.5)
+    assert runs_of(found).startswith("All rows of this page are of one run, today 12345678")
+    write("curves", rows, tmp_path)
+    assert "**not** of one run" in runs_of(found | {"curves": read("curves", tmp_path)})
+    keep_times("today 12345678", {"tables": 90.0}, tmp_path)
+    assert times("another", tmp_path) == {}
+    assert times("today 12345678", tmp_path) == times(None, tmp_path) == {"tables": 90.0}
+
+
 STORED = {section: read(section) for section in (*SECTIONS, COSTS)}
 
 
@@ -217,22 +268,26 @@ def test_an_interrupted_section_leaves_what_was_stored(tmp_path):
 
 
 def test_a_run_goes_on_with_the_sections_that_are_missing(monkeypatch, tmp_path):
-    made, stops = list[str](), ["breakdowns"]
+    made, stops, names = list[str](), ["breakdowns"], set[str]()
 
-    def make(section: str) -> str:
+    def make(section: str, name: str) -> str:
+        names.add(name)
         if section in stops:
             stops.remove(section)
             raise KeyboardInterrupt
         made.append(section)
-        return "1 s"
+        return "1"
 
     monkeypatch.setattr(_rows, "PLACE", tmp_path)
     monkeypatch.setattr(rivals, "_make", make)
     monkeypatch.setattr(rivals, "write_page", lambda: "all")
+    monkeypatch.setattr(rivals, "keep_times", lambda run, seconds: kept.append((run, list(seconds))))
+    kept = list[tuple[str, list[str]]]()
     with pytest.raises(KeyboardInterrupt):
         rivals.run(False, no_progress)
     assert rivals.run(False, no_progress) == "all"
     assert made == [*SECTIONS, COSTS]
+    assert kept == [(names.pop(), made)]  # one name for all sections
     assert not list(tmp_path.rglob("*.json"))  # the next run makes everything again
 
 
