@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -12,7 +13,7 @@ from isotone.order import Poset
 from isotone.privacy.checks import shown, truth
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.kinds.counts.asked import definitions, entries_of, questions_of
-from isotone.release.kinds.counts.deriving import derived_release, packed, without
+from isotone.release.kinds.counts.deriving import derived_release, packed
 from isotone.release.kinds.counts.measuring import (
     groups_of,
     measured_parts,
@@ -53,17 +54,19 @@ def combine_counts(releases: Sequence[Release], follows_order: bool) -> Release:
     whole, *_ = guarantees.values()
     if len(guarantees) > 1:
         whole = reduce(_side_by_side, guarantees.values())
-    plain = {
-        **first.plain(),
-        "order": order_to(P),
-        "mechanism": {"name": "Combination"},
-        "guarantee": guarantee_to(whole),
-        "dataset": " + ".join(guarantees),
-        "charge": 0,
-        "request": "",
-        "time": max(release.manifest.time for release in releases),
-        **_questions([release.manifest for release in releases]),
-    }
+    assert isinstance(first, CountManifest)
+    manifest = replace(
+        first,
+        order=order_to(P),
+        mechanism={"name": "Combination"},
+        guarantee=guarantee_to(whole),
+        dataset=" + ".join(guarantees),
+        charge=0,
+        request="",
+        time=max(release.manifest.time for release in releases),
+        questions=_questions([release.manifest for release in releases]),
+        **dict.fromkeys(CountManifest.of_one_draw),
+    )
     derived = {
         "how": "combined",
         "covariance_error": _covariance_error(releases),
@@ -71,19 +74,13 @@ def combine_counts(releases: Sequence[Release], follows_order: bool) -> Release:
         "follows_order": stated,
         "of": [packed(release) for release in releases],
     }
-    return derived_release(
-        Release(
-            {},
-            Manifest.from_plain(without(plain, *CountManifest.of_one_draw)),
-        ),
-        derived,
-    )
+    return derived_release(manifest, derived)
 
 
-def _questions(manifests: Sequence[Manifest]) -> dict[str, Any]:
+def _questions(manifests: Sequence[Manifest]) -> dict[str, Any] | None:
     """The questions of all releases; where labels differ, that of the first."""
     book = {name: q for manifest in reversed(manifests) for name, q in questions_of(manifest).items()}
-    return {"questions": entries_of(book)} if book else {}
+    return entries_of(book)
 
 
 def _covariance_error(releases: Sequence[Release]) -> float:

@@ -7,6 +7,7 @@ which draws are in it. Nothing is read but published values: the guarantee stays
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from isotone.order.hierarchy import is_hierarchy
 from isotone.privacy.checks import shown, truth, whole_number
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.kinds.counts.measuring import groups_of, measured, mechanism_of, origins
+from isotone.release.kinds.counts.query import CountManifest
 from isotone.release.manifest import Manifest
 from isotone.release.result import Release, seal
 
@@ -32,7 +34,6 @@ __all__ = [
     "packed",
     "public_records",
     "require_all_counted",
-    "without",
 ]
 
 Floats = NDArray[np.float64]
@@ -70,7 +71,7 @@ def given(release: Release, records: Any, after_rules: bool) -> Release:
         "covariance_error": _slope_error(manifest),
         "of": [packed(release)],
     }
-    return derived_release(release, derived)
+    return derived_release(manifest, derived)
 
 
 def _slope_error(manifest: Manifest) -> float:
@@ -135,23 +136,25 @@ def made_consistent(release: Release, integers: bool, weights: str) -> Release:
         "weights": weights,
         "of": [packed(release)],
     }
-    return derived_release(release, derived)
+    return derived_release(release.manifest, derived)
 
 
-def derived_release(release: Release, derived: Mapping[str, Any]) -> Release:
-    """The release that follows from ``derived``, which names its origins."""
-    entries = {**without(release.manifest.plain(), "content_hash", "files", "law"), "derived": dict(derived)}
-    if derived["how"] == "consistent":
-        entries["consistent"] = True
-    manifest = Manifest.from_plain(entries)
-    found = measured(manifest, ())
-    if found[0].has_total and derived["how"] == "combined":
+def derived_release(manifest: Manifest, derived: dict[str, Any]) -> Release:
+    """The release that follows from ``derived``, which names its origins, described as ``manifest`` does otherwise."""
+    assert isinstance(manifest, CountManifest)
+    how = derived["how"]
+    made = replace(manifest, derived=derived, law=None, content_hash=None, files=None)
+    found = measured(made, ())
+    columns = _columns(made, found, derived)
+    if how == "consistent":
+        made = replace(made, consistent=True)
+    if how == "given":
+        made = replace(made, total=None, total_sd=None)
+    if how == "combined" and found[0].has_total:
         totals = [round(float(one.values[-1]), 4) for one in found]
-        entries["total"] = totals if manifest.get("groups") else totals[0]
-        entries["total_sd"] = round(float(np.sqrt(found[0].variance[-1])), 4)
-    if derived["how"] == "given":
-        entries = without(entries, "total", "total_sd")
-    return seal(_columns(manifest, found, derived), entries)
+        sd = round(float(np.sqrt(found[0].variance[-1])), 4)
+        made = replace(made, total=totals if made.groups else totals[0], total_sd=sd)
+    return seal(columns, made)
 
 
 def _columns(
@@ -235,9 +238,7 @@ def _projected(found: Measured, weights: str, integers: bool) -> Floats:
 
 def packed(release: Release) -> dict[str, Any]:
     """A release as its manifest and its values, from which all columns follow."""
-    return {"manifest": without(release.manifest.plain(), "files"), "values": list(release.columns["value"])}
-
-
-def without(plain: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """The entries but for some."""
-    return {key: value for key, value in plain.items() if key not in names}
+    return {
+        "manifest": replace(release.manifest, files=None).plain(),
+        "values": list(release.columns["value"]),
+    }
