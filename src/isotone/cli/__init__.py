@@ -17,7 +17,7 @@ from isotone.cli.ledgers import ledger_app
 from isotone.cli.orders import order_app
 from isotone.cli.plans import plan
 from isotone.cli.publishing import export, keygen, schema, sign
-from isotone.cli.releases import audit, check, release, report, verify
+from isotone.cli.releasing import audit, check, release, report, verify
 from isotone.cli.reproduction import reproduce
 from isotone.cli.serving import serve
 from isotone.errors import IsotoneError
