@@ -81,6 +81,11 @@ class NoisySums:
         assert self.variance is not None, "sums have one of both"
         return GaussianNoise(float(self.variance / self.unit**2))
 
+    @property
+    def middles(self) -> Floats:
+        """The middles of bins, in points."""
+        return (self.starts + np.r_[self.starts[1:], self.points] - 1) / 2.0
+
     def mirrored(self) -> NoisySums:
         """The same sums with the points in reverse order."""
         ends = np.r_[self.starts[1:], self.points]

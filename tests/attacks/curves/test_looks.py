@@ -84,7 +84,7 @@ class Watched(PosteriorFit):
 
     def posterior(self, sums: NoisySums, levels: int, keep: float = 1e-3) -> CurvePosterior:
         # bins may be placed by any function of what was released: here by that of the first law of noise
-        key = (self.labels, sums.ones.tobytes(), sums.zeros.tobytes())
+        key = (self.labels, sums.starts.tobytes(), sums.ones.tobytes(), sums.zeros.tobytes())
         if key not in self.known:
             self.known[key] = super().posterior(sums, levels, keep)
         return self.known[key]

@@ -199,7 +199,7 @@ def test_sums_that_noise_made_negative_say_nothing() -> None:
 def test_a_credible_band_is_the_middle_of_the_posterior() -> None:
     chances = np.array([[0.5, 0.3, 0.2, 0.0], [0.02, 0.48, 0.48, 0.02], [0.0, 0.0, 0.1, 0.9]])
     none = np.zeros(3)
-    posterior = CurvePosterior(np.array([0.0, 0.2, 0.6, 1.0]), chances, none, none, none)
+    posterior = CurvePosterior(np.array([0.0, 0.2, 0.6, 1.0]), chances, none, none, none, none)
     sums = sums_of([0, 0, 0], [0, 0, 0])
     band = credible_band(sums, posterior, 0.9)
     np.testing.assert_allclose(band.middles, [0.5, 2.0, 11.0])

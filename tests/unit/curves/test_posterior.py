@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -17,7 +18,7 @@ from isotone.curves.chain.posterior_fit import PosteriorFit, curve_of
 from isotone.curves.chain.turned import TurnedMechanism
 from isotone.curves.grids import FINE
 from isotone.curves.measure import NoisySums, even_starts, noisy_sums, pooled
-from isotone.curves.posterior import hidden_chain
+from isotone.curves.posterior import hidden_chain, straight_odds
 from isotone.curves.posterior.hidden_chain import Prior, evidence_of_nothing, posterior_of, priors
 from isotone.curves.posterior.likelihood import noisy_count, noisy_total
 from isotone.curves.posterior.noises import GaussianNoise, GeometricNoise
@@ -92,6 +93,7 @@ def paths(prior: Prior, member: int, likelihood: Any) -> dict[tuple[int, ...], f
     first = np.ones(values)
     first[[0, -1]] += hidden_chain.ENDS
     first /= first.sum()
+    heights = np.gradient(np.sin(np.linspace(0, math.pi / 2, values)) ** 2)
     weights: dict[tuple[int, ...], float] = {}
     for slopes in itertools.product(range(size), repeat=bins):
         turns = 1.0 / size
@@ -106,7 +108,7 @@ def paths(prior: Prior, member: int, likelihood: Any) -> dict[tuple[int, ...], f
                 low = int(slope)
                 moved = (rise == low) * (1 - slope + low) + (rise == low + 1) * (slope - low)
                 jump = prior.jump[member]
-                weight *= (1 - jump) * moved + jump * (rise >= 1) / values
+                weight *= (1 - jump) * moved + jump * (rise >= 1) * heights[path[b]]
                 weight *= likelihood[b, path[b]]
             weights[path] = weights.get(path, 0.0) + weight
     return weights
@@ -133,6 +135,33 @@ def test_there_are_nine_priors_and_the_weight_of_their_paths_is_known() -> None:
     for group, known in zip(groups, evidence_of_nothing(3, 4), strict=True):
         for member, value in enumerate(known):
             assert value == pytest.approx(math.log(sum(paths(group, member, flat).values())), abs=1e-12)
+
+
+def test_straight_log_odds_add_up_all_curves_and_roundings(monkeypatch: pytest.MonkeyPatch) -> None:
+    odds = (-2.0, 0.0, 1.0)
+    monkeypatch.setattr(straight_odds, "ENDS", odds)
+    likelihood, places = np.random.default_rng(4).random((3, 4)), np.array([0.1, 0.5, 0.75])
+    values = [0.0, 0.25, 0.75, 1.0]
+    total, chances = 0.0, np.zeros((3, 4))
+    for first, last in itertools.combinations_with_replacement(odds, 2):
+        line = [1 / (1 + math.exp(-(first * (1 - place) + last * place))) for place in places]
+        for path in itertools.product(range(4), repeat=3):
+            weight = 1 / 6  # so many pairs of ends
+            for b, v in enumerate(path):
+                weight *= np.interp(line[b], values, np.eye(4)[v]) * likelihood[b, v]  # rounded with the right mean
+            total += weight
+            chances[np.arange(3), list(path)] += weight
+    evidence, found = straight_odds.posterior_of_straight_odds(likelihood, places)
+    assert evidence == pytest.approx(math.log(total), abs=1e-12)
+    np.testing.assert_allclose(found, chances / total, atol=1e-12)
+
+
+def test_straight_log_odds_count_where_they_are_right_and_not_at_a_step() -> None:
+    share = 1 / (1 + np.exp(-np.linspace(-4, 1, 12)))
+    smooth = sums_of(np.rint(200 * share).astype(int), np.rint(200 * (1 - share)).astype(int), 48)
+    assert curve_posterior(smooth, 51).weights[0] > 0.5
+    step = sums_of([20] * 6 + [180] * 6, [180] * 6 + [20] * 6, 48)
+    assert curve_posterior(step, 51).weights[0] < 1e-3
 
 
 def test_rates_are_what_the_other_bins_tell() -> None:
@@ -198,23 +227,31 @@ def test_between_the_means_where_it_is_computed_the_law_of_a_count_is_as_good_as
 
 def test_the_posterior_rises_and_is_finite_whatever_was_drawn() -> None:
     rng = np.random.default_rng(0)
-    for rate in (1e-9, 0.1, 3.0, 1e9):
+    for rate in (Fraction(1, 10**9), Fraction(1, 10), Fraction(3), Fraction(10**9)):
         for scale in (1.0, 50.0, FAR):
-            ones, zeros = np.rint(scale * rng.standard_normal((2, 5)))
+            ones, zeros = np.rint(scale * rng.standard_normal((2, 5))).astype(np.int64)
             for spread in (1.0, 0.1):
-                for noise in (GeometricNoise(rate), GaussianNoise(1 / rate)):
-                    found = curve_posterior(ones, zeros, noise, 11, spread)
+                for law in ((rate, None), (None, 1 / rate)):
+                    sums = NoisySums(np.arange(5), ones, zeros, 1, law[0], 5, law[1])
+                    found = curve_posterior(sums, 11, spread)
                     for curve in (found.population, found.records):
                         assert np.all((curve >= 0) & (curve <= 1))
                         assert np.all(np.diff(curve) >= 0)
 
 
 def test_with_little_noise_records_are_the_pooled_bins() -> None:
-    ones, zeros = np.array([10.0, 30.0, 20.0, 55.0]), np.array([30.0, 10.0, 30.0, 5.0])
+    sums = sums_of([10, 30, 20, 55], [30, 10, 30, 5], 20, rate=25)
+    ones, zeros = sums.in_records
     wanted = pooled(ones / (ones + zeros), ones + zeros)
-    found = curve_posterior(ones, zeros, GeometricNoise(25.0), 401)
+    found = curve_posterior(sums, 401)
     np.testing.assert_allclose(found.records, wanted, atol=1e-5)
     np.testing.assert_allclose(found.population, wanted, atol=0.08)
+
+
+def test_a_bin_without_records_has_the_value_of_the_curve() -> None:
+    found = curve_posterior(sums_of([40, 0, 60], [60, 0, 40], 30, rate=25), 101)
+    assert found.shares[1] == pytest.approx(found.population[1], abs=1e-3)
+    assert 0.4 < found.shares[1] < 0.6
 
 
 def sums_of(ones: Any, zeros: Any, points: int, rate: int = 1) -> NoisySums:
@@ -225,7 +262,7 @@ def sums_of(ones: Any, zeros: Any, points: int, rate: int = 1) -> NoisySums:
 def test_bins_of_the_second_round_are_finer_in_crowds_and_where_the_curve_rises() -> None:
     def starts(ones: list[int], zeros: list[int]) -> Any:
         sums = sums_of(ones, zeros, 160)
-        found = curve_posterior(*sums.in_records, sums.noise, 51)
+        found = curve_posterior(sums, 51)
         return placed_starts(sums, found, sum(ones) + sum(zeros), 40)
 
     even = starts([50] * 16, [50] * 16)
@@ -241,7 +278,7 @@ def test_bins_of_the_second_round_are_finer_in_crowds_and_where_the_curve_rises(
 def test_crowds_that_are_clear_add_bins_and_noise_does_not() -> None:
     def bins(ones: list[int], zeros: list[int], most: int | None) -> int:
         sums = sums_of(ones, zeros, 4096)
-        found = curve_posterior(*sums.in_records, sums.noise, 51)
+        found = curve_posterior(sums, 51)
         return placed_starts(sums, found, sum(ones) + sum(zeros), 40, most).size
 
     even, crowded = [50] * 16, [0] * 15 + [800]
@@ -338,16 +375,20 @@ def test_records_on_one_point_pull_no_line_through_the_empty_bins_beside_it() ->
     """Heaps on the first points of bins, with empty bins between: the records' curve is that of their bins there."""
     ones, zeros = [10, 0, 50, 0, 90, 0], [90, 0, 50, 0, 10, 0]
     sums = sums_of(ones, zeros, 60, rate=20)
-    found = curve_posterior(*sums.in_records, sums.noise, 101)
+    found = curve_posterior(sums, 101)
     unit = (Fraction(0), Fraction(1))
     curve = curve_of(sums, found, "records", unit, even=True).at(np.arange(60))
     assert np.abs(curve[sums.starts[::2]] - [0.1, 0.5, 0.9]).max() < 0.02
     assert np.all(np.diff(curve) >= 0)
     through = curve_of(sums, found, "population", unit, even=True).at(np.arange(60))
     assert abs(through[20] - found.population[2]) > 0.02
+    # with more noise, densities are hardly known
+    noisy = replace(sums, rate=Fraction(1, 10))
+    through = curve_of(noisy, found, "records", unit, even=True).at(np.arange(60))
+    np.testing.assert_allclose(through[5:55:10] + through[4:54:10], 2 * found.records[:-1], atol=0.02)
     # bins that are alike: lines through their middles, for both
     even = sums_of([10, 30, 50], [50, 30, 10], 60, rate=20)
-    alike = curve_posterior(*even.in_records, even.noise, 101)
+    alike = curve_posterior(even, 101)
     for output in ("records", "population"):
         found_there = curve_of(even, alike, output, unit, even=True).at(np.arange(60))
         np.testing.assert_allclose(

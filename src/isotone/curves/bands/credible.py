@@ -19,7 +19,6 @@ def credible_band(sums: NoisySums, found: CurvePosterior, confidence: float) -> 
     last = found.values.size - 1
     low = np.minimum((below <= tail).sum(axis=1), last)
     high = np.minimum((below < 1 - tail).sum(axis=1), last)
-    middles = (sums.starts + np.r_[sums.starts[1:], sums.points] - 1) / 2.0
     lows = np.maximum.accumulate(found.values[low])
     highs = np.minimum.accumulate(found.values[high][::-1])[::-1]
-    return LineBand(middles, lows, highs, sums.points)
+    return LineBand(sums.middles, lows, highs, sums.points)

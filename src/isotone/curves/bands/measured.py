@@ -52,14 +52,13 @@ class MeasuredSums:
     def curve(self, output: str, ends: tuple[Fraction, Fraction], even: bool) -> Curve:
         """The curve that the sums give, as shares of the range of predictions, whose ``ends`` are shares of that of ``y``."""
         sums = self.sums if self.increasing else self.sums.mirrored()
-        posterior = curve_posterior(*sums.in_records, sums.noise, self.levels, spread_of(self.labels))
+        posterior = curve_posterior(sums, self.levels, spread_of(self.labels))
         found = curve_of(sums, posterior, output, ends, even)
         return found if self.increasing else found.mirrored()
 
     def _rising(self, sums: NoisySums, confidence: float, kind: str) -> GridBand:
         if kind == "credible":
-            spread = spread_of(self.labels)
-            posterior = curve_posterior(*sums.in_records, sums.noise, self.levels, spread)
+            posterior = curve_posterior(sums, self.levels, spread_of(self.labels))
             return credible_band(sums, posterior, confidence)
         found = (population_band if kind == "population" else records_band)(sums, confidence)
         return found if self.labels else found.widened(ROUNDING)

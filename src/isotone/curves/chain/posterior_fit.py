@@ -36,7 +36,9 @@ ONE_LOOK, TWO_LOOKS = 80, 500
 """From these products of epsilon and records on there is a coarse look, which would see nothing but noise with less, and a
 second one, which sees inside the crowds of the first."""
 CROWDED = 10.0
-"""A bin so many times as dense as the one beside it may hold a heap on one point."""
+"""A bin so many times as dense as the one beside it may hold a heap on one point,"""
+MANY = 150.0
+"""if there are so many records in all, in standard deviations of the noise of a sum: with fewer, densities are hardly known."""
 LEAST_RECORDS = 1e-3
 """No bin is expected to hold less."""
 LEVELS = ((5_000, 101), (40_000, 201), (float("inf"), 401))
@@ -163,7 +165,7 @@ class PosteriorFit(CurveMechanism):
 
     def posterior(self, sums: NoisySums, levels: int, keep: float = 1e-3) -> CurvePosterior:
         """The posterior given the sums of a round."""
-        return curve_posterior(*sums.in_records, sums.noise, levels, self.spread, keep)
+        return curve_posterior(sums, levels, self.spread, keep)
 
     def error(self) -> RiskBound:
         """An estimate: the noise of the sums of all bins, shared by a chain."""
@@ -200,15 +202,15 @@ def curve_of(
 ) -> Curve:
     """Lines through the middles of bins; on points that are not even, a corner at every point.
 
-    For ``records`` they bend at the edge of a bin that is far more crowded than the one beside it: its records may all
-    stand on one point, and the curve rises where hardly any are.
+    For ``records``, if these are many, they bend at the edge of a bin that is far more crowded than the one beside it: its
+    records may all stand on one point, and the curve rises where hardly any are.
     """
     values = rescaled(found.of(output), ends)
     edges = np.r_[sums.starts, sums.points] - 0.5
     width = np.diff(edges)
-    at = edges[:-1] + width / 2
-    if output == "records" and at.size > 1:
-        density = np.maximum(found.ones + found.zeros, LEAST_RECORDS) / width
+    at, held = sums.middles, found.ones + found.zeros
+    if output == "records" and held.sum() > MANY * sums.noise.variance**0.5:
+        density = np.maximum(held, LEAST_RECORDS) / width
         left, right = (
             width[:-1] * _crowding(density[1:] / density[:-1]),
             width[1:] * _crowding(density[:-1] / density[1:]),

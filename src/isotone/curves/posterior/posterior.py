@@ -1,40 +1,44 @@
 """The posterior of a rising curve, given two noisy sums for every bin.
 
 Model: a bin holds a Poisson number of records, so the sums of ``y`` and of ``1 − y`` are independent Poisson counts, whose
-rates are the bin's rate times its value and times the rest. Values are a rising hidden chain under nine priors, which are
-averaged by their evidence. The numbers of records enter as messages and not as joint states: an approximation. No guarantee
-of privacy depends on anything here (docs/theory/curves.md, section 8.1).
+rates are the bin's rate times its value and times the rest. Values are a rising hidden chain under nine priors, or have straight
+log odds. These are averaged by their evidence. The numbers of records enter as messages and not as joint states: an
+approximation. No guarantee of privacy depends on anything here (docs/theory/curves.md, section 8.1).
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from isotone.array_types import Floats
-from isotone.curves.measure import pooled
-from isotone.curves.posterior.hidden_chain import evidence_of_nothing, posterior_of, priors
-from isotone.curves.posterior.noises import CountNoise
+from isotone.curves.measure import NoisySums, pooled
+from isotone.curves.posterior.hidden_chain import evidence_of_nothing, posterior_of, priors, value_grid
 from isotone.curves.posterior.rates import rates_of
+from isotone.curves.posterior.straight_odds import posterior_of_straight_odds
 from isotone.curves.posterior.values import bin_values
 
 __all__ = ["CurvePosterior", "curve_posterior"]
 
 LEAST = 1e-130
 """No value of a bin counts less than this share of the best, so that all paths keep a weight above 0."""
+STRAIGHT = 2.0
+"""Curves with straight log odds count as much as so many of the nine priors."""
 
 
 @dataclass(frozen=True)
 class CurvePosterior:
-    """The posterior by bin: ``chances`` of the ``values``, and the expected sums of ``y`` and ``1 − y``."""
+    """The posterior by bin: ``chances`` of the ``values``, and the expected sums of ``y`` and ``1 − y`` and ``shares`` of ``y``."""
 
     values: Floats
     chances: Floats = field(repr=False)
     ones: Floats
     zeros: Floats
+    shares: Floats
     weights: Floats
-    """The posterior weights of the nine priors."""
+    """The posterior weights of the nine priors and of straight log odds."""
 
     def of(self, output: str) -> Floats:
         """One of the two curves below, by its name."""
@@ -47,39 +51,33 @@ class CurvePosterior:
 
     @property
     def records(self) -> Floats:
-        """The pooled shares of the expected sums: near the fit to the records themselves."""
-        total = self.ones + self.zeros
-        share = self.ones / np.maximum(total, 1e-9)
-        return np.clip(pooled(share, np.maximum(total, 1e-6)), 0.0, 1.0)
+        """The pooled shares: near the fit to the records themselves."""
+        return np.clip(pooled(self.shares, np.maximum(self.ones + self.zeros, 1e-6)), 0.0, 1.0)
 
 
-def curve_posterior(
-    ones: Floats, zeros: Floats, noise: CountNoise, levels: int, spread: float = 1.0, keep: float = 1e-3
-) -> CurvePosterior:
-    """The posterior given noisy sums in records, and the law of their noise.
+def curve_posterior(sums: NoisySums, levels: int, spread: float = 1.0, keep: float = 1e-3) -> CurvePosterior:
+    """The posterior given noisy sums.
 
-    ``levels`` is the number of values, denser near 0 and 1, where shares vary less. ``spread`` says how ``y`` varies about
-    its mean ``v``, with the variance ``spread·v·(1 − v)``: 1 for labels.
+    ``levels`` is the number of values. ``spread`` says how ``y`` varies about its mean ``v``, with the variance
+    ``spread·v·(1 − v)``: 1 for labels.
     """
-    noise = noise.over(spread)
-    a, c = np.rint(ones / spread), np.rint(zeros / spread)
-    values = np.sin(np.linspace(0.0, np.pi / 2, levels)) ** 2
+    noise = sums.noise.over(spread)
+    a, c = (np.rint(each / spread) for each in sums.in_records)
+    values = value_grid(levels)
     found = bin_values(a, c, rates_of(a + c, noise), values, noise, keep)
     best = found.log_likelihood.max(axis=1, keepdims=True)
     likelihood = np.maximum(np.exp(found.log_likelihood - best), LEAST)
-    weights: list[float] = []
-    chances: list[Floats] = []
+    straight, marginals = posterior_of_straight_odds(likelihood, (sums.middles + 0.5) / sums.points)
+    weights, chances = [straight + math.log(STRAIGHT)], [marginals]
     for prior, nothing in zip(priors(a.size, levels), evidence_of_nothing(a.size, levels), strict=True):
-        evidence, marginals = posterior_of(likelihood, prior)
+        evidence, each = posterior_of(likelihood, prior)
         weights += (evidence - nothing).tolist()
-        chances += list(marginals)
+        chances += list(each)
     share = np.exp(np.array(weights) - max(weights))
     share /= share.sum()
     mixed = np.tensordot(share, np.array(chances), 1)
-    return CurvePosterior(
-        values,
-        mixed,
-        spread * (mixed * found.ones).sum(axis=1),
-        spread * (mixed * found.zeros).sum(axis=1),
-        share,
-    )
+    # records that cannot be told from none through the noise count as if they had the curve's own value
+    unseen = max(noise.blur, 1e-9)
+    own = (found.ones + unseen * values) / (found.ones + found.zeros + unseen)
+    expected = (spread * (mixed * each).sum(axis=1) for each in (found.ones, found.zeros))
+    return CurvePosterior(values, mixed, *expected, (mixed * own).sum(axis=1), share)
