@@ -124,7 +124,8 @@ class Remembering(PosteriorFit):
     known: ClassVar[dict[Any, CurvePosterior]] = {}
 
     def posterior(self, sums: NoisySums, levels: int, keep: float = 1e-3) -> CurvePosterior:
-        key = (self.labels, sums.rate, sums.starts.tobytes(), sums.ones.tobytes(), sums.zeros.tobytes(), levels)
+        seen = tuple(part.tobytes() for part in (sums.starts, sums.ones, sums.zeros))
+        key = (self.labels, sums.rate, levels, *seen)
         if key not in self.known:
             self.known[key] = super().posterior(sums, levels, keep)
         return self.known[key]

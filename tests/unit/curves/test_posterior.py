@@ -148,7 +148,8 @@ def test_straight_log_odds_add_up_all_curves_and_roundings(monkeypatch: pytest.M
         for path in itertools.product(range(4), repeat=3):
             weight = 1 / 6  # so many pairs of ends
             for b, v in enumerate(path):
-                weight *= np.interp(line[b], values, np.eye(4)[v]) * likelihood[b, v]  # rounded with the right mean
+                rounded = np.interp(line[b], values, np.eye(4)[v])  # with the right mean
+                weight *= rounded * likelihood[b, v]
             total += weight
             chances[np.arange(3), list(path)] += weight
     evidence, found = straight_odds.posterior_of_straight_odds(likelihood, places)
