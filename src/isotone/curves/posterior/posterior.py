@@ -79,5 +79,5 @@ def curve_posterior(sums: NoisySums, levels: int, spread: float = 1.0, keep: flo
     # records that cannot be told from none through the noise count as if they had the curve's own value
     unseen = max(noise.blur, 1e-9)
     own = (found.ones + unseen * values) / (found.ones + found.zeros + unseen)
-    expected = (spread * (mixed * each).sum(axis=1) for each in (found.ones, found.zeros))
-    return CurvePosterior(values, mixed, *expected, (mixed * own).sum(axis=1), share)
+    ones, zeros = (spread * (mixed * each).sum(axis=1) for each in (found.ones, found.zeros))
+    return CurvePosterior(values, mixed, ones, zeros, (mixed * own).sum(axis=1), share)
