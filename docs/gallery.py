@@ -1,7 +1,7 @@
 """Make the gallery: ``python docs/gallery.py`` releases ten data sets and writes docs/gallery.md with a picture of each.
 
 Every release goes the whole way, with a ledger, exact noise, a manifest and verification. The noise has no seed, so the numbers change
-from run to run; the data is public, or made up where the page says so, which is why it may be released again.
+from run to run; all data are real and public, which is why they may be released again.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as parquet
+from sklearn.datasets import load_breast_cancer, load_diabetes
 
 import isotone as iso
 from isotone.release.kinds import kind_named
@@ -23,6 +24,7 @@ from isotone.release.kinds import kind_named
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
 DATA = ROOT / "data"
+DEPENDENCIES = DATA / "orders" / "debian_records_sample.parquet"
 SURVEY = {
     "hypertension_two_visits": "hypertension",
     "hypertension_this_year": "hypertension_two_visits",
@@ -55,7 +57,7 @@ def _adults() -> pa.Table:
 
 @entry(
     "A health survey",
-    "Eleven questions with skip logic, 29,482 made-up adults with the counts of the National Health Interview Survey of 2021.",
+    "Eleven questions with skip logic, asked of 29,482 adults in the National Health Interview Survey of 2021. What is public are their counts; the answers behind them are dealt out so that every count is the published one.",
     epsilon=1,
     unit="person",
 )
@@ -67,7 +69,7 @@ def survey(ledger: iso.Ledger) -> iso.release.Release:
 
 @entry(
     "The same with Gaussian noise",
-    "Hypertension and cholesterol under zero-concentrated differential privacy; the covariance of the noise is shaped by the order.",
+    "Hypertension and cholesterol in the same survey under zero-concentrated differential privacy; the covariance of the noise is shaped by the order.",
     rho="1/2",
     unit="person",
 )
@@ -79,19 +81,29 @@ def gaussian(ledger: iso.Ledger) -> iso.release.Release:
 
 @entry(
     "By group",
-    "Three questions in total and in two groups, with margins that add up. The groups are made up: even and odd numbers of persons.",
+    "Which of three packages 5,000 packages of Debian 12 depend on, in total and by what they are, with margins that add up: libraries, Python modules and others, by their names.",
     epsilon=1,
-    unit="person",
+    unit="package",
 )
 def breakdown(ledger: iso.Ledger) -> iso.release.Release:
     """A breakdown."""
-    rows = _adults()
-    halves = pa.array(["even" if x.as_py() % 2 == 0 else "odd" for x in rows["person"]])
-    P = iso.Poset.from_mapping({"asthma_still": "asthma", "asthma_attack": "asthma"})
+    rows = parquet.read_table(DEPENDENCIES, columns=["package", "gcc-12-base", "libc6", "zlib1g"])
+    kinds = [_kind(str(name)) for name in rows["package"]]
+    P = iso.Poset.chain(["zlib1g", "libc6", "gcc-12-base"])
     return iso.release_counts(
-        rows.append_column("half", halves), P, epsilon=1, ledger=ledger, unit="person", by=["half"],
-        groups={"half": ["even", "odd"]}, margins=["", "half"],
+        rows.append_column("kind", pa.array(kinds)), P, epsilon=1, ledger=ledger, unit="package", by=["kind"],
+        groups={"kind": ["library", "Python module", "other"]}, margins=["", "kind"],
     )  # fmt: skip
+
+
+def _kind(package: str) -> str:
+    return (
+        "library"
+        if package.startswith("lib")
+        else "Python module"
+        if package.startswith("python")
+        else "other"
+    )
 
 
 @entry(
@@ -102,36 +114,33 @@ def breakdown(ledger: iso.Ledger) -> iso.release.Release:
 )
 def debian(ledger: iso.Ledger) -> iso.release.Release:
     """Counts over dependencies."""
-    names = parquet.read_schema(DATA / "orders" / "debian_records_sample.parquet").names[1:11]
+    names = parquet.read_schema(DEPENDENCIES).names[1:11]
     covers = arrow_csv.read_csv(DATA / "orders" / "debian_top200_covers.csv").to_pylist()
     pairs = [(row["package"], row["requires"]) for row in covers]
     P = iso.Poset(names, [(low, high) for low, high in pairs if low in names and high in names])
-    path = DATA / "orders" / "debian_records_sample.parquet"
-    return iso.release_counts(str(path), P, epsilon=1, ledger=ledger, unit="package")
+    return iso.release_counts(str(DEPENDENCIES), P, epsilon=1, ledger=ledger, unit="package")
 
 
 @entry(
-    "A taxonomy that adds up",
-    "Sectors of industry (NAICS): 20,000 made-up firms, each in one subsector. Parts add up to their whole.",
+    "Parts that add up to their whole",
+    "Homicides in three states and their 27 counties, by the county of each victim. Counties add up to states, and states to all.",
     epsilon=1,
-    unit="firm",
+    unit="victim",
 )
-def industries(ledger: iso.Ledger) -> iso.release.Release:
+def states(ledger: iso.Ledger) -> iso.release.Release:
     """Counts of a hierarchy whose parts exclude each other."""
-    codes = arrow_csv.read_csv(
-        DATA / "orders" / "naics.csv",
-        convert_options=arrow_csv.ConvertOptions(column_types={"code": pa.string(), "parent": pa.string()}),
-    ).to_pylist()
-    tops = ["21", "22", "23"]
-    children = {top: [row["code"] for row in codes if row["parent"] == top] for top in tops}
-    leaves = [code for part in children.values() for code in part]
-    rng = np.random.default_rng(0)
-    held = rng.choice(leaves, 20_000, p=rng.dirichlet(np.ones(len(leaves))))
-    pairs = [(code, top) for top, part in children.items() for code in part]
-    choices = [("partition", part) for part in children.values() if len(part) > 1]
-    P = iso.Poset([*tops, *leaves], pairs, choices)
-    firms = pa.table({"firm": np.arange(20_000), "code": held})
-    return iso.release_counts(firms, P, epsilon=1, ledger=ledger, unit="firm", element="code")
+    wanted = {"CT": "Connecticut", "MA": "Massachusetts", "RI": "Rhode Island"}
+    known = {row["county"]: row["homicides"] for row in _homicides().to_pylist()}
+    parents = {county: wanted[county[-2:]] for county in sorted(known) if county[-2:] in wanted}
+    places = [county for county in parents for _ in range(known[county])]
+    victims = pa.table({"victim": range(len(places)), "place": places})
+    up: dict[str, str] = parents | dict.fromkeys(wanted.values(), "all three")
+    P = iso.Poset.from_mapping(up, children="partition")
+    return iso.release_counts(victims, P, epsilon=1, ledger=ledger, unit="victim", element="place")
+
+
+def _homicides() -> pa.Table:
+    return arrow_csv.read_csv(DATA / "us_counties_homicides.csv")
 
 
 @entry(
@@ -142,7 +151,7 @@ def industries(ledger: iso.Ledger) -> iso.release.Release:
 )
 def homicides(ledger: iso.Ledger) -> iso.release.Release:
     """A table of counts."""
-    rows = arrow_csv.read_csv(DATA / "us_counties_homicides.csv")
+    rows = _homicides()
     options: dict[str, Any] = {"category": "county", "count": "homicides", "upper": 50, "unit_name": "victim"}
     names = [str(x) for x in rows["county"]]
     return iso.release_table(rows, categories=names, **options, epsilon=1, contributions=1, ledger=ledger)
@@ -184,32 +193,32 @@ def calibration(ledger: iso.Ledger) -> iso.release.Release:
 
 
 @entry(
-    "Survival from one look each",
-    "How often an event has happened by the time of the only examination: 20,000 made-up patients.",
-    epsilon=1,
+    "Diabetes and body mass",
+    "How far diabetes has gone a year later, by the body mass index: 442 patients of Efron, Hastie, Johnstone and Tibshirani (2004), as scikit-learn brings them.",
+    epsilon=2,
     unit="patient",
 )
-def survival(ledger: iso.Ledger) -> iso.release.Release:
-    """A curve of means with a narrow band."""
-    rng = np.random.default_rng(7)
-    examined = rng.uniform(0, 10, 20_000)
-    rows = pa.table({"years": examined, "event": (rng.weibull(1.5, 20_000) * 6 <= examined).astype(int)})
-    options: dict[str, Any] = {"x": "years", "y": "event", "bounds": (0, 10), "y_values": (0, 1)}
-    return iso.release_curve(rows, **options, epsilon=1, ledger=ledger, unit_name="patient")
+def diabetes(ledger: iso.Ledger) -> iso.release.Release:
+    """A curve of means of a quantity."""
+    found: Any = load_diabetes(scaled=False)
+    rows = pa.table({"bmi": found.data[:, found.feature_names.index("bmi")], "progression": found.target})
+    options: dict[str, Any] = {"x": "bmi", "y": "progression", "bounds": (15, 45), "y_range": (0, 350)}
+    return iso.release_curve(rows, **options, epsilon=2, ledger=ledger, unit_name="patient")
 
 
 @entry(
-    "Strokes by age and blood pressure",
-    "A surface that rises with both; made-up patients.",
-    epsilon=1,
+    "Tumours by size and texture",
+    "How often a breast tumour is malignant: a surface that rises with the mean radius and texture of 569 of them, from the Wisconsin data that scikit-learn brings.",
+    epsilon=2,
     unit="patient",
 )
-def strokes(ledger: iso.Ledger) -> iso.release.Release:
+def tumours(ledger: iso.Ledger) -> iso.release.Release:
     """A monotone function of two columns."""
-    rows = arrow_csv.read_csv(ROOT / "examples" / "two-features" / "patients.csv")
-    options: dict[str, Any] = {"x": ("age", "pressure"), "y": "stroke", "bounds": ((30, 90), (80, 200))}
+    found: Any = load_breast_cancer()
+    rows = pa.table({"radius": found.data[:, 0], "texture": found.data[:, 1], "malignant": 1 - found.target})
+    options: dict[str, Any] = {"x": ("radius", "texture"), "y": "malignant", "bounds": ((6, 30), (9, 40))}
     return iso.release_surface(
-        rows, **options, y_range=(0, 1), bins=12, epsilon=1, ledger=ledger, unit_name="patient"
+        rows, **options, y_range=(0, 1), bins=12, epsilon=2, ledger=ledger, unit_name="patient"
     )
 
 
@@ -227,7 +236,7 @@ def main() -> int:
     lines = [
         "# A gallery of releases",
         "",
-        "Ten releases, each made by `python docs/gallery.py` with a ledger and exact noise, and verified. The pictures are those of their reports.",
+        "Ten releases of real data, each made by `python docs/gallery.py` with a ledger and exact noise, and verified. The pictures are those of their reports.",
     ]
     with tempfile.TemporaryDirectory() as folder:
         for title, words, budget, make in ENTRIES:
