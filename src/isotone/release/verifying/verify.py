@@ -60,9 +60,12 @@ class Verdict:
     def __str__(self) -> str:
         lines = [str(check) for check in self.checks]
         if not self.holds:
-            return "\n".join(
-                [*lines, "Do not rely on this release: ask its publisher for the original folder."]
-            )
+            lines.append("Do not rely on this release: ask its publisher for the original folder.")
+            if {check.name for check in self.checks if not check.holds} <= _COMPUTED:
+                lines.append(
+                    "Or a development version of isotone made it, which computed something else: verify it with that version."
+                )
+            return "\n".join(lines)
         open_ends = [_TRUST[check.name] for check in self.checks if not check.checked]
         trust = ", ".join([*open_ends, "that the data was read by the rules stated"])
         lines.append(
@@ -78,6 +81,9 @@ _TRUST = {
     "signature": "who made this folder",
     "ledger": "that the ledger was charged",
 }
+
+_COMPUTED = {"error", "report"}
+"""What development versions may compute in another way, although they have the number of one version."""
 
 _FORMER_NAMES = {"promise": "guarantee"}
 """Checks by the names they had before."""
