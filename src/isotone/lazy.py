@@ -5,8 +5,10 @@ A package lists where its public names live; ``import isotone`` then costs no mo
 
 from __future__ import annotations
 
+import ast
+import pkgutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +17,7 @@ from isotone.errors import MissingExtraError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["from_extra", "lazy_names", "new_axes"]
+__all__ = ["from_extra", "new_axes", "public_names"]
 
 
 def from_extra(module: str, extra: str) -> Any:
@@ -39,15 +41,19 @@ def new_axes(**options: Any) -> Axes:
     return from_extra("matplotlib.pyplot", "plot").subplots(**options)[1]
 
 
-def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """The ``__getattr__`` of a package whose names live in the modules ``homes``.
+def public_names(package: str) -> tuple[list[str], Callable[[str], Any]]:
+    """The ``__all__`` and the ``__getattr__`` of a package, whose names are listed once, in its ``__init__.pyi``.
 
-    A home may also be the package of a module of that name. What was found stays in the package.
+    Type checkers read the list there, which has lines ``from module import Name as Name``. What was found stays in the package.
 
-    >>> find = lazy_names("isotone.order", {"Poset": "isotone.order.poset"})
-    >>> find("Poset").__name__
-    'Poset'
+    >>> names, find = public_names("isotone.order")
+    >>> "Poset" in names, find("Poset").__name__
+    (True, 'Poset')
     """
+    homes: dict[str, str] = {}
+    for node in ast.parse(pkgutil.get_data(package, "__init__.pyi") or b"").body:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            homes |= dict.fromkeys((alias.name for alias in node.names), node.module)
 
     def find(name: str) -> Any:
         if name not in homes:
@@ -57,4 +63,4 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
         setattr(sys.modules[package], name, found)
         return found
 
-    return find
+    return sorted(homes), find

@@ -106,7 +106,8 @@ def wrong(module: str, imported: str) -> bool:
 
 
 def arrows() -> Iterator[tuple[str, str]]:
-    for path in sorted(SOURCE.rglob("*.py")):
+    stubs = SOURCE.rglob("*.pyi")  # they list the public names of packages
+    for path in sorted([*SOURCE.rglob("*.py"), *stubs]):
         parts = path.relative_to(SOURCE).with_suffix("").parts
         module = ".".join(part for part in parts if part != "__init__")
         for imported in imports(path, path.read_text()):
@@ -241,7 +242,8 @@ def unknown_names(path: Path, text: str) -> Iterator[str]:
         )  # a member is looked for in its class alone
         here = SOURCE.joinpath(*parts)
         module = here.with_suffix(".py") if here.with_suffix(".py").exists() else here / "__init__.py"
-        named = role != "mod" and module.exists() and re.search(rf"\b{name}\b", module.read_text())
+        texts = [path.read_text() for path in (module, module.with_suffix(".pyi")) if path.exists()]
+        named = role != "mod" and re.search(rf"\b{name}\b", "".join(texts))
         if not (named or (here / name).exists() or (here / f"{name}.py").exists()):
             yield target
 
