@@ -16,7 +16,7 @@ from isotone.errors import InputError
 from isotone.noise import Simulated, refuse_simulated
 from isotone.reading.columns.values import reals, values_of
 
-__all__ = ["check_length", "columns_of", "numbers_of", "only_column", "shape_of"]
+__all__ = ["check_length", "columns_of", "numbers_of", "only_column", "row_count", "shape_of"]
 
 
 def shape_of(values: Any, name: str) -> tuple[int, ...]:
@@ -35,12 +35,17 @@ def shape_of(values: Any, name: str) -> tuple[int, ...]:
     return (len(values),)
 
 
-def check_length(values: Any, name: str, rows: int) -> None:
-    """Refuse a column of another length or of several dimensions."""
+def row_count(values: Any, name: str, hint: str = "") -> int:
+    """The number of rows of a column. Several columns are refused, with a hint."""
     shape = shape_of(values, name)
     if len(shape) != 1 and not (len(shape) == 2 and shape[1] == 1):
-        raise InputError(f"{name} must have one dimension, or two with one column, not shape {shape}.")
-    if shape[0] != rows:
+        raise InputError(f"{name} must have one dimension, or two with one column, not shape {shape}.{hint}")
+    return shape[0]
+
+
+def check_length(values: Any, name: str, rows: int) -> None:
+    """Refuse a column of another length or of several dimensions."""
+    if row_count(values, name) != rows:
         raise InputError(f"X and {name} differ in length: every record needs one value in each.")
 
 

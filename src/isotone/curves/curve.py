@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Generic, TypeVar
@@ -17,9 +17,11 @@ from isotone.curves.setting import CurveSetting
 from isotone.noise import Simulated
 from isotone.privacy.guarantee import Guarantee
 
-__all__ = ["Curve", "CurveMechanism", "RegressionMechanism", "RiskBound"]
+__all__ = ["Curve", "CurveMechanism", "MechanismRule", "RegressionMechanism", "RiskBound"]
 
 Fit = TypeVar("Fit")
+Asked = TypeVar("Asked")
+Built = TypeVar("Built")
 
 
 @dataclass(frozen=True)
@@ -136,3 +138,13 @@ class CurveMechanism(RegressionMechanism[Curve]):
     """A mechanism on a chain. ``points`` is the size of the public grid of ``x``."""
 
     points: int
+
+
+@dataclass(frozen=True)
+class MechanismRule(Generic[Asked, Built]):
+    """A row of a table of mechanisms. It has a name, the methods it stands for, when it applies, and what it builds."""
+
+    name: str
+    methods: tuple[str, ...]
+    when: Callable[[Asked], bool]
+    build: Callable[[Asked], Built]

@@ -19,7 +19,17 @@ from numpy.typing import NDArray
 from isotone.errors import InputError
 from isotone.privacy.checks import Number, exact, shown
 
-__all__ = ["FINE", "LEVELS", "MOST_POINTS", "Grid", "GridSpec", "make_grid", "parse_interval"]
+__all__ = [
+    "FINE",
+    "LEVELS",
+    "MOST_POINTS",
+    "WHY_RANGE",
+    "Grid",
+    "GridSpec",
+    "make_grid",
+    "parse_interval",
+    "parse_y",
+]
 
 GridSpec = int | Literal["integers"] | Sequence[Number]
 
@@ -29,6 +39,8 @@ FINE = 1 << LEVELS
 MOST_POINTS = 1 << 40
 NARROWEST = Fraction(1, 1 << 36)
 """An interval is at least this share of its larger end wide: so floats tell all values of a record's ``y`` apart."""
+WHY_RANGE = "The noise that hides one record depends on how far its y can lie from the others."
+WHY_VALUES = "The two values of y are declared, lower first, as in y_values=(0, 1)."
 
 
 @dataclass(frozen=True)
@@ -105,6 +117,27 @@ def _pair(value: Any) -> list[Any] | None:
         return None
     ends: list[Any] = list(value)
     return ends if len(ends) == 2 else None
+
+
+def parse_y(y_range: Any, y_values: Any) -> tuple[tuple[Fraction, Fraction], bool]:
+    """The public range of ``y``, and whether it has only the two ends of it as values.
+
+    Such labels are declared by the user, never detected.
+    """
+    if y_values is None:
+        return parse_interval(y_range, "y_range", WHY_RANGE), False
+    ends = parse_interval(y_values, "y_values", WHY_VALUES)
+    if any(Fraction(float(end)) != end for end in ends):
+        raise InputError(
+            f"y_values={y_values!r} are not floating-point numbers exactly, so no y could be told to equal them: use whole "
+            "numbers, such as (0, 1)."
+        )
+    if y_range is not None and parse_interval(y_range, "y_range", WHY_RANGE) != ends:
+        raise InputError(
+            f"y_range={y_range!r} and y_values={y_values!r} contradict each other: leave out y_range, or y_values if y has "
+            "other values too."
+        )
+    return ends, True
 
 
 def make_grid(bounds: tuple[Fraction, Fraction], spec: GridSpec | None, default: int) -> Grid:

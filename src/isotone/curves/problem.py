@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Generic, Self, TypeVar
+from typing import ClassVar, Self
 
 from isotone.array_types import Ints
 from isotone.curves.budget import FitBudget
@@ -17,7 +16,7 @@ from isotone.errors import InputError
 from isotone.privacy.checks import one_of, whole_number
 from isotone.privacy.guarantee import Guarantee
 
-__all__ = ["MechanismRule", "RegressionProblem", "choose"]
+__all__ = ["RegressionProblem"]
 
 
 @dataclass(frozen=True)
@@ -126,22 +125,3 @@ class RegressionProblem:
     def unit(self, values: int) -> float:
         """The loss that 1 in the table stands for."""
         return self.loss.unit(ROWS, values, self.span)
-
-
-Asked = TypeVar("Asked", bound=RegressionProblem)
-Built = TypeVar("Built")
-
-
-@dataclass(frozen=True)
-class MechanismRule(Generic[Asked, Built]):
-    """A mechanism with its name, the methods it stands for, and when."""
-
-    name: str
-    methods: tuple[str, ...]
-    when: Callable[[Asked], bool]
-    build: Callable[[Asked], Built]
-
-
-def choose(table: Sequence[MechanismRule[Asked, Built]], problem: Asked) -> MechanismRule[Asked, Built]:
-    """The first rule of a table that applies. Only public numbers decide."""
-    return next(row for row in table if problem.method in row.methods and row.when(problem))

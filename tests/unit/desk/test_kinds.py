@@ -12,10 +12,11 @@ from tests.support.desk import Client
 from tests.support.desk_survey import PAGES, draft, released, write_answers
 
 import isotone as iso
+from isotone.curves.grids import FINE
 from isotone.desk.screens.review import simulated_release
 from isotone.desk.sheets import sheet_named
 from isotone.release import load_spec
-from isotone.release.kinds.surface.query import Y_STEPS, SurfaceQuery
+from isotone.release.kinds.surface.query import SurfaceQuery
 
 TABLE = {"category": "region", "categories": "A\nB\nC\nD", "upper": "200"}
 CURVE = {"x": "age", "y": "risk", "low": "0", "high": "90", "least": "0", "most": "1", "direction": "rises"}
@@ -61,7 +62,7 @@ def test_the_preview_of_a_surface_falls_where_it_is_said_to(monkeypatch, tmp_pat
     monkeypatch.setattr(SurfaceQuery, "publish", lambda self, drawn, stamp: drawn)
     cells: Any = sheet_named("surface").preview(kept.spec(client.desk.root), {})
     y = cells.y.reshape(16, 16)
-    assert (y[0, 15], y[15, 15], y[15, 0]) == (0, Y_STEPS // 2, Y_STEPS)
+    assert (y[0, 15], y[15, 15], y[15, 0]) == (0, FINE // 2, FINE)
 
 
 def test_the_preview_of_a_fixed_root_adds_up_to_its_number(tmp_path):

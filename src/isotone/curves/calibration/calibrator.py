@@ -14,8 +14,7 @@ from isotone.curves.bands.band import Band
 from isotone.curves.calibration.frozen import Deferred, FrozenScores, outcomes, two_classes
 from isotone.curves.calibration.reliability import Reliability, calibration_error, group_sums
 from isotone.curves.chain.regression import PrivateIsotonicRegression
-from isotone.curves.estimator import PrivacyWarning
-from isotone.curves.estimator_base import ClassifierBase, LedgerKeeper, not_fitted
+from isotone.curves.estimator import ClassifierBase, LedgerKeeper, PrivacyWarning, not_fitted
 from isotone.curves.grids import GridSpec
 from isotone.errors import InputError
 from isotone.privacy.checks import Number, confidence_level, truth, whole_number

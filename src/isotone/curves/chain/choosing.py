@@ -16,8 +16,7 @@ from isotone.curves.chain.lines.line_fit import LineFit, RefinedLineFit
 from isotone.curves.chain.posterior_fit import Law, PossibleSums, PosteriorFit, possible_sums
 from isotone.curves.chain.problem import MANY, ChainProblem
 from isotone.curves.chain.turned import TurnedMechanism
-from isotone.curves.curve import CurveMechanism
-from isotone.curves.problem import MechanismRule, choose
+from isotone.curves.curve import CurveMechanism, MechanismRule
 from isotone.curves.shapes.curve_draws import BinnedDraw, CurveDraw
 from isotone.curves.shapes.nearest import NearestOfShape
 
@@ -65,41 +64,43 @@ def _published_shape(problem: ChainProblem) -> CurveMechanism:
     return shape_tree(problem)
 
 
-TABLE: tuple[MechanismRule[ChainProblem, CurveMechanism], ...] = (
-    MechanismRule("threshold", ("threshold",), lambda problem: problem.shape is not None, _published_shape),
-    MechanismRule("threshold", ("threshold",), lambda problem: True, _published_tree),
-    MechanismRule("baseline", ("baseline",), lambda problem: True, _one_draw),
-    MechanismRule("bins", ("bins",), lambda problem: problem.loss.by_means, MeanBins.of),
-    MechanismRule("bins", ("bins",), lambda problem: True, QuantileBins.of),
-    MechanismRule("baseline", ("additive",), lambda problem: problem.shape is not None, _one_draw),
-    MechanismRule("additive", ("additive",), lambda problem: True, TreeMechanism.of),
-    MechanismRule(
+Row = MechanismRule[ChainProblem, CurveMechanism]
+
+TABLE = (
+    Row("threshold", ("threshold",), lambda problem: problem.shape is not None, _published_shape),
+    Row("threshold", ("threshold",), lambda problem: True, _published_tree),
+    Row("baseline", ("baseline",), lambda problem: True, _one_draw),
+    Row("bins", ("bins",), lambda problem: problem.loss.by_means, MeanBins.of),
+    Row("bins", ("bins",), lambda problem: True, QuantileBins.of),
+    Row("baseline", ("additive",), lambda problem: problem.shape is not None, _one_draw),
+    Row("additive", ("additive",), lambda problem: True, TreeMechanism.of),
+    Row(
         "nearest of the shape",
         ("auto",),
         lambda problem: problem.shape is not None and problem.loss.by_means,
         NearestOfShape.of,
     ),
-    MechanismRule("baseline", ("auto",), lambda problem: problem.shape is not None, _one_draw),
-    MechanismRule("additive", ("auto",), lambda problem: problem.levels is not None, TreeMechanism.of),
-    MechanismRule("posterior", ("auto",), lambda problem: problem.loss.by_means, PosteriorFit.of),
-    MechanismRule(
+    Row("baseline", ("auto",), lambda problem: problem.shape is not None, _one_draw),
+    Row("additive", ("auto",), lambda problem: problem.levels is not None, TreeMechanism.of),
+    Row("posterior", ("auto",), lambda problem: problem.loss.by_means, PosteriorFit.of),
+    Row(
         "few bins", ("auto",), lambda problem: problem.strength < FEW and problem.evenness < 1, BinnedDraw.of
     ),
-    MechanismRule("lines", ("auto",), lambda problem: _faint(problem) and not _certain(problem), LineFit.of),
-    MechanismRule("refined lines", ("auto",), _faint, RefinedLineFit.of),
-    MechanismRule(
+    Row("lines", ("auto",), lambda problem: _faint(problem) and not _certain(problem), LineFit.of),
+    Row("refined lines", ("auto",), _faint, RefinedLineFit.of),
+    Row(
         "steps",
         ("auto",),
         lambda problem: MANY <= problem.strength < AMPLE * problem.evenness**2 * problem.n,
         StepFit.of,
     ),
-    MechanismRule("histograms", ("auto",), lambda problem: True, HistogramFit.of),
+    Row("histograms", ("auto",), lambda problem: True, HistogramFit.of),
 )
 
 
-def rule_for(problem: ChainProblem) -> MechanismRule[ChainProblem, CurveMechanism]:
-    """The row of the table for a problem."""
-    return choose(TABLE, problem)
+def rule_for(problem: ChainProblem) -> Row:
+    """The first row of the table that applies."""
+    return next(row for row in TABLE if problem.method in row.methods and row.when(problem))
 
 
 def mechanism_for(problem: ChainProblem) -> CurveMechanism:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from isotone.array_types import Bools, Floats
-from isotone.curves.arrays import numbers_of, only_column, shape_of
+from isotone.curves.arrays import numbers_of, only_column, row_count
 from isotone.curves.bands.band import Band
 from isotone.curves.bands.measured import MeasuredSums, no_band
 from isotone.curves.curve import Curve
@@ -16,18 +16,10 @@ from isotone.curves.grids import Grid
 from isotone.errors import InputError
 from isotone.privacy.checks import one_of
 
-__all__ = ["EvaluatedCurve", "row_count"]
+__all__ = ["SEVERAL", "EvaluatedCurve"]
 
-
-def row_count(x: Any) -> int:
-    """The number of rows of ``x``. A wrong shape is refused."""
-    shape = shape_of(x, "X")
-    if len(shape) != 1 and not (len(shape) == 2 and shape[1] == 1):
-        raise InputError(
-            f"X must have one dimension, or two with one column, not shape {shape}. Reshape your data; for "
-            "several features, see PrivatePosetRegression.from_features."
-        )
-    return shape[0]
+SEVERAL = " Reshape your data; for several features, see PrivatePosetRegression.from_features."
+"""A hint where X has several columns."""
 
 
 class EvaluatedCurve(PrivateEstimator):
@@ -80,7 +72,7 @@ class EvaluatedCurve(PrivateEstimator):
         """Points as numbers, and which of them have no value."""
         self._require_fit()
         beyond_is = self._out_of_bounds()
-        row_count(T)
+        row_count(T, "X", SEVERAL)
         x = numbers_of(only_column(T, "X"), public=True)
         grid = self.grid_
         beyond = (x < float(grid.low)) | (x > float(grid.high))

@@ -9,19 +9,18 @@ from typing import Any
 import numpy as np
 
 from isotone.array_types import Ints
-from isotone.curves.arrays import numbers_of, only_column
+from isotone.curves.arrays import numbers_of, only_column, row_count
 from isotone.curves.bands.measured import MeasuredSums
 from isotone.curves.budget import COUNTING_SHARE, FitBudget
 from isotone.curves.chain.choosing import mechanism_for, rule_for
-from isotone.curves.chain.evaluated import EvaluatedCurve, row_count
+from isotone.curves.chain.evaluated import SEVERAL, EvaluatedCurve
 from isotone.curves.chain.posterior_fit import PosteriorFit
 from isotone.curves.chain.problem import ChainProblem, usual_points
 from isotone.curves.circuits.selection import exact_draws
 from isotone.curves.curve import Curve
 from isotone.curves.direction import AUTO_SHARE, choose_direction
 from isotone.curves.estimator import charged, warn_of_published
-from isotone.curves.grids import FINE, Grid, GridSpec, make_grid, parse_interval
-from isotone.curves.labels import parse_y
+from isotone.curves.grids import FINE, Grid, GridSpec, make_grid, parse_interval, parse_y
 from isotone.curves.losses.known_losses import parse_loss
 from isotone.curves.records import check_columns, read_records
 from isotone.curves.shapes.parse import parse_shape
@@ -170,7 +169,7 @@ class PrivateIsotonicRegression(EvaluatedCurve):
         ``groups`` names the privacy unit of each record; of every unit the first ``contributions`` records count.
         """
         problem = self._problem(weighted=sample_weight is not None, grouped=groups is not None)
-        check_columns(row_count(X), y, sample_weight, groups)
+        check_columns(row_count(X, "X", SEVERAL), y, sample_weight, groups)
         warn_of_published(problem.method, PUBLISHED)
         with charged(self.ledger, problem.guarantee, f"isotonic regression, {problem.method}"):
             records = read_records(_places(problem.grid, X), y, sample_weight, groups, problem)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from isotone.curves.curve import MechanismRule
 from isotone.curves.poset.baseline import PosetBaseline
 from isotone.curves.poset.measured_elements import MeasuredElements, many_records
 from isotone.curves.poset.problem import PosetProblem
 from isotone.curves.poset.tree import MeasuredPosetTree, OrderMechanism, PosetTree
-from isotone.curves.problem import MechanismRule, choose
 
 __all__ = ["TABLE", "mechanism_for", "rule_for"]
 
@@ -19,26 +19,22 @@ def _threshold_tree(problem: PosetProblem) -> OrderMechanism:
     return PosetThresholdTree.of(problem)
 
 
-def _all_elements(problem: PosetProblem) -> bool:
-    return problem.loss.by_means and problem.levels is None and many_records(problem)
+Row = MechanismRule[PosetProblem, OrderMechanism]
 
-
-TABLE: tuple[MechanismRule[PosetProblem, OrderMechanism], ...] = (
-    MechanismRule("threshold", ("threshold",), lambda problem: True, _threshold_tree),
-    MechanismRule("baseline", ("baseline",), lambda problem: True, PosetBaseline.of),
-    MechanismRule("all elements", ("auto",), _all_elements, MeasuredElements.of),
-    MechanismRule("coupling", ("coupling",), lambda problem: problem.loss.by_means, MeasuredPosetTree.of),
-    MechanismRule("coupling", ("coupling",), lambda problem: True, PosetTree.of),
-    MechanismRule(
-        "additive", ("additive", "auto"), lambda problem: problem.loss.by_means, MeasuredPosetTree.of
-    ),
-    MechanismRule("additive", ("additive", "auto"), lambda problem: True, PosetTree.of),
+TABLE = (
+    Row("threshold", ("threshold",), lambda problem: True, _threshold_tree),
+    Row("baseline", ("baseline",), lambda problem: True, PosetBaseline.of),
+    Row("all elements", ("auto",), many_records, MeasuredElements.of),
+    Row("coupling", ("coupling",), lambda problem: problem.loss.by_means, MeasuredPosetTree.of),
+    Row("coupling", ("coupling",), lambda problem: True, PosetTree.of),
+    Row("additive", ("additive", "auto"), lambda problem: problem.loss.by_means, MeasuredPosetTree.of),
+    Row("additive", ("additive", "auto"), lambda problem: True, PosetTree.of),
 )
 
 
-def rule_for(problem: PosetProblem) -> MechanismRule[PosetProblem, OrderMechanism]:
-    """The row of the table for a problem."""
-    return choose(TABLE, problem)
+def rule_for(problem: PosetProblem) -> Row:
+    """The first row of the table that applies."""
+    return next(row for row in TABLE if problem.method in row.methods and row.when(problem))
 
 
 def mechanism_for(problem: PosetProblem) -> OrderMechanism:

@@ -24,7 +24,9 @@ RECORDS, STRENGTH = 12, 3
 
 
 def many_records(problem: PosetProblem) -> bool:
-    """Whether there are enough records for every element. Only public numbers decide."""
+    """Whether there are enough records to take the mean of every element. Only public numbers decide."""
+    if not problem.loss.by_means or problem.levels is not None:
+        return False
     size = problem.arrangement.size
     return size <= MOST_PROJECTED and problem.n >= RECORDS * size and problem.strength >= STRENGTH * size
 

@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.array_types import Floats
-from isotone.curves.arrays import check_length, only_column, shape_of
+from isotone.curves.arrays import only_column, row_count
 from isotone.curves.budget import FitBudget
 from isotone.curves.circuits.selection import exact_draws
 from isotone.curves.estimator import PrivacyWarning, PrivateEstimator, charged, warn_of_published
-from isotone.curves.grids import FINE, parse_interval
-from isotone.curves.labels import WHY_RANGE
+from isotone.curves.grids import FINE, WHY_RANGE, parse_interval
 from isotone.curves.losses.known_losses import parse_loss
 from isotone.curves.poset.arrangement import Order
 from isotone.curves.poset.choosing import mechanism_for, rule_for
@@ -253,11 +252,7 @@ class PrivatePosetRegression(PrivateEstimator):
 
 def _row_count(order: Order, x: Any) -> int:
     """The number of rows. A wrong shape is refused."""
-    if isinstance(order, ProductOrder):
-        return order.rows(x)
-    rows = shape_of(x, "elements")[0]
-    check_length(x, "elements", rows)
-    return rows
+    return order.rows(x) if isinstance(order, ProductOrder) else row_count(x, "elements")
 
 
 def _places(order: Order, x: Any) -> NDArray[np.int64]:

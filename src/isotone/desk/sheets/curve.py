@@ -7,12 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from isotone.curves.grids import FINE
 from isotone.desk.drafts import Draft
 from isotone.desk.root import Root
 from isotone.desk.sheets.sheet import SIMULATED, Sheet
 from isotone.desk.words import FormError
 from isotone.reading.points import Points
-from isotone.release.kinds.curve.query import Y_STEPS, CurveQuery
+from isotone.release.kinds.curve.query import CurveQuery
 from isotone.release.result import Release
 from isotone.release.spec import Spec
 from isotone.release.steward import plan_spec
@@ -75,12 +76,12 @@ class CurveSheet(Sheet):
         """A straight line with noise."""
         query = spec.kind.query(spec)
         assert isinstance(query, CurveQuery)
-        steps = query.grid.points - 1
+        steps = query.problem.points - 1
         x = np.unique(np.linspace(0, steps, min(50, steps + 1)).astype(np.int64))
-        y = x * Y_STEPS // max(steps, 1)
-        rising = y if query.settings.get("increasing", True) else Y_STEPS - y
+        y = x * FINE // max(steps, 1)
+        rising = y if query.settings.get("increasing", True) else FINE - y
         if query.source.labels:
-            rising = np.where(2 * rising >= Y_STEPS, Y_STEPS, 0)
+            rising = np.where(2 * rising >= FINE, FINE, 0)
         count = np.full(len(x), max(1, _USUAL // len(x)), dtype=np.int64)
         return query.publish(query.draw(Points(x, rising, count)), SIMULATED)
 

@@ -8,12 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from isotone.curves.grids import FINE
 from isotone.desk.drafts import Draft
 from isotone.desk.root import Root
 from isotone.desk.sheets.sheet import SIMULATED, Sheet
 from isotone.desk.words import FormError
 from isotone.reading.surface_cells import Cells
-from isotone.release.kinds.surface.query import Y_STEPS, SurfaceQuery
+from isotone.release.kinds.surface.query import SurfaceQuery
 from isotone.release.result import Release
 from isotone.release.spec import Spec
 from isotone.release.steward import plan_spec
@@ -76,6 +77,6 @@ class SurfaceSheet(Sheet):
         bins = np.array(list(product(*map(range, query.source.bins))), dtype=np.int64)
         share = bins / np.maximum(np.array(query.source.bins) - 1, 1)
         height = np.where(query.recipe["directions"], share, 1 - share).mean(axis=1)
-        y = np.round(height * Y_STEPS).astype(np.int64)
+        y = np.round(height * FINE).astype(np.int64)
         count = np.full(len(bins), max(1, _USUAL // len(bins)), dtype=np.int64)
         return query.publish(query.draw(Cells(bins, y, count)), SIMULATED)

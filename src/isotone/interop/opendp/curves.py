@@ -9,6 +9,7 @@ import numpy as np
 from opendp.measurements import make_user_measurement
 
 from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression
+from isotone.curves.counted import fit_counted, point_source
 from isotone.curves.poset.product import FeatureOrder
 from isotone.errors import InputError
 from isotone.interop.opendp.columns import bounded_rows
@@ -17,11 +18,9 @@ from isotone.interop.opendp.spaces import InputMetric, require_rows
 from isotone.order import Poset
 from isotone.privacy.checks import frozen
 from isotone.privacy.guarantee import Guarantee
-from isotone.reading.points import PointSource, count_points
+from isotone.reading.points import count_points
 
 __all__ = ["curve_measurement", "make_curve"]
-
-_Y_STEPS = 1 << 16
 
 Estimator = PrivateIsotonicRegression | PrivatePosetRegression
 
@@ -108,35 +107,15 @@ def _copy(estimator: Estimator) -> Estimator:
     )
 
 
-def _fit_bounded(estimator: Any, x: Any, y: Any) -> Any:
-    """Fit to rows whose units are bounded already, with the noise for `contributions` rows."""
-    return estimator.fit(x, y, groups=np.arange(len(y)))
-
-
 def _fit_chain(
     estimator: PrivateIsotonicRegression, data: Any, x: Any, y: str, unit: str | None
 ) -> PrivateIsotonicRegression:
     """Fit to the points of the public grid, bounded by unit where the data are."""
     problem = estimator.check()
-    grid, (low, high) = problem.grid, problem.y_range
-    limits = (grid.low, grid.high), (low, high)
-    source = PointSource(
-        data,
-        x,
-        y,
-        *limits,
-        grid.points - 1,
-        _Y_STEPS,
-        unit,
-        estimator.contributions,
-        grid.listed,
-        problem.labels,
-    )
+    source = point_source(data, x, y, problem, unit)
     points = count_points(source, source.open())
-    xs = np.repeat(grid.positions(points.x), points.count)
-    share = points.y / _Y_STEPS
-    ys = np.repeat((1.0 - share) * float(low) + share * float(high), points.count)  # exact at both ends
-    return _fit_bounded(estimator, xs, ys)
+    at = problem.grid.positions(points.x)
+    return fit_counted(estimator, at, points.y, points.count, problem.y_range)
 
 
 def _fit_order(
@@ -146,4 +125,5 @@ def _fit_order(
     texts, numbers = ([x], [y]) if isinstance(x, str) else ([], [*x, y])
     rows = bounded_rows(data, unit, estimator.contributions, texts=texts, numbers=numbers)
     places: Any = [row[0] if isinstance(x, str) else list(row[:-1]) for row in rows]
-    return _fit_bounded(estimator, places, [row[-1] for row in rows])
+    # units are bounded already: the noise is still that for `contributions` rows
+    return estimator.fit(places, [row[-1] for row in rows], groups=np.arange(len(rows)))

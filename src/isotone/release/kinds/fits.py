@@ -20,21 +20,21 @@ __all__ = ["audit_fit", "fit_guarantee"]
 
 
 def audit_fit(
-    estimator: Any,
+    query: Any,
     records: tuple[ArrayLike, ArrayLike],
     last: ArrayLike,
-    ends: tuple[float, float],
     seen: ArrayLike,
-    guarantee: Guarantee,
     trials: int,
     progress: Progress,
 ) -> AuditReport:
     """A fit to some records, with and without the units that neighbours differ in, seen at a few points.
 
-    These have all their contributions at the point ``last``, with y at the lowest of ``ends`` or the highest.
+    These have all their contributions at the point ``last``, with the lowest y or the highest.
     """
     x, y = map(np.asarray, records)
-    (bottom, top), units = ends, guarantee.adjacency.changes
+    bottom, top = map(float, query.source.y_range)
+    estimator, guarantee = query.estimator(), query.guarantee
+    units = guarantee.adjacency.changes
     owners = np.append(np.arange(len(y)), len(y) + np.repeat(np.arange(units), estimator.contributions))
 
     def release(extra: float | None) -> Any:

@@ -11,7 +11,7 @@ from isotone.mechanism import Progress
 from isotone.privacy.guarantee import Guarantee, Number
 from isotone.release.checking.findings import outside
 from isotone.release.kinds.curve.query import ESTIMATOR, CurveManifest, CurveQuery
-from isotone.release.kinds.curve.release import budget, compared, curve_query, kept
+from isotone.release.kinds.curve.release import budget, compared, curve_query
 from isotone.release.kinds.curve.report import CurvePage
 from isotone.release.kinds.curve.section import CurveSection
 from isotone.release.kinds.fits import audit_fit, fit_guarantee
@@ -63,14 +63,7 @@ class CurveKind(Kind):
 
     def plan(self, spec: Spec, records: int | None, progress: Progress) -> SpecPlan:
         """What the methods are expected to lose on about ``records`` records."""
-        curve, guarantee = spec.said(CurveSection), kept(spec.privacy.guarantee(spec.unit))
-        setting: dict[str, Any] = {
-            "neighbours": guarantee.neighbours,
-            "contributions": spec.data.contributions,
-        }
-        curves.PrivateIsotonicRegression(
-            **budget(guarantee), unit=guarantee.unit, **setting, **curve.options()
-        ).check()
+        curve, guarantee = spec.said(CurveSection), self.query(spec).guarantee
         text = (
             f"A monotone curve of {curve.y} over {curve.x}: {curve.described()}, {guarantee}. No data was read "
             "and no budget was spent."
@@ -87,7 +80,8 @@ class CurveKind(Kind):
             y_range=curve.y_ends,
             labels=curve.y_values is not None or None,
             output=curve.output,
-            **setting,
+            neighbours=guarantee.neighbours,
+            contributions=spec.data.contributions,
         )
         if curve.shape is not None:
             text += " What follows is for curves without the shape: those of other methods, to compare with."
@@ -95,13 +89,13 @@ class CurveKind(Kind):
 
     def audit(self, spec: Spec, trials: int, progress: Progress) -> AuditReport:
         """The estimator of the spec, by draws."""
-        options = {**spec.said(CurveSection).options(), "contributions": spec.data.contributions}
-        return _audit(options, kept(spec.privacy.guarantee(spec.unit)), trials, progress)
+        return _audit(self.query(spec), trials, progress)
 
     def audit_named(self, name: str, epsilon: Number, trials: int, progress: Progress) -> AuditReport:
         """The estimator on [0, 100] × [0, 1]."""
         options = {"bounds": (0, 100), "y_range": (0, 1)}
-        return _audit(options, Guarantee.pure(epsilon), trials, progress)
+        query = curve_query(None, "x", "y", Guarantee.pure(epsilon), None, 1, None, options)
+        return _audit(query, trials, progress)
 
     def check(self, spec: Spec, source: Any) -> list[str]:
         """Values of x and y that are missing or no numbers."""
@@ -131,15 +125,11 @@ class CurveKind(Kind):
         return curve_faults(release.columns, release.manifest, self.rebuild(release.manifest))
 
 
-def _audit(options: dict[str, Any], guarantee: Guarantee, trials: int, progress: Progress) -> AuditReport:
+def _audit(query: CurveQuery, trials: int, progress: Progress) -> AuditReport:
     """A fit to a dozen records, seen at three points."""
-    estimator = curves.PrivateIsotonicRegression(
-        **budget(guarantee), neighbours=guarantee.neighbours, **options
-    )
-    setup = estimator.check()
-    low, high = float(setup.grid.low), float(setup.grid.high)
-    bottom, top = map(float, setup.y_range)
+    low, high = map(float, query.source.bounds)
+    bottom, top = map(float, query.source.y_range)
     x = np.linspace(low, high, 12)
     records = x, np.where(x < (low + high) / 2, bottom, top)
     seen = np.linspace(low, high, 5)[1:4]
-    return audit_fit(estimator, records, high, (bottom, top), seen, guarantee, min(trials, _FITS), progress)
+    return audit_fit(query, records, high, seen, min(trials, _FITS), progress)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 import isotone.curves as curves
+from isotone.curves.counted import fit_counted
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.contributions import UnitEntry
 from isotone.reading.points import Points, PointSource, count_points
@@ -19,11 +20,10 @@ from isotone.release.result import Release, seal
 
 if TYPE_CHECKING:
     from isotone.curves import PrivateIsotonicRegression
+    from isotone.curves.chain.problem import ChainProblem
     from isotone.reading.sources.opening import Frame
 
-__all__ = ["ESTIMATOR", "Y_STEPS", "CurveManifest", "CurveQuery"]
-
-Y_STEPS = 1 << 16
+__all__ = ["ESTIMATOR", "CurveManifest", "CurveQuery"]
 
 ESTIMATOR = "PrivateIsotonicRegression"
 """The name of the class, which is not loaded for it: it brings scikit-learn."""
@@ -69,7 +69,7 @@ class CurveQuery(Query[Points, "PrivateIsotonicRegression"]):
 
     source: PointSource
     settings: Mapping[str, Any]
-    grid: Any
+    problem: ChainProblem
     guarantee: Guarantee
     title: str
     band: str | None = None
@@ -104,22 +104,21 @@ class CurveQuery(Query[Points, "PrivateIsotonicRegression"]):
         """How many records fall on each point of the grid."""
         return count_points(self.source, frame)
 
+    def estimator(self) -> PrivateIsotonicRegression:
+        """A new estimator."""
+        return curves.PrivateIsotonicRegression(unit=self.guarantee.unit, **self.settings)
+
     def draw(self, statistic: Points) -> PrivateIsotonicRegression:
         """The fitted curve."""
-        low, high = map(float, self.source.y_range)
-        xs = np.repeat(self.grid.positions(statistic.x), statistic.count)
-        share = statistic.y / Y_STEPS
-        ys = np.repeat((1.0 - share) * low + share * high, statistic.count)  # exact at both ends
-        estimator = curves.PrivateIsotonicRegression(unit=self.guarantee.unit, **self.settings)
-        # The engine has already bounded each unit; rows of their own keep the noise for `contributions` rows.
-        return estimator.fit(xs, ys, groups=np.arange(len(xs)))
+        x = self.problem.grid.positions(statistic.x)
+        return fit_counted(self.estimator(), x, statistic.y, statistic.count, self.problem.y_range)
 
     def publish(self, drawn: PrivateIsotonicRegression, stamp: Stamp) -> Release:
         """The corners of the curve and of its band."""
         xs, values, measured = drawn.X_thresholds_, drawn.y_thresholds_, drawn.measured_
         ends: dict[str, Any] = {}
         if self.band is not None and measured is not None:
-            corners = self.grid.positions(measured.band(self.confidence, self.band).corners)
+            corners = self.problem.grid.positions(measured.band(self.confidence, self.band).corners)
             xs = np.union1d(xs, corners)
             values = drawn.predict(xs)
             ends = drawn.band(xs, self.confidence, self.band)._asdict()

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 import isotone.curves as curves
+from isotone.curves.counted import point_source
 from isotone.errors import InputError
 from isotone.ledger.ledger import Ledger, require_ledger
 from isotone.mechanism import Progress, no_progress
@@ -18,10 +19,9 @@ from isotone.privacy.checks import confidence_level, did_you_mean, frozen
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number
 from isotone.privacy.unit import Unit
 from isotone.reading.contributions import UnitKey, check_contributions
-from isotone.reading.points import PointSource
 from isotone.release import pipeline
 from isotone.release.kinds.curve.bands import band_kind
-from isotone.release.kinds.curve.query import Y_STEPS, CurveQuery
+from isotone.release.kinds.curve.query import CurveQuery
 from isotone.release.kinds.parameters import (
     column_name,
     title_text,
@@ -118,23 +118,17 @@ def curve_query(
             raise InputError(f"A curve has no option {name!r}{near}")
     x, y = column_name(x, "x"), column_name(y, "y")
     unit = unit_key(unit)
-    units = check_contributions(contributions, unit)
     guarantee = kept(guarantee)
     settings: dict[str, Any] = {
         **budget(guarantee),
         "neighbours": guarantee.neighbours,
-        "contributions": units,
+        "contributions": check_contributions(contributions, unit),
         **{key: frozen(value) for key, value in options.items()},
     }
-    public = curves.PrivateIsotonicRegression(unit=guarantee.unit, **settings).check()
-    grid = public.grid
-    limits = (grid.low, grid.high), public.y_range
-    source = PointSource(
-        data, x, y, *limits, grid.points - 1, Y_STEPS, unit, units, grid.listed, public.labels
-    )
-    kind = band_kind(band, public)
-    level = confidence_level(confidence)
-    return CurveQuery(source, settings, grid, guarantee, title_text(title, f"{y} by {x}"), kind, level)
+    problem = curves.PrivateIsotonicRegression(unit=guarantee.unit, **settings).check()
+    source = point_source(data, x, y, problem, unit)
+    kind, level = band_kind(band, problem), confidence_level(confidence)
+    return CurveQuery(source, settings, problem, guarantee, title_text(title, f"{y} by {x}"), kind, level)
 
 
 def kept(guarantee: Guarantee) -> Guarantee:
@@ -161,6 +155,6 @@ def compared(guarantee: Guarantee) -> str:
     return ""
 
 
-def budget(guarantee: Guarantee) -> dict[str, Fraction]:
+def budget(guarantee: Guarantee) -> dict[str, Any]:
     """The arguments of the estimator for a guarantee."""
     return {"rho": guarantee.rho} if guarantee.kind == "zcdp" else {"epsilon": guarantee.epsilon}

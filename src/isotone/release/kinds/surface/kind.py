@@ -97,10 +97,8 @@ class SurfaceKind(Kind):
 
 def _audit(query: SurfaceQuery, trials: int, progress: Progress) -> AuditReport:
     """A fit to a dozen records, seen at three corners."""
-    estimator = surface_estimator(query.recipe, query.guarantee.unit)
     first, second = middles(query.source.bounds, query.source.bins)
     bottom, top = map(float, query.source.y_range)
     corners = np.array([[first[0], second[0]], [first[-1], second[0]], [first[-1], second[-1]]])
     records = np.repeat(corners, 4, axis=0), np.repeat([bottom, bottom, top], 4)
-    most = min(trials, _FITS)
-    return audit_fit(estimator, records, corners[-1], (bottom, top), corners, query.guarantee, most, progress)
+    return audit_fit(query, records, corners[-1], corners, min(trials, _FITS), progress)

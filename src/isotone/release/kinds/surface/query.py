@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-import isotone.curves as curves
+from isotone.curves.counted import fit_counted
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.contributions import UnitEntry
 from isotone.reading.surface_cells import Cells, CellSource, count_cells
@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from isotone.curves import PrivatePosetRegression
     from isotone.reading.sources.opening import Frame
 
-__all__ = ["ESTIMATOR", "Y_STEPS", "SurfaceManifest", "SurfaceQuery", "middles"]
-
-Y_STEPS = 1 << 16
+__all__ = ["ESTIMATOR", "SurfaceManifest", "SurfaceQuery", "middles"]
 
 ESTIMATOR = "PrivatePosetRegression"
 """The name of the class, which is not loaded for it: it brings scikit-learn."""
@@ -88,21 +86,19 @@ class SurfaceQuery(Query[Cells, "PrivatePosetRegression"]):
         """How many records fall in each cell."""
         return count_cells(self.source, frame)
 
+    def estimator(self) -> PrivatePosetRegression:
+        """A new estimator."""
+        from isotone.release.recipes import surface_estimator
+
+        return surface_estimator(self.recipe, self.guarantee.unit)
+
     def draw(self, statistic: Cells) -> PrivatePosetRegression:
         """The fitted surface."""
         places = middles(self.source.bounds, self.source.bins)
         x = np.stack([at[statistic.bins[:, axis]] for axis, at in enumerate(places)], axis=1)
-        low, high = map(float, self.source.y_range)
-        share = statistic.y / Y_STEPS
-        y = (1.0 - share) * low + share * high
-        rows = np.repeat(np.arange(len(y)), statistic.count)
-        from isotone.release.recipes import surface_estimator
+        return fit_counted(self.estimator(), x, statistic.y, statistic.count, self.source.y_range)
 
-        estimator = surface_estimator(self.recipe, self.guarantee.unit)
-        # The engine has already bounded each unit; rows of their own keep the noise for `contributions` rows.
-        return estimator.fit(x[rows], y[rows], groups=np.arange(len(rows)))
-
-    def publish(self, drawn: curves.PrivatePosetRegression, stamp: Stamp) -> Release:
+    def publish(self, drawn: PrivatePosetRegression, stamp: Stamp) -> Release:
         """A row for each cell: the middles of its bins, and the value."""
         cells = np.array(list(product(*middles(self.source.bounds, self.source.bins))))
         columns: dict[str, tuple[Any, ...]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from isotone.curves.grids import FINE
 from isotone.errors import InputError
 from isotone.ledger.ledger import Ledger, require_ledger
 from isotone.mechanism import Progress, no_progress
@@ -14,7 +15,7 @@ from isotone.reading.contributions import UnitKey, check_contributions
 from isotone.reading.surface_cells import CellSource
 from isotone.release import pipeline
 from isotone.release.kinds.parameters import column_name, title_text, unit_in_words, unit_key
-from isotone.release.kinds.surface.query import ESTIMATOR, Y_STEPS, SurfaceQuery
+from isotone.release.kinds.surface.query import ESTIMATOR, SurfaceQuery
 from isotone.release.recipes import surface_estimator
 from isotone.release.result import Release
 
@@ -112,8 +113,7 @@ def surface_query(
     }
     if options.get("public_n") is not None:
         recipe["public_n"] = whole_number(options["public_n"], "public_n (or None)")
-    estimator = surface_estimator(recipe, guarantee.unit)
-    estimator.check()
+    surface_estimator(recipe, guarantee.unit).check()
     source = CellSource(
         data,
         (names[0], names[1]),
@@ -121,7 +121,7 @@ def surface_query(
         tuple(bounds),
         tuple(bins),
         _interval(options["y_range"], "y_range"),
-        Y_STEPS,
+        FINE,
         unit,
         units,
     )
