@@ -23,8 +23,8 @@ def test_a_unit_counts_as_often_as_the_noise_is_for() -> None:
 
 def test_counted_records_are_units_of_their_own_and_keep_the_ends_of_y() -> None:
     fitted: Any = SimpleNamespace(fit=lambda x, y, groups: (x, y, groups))
-    ends = Fraction(1, 10), Fraction(7, 10)
+    ends = Fraction(2, 10), Fraction(9, 10)  # as floats, 0.2 + (0.9 - 0.2) is not 0.9
     levels, count = np.array([0, FINE, FINE // 2]), np.array([2, 1, 0])
     x, y, groups = fit_counted(fitted, np.array([5.0, 7.0, 8.0]), levels, count, ends)
-    assert (x.tolist(), y.tolist()) == ([5.0, 5.0, 7.0], [0.1, 0.1, 0.7])
+    assert (x.tolist(), y.tolist()) == ([5.0, 5.0, 7.0], [0.2, 0.2, 0.9])
     assert len(set(groups.tolist())) == 3

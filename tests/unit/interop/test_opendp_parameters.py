@@ -41,7 +41,7 @@ class Changing:
 def fitted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The estimators that are fitted."""
     found: list[Any] = []
-    monkeypatch.setattr(curve_bridge, "_fit_bounded", lambda estimator, x, y: found.append(estimator))
+    monkeypatch.setattr(curve_bridge, "fit_counted", lambda estimator, *rest: found.append(estimator))
     return found
 
 
