@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from isotone.privacy.checks import confidence_level
 from isotone.privacy.guarantee import Guarantee
 from isotone.tables.estimate.beliefs import Beliefs
+from isotone.tables.estimate.sum_intervals import from_noise
 from isotone.tables.measurement import Measurement
 
 __all__ = ["PublishedTable", "Stratum"]
@@ -52,6 +53,13 @@ class Stratum:
         if self.method == "noise":
             return self.clamped.astype(np.float64)
         return self.beliefs.means(self.thresholds.seen(self.noisy_counts))
+
+    def intervals(self, level: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The ends of the interval of each count: from its posterior, or from its noise alone where there are too few categories."""
+        if self.method == "noise":
+            return from_noise(self.thresholds.unbiased(self.noisy_counts), self.thresholds, level)
+        low, high = self.beliefs.intervals(self.thresholds.seen(self.noisy_counts), level)
+        return low, high
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,13 +126,11 @@ class PublishedTable:
         """For each category, bounds between which its top-coded true count lies with this probability.
 
         The probability is that of a count drawn from ``probabilities`` (doubted where categories are few) and seen as
-        its noisy count: right on average over the categories, if the distribution believed in is.
+        its noisy count: right on average over the categories, if the distribution believed in is. In a stratum of fewer than
+        fifty categories it is that of the noise, and right for every count.
         """
         level = confidence_level(confidence)
-        ends = [
-            stratum.beliefs.intervals(stratum.thresholds.seen(stratum.noisy_counts), level)
-            for stratum in self.strata
-        ]
+        ends = [stratum.intervals(level) for stratum in self.strata]
         low, high = (self._gathered([each[side] for each in ends], np.int64) for side in (0, 1))
         return low, high
 

@@ -104,6 +104,7 @@ def test_honest_ones_hold(shelf: Path, name: str) -> None:
         ("few", other_joint, "two columns apart"),
         ("strata", wider_interval, "an interval"),
         ("strata", moved_interval, "an interval"),
+        ("few", wider_interval, "an interval"),
     ],
 )
 def test_what_does_not_fit_is_found_out(

@@ -1,7 +1,8 @@
 """Estimates and intervals of a published table, against sums over all true counts."""
 
 from fractions import Fraction
-from math import exp
+from itertools import combinations_with_replacement, product
+from math import exp, sqrt
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,10 @@ import pytest
 from isotone.errors import InputError
 from isotone.noise import UnevenLine
 from isotone.privacy.guarantee import Guarantee
-from isotone.tables.estimate.beliefs import spared
+from isotone.tables.estimate.intervals import content, is_shortest, shortest
+from isotone.tables.estimate.sum_intervals import from_noise
 from isotone.tables.estimate.unbiased import largest_deviation, unbiased
+from isotone.tables.gaussian_noise import GaussianMeasurement
 from isotone.tables.published_table import PublishedTable, Stratum
 from isotone.tables.thresholds import SMALL, Thresholds
 from isotone.tables.two_stage import TwoStageMechanism
@@ -48,39 +51,80 @@ def test_an_estimate_is_the_posterior_mean_without_doubt():
     assert table("noise").estimates.tolist() == [0, 3, 3, 6, 1]
 
 
+def all_intervals(law):
+    """Every interval of whole numbers with its content, the shortest first and of these the likeliest."""
+    ends = combinations_with_replacement(range(len(law)), 2)
+    return sorted((b - a, -float(law[a : b + 1].sum()), a, b) for a, b in ends)
+
+
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.95, 0.999])
-def test_an_interval_is_the_central_one_without_an_end_that_it_can_spare(level):
+def test_an_interval_is_the_shortest_with_its_content(level):
     low, high = table().interval(level)
-    for k, a, b in zip(NOISY, low, high, strict=True):
-        law, tail = believed(k), (1 - level) / 2
-        first = int(np.argmax(np.cumsum(law) >= tail))
-        last = UPPER - int(np.argmax(np.cumsum(law[::-1]) >= tail))
-        while law[first : last + 1].sum() - min(law[first], law[last]) >= level:
-            first, last = (first + 1, last) if law[first] < law[last] else (first, last - 1)
-        assert (a, b) == (first, last)
-        assert law[a : b + 1].sum() >= level - 1e-9
+    for k, *found in zip(NOISY, low, high, strict=True):
+        wide = [(a, b) for _, held, a, b in all_intervals(believed(k)) if -held >= content(level, len(NOISY))]
+        assert tuple(found) == wide[0]
+
+
+@pytest.mark.parametrize("size", [200, 250, 300, 400, 600])
+def test_four_standard_deviations_of_chance_leave_92_in_100(size):
+    share = content(0.95, size)
+    assert share - 4 * sqrt(share * (1 - share) / size) == pytest.approx(0.92, abs=1e-12)
+    assert content(0.8, size) == pytest.approx(1 - 4 * (1 - share))
+    assert content(0.95, 5) == content(0.95, 200) < 0.97
+    assert content(0.95, 900) == pytest.approx(0.95, abs=1e-12)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9])
+def test_an_interval_that_drops_its_likelier_end_or_can_spare_one_is_not_the_shortest(level):
+    """All laws of four counts in steps of a tenth, and all intervals. The law may be off by less than half a step."""
+    for weights in product(range(1, 8), repeat=4):
+        if sum(weights) != 10:
+            continue
+        law = np.array(weights) / 10
+        wide = [each for each in all_intervals(law) if -each[1] >= level - 1e-9]
+        alike = {(a, b) for w, held, a, b in wide if w == wide[0][0] and held <= wide[0][1] + 1e-9}
+        assert shortest(law, level - 1e-9) in alike
+        for _, _, a, b in all_intervals(law):
+            assert is_shortest(law, a, b, level - 0.01, 0.001) == ((a, b) in alike)
+    assert not is_shortest(np.array([0.03, 0.92, 0.05]), 0, 1, 0.95, 1e-5)  # [1, 2] has more
+    assert is_shortest(np.array([0.025, 0.95 - 4e-6, 0.025]), 1, 1, 0.95, 1e-5)  # rounded
 
 
 @pytest.mark.parametrize("level", [1e-17, 1e-300])
 def test_an_interval_of_hardly_any_confidence_has_a_count(level):
-    assert spared(np.array([0.5, 0.3, 0.2]), level) == (0, 0)
-    assert spared(np.array([1.0]), level) == (0, 0)
-    assert spared(np.full(4, 0.25), level)[0] >= 0
+    assert shortest(np.array([0.5, 0.3, 0.2]), level) == (0, 0)
+    assert shortest(np.array([1.0]), level) == (0, 0)
+    assert shortest(np.full(4, 0.25), level)[0] >= 0
     low, high = table().interval(level)
     assert np.all((low >= 0) & (low <= high))
 
 
+def test_an_interval_of_all_confidence_has_all_counts():
+    assert shortest(np.array([0.5, 0.25, 0.25 - 1e-9]), 1.0) == (0, 2)
+
+
 @pytest.mark.parametrize(
-    ("epsilon", "least"), [("0.1", 0.8069), ("0.3", 0.9297), ("1", 0.9272), ("2", 0.9677)]
+    "measured",
+    [TwoStageMechanism(50, epsilon).measurement(SMALL - 1) for epsilon in ("0.1", "0.3", "1", "2")]
+    + [GaussianMeasurement(50, None, Fraction(variance)) for variance in (1, 9, 400)],
 )
-def test_intervals_of_few_categories_hold_on_average_over_all_counts(epsilon, least):
-    """Exactly, by the law of the clamped noise. Counts at the ends of the range have less: the theory page says so."""
-    thresholds, counts = TwoStageMechanism(50, epsilon).measurement(SMALL - 1), np.arange(51)
-    low, high = thresholds.beliefs(np.full(51, 1 / 51), SMALL - 1).intervals(counts, 0.95)
-    inside = (low <= counts[:, None]) & (counts[:, None] <= high)
-    kept = np.sum(thresholds.channel() * inside, axis=1)
-    assert kept.mean() >= 0.95
-    assert kept.min() == pytest.approx(least, abs=1e-4)
+def test_intervals_of_few_categories_hold_for_every_count(measured):
+    """Exactly, by the law of the noise. A shorter reach would not do for a count in the middle."""
+    for count in range(51):
+        errors, law = measured.errors(count)
+        low, high = from_noise(count + errors, measured, 0.95)
+        assert law @ ((low <= count) & (count <= high)) >= 0.95 - 1e-9
+        assert np.all((low >= 0) & (low <= high) & (high <= 50))
+    wide = np.abs(errors)[(low <= 50) & (high >= 50) & (errors < 0)].max()
+    assert law[np.abs(errors) < wide].sum() < 0.95
+
+
+def test_a_stratum_of_few_categories_has_the_intervals_of_its_noise():
+    alone = Thresholds(UPPER, Fraction(2), (), Fraction(0))
+    stratum = Stratum(np.arange(5), NOISY, np.zeros(0, np.int64), alone, SHARES, "none", "noise")
+    low, high = stratum.intervals(0.95)  # noise of more than 1 has a probability of 0.032
+    assert low.tolist() == [0, 2, 2, 6, 0]
+    assert high.tolist() == [0, 4, 4, 6, 2]
 
 
 @pytest.mark.parametrize("level", [0, 1, -0.1, 1.5, "x"])

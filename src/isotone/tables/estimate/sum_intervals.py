@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from isotone.tables.measurement import Measurement
 
-__all__ = ["reach"]
+__all__ = ["from_noise", "reach"]
 
 _MANY = 64
 """Categories from which on a sum with measured thresholds is taken as normal."""
@@ -39,6 +39,20 @@ def reach(parts: Sequence[tuple[Measurement, int]], confidence: float) -> float:
     1.0
     """
     return _reach(tuple((measured, number) for measured, number in parts if number), confidence)
+
+
+def from_noise(
+    unbiased: NDArray[np.float64], measured: Measurement, level: float
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """For each unbiased noisy count, the counts that its noise alone leaves possible.
+
+    They hold with this probability for every true count, whatever the others are: a count is left out only where its noise is
+    beyond its quantile.
+    """
+    far = reach([(measured, 1)], level)
+    ends = np.ceil(unbiased - far - 1e-6), np.floor(unbiased + far + 1e-6)
+    low, high = (np.clip(end, 0, measured.upper).astype(np.int64) for end in ends)
+    return low, high
 
 
 @lru_cache(maxsize=1024)

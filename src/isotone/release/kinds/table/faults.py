@@ -14,7 +14,9 @@ from isotone.release.manifest import FORMAT
 from isotone.release.recipes import FORMER_TABLE_ARGUMENTS
 from isotone.release.writing.column_texts import ROUNDING, Columns, Floats
 from isotone.tables.choosing import TableMechanism
+from isotone.tables.estimate.intervals import content, is_shortest, shortest
 from isotone.tables.estimate.remap import cuts_of
+from isotone.tables.estimate.sum_intervals import from_noise
 from isotone.tables.measurement import Measurement
 from isotone.tables.thresholds import SMALL
 
@@ -180,36 +182,47 @@ def _posteriors_fit(
     columns: Columns, part: _StratumRows, readings: list[list[int]], upper: int, level: float, *, joint: bool
 ) -> bool:
     """Whether each row has the estimate and the interval that its noisy count gives it."""
+    if part.method == "noise":
+        return _noise_fits(columns, part, readings, upper, level)
     beliefs = part.thresholds.beliefs(part.share, len(part.rows))
-    laws: dict[int, tuple[float, list[float]]] = {}
+    share = content(level, len(part.rows))
+    laws: dict[int, tuple[float, Floats, tuple[int, int]]] = {}
     for at, known in zip(part.rows, readings, strict=True):
         for k in known:
             if k not in laws:
-                mean = float(min(max(k, 0), upper)) if part.method == "noise" else beliefs.mean(k)
-                laws[k] = mean, [0.0, *np.cumsum(beliefs.posterior(k)).tolist()]
-        own = not joint or part.method == "noise"  # estimates of a pair follow from both noisy counts
-        if not any(_row_fits(columns, at, part.method, *laws[k], level, own=own) for k in known):
+                law = beliefs.posterior(k)
+                laws[k] = beliefs.mean(k), law, shortest(law, share)
+        # estimates of a pair follow from both noisy counts
+        if not any(_row_fits(columns, at, *laws[k], share, own=not joint) for k in known):
             return False
     return True
 
 
-def _row_fits(
-    columns: Columns, at: int, method: str, mean: float, below: list[float], level: float, *, own: bool
+def _noise_fits(
+    columns: Columns, part: _StratumRows, readings: list[list[int]], upper: int, level: float
 ) -> bool:
-    """Whether a row has its estimate, and an interval of this level inside the central one, with no end that it can spare.
+    """Whether each row is its noisy count within the bounds, and has the interval of the noise alone."""
+    noisy = np.array([float(columns["noisy"][at]) for at in part.rows])
+    low, high = from_noise(noisy, part.thresholds, level)
+    nearest = np.clip(noisy, 0, upper)
+    return all(readings) and all(
+        (columns["low"][at], columns["high"][at]) == (a, b)
+        and columns["value"][at] == count
+        and float(columns["estimate"][at]) == count
+        for at, a, b, count in zip(part.rows, low, high, nearest, strict=True)
+    )
 
-    ``below`` is the probability of less than each count. The distribution is published to eight places, so an end may fall
-    on the other side of a boundary, and of two ends that are as likely either may be left out.
+
+def _row_fits(
+    columns: Columns, at: int, mean: float, law: Floats, wanted: tuple[int, int], share: float, *, own: bool
+) -> bool:
+    """Whether a row has its estimate, and the shortest interval with this share of its posterior.
+
+    The distribution is published to eight places, so another interval may be as short.
     """
-    low, high, loose = columns["low"][at], columns["high"][at] + 1, 1e-5
-    spare, tail = below[high] - below[low] - level, (1 - level) / 2 - loose
-    return (
-        (not own or abs(float(columns["estimate"][at]) - mean) <= 2 * ROUNDING + 1e-5 * mean)
-        and (method == "table" or columns["value"][at] == round(mean))
-        and low < high
-        and -loose <= spare <= min(below[low + 1] - below[low], below[high] - below[high - 1]) + loose
-        and below[low + 1] >= tail
-        and 1 - below[high - 1] >= tail
+    low, high = columns["low"][at], columns["high"][at]
+    return (not own or abs(float(columns["estimate"][at]) - mean) <= 2 * ROUNDING + 1e-5 * mean) and (
+        (low, high) == wanted or (low <= high and is_shortest(law, low, high, share, 1e-5))
     )
 
 

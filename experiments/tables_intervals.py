@@ -1,0 +1,113 @@
+"""How many intervals of 95 % hold in tables of few categories, over fifty releases and in the worst of them.
+
+Every release is a row of ``draws.csv`` as soon as it is made, and a run that was interrupted goes on from there. Tables of fewer
+than fifty categories are computed, not simulated.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from _held_out import held_out
+from _held_out_again import real_again, second
+from _held_out_third import FEW, THIRD, third
+from _tables import Table
+from common import read_table, save_figure, write_table
+from isotone.mechanism import Progress
+from isotone.tables import TwoStageMechanism
+from isotone.tables.estimate.sum_intervals import from_noise
+from tables_frontier import EPSILONS
+
+RELEASES = 50
+KEYS = ("set", "table", "categories", "epsilon")
+
+
+def groups() -> dict[str, list[Table]]:
+    """Tables of 200 to 400 categories: one seen while choosing, the second set and the third."""
+    again = [second(name) for name in ("conway-maxwell", "in pairs", "far from zero")]
+    return {
+        "seen": [held_out("left tail")],
+        "second": [*again, real_again()[1]],
+        "third": [third(name) for name in THIRD],
+    }
+
+
+def run(out: Path, quick: bool, progress: Progress) -> None:
+    """Write every release, the share that holds by table, and what is expected of the smallest tables."""
+    cases = [(group, table) for group, tables in groups().items() for table in tables]
+    epsilons = EPSILONS[2:3] if quick else EPSILONS
+    _draw(out / "draws.csv", cases[:1] if quick else cases, epsilons, 1 if quick else RELEASES, progress)
+    rows = read_table(out / "draws.csv")
+    names = (*KEYS, "releases", "held", "worst", "width")
+    found: list[tuple[object, ...]] = []
+    for case in dict.fromkeys(tuple(row[key] for key in KEYS) for row in rows):
+        some = [row for row in rows if tuple(row[key] for key in KEYS) == case]
+        held = [float(row["held"]) for row in some]
+        width = np.mean([float(row["width"]) for row in some])
+        found.append((*case, len(some), f"{np.mean(held):.4f}", f"{min(held):.4f}", f"{width:.2f}"))
+    write_table(out, "intervals", {name: [row[at] for row in found] for at, name in enumerate(names)})
+    _few(out, epsilons)
+    _picture(out, found)
+    progress(1.0, "done")
+
+
+def _draw(
+    path: Path, cases: list[tuple[str, Table]], epsilons: tuple[str, ...], releases: int, progress: Progress
+) -> None:
+    """Add the releases that the file does not have yet."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists():
+        path.write_text(",".join((*KEYS, "seed", "held", "width")) + "\n", encoding="utf-8")
+    known = {(row["table"], row["epsilon"], row["seed"]) for row in read_table(path)}
+    for seed in range(releases):
+        progress(seed / releases, f"release {seed + 1}")
+        for (group, table), epsilon in product(cases, epsilons):
+            if (table.name, epsilon, str(seed)) in known:
+                continue
+            rng = np.random.default_rng(seed)
+            low, high = TwoStageMechanism(table.upper, epsilon).simulate_in_full(table.counts, rng).interval()
+            held = np.mean((low <= table.counts) & (table.counts <= high))
+            cells = [group, f'"{table.name}"', len(table.counts), epsilon, seed]
+            with path.open("a", encoding="utf-8") as file:
+                file.write(
+                    ",".join(map(str, [*cells, f"{held:.4f}", f"{np.mean(high - low + 1):.3f}"])) + "\n"
+                )
+
+
+def _few(out: Path, epsilons: tuple[str, ...]) -> None:
+    """The expected share that holds in tables of fewer than fifty categories, exactly, and the mean width."""
+    rows: list[tuple[object, ...]] = []
+    for name, epsilon in product(FEW, epsilons):
+        table = third(name)
+        measured = TwoStageMechanism(table.upper, epsilon).measurement(len(table.counts))
+        held = width = 0.0
+        for count in table.counts.tolist():
+            errors, law = measured.errors(count)
+            low, high = from_noise(count + errors, measured, 0.95)
+            held += float(law @ ((low <= count) & (count <= high))) / len(table.counts)
+            width += float(law @ (high - low + 1)) / len(table.counts)
+        rows.append((name, len(table.counts), table.upper, epsilon, f"{held:.5f}", f"{width:.2f}"))
+    names = ("table", "categories", "upper", "epsilon", "held", "width")
+    write_table(out, "few", {name: [row[at] for row in rows] for at, name in enumerate(names)})
+
+
+def _picture(out: Path, found: list[tuple[object, ...]]) -> None:
+    """The share that holds on average and in the worst release."""
+    figure = Figure(figsize=(8.4, 3.8), layout="constrained")
+    axis = figure.subplots()
+    for at, table in enumerate(dict.fromkeys(row[1] for row in found)):
+        some = [row for row in found if row[1] == table]
+        places = [at + 0.18 * (EPSILONS.index(str(row[3])) - 1.5) for row in some]
+        for column, marker, colour in ((5, "o", "C0"), (6, "v", "C3")):
+            axis.plot(places, [float(str(row[column])) for row in some], marker, ms=4, color=colour)
+    for level in (0.92, 0.94, 0.98):
+        axis.axhline(level, color="black", lw=0.7, ls="--")
+    names = list(dict.fromkeys(f"{row[1]}, {row[2]}" for row in found))
+    axis.set_xticks(range(len(names)), names, rotation=30, ha="right", fontsize=8)
+    axis.set_ylabel("share of intervals of 95 % that hold")
+    axis.set_title("mean (circles) and worst of the releases (triangles), ε = 0.1, 0.3, 1, 2", fontsize=10)
+    save_figure(figure, out, "tables_intervals")
