@@ -98,6 +98,7 @@ UNCOMPARED = {
     "poset-running-time": "times",
     "tables-frontier": "a quick run is too small to be compared",
     "tables-held-out-again": "a quick run is too small to be compared",
+    "tables-intervals": "a quick run is too small to be compared",
     "tables-optimality-gap": "a quick run is too small to be compared",
     "tables-pairs-and-plans": "a quick run is too small to be compared",
     "tables-running-time": "times",

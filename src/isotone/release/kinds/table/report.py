@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from isotone.release.kinds.page import INK, SOFT, Page
 from isotone.svg import charts
+from isotone.tables.thresholds import SMALL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +42,8 @@ class TablePage(Page):
             "expected error, with low and high. Use noisy for adding up: it is unbiased, and sd is the largest standard "
             "deviation of its noise over all possible counts.",
             f"Given the noisy counts, the true count of a category lies in its interval with a probability of {level}, "
-            "on average over the categories and as far as the private distribution is right.",
+            "on average over the categories and as far as the private distribution is right. Where a table or a stratum has fewer "
+            f"than {SMALL} categories, its intervals come from the noise alone and hold with that probability for every count.",
         ]
 
     def rules(self, release: Release) -> list[str]:
