@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-__all__ = ["DATA", "read_table", "save_figure", "write_table"]
+__all__ = ["DATA", "add_rows", "read_table", "save_figure", "write_table"]
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 
@@ -44,6 +44,30 @@ def read_table(path: Path) -> list[dict[str, str]]:
     """The rows of a CSV file with a header."""
     with path.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
+
+
+def add_rows(
+    path: Path,
+    keys: Sequence[str],
+    names: Sequence[str],
+    cases: Iterable[tuple[str, ...]],
+    make: Callable[..., Sequence[object]],
+) -> list[dict[str, str]]:
+    """Make the cases that the file does not have yet, each a row as soon as it is made, and read all of them.
+
+    A case has the columns ``keys``, and ``make`` gives ``names``. A run that was interrupted goes on where it was.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists():
+        path.write_text(",".join([*keys, *names]) + "\n", encoding="utf-8")
+    wanted = dict.fromkeys(cases)
+    for row in read_table(path):
+        wanted.pop(tuple(row[key] for key in keys), None)
+    for case in wanted:
+        made = [*case, *make(*case)]
+        with path.open("a", newline="", encoding="utf-8") as file:
+            csv.writer(file, lineterminator="\n").writerow(made)
+    return read_table(path)
 
 
 def save_figure(figure: Figure, out: Path, name: str) -> Path:

@@ -1,9 +1,11 @@
-"""Both errors of the table release, its intervals and small tables, on tuned tables and on tables seen while tuning."""
+"""Both errors of the table release, and small tables, on tuned tables and on tables seen while tuning."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from numpy.typing import NDArray
 
 from _held_out import SHAPES, held_out, real
 from _tables import SYNTHETIC, Table, load, top_coded_flu
-from common import save_figure, write_table
+from common import add_rows, save_figure, write_table
 from isotone.mechanism import Progress
 from isotone.published.tables.row_by_row import even_split_table
 from isotone.tables import TwoStageMechanism, truncated_geometric
@@ -34,8 +36,6 @@ AIMS: dict[tuple[str, str, str], tuple[float, ...]] = {
     ("seen while choosing", "default", "distance of that of the even split"): (1.2, 1.2, 1.2, 1.2),
 }
 """What was aimed at before, by group, preset and error relative to plain noise, for each ε."""
-DOUBTFUL = ("left tail", "hurdle")
-"""Tables of 200 and 800 categories, on which intervals are measured: the fewer the categories, the more they vary."""
 
 
 @dataclass(frozen=True)
@@ -91,13 +91,6 @@ def once(table: Table, epsilon: str, preset: str, seed: int) -> Found:
     return Found(squares[0], squares[1], distance(values, counts), held)
 
 
-def measured(table: Table, epsilon: str, preset: str, draws: int) -> Found:
-    """Means over seeded runs, four times as many where categories are few and runs differ much."""
-    draws *= 4 if len(table.counts) < 500 and draws > 1 else 1
-    found = [once(table, epsilon, preset, seed) for seed in range(draws)]
-    return Found(*(float(np.mean([getattr(each, name) for each in found])) for name in NAMES))
-
-
 def usual(table: Table, epsilon: str) -> str:
     """The preset that a release takes unless told otherwise."""
     return default_preset(Fraction(epsilon), table.upper, len(table.counts))
@@ -107,31 +100,56 @@ Line = tuple[str, str, str, str, Found, Found]
 
 
 def run(out: Path, quick: bool, progress: Progress) -> None:
-    """Write every error, the geometric means relative to plain noise, and small tables."""
+    """Write every run, every error, the geometric means relative to plain noise, and small tables."""
     groups = {"tuned": tuned(), "seen while choosing": [held_out(name) for name in SHAPES], "real": real()}
-    draws = 1 if quick else DRAWS
-    lines: list[Line] = []
-    for group, tables in groups.items():
-        for at, table in enumerate(tables[1:2] if quick else tables):
-            progress(at / (3 * len(tables)) + (list(groups).index(group)) / 3, table.name)
-            for epsilon in EPSILONS[2:3] if quick else EPSILONS:
-                plain = measured(table, epsilon, "plain", 4 * draws)
-                default, found = usual(table, epsilon), dict[str, Found]()
-                for preset in dict.fromkeys([default, *(PRESETS if group == "tuned" else ("even",))]):
-                    runs = min(draws, FEWER) if preset == "both" != default else draws
-                    found[preset] = measured(table, epsilon, preset, runs)
-                found = {"default": found[default], **found}
-                found = {
-                    name: found[name] for name in found if group == "tuned" or name in ("default", "even")
-                }
-                lines += [(group, table.name, epsilon, preset, each, plain) for preset, each in found.items()]
+    tables = {(group, t.name): t for group, some in groups.items() for t in (some[1:2] if quick else some)}
+    cases = list(_cases(tables, EPSILONS[2:3] if quick else EPSILONS, 1 if quick else DRAWS))
+
+    def make(group: str, name: str, epsilon: str, preset: str, seed: str) -> list[str]:
+        progress(cases.index((group, name, epsilon, preset, seed)) / len(cases), name)
+        found = once(tables[group, name], epsilon, preset, int(seed))
+        return [f"{getattr(found, each):.5g}" for each in NAMES]
+
+    keys = ("group", "table", "epsilon", "preset", "seed")
+    lines = _lines(add_rows(out / "draws.csv", keys, NAMES, cases, make), tables)
     _write(out, lines)
     means = _means(out, lines)
     _aims(out, means)
     _small(out, quick)
-    _intervals(out, quick)
     _picture(out, lines)
     progress(1.0, "done")
+
+
+def _cases(
+    tables: dict[tuple[str, str], Table], epsilons: Sequence[str], draws: int
+) -> Iterator[tuple[str, str, str, str, str]]:
+    """All runs, the first of every table first; four times as many where categories are few and runs differ much."""
+    for seed in range(16 * draws):
+        for ((group, name), table), epsilon in product(tables.items(), epsilons):
+            default = usual(table, epsilon)
+            many = draws * (4 if len(table.counts) < 500 and draws > 1 else 1)
+            for preset in dict.fromkeys([default, *(PRESETS if group == "tuned" else ("even",)), "plain"]):
+                few = min(draws, FEWER) * many // draws if preset == "both" != default else many
+                if seed < (4 * many if preset == "plain" else few):
+                    yield group, name, epsilon, preset, str(seed)
+
+
+def _lines(rows: list[dict[str, str]], tables: dict[tuple[str, str], Table]) -> list[Line]:
+    """Means over the runs of each table, ε and preset, with those of plain noise; the default once more by its name."""
+    found: dict[tuple[str, str, str], dict[str, Found]] = {}
+    runs: dict[tuple[str, str, str, str], list[list[float]]] = {}
+    for row in rows:
+        key = row["group"], row["table"], row["epsilon"], row["preset"]
+        runs.setdefault(key, []).append([float(row[name]) for name in NAMES])
+    for (group, table, epsilon, preset), errors in runs.items():
+        found.setdefault((group, table, epsilon), {})[preset] = Found(*np.mean(errors, axis=0).tolist())
+    lines: list[Line] = []
+    for (group, table, epsilon), each in found.items():
+        plain, default = each.pop("plain"), usual(tables[group, table], epsilon)
+        named = {"default": each[default], **each}
+        shown = [name for name in named if group == "tuned" or name in ("default", "even")]
+        lines += [(group, table, epsilon, preset, named[preset], plain) for preset in shown]
+    return lines
 
 
 def _picture(out: Path, lines: list[Line]) -> None:
@@ -222,16 +240,3 @@ def _small(out: Path, quick: bool) -> None:
             rows.append((size, epsilon, f"{worst:.6f}"))
     names = ("categories", "epsilon", "worst")
     write_table(out, "small", {name: [row[at] for row in rows] for at, name in enumerate(names)})
-
-
-def _intervals(out: Path, quick: bool) -> None:
-    """Intervals of 95 %: the share that holds, over fifty releases and in the worst of them."""
-    rows: list[tuple[object, ...]] = []
-    for name in DOUBTFUL[:1] if quick else DOUBTFUL:
-        table = held_out(name)
-        for epsilon in EPSILONS[2:3] if quick else EPSILONS:
-            preset, releases = usual(table, epsilon), 1 if quick else 50
-            held = [once(table, epsilon, preset, seed).held for seed in range(releases)]
-            rows.append((name, len(table.counts), epsilon, f"{np.mean(held):.4f}", f"{min(held):.4f}"))
-    names = ("table", "categories", "epsilon", "held", "worst")
-    write_table(out, "intervals", {name: [row[at] for row in rows] for at, name in enumerate(names)})

@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 from _held_out_again import SECOND, real_again, second
 from _tables import Table
-from common import read_table, save_figure, write_table
+from common import add_rows, save_figure, write_table
 from isotone.mechanism import Progress
 from tables_frontier import EPSILONS, once, usual
 
 DRAWS = 25
 MORE = 50  # where there are fewer than 500 categories, and runs differ much
 KEYS = ("table", "epsilon", "seed")
-ERRORS = ("estimate", "distance", "held", "even_distance", "plain_estimate", "plain_distance")
+ERRORS = ("estimate", "distance", "even_distance", "plain_estimate", "plain_distance")
 AIMS = {
     ("estimate", "plain_estimate"): 1.0,
     ("distance", "even_distance"): 1.2,
@@ -41,8 +41,7 @@ def run(out: Path, quick: bool, progress: Progress) -> None:
     epsilons = EPSILONS[2:3] if quick else EPSILONS
     tables = [table for each in groups.values() for table in each]
     draws = {table.name: 2 if quick else MORE if len(table.counts) < 500 else DRAWS for table in tables}
-    _draw(out / "draws.csv", tables, epsilons, draws, progress)
-    found = _read(out / "draws.csv")
+    found = _read(_draw(out / "draws.csv", tables, epsilons, draws, progress))
     _by_table(out, found)
     _aims(out, {group: [table.name for table in each] for group, each in groups.items()}, epsilons, found)
     _picture(out, found, epsilons)
@@ -51,30 +50,26 @@ def run(out: Path, quick: bool, progress: Progress) -> None:
 
 def _draw(
     path: Path, tables: Sequence[Table], epsilons: Sequence[str], draws: dict[str, int], progress: Progress
-) -> None:
-    """Add the draws that the file does not have yet."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if not path.exists():
-        path.write_text(",".join((*KEYS, *ERRORS)) + "\n", encoding="utf-8")
-    known = {tuple(row[key] for key in KEYS) for row in read_table(path)}
-    most = max(draws.values())
-    for seed in range(most):
-        progress(seed / most, f"draw {seed + 1}")
-        for table, epsilon in product(tables, epsilons):
-            if seed >= draws[table.name] or (table.name, epsilon, str(seed)) in known:
-                continue
-            ours = once(table, epsilon, usual(table, epsilon), seed)
-            even, plain = (once(table, epsilon, way, seed) for way in ("even", "plain"))
-            errors = [ours.estimate, ours.distance, ours.held]
-            errors += [even.distance, plain.estimate, plain.distance]
-            cells = [table.name, epsilon, str(seed), *(f"{each:.4g}" for each in errors)]
-            with path.open("a", encoding="utf-8") as file:
-                file.write(",".join(cells) + "\n")
+) -> list[dict[str, str]]:
+    """All draws, and those that the file does not have yet first."""
+    by_name, most = {table.name: table for table in tables}, max(draws.values())
+    cases = product(range(most), by_name, epsilons)
+    missing = ((name, epsilon, str(seed)) for seed, name, epsilon in cases if seed < draws[name])
+
+    def make(name: str, epsilon: str, seed: str) -> list[str]:
+        progress(int(seed) / most, f"draw {int(seed) + 1}")
+        table = by_name[name]
+        ours, even, plain = (
+            once(table, epsilon, way, int(seed)) for way in (usual(table, epsilon), "even", "plain")
+        )
+        errors = [ours.estimate, ours.distance, even.distance, plain.estimate, plain.distance]
+        return [f"{each:.4g}" for each in errors]
+
+    return add_rows(path, KEYS, ERRORS, missing, make)
 
 
-def _read(path: Path) -> Found:
+def _read(rows: list[dict[str, str]]) -> Found:
     """The errors of every draw, by table and ε."""
-    rows = read_table(path)
     found: Found = {}
     for case in dict.fromkeys((row["table"], row["epsilon"]) for row in rows):
         some = [row for row in rows if (row["table"], row["epsilon"]) == case]
@@ -89,18 +84,15 @@ def ratio(one: NDArray[np.float64], two: NDArray[np.float64]) -> tuple[float, fl
 
 
 def _by_table(out: Path, found: Found) -> None:
-    """Ratios of each table, and the intervals of 95 % that hold, on average and in the worst release."""
+    """The ratios of each table."""
     rows: list[tuple[object, ...]] = []
     for (table, epsilon), errors in found.items():
         ratios = [np.exp(ratio(errors[one], errors[two])[0]) for one, two in AIMS]
-        held = errors["held"].mean(), errors["held"].min()
-        rows.append(
-            (table, epsilon, len(errors["held"]), *(f"{x:.3f}" for x in ratios), *(f"{x:.4f}" for x in held))
-        )
+        rows.append((table, epsilon, len(errors["estimate"]), *(f"{x:.3f}" for x in ratios)))
     _store(
         out,
         "tables",
-        "table epsilon draws estimate_of_plain distance_of_even distance_of_plain held worst",
+        "table epsilon draws estimate_of_plain distance_of_even distance_of_plain",
         rows,
     )
 

@@ -16,7 +16,7 @@ from _held_out import held_out
 from _held_out_again import real_again, second
 from _held_out_third import FEW, THIRD, third
 from _tables import Table
-from common import read_table, save_figure, write_table
+from common import add_rows, save_figure, write_table
 from isotone.mechanism import Progress
 from isotone.tables import TwoStageMechanism
 from isotone.tables.estimate.sum_intervals import from_noise
@@ -38,10 +38,23 @@ def groups() -> dict[str, list[Table]]:
 
 def run(out: Path, quick: bool, progress: Progress) -> None:
     """Write every release, the share that holds by table, and what is expected of the smallest tables."""
-    cases = [(group, table) for group, tables in groups().items() for table in tables]
-    epsilons = EPSILONS[2:3] if quick else EPSILONS
-    _draw(out / "draws.csv", cases[:1] if quick else cases, epsilons, 1 if quick else RELEASES, progress)
-    rows = read_table(out / "draws.csv")
+    epsilons, releases = (EPSILONS[2:3], 1) if quick else (EPSILONS, RELEASES)
+    tables = {(group, table.name): table for group, some in groups().items() for table in some}
+    cases = [
+        (group, name, str(len(table.counts)), epsilon, str(seed))
+        for seed in range(releases)
+        for (group, name), table in list(tables.items())[: 1 if quick else None]
+        for epsilon in epsilons
+    ]
+
+    def make(group: str, name: str, _: str, epsilon: str, seed: str) -> list[str]:
+        progress(int(seed) / releases, name)
+        table, rng = tables[group, name], np.random.default_rng(int(seed))
+        low, high = TwoStageMechanism(table.upper, epsilon).simulate_in_full(table.counts, rng).interval()
+        held = np.mean((low <= table.counts) & (table.counts <= high))
+        return [f"{held:.4f}", f"{np.mean(high - low + 1):.3f}"]
+
+    rows = add_rows(out / "draws.csv", (*KEYS, "seed"), ("held", "width"), cases, make)
     names = (*KEYS, "releases", "held", "worst", "width")
     found: list[tuple[object, ...]] = []
     for case in dict.fromkeys(tuple(row[key] for key in KEYS) for row in rows):
@@ -53,29 +66,6 @@ def run(out: Path, quick: bool, progress: Progress) -> None:
     _few(out, epsilons)
     _picture(out, found)
     progress(1.0, "done")
-
-
-def _draw(
-    path: Path, cases: list[tuple[str, Table]], epsilons: tuple[str, ...], releases: int, progress: Progress
-) -> None:
-    """Add the releases that the file does not have yet."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if not path.exists():
-        path.write_text(",".join((*KEYS, "seed", "held", "width")) + "\n", encoding="utf-8")
-    known = {(row["table"], row["epsilon"], row["seed"]) for row in read_table(path)}
-    for seed in range(releases):
-        progress(seed / releases, f"release {seed + 1}")
-        for (group, table), epsilon in product(cases, epsilons):
-            if (table.name, epsilon, str(seed)) in known:
-                continue
-            rng = np.random.default_rng(seed)
-            low, high = TwoStageMechanism(table.upper, epsilon).simulate_in_full(table.counts, rng).interval()
-            held = np.mean((low <= table.counts) & (table.counts <= high))
-            cells = [group, f'"{table.name}"', len(table.counts), epsilon, seed]
-            with path.open("a", encoding="utf-8") as file:
-                file.write(
-                    ",".join(map(str, [*cells, f"{held:.4f}", f"{np.mean(high - low + 1):.3f}"])) + "\n"
-                )
 
 
 def _few(out: Path, epsilons: tuple[str, ...]) -> None:
