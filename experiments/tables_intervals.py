@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from _held_out import held_out
 from _held_out_again import real_again, second
-from _held_out_third import FEW, THIRD, third
+from _held_out_third import FEW, FOURTH, THIRD, third
 from _tables import Table
 from common import add_rows, save_figure, write_table
 from isotone.mechanism import Progress
@@ -27,12 +27,13 @@ KEYS = ("set", "table", "categories", "epsilon")
 
 
 def groups() -> dict[str, list[Table]]:
-    """Tables of 200 to 400 categories: one seen while choosing, the second set and the third."""
+    """Tables of 200 to 400 categories: one seen while choosing, the second set, the third and the fourth."""
     again = [second(name) for name in ("conway-maxwell", "in pairs", "far from zero")]
     return {
         "seen": [held_out("left tail")],
         "second": [*again, real_again()[1]],
         "third": [third(name) for name in THIRD],
+        "fourth": [third(name) for name in FOURTH],
     }
 
 

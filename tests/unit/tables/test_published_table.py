@@ -33,10 +33,13 @@ def table(method: Any = "table"):
 
 
 def believed(k, doubt=40):
-    """P(true = i | noisy = k): forty categories spread evenly are added to those that the shares stand for."""
+    """P(true = i | noisy = k): twenty categories spread evenly and twenty one count off are added to those believed in."""
     k = min(max(k, 0), UPPER)
-    prior = [len(NOISY) * share + Fraction(doubt, UPPER + 1) for share in map(Fraction, SHARES.tolist())]
-    weights = [float(p) * exp(-sum(RATES[min(i, k) : max(i, k)])) for i, p in enumerate(prior)]
+    prior = [len(NOISY) * share + doubt / 2 / (UPPER + 1) for share in SHARES]
+    for i, share in enumerate(SHARES):
+        for other in (max(i - 1, 0), min(i + 1, UPPER)):
+            prior[other] += doubt / 4 * share
+    weights = [p * exp(-sum(RATES[min(i, k) : max(i, k)])) for i, p in enumerate(prior)]
     return np.array(weights) / sum(weights)
 
 

@@ -16,8 +16,8 @@ from isotone.tables.matrices.geometric import Rates, step_rates
 __all__ = ["Beliefs", "GaussianBeliefs", "GeometricBeliefs"]
 
 _DOUBT = 40
-"""Categories spread evenly over all counts that are added to those believed in, before intervals are read off. Without
-them a prior that is too sharp in one release leaves out too many. Large tables do not notice."""
+"""Categories that are added to those believed in, before intervals are read off: half are spread evenly over all counts, and half
+are one count off those believed in. Without them a prior that is too sharp in one release leaves out too many. Large tables do not notice."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +36,10 @@ class Beliefs(ABC):
 
     def prior(self) -> NDArray[np.float64]:
         """The probabilities with their doubt."""
-        n = len(self.probabilities)
-        return (self.size * self.probabilities + _DOUBT / n) / (self.size + _DOUBT)
+        ends = np.pad(self.probabilities, 1, mode="edge")
+        one_off = (ends[:-2] + ends[2:]) / 2
+        doubtful = _DOUBT / 2 * (1 / len(one_off) + one_off)
+        return (self.size * self.probabilities + doubtful) / (self.size + _DOUBT)
 
     def posterior(self, k: int, prior: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """The probabilities of the true count of a category that reads ``k``."""
