@@ -6,7 +6,6 @@ they cannot release, and are never the best (docs/theory/baselines.md, section 3
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -35,11 +34,12 @@ from isotone.errors import InputError
 from isotone.mechanism import Progress
 from isotone.order import Poset
 from isotone.order.hierarchy import is_hierarchy
+from isotone.privacy.calibration import largest_pure
 from isotone.privacy.checks import whole_number
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
 
-__all__ = ["Build", "Candidate", "Setting", "budget_of", "candidates", "largest_pure"]
+__all__ = ["Build", "Candidate", "Setting", "budget_of", "candidates"]
 
 BOUNDED_REACH = 200
 """Larger orders are not looked at with bounded records: rejection would keep too few draws."""
@@ -255,18 +255,6 @@ def _for_hierarchies(setting: Setting, guarantee: Guarantee) -> list[Candidate]:
 
     builds = [field, leaves, levels, *([gaussian] if guarantee.kind != "pure" else [])]
     return [Candidate(build) for build in builds]
-
-
-def largest_pure(guarantee: Guarantee) -> Fraction:
-    """The largest epsilon (to about 15 digits, rounded down) whose pure guarantee implies ``guarantee``.
-
-    >>> largest_pure(Guarantee.zcdp("1/2"))
-    Fraction(1, 1)
-    """
-    if guarantee.kind != "zcdp":
-        return guarantee.epsilon
-    scale = 10**30
-    return Fraction(math.isqrt(math.floor(2 * guarantee.rho * scale)), 10**15)  # isqrt rounds down
 
 
 def budget_of(guarantee: Guarantee) -> dict[str, Fraction]:

@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from isotone.errors import InputError
 from isotone.noise.brackets import exp_negative
@@ -26,9 +27,13 @@ from isotone.privacy.normal_law import (
     normal_density_bracket,
 )
 
+if TYPE_CHECKING:
+    from isotone.privacy.guarantee import Guarantee
+
 __all__ = [
     "delta_bracket",
     "discrete_sigma_squared",
+    "largest_pure",
     "largest_rho",
     "sigma_squared",
     "sigma_squared_zcdp",
@@ -191,6 +196,19 @@ def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 @lru_cache(maxsize=256)
+def largest_pure(guarantee: Guarantee) -> Fraction:
+    """The largest epsilon (to about 15 digits, rounded down) whose pure guarantee implies ``guarantee``.
+
+    >>> from isotone.privacy.guarantee import Guarantee
+    >>> largest_pure(Guarantee.zcdp("1/2"))
+    Fraction(1, 1)
+    """
+    if guarantee.kind != "zcdp":
+        return guarantee.epsilon
+    scale = 10**30
+    return Fraction(math.isqrt(math.floor(2 * guarantee.rho * scale)), 10**15)  # isqrt rounds down
+
+
 def smallest_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
     """An epsilon, the smallest to about nine digits, such that ρ-zCDP implies (ε, δ)-DP.
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-from math import expm1, isqrt
+from math import expm1
 
+from isotone.privacy.calibration import largest_pure
 from isotone.privacy.guarantee import Guarantee
 from isotone.tables.gaussian_table import GaussianTableMechanism
 from isotone.tables.thresholds import Preset
 from isotone.tables.two_stage import TwoStageMechanism
 
-__all__ = ["TableMechanism", "noises", "pure_epsilon", "table_mechanism"]
+__all__ = ["TableMechanism", "noises", "table_mechanism"]
 
 TableMechanism = TwoStageMechanism | GaussianTableMechanism
 
@@ -62,13 +62,6 @@ def _gaussian(
 def noises(guarantee: Guarantee, contributions: int, once: bool) -> tuple[float, float]:
     """The standard deviations of geometric and of Gaussian noise on a count, if all is spent on counts."""
     made = _gaussian(1, guarantee, None, contributions, once)
-    rate = float(made.unit.per_step(pure_epsilon(guarantee)))
+    rate = float(made.unit.per_step(largest_pure(guarantee)))
     geometric = (2 * (1 + 1 / expm1(rate)) / expm1(rate)) ** 0.5 if rate < 50 else 0.0
     return geometric, made.measurement(1).deviation
-
-
-def pure_epsilon(guarantee: Guarantee) -> Fraction:
-    """The ε of the pure guarantee that implies this one: its own, or √(2ρ) rounded down."""
-    if guarantee.kind != "zcdp":
-        return guarantee.epsilon
-    return Fraction(isqrt(int(2 * guarantee.rho * 10**24)), 10**12)

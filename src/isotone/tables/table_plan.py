@@ -19,10 +19,11 @@ from isotone.lazy import new_axes
 from isotone.mechanism import Mechanism, Progress, no_progress
 from isotone.planning.plan import Column, Plan, Row
 from isotone.privacy.adjacency import Neighbours
+from isotone.privacy.calibration import largest_pure
 from isotone.privacy.checks import Number, whole_number
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
-from isotone.tables.choosing import noises, pure_epsilon
+from isotone.tables.choosing import noises
 from isotone.tables.distribution.distribution import DistributionLike
 from isotone.tables.estimate.banded_matrices import many_systems
 from isotone.tables.gaussian_table import GaussianTableMechanism
@@ -41,6 +42,141 @@ __all__ = ["Planned", "TablePlan", "TableRow", "TradeOff", "expected_errors", "p
 _LEAST_DRAWS, _MOST_DRAWS = 12, 40
 _PLAIN_FITS = 512  # counts times runs beyond which compiled code is worth loading
 _PRECISE = 0.05  # standard error of a mean distance, relative to it, at which runs end
+
+
+def plan(
+    shape: Shape | DistributionLike = "skewed",
+    *,
+    size: int,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    upper: int | None = None,
+    contributions: int = 1,
+    once: bool = True,
+    neighbours: Neighbours = "add-remove",
+    draws: int | None = None,
+    seed: int = 0,
+    progress: Progress = no_progress,
+) -> TablePlan:
+    """Compare mechanisms for a table of ``size`` categories, without data and without spending anything.
+
+    ``shape`` is a guess (``"uniform"``, ``"binomial"``, ``"skewed"``, ``"zero-inflated"``, ``"constant"``, with
+    ``upper``), or a public prior: a list of probabilities of the counts ``0..upper``. It must not come from
+    the data to be released, unless it is a private distribution. Errors are means over ``draws`` seeded runs
+    on a table of that shape, or over 12 to 40 until distances are known to 5 %; for a guess there is the range over
+    other shapes, too. With ``delta`` or ``rho`` Gaussian noise is compared with geometric noise; ``once`` says that a
+    person counts at most once in a category, as rows with a unit do.
+
+    >>> p = plan("skewed", upper=20, size=2000, epsilon=1, draws=2)
+    >>> [row.name for row in p][:2], type(p.best).__name__
+    (['distribution', 'counts'], 'TwoStageMechanism')
+    """
+    z = guessed(shape, upper)
+    number = whole_number(size, "size")
+    runs = _runs(draws)
+    if len(z) < 2:
+        raise InputError("A table whose counts are all 0 needs no mechanism: upper must be at least 1.")
+    unit = Unit(contributions, neighbours)
+    guarantee = unit.guarantee(epsilon, delta, rho)
+    table = apportioned(z, number)
+    candidates = _candidates(len(z) - 1, guarantee, unit, number, once)
+    found: list[TableRow] = []
+    for position, (name, mechanism, share) in enumerate(candidates):
+        progress(position / len(candidates), name)
+        rng = np.random.default_rng(whole_number(seed, "seed", least=0))
+        found.append(_simulated(name, mechanism, share, table, len(z), runs, rng))
+    progress(1.0, "done")
+    found.sort(key=lambda row: (row.count_error * row.wasserstein, row.count_error))
+    curve = trade_off(z, unit.per_step(largest_pure(guarantee)))
+    wide = _range(found[0], len(z), number) if isinstance(shape, str) else None
+    return TablePlan(tuple(found), curve, number, len(z) - 1, guarantee, runs, unit.contributions, once, wide)
+
+
+def _candidates(
+    upper: int, guarantee: Guarantee, unit: Unit, size: int, once: bool
+) -> list[tuple[str, TwoStageMechanism | Any, Fraction]]:
+    epsilon = largest_pure(guarantee)
+    options: dict[str, Any] = {"contributions": unit.contributions, "neighbours": unit.neighbours}
+    found: list[tuple[str, Any, Fraction]] = []
+    for preset in get_args(Preset) if guarantee.kind != "pure" else ():
+        budget = {name: getattr(guarantee, name) or None for name in ("epsilon", "delta", "rho")}
+        gaussian = GaussianTableMechanism(upper, **budget, preset=preset, once=once, **options)
+        found.append(
+            (f"{preset}, Gaussian", gaussian, share_of(preset, False) if size >= SMALL else Fraction(0))
+        )
+    for preset in get_args(Preset):
+        mechanism = TwoStageMechanism(upper, epsilon, preset, **options)
+        found.append((preset, mechanism, mechanism.stages(size).thresholds.share))
+    plain = truncated_geometric(upper + 1, epsilon, **options)
+    return [*found, ("geometric noise only", plain, Fraction(0))]
+
+
+def _simulated(
+    name: str,
+    mechanism: Any,
+    share: Fraction,
+    table: NDArray[np.int64],
+    n: int,
+    draws: int | None,
+    rng: np.random.Generator,
+) -> TableRow:
+    truth = np.cumsum(np.bincount(table, minlength=n)) / len(table)
+    simulate: Callable[..., NDArray[np.int64]] = mechanism.simulate
+    off = np.zeros(n, np.int64)
+    gaps: list[tuple[float, float]] = []
+    compiled = n * (draws or _LEAST_DRAWS) > _PLAIN_FITS
+    with many_systems() if compiled else nullcontext():
+        while len(gaps) < draws if draws else _goes_on(gaps):
+            published = simulate(table, rng=rng).view(np.ndarray)
+            off += np.bincount(np.abs(published - table), minlength=n)
+            gap = np.abs(np.cumsum(np.bincount(published, minlength=n)) / len(table) - truth)
+            gaps.append((float(gap.sum()), float(gap.max())))
+    frequency = off / off.sum()
+    within = int(np.searchsorted(np.cumsum(frequency), 0.95))
+    mean, largest = np.mean(gaps, axis=0)
+    return TableRow(
+        name, mechanism, share, float(frequency @ np.arange(n)), within, float(mean), float(largest)
+    )
+
+
+def _goes_on(gaps: list[tuple[float, float]]) -> bool:
+    """Whether the mean distance is not known well enough yet."""
+    if not _LEAST_DRAWS <= len(gaps) < _MOST_DRAWS:
+        return len(gaps) < _LEAST_DRAWS
+    found = np.array(gaps)[:, 0]
+    return bool(np.std(found, ddof=1) > _PRECISE * np.mean(found) * len(gaps) ** 0.5)
+
+
+def _range(row: TableRow, n: int, size: int) -> Range:
+    """The errors of a mechanism on a table of each other shape, one seeded run each."""
+    found: list[tuple[float, float]] = []
+    for seed, shape in enumerate(families(n).values()):
+        rng = np.random.default_rng(seed)
+        table = rng.choice(n, size, p=shape)
+        one = _simulated(row.name, row.mechanism, row.share, table, n, 1, rng)
+        found.append((one.count_error, one.wasserstein))
+    counts, distances = zip(*found, strict=True)
+    return Range(len(found), (min(counts), max(counts)), (min(distances), max(distances)))
+
+
+def expected_errors(
+    mechanism: Any,
+    shape: Shape | DistributionLike,
+    *,
+    size: int,
+    upper: int | None = None,
+    draws: int | None = None,
+) -> TableRow:
+    """The expected errors of one mechanism on a table of a guessed shape, as :func:`plan` finds them."""
+    z = guessed(shape, upper)
+    table = apportioned(z, whole_number(size, "size"))
+    runs, rng = _runs(draws), np.random.default_rng(0)
+    return _simulated(type(mechanism).__name__, mechanism, Fraction(0), table, len(z), runs, rng)
+
+
+def _runs(draws: int | None) -> int | None:
+    return None if draws is None else whole_number(draws, "draws")
 
 
 @dataclass(frozen=True)
@@ -107,7 +243,7 @@ class TablePlan(Plan[TableRow]):
     @property
     def epsilon(self) -> Fraction:
         """The ε of the guarantee, or of the pure guarantee that implies it."""
-        return pure_epsilon(self.guarantee)
+        return largest_pure(self.guarantee)
 
     @property
     def title(self) -> str:
@@ -161,138 +297,3 @@ class TablePlan(Plan[TableRow]):
         )
         ax.legend(fontsize=8)
         return ax
-
-
-def plan(
-    shape: Shape | DistributionLike = "skewed",
-    *,
-    size: int,
-    epsilon: Number | None = None,
-    delta: Number | None = None,
-    rho: Number | None = None,
-    upper: int | None = None,
-    contributions: int = 1,
-    once: bool = True,
-    neighbours: Neighbours = "add-remove",
-    draws: int | None = None,
-    seed: int = 0,
-    progress: Progress = no_progress,
-) -> TablePlan:
-    """Compare mechanisms for a table of ``size`` categories, without data and without spending anything.
-
-    ``shape`` is a guess (``"uniform"``, ``"binomial"``, ``"skewed"``, ``"zero-inflated"``, ``"constant"``, with
-    ``upper``), or a public prior: a list of probabilities of the counts ``0..upper``. It must not come from
-    the data to be released, unless it is a private distribution. Errors are means over ``draws`` seeded runs
-    on a table of that shape, or over 12 to 40 until distances are known to 5 %; for a guess there is the range over
-    other shapes, too. With ``delta`` or ``rho`` Gaussian noise is compared with geometric noise; ``once`` says that a
-    person counts at most once in a category, as rows with a unit do.
-
-    >>> p = plan("skewed", upper=20, size=2000, epsilon=1, draws=2)
-    >>> [row.name for row in p][:2], type(p.best).__name__
-    (['distribution', 'counts'], 'TwoStageMechanism')
-    """
-    z = guessed(shape, upper)
-    number = whole_number(size, "size")
-    runs = _runs(draws)
-    if len(z) < 2:
-        raise InputError("A table whose counts are all 0 needs no mechanism: upper must be at least 1.")
-    unit = Unit(contributions, neighbours)
-    guarantee = unit.guarantee(epsilon, delta, rho)
-    table = apportioned(z, number)
-    candidates = _candidates(len(z) - 1, guarantee, unit, number, once)
-    found: list[TableRow] = []
-    for position, (name, mechanism, share) in enumerate(candidates):
-        progress(position / len(candidates), name)
-        rng = np.random.default_rng(whole_number(seed, "seed", least=0))
-        found.append(_simulated(name, mechanism, share, table, len(z), runs, rng))
-    progress(1.0, "done")
-    found.sort(key=lambda row: (row.count_error * row.wasserstein, row.count_error))
-    curve = trade_off(z, unit.per_step(pure_epsilon(guarantee)))
-    wide = _range(found[0], len(z), number) if isinstance(shape, str) else None
-    return TablePlan(tuple(found), curve, number, len(z) - 1, guarantee, runs, unit.contributions, once, wide)
-
-
-def _runs(draws: int | None) -> int | None:
-    return None if draws is None else whole_number(draws, "draws")
-
-
-def _range(row: TableRow, n: int, size: int) -> Range:
-    """The errors of a mechanism on a table of each other shape, one seeded run each."""
-    found: list[tuple[float, float]] = []
-    for seed, shape in enumerate(families(n).values()):
-        rng = np.random.default_rng(seed)
-        table = rng.choice(n, size, p=shape)
-        one = _simulated(row.name, row.mechanism, row.share, table, n, 1, rng)
-        found.append((one.count_error, one.wasserstein))
-    counts, distances = zip(*found, strict=True)
-    return Range(len(found), (min(counts), max(counts)), (min(distances), max(distances)))
-
-
-def expected_errors(
-    mechanism: Any,
-    shape: Shape | DistributionLike,
-    *,
-    size: int,
-    upper: int | None = None,
-    draws: int | None = None,
-) -> TableRow:
-    """The expected errors of one mechanism on a table of a guessed shape, as :func:`plan` finds them."""
-    z = guessed(shape, upper)
-    table = apportioned(z, whole_number(size, "size"))
-    runs, rng = _runs(draws), np.random.default_rng(0)
-    return _simulated(type(mechanism).__name__, mechanism, Fraction(0), table, len(z), runs, rng)
-
-
-def _candidates(
-    upper: int, guarantee: Guarantee, unit: Unit, size: int, once: bool
-) -> list[tuple[str, TwoStageMechanism | Any, Fraction]]:
-    epsilon = pure_epsilon(guarantee)
-    options: dict[str, Any] = {"contributions": unit.contributions, "neighbours": unit.neighbours}
-    found: list[tuple[str, Any, Fraction]] = []
-    for preset in get_args(Preset) if guarantee.kind != "pure" else ():
-        budget = {name: getattr(guarantee, name) or None for name in ("epsilon", "delta", "rho")}
-        gaussian = GaussianTableMechanism(upper, **budget, preset=preset, once=once, **options)
-        found.append(
-            (f"{preset}, Gaussian", gaussian, share_of(preset, False) if size >= SMALL else Fraction(0))
-        )
-    for preset in get_args(Preset):
-        mechanism = TwoStageMechanism(upper, epsilon, preset, **options)
-        found.append((preset, mechanism, mechanism.stages(size).thresholds.share))
-    plain = truncated_geometric(upper + 1, epsilon, **options)
-    return [*found, ("geometric noise only", plain, Fraction(0))]
-
-
-def _simulated(
-    name: str,
-    mechanism: Any,
-    share: Fraction,
-    table: NDArray[np.int64],
-    n: int,
-    draws: int | None,
-    rng: np.random.Generator,
-) -> TableRow:
-    truth = np.cumsum(np.bincount(table, minlength=n)) / len(table)
-    simulate: Callable[..., NDArray[np.int64]] = mechanism.simulate
-    off = np.zeros(n, np.int64)
-    gaps: list[tuple[float, float]] = []
-    compiled = n * (draws or _LEAST_DRAWS) > _PLAIN_FITS
-    with many_systems() if compiled else nullcontext():
-        while len(gaps) < draws if draws else _goes_on(gaps):
-            published = simulate(table, rng=rng).view(np.ndarray)
-            off += np.bincount(np.abs(published - table), minlength=n)
-            gap = np.abs(np.cumsum(np.bincount(published, minlength=n)) / len(table) - truth)
-            gaps.append((float(gap.sum()), float(gap.max())))
-    frequency = off / off.sum()
-    within = int(np.searchsorted(np.cumsum(frequency), 0.95))
-    mean, largest = np.mean(gaps, axis=0)
-    return TableRow(
-        name, mechanism, share, float(frequency @ np.arange(n)), within, float(mean), float(largest)
-    )
-
-
-def _goes_on(gaps: list[tuple[float, float]]) -> bool:
-    """Whether the mean distance is not known well enough yet."""
-    if not _LEAST_DRAWS <= len(gaps) < _MOST_DRAWS:
-        return len(gaps) < _LEAST_DRAWS
-    found = np.array(gaps)[:, 0]
-    return bool(np.std(found, ddof=1) > _PRECISE * np.mean(found) * len(gaps) ** 0.5)

@@ -6,9 +6,9 @@ import pytest
 from rich.console import Console
 
 from isotone.counts import CountPlan, Relaxation, plan
-from isotone.counts.candidates import largest_pure
 from isotone.errors import InputError
 from isotone.order import Poset
+from isotone.privacy.calibration import largest_pure
 from isotone.privacy.guarantee import Guarantee
 
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from isotone.errors import InputError
-from isotone.privacy.calibration import discrete_sigma_squared, largest_rho
+from isotone.privacy.calibration import discrete_sigma_squared, largest_pure, largest_rho
 from isotone.privacy.draws import SeededDraws
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
-from isotone.tables.choosing import noises, pure_epsilon, table_mechanism
+from isotone.tables.choosing import noises, table_mechanism
 from isotone.tables.estimate.gaussian_views import DENSE, DenseSystem, GaussianViews
 from isotone.tables.gaussian_noise import change, measurement_for
 from isotone.tables.gaussian_table import GaussianTableMechanism
@@ -225,4 +225,4 @@ def test_delta_buys_nothing_for_one_contribution_and_something_from_about_ten():
     assert isinstance(table_mechanism(9, guarantee, contributions=30, once=False), TwoStageMechanism)
     assert isinstance(table_mechanism(9, Guarantee.zcdp("0.1")), GaussianTableMechanism)
     assert isinstance(table_mechanism(9, Guarantee.pure(1), contributions=30), TwoStageMechanism)
-    assert pure_epsilon(Guarantee.zcdp("1/3")) ** 2 <= Fraction(2, 3)
+    assert largest_pure(Guarantee.zcdp("1/3")) ** 2 <= Fraction(2, 3)
