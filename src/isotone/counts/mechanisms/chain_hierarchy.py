@@ -94,7 +94,7 @@ class HierarchicalMechanism(AdditiveMechanism):
         """The exact variance of each least-squares running sum."""
         variance = np.empty(len(self.P))
         for chain, tree in zip(self.chains, self.trees, strict=True):
-            variance[chain] = tree.variances * self._node_variance
+            variance[chain] = tree.variances * self.whole_parts
         return Error(variance)
 
     def simulate(self, size: int, rng: np.random.Generator) -> Simulated:
@@ -130,10 +130,6 @@ class HierarchicalMechanism(AdditiveMechanism):
     @property
     def whole_parts(self) -> float:
         """The variance of every node."""
-        return self._node_variance
-
-    @property
-    def _node_variance(self) -> float:
         return 0.5 / np.sinh(min(float(self.rate), 700.0) / 2) ** 2
 
     def _integer_noise(self, draws: ExactDraws) -> NDArray[np.int64]:
