@@ -20,8 +20,7 @@ from isotone.array_types import Ints
 from isotone.errors import InputError
 from isotone.kernels import kernel
 from isotone.order.bipartitions import upward
-from isotone.order.bipartitions.module_words import Words, words_of_blocks
-from isotone.order.bipartitions.tree import (
+from isotone.order.bipartitions.counting_steps import (
     BESIDE,
     CHAIN,
     LOOSEN,
@@ -32,6 +31,7 @@ from isotone.order.bipartitions.tree import (
     Steps,
     steps,
 )
+from isotone.order.bipartitions.module_words import Words, words_of_blocks
 from isotone.order.bipartitions.upward import (
     Int64,
     Numbers,

@@ -3,7 +3,7 @@
 An *extended bipartition* of P is a split of its elements in two sides, A and B, with a linear extension of
 each side. The cones that tile the noise of :class:`isotone.counts.PosetMechanism` correspond to them one to
 one (docs/theory/counts.md, section 3). Everything goes through the decomposition tree: see
-:mod:`.tree` for the steps, :mod:`.counting_tables` for the numbers, :mod:`.walk` for the draws.
+:mod:`.counting_steps` for the steps, :mod:`.counting_tables` for the numbers, :mod:`.walk` for the draws.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
+from isotone.order.bipartitions.counting_steps import CHAIN, LOOSEN, POINTS, PRIME, steps
 from isotone.order.bipartitions.counting_tables import REACH, Tables, loosened, tables, within_reach
 from isotone.order.bipartitions.module_words import split_weight
 from isotone.order.bipartitions.placing import kept
@@ -32,7 +33,6 @@ from isotone.order.bipartitions.stream import (
     STATUS,
     new_cursor,
 )
-from isotone.order.bipartitions.tree import CHAIN, LOOSEN, POINTS, PRIME, steps
 from isotone.order.bipartitions.upward import value
 from isotone.order.bipartitions.walk import walks
 

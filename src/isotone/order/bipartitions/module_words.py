@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from isotone.array_types import Ints
 from isotone.kernels import kernel
-from isotone.order.bipartitions.tree import Steps
+from isotone.order.bipartitions.counting_steps import Steps
 from isotone.order.bipartitions.upward import (
     ONE,
     Int64,

@@ -23,8 +23,8 @@ import numpy as np
 
 from isotone.array_types import Floats, Ints
 from isotone.kernels import kernel
+from isotone.order.bipartitions.counting_steps import CHAIN, LOOSEN, POINTS, PRIME, SHUFFLE, STACK
 from isotone.order.bipartitions.counting_tables import Tables
-from isotone.order.bipartitions.tree import CHAIN, LOOSEN, POINTS, PRIME, SHUFFLE, STACK
 from isotone.order.bipartitions.upward import Int64, Numbers, exponent, mantissa
 
 __all__ = ["SQUARES", "expected_products_with_total", "expected_squares", "passed_down"]

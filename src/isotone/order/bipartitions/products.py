@@ -14,9 +14,9 @@ from __future__ import annotations
 import numpy as np
 
 from isotone.array_types import Floats, Ints
+from isotone.order.bipartitions.counting_steps import CHAIN, LOOSEN, POINTS, PRIME, SHUFFLE, STACK
 from isotone.order.bipartitions.counting_tables import Tables
 from isotone.order.bipartitions.moments import SQUARES, expected_squares, passed_down
-from isotone.order.bipartitions.tree import CHAIN, LOOSEN, POINTS, PRIME, SHUFFLE, STACK
 from isotone.order.bipartitions.upward import Numbers, logarithms
 
 __all__ = ["expected_products"]

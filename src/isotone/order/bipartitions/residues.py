@@ -1,6 +1,6 @@
 """Exact numbers of extended bipartitions, by counting modulo primes.
 
-Modulo a prime above n all the steps of :mod:`.tree` are integer arithmetic in 64 bits, the
+Modulo a prime above n all the steps of :mod:`.counting_steps` are integer arithmetic in 64 bits, the
 divisions by factorials too. Enough primes determine the number.
 """
 
@@ -12,8 +12,8 @@ import numpy as np
 
 from isotone.array_types import Ints
 from isotone.kernels import kernel
+from isotone.order.bipartitions.counting_steps import BESIDE, CHAIN, POINTS, PRIME, SHUFFLE, STACK, Steps
 from isotone.order.bipartitions.module_words import last_letters
-from isotone.order.bipartitions.tree import BESIDE, CHAIN, POINTS, PRIME, SHUFFLE, STACK, Steps
 from isotone.order.bipartitions.upward import Int64
 
 __all__ = ["REACH", "exact_total"]

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from isotone.array_types import Ints
 from isotone.kernels import kernel
+from isotone.order.bipartitions.counting_steps import BESIDE, CHAIN, POINTS, PRIME, STACK
 from isotone.order.bipartitions.placing import arrange, breaks, deal, partners_of, scatter
 from isotone.order.bipartitions.spelling import choose_split, spell
 from isotone.order.bipartitions.stream import (
@@ -35,7 +36,6 @@ from isotone.order.bipartitions.stream import (
     rewind,
     settle_walk,
 )
-from isotone.order.bipartitions.tree import BESIDE, CHAIN, POINTS, PRIME, STACK
 from isotone.order.bipartitions.upward import (
     EXACT_BINOMIALS,
     Int64,
