@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from _curve_populations import HELD_OUT, POINTS, SEED, TUNED, UNIT, Population
 from common import read_table, save_figure, write_table
-from isotone.curves.bands.measured import KINDS, MeasuredSums
+from isotone.curves.bands.measured_curve import KINDS, MeasuredSums
 from isotone.curves.chain.posterior_fit import PosteriorFit
 from isotone.curves.chain.problem import ChainProblem
 from isotone.curves.circuits.selection import SeededCurveDraws

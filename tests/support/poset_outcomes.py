@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from isotone.curves.poset.composition import compose
+from isotone.curves.poset.composed_ideals import compose
 from isotone.curves.poset.regions import Cut, ListedRegion, Region
 from isotone.order import Poset
 from tests.support.curve_outcomes import Outcomes

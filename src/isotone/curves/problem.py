@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import ClassVar, Self
 
 from isotone.array_types import Ints
-from isotone.curves.budget import FitBudget
+from isotone.curves.fit_budget import FitBudget
 from isotone.curves.grids import FINE, LEVELS, Grid
 from isotone.curves.losses.known_losses import ROWS, Loss, Slopes
 from isotone.curves.setting import CurveSetting

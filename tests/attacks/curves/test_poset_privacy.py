@@ -24,7 +24,7 @@ from isotone.curves.grids import FINE
 from isotone.curves.losses.known_losses import parse_loss
 from isotone.curves.poset.arrangement import Arrangement, arrange
 from isotone.curves.poset.choosing import mechanism_for
-from isotone.curves.poset.composition import CompositionNode, OrderComposition
+from isotone.curves.poset.composed_ideals import CompositionNode, OrderComposition
 from isotone.curves.poset.grid import GridRegion
 from isotone.curves.poset.measured_elements import MeasuredElements
 from isotone.curves.poset.problem import METHODS, PosetProblem

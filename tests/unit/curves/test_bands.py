@@ -13,9 +13,9 @@ import pytest
 from isotone.curves import PrivateIsotonicRegression
 from isotone.curves.bands.band import LineBand, StepBand, TurnedBand
 from isotone.curves.bands.credible import credible_band
-from isotone.curves.bands.measured import ROUNDING, MeasuredSums
-from isotone.curves.bands.population import log_threshold, population_band
-from isotone.curves.bands.records import TESTED, records_band
+from isotone.curves.bands.measured_curve import ROUNDING, MeasuredSums
+from isotone.curves.bands.population_band import log_threshold, population_band
+from isotone.curves.bands.records_band import TESTED, records_band
 from isotone.curves.bands.tilts import COUNT, VALUES, cumulant, reach, tilts
 from isotone.curves.measure import NoisySums, pooled
 from isotone.curves.posterior.posterior import CurvePosterior

@@ -15,7 +15,7 @@ from tests.support.posets import all_posets
 from isotone.curves.circuits.circuit import Circuit, CircuitTables
 from isotone.curves.poset import arrangement as poset_arrangement
 from isotone.curves.poset.arrangement import arrange
-from isotone.curves.poset.composition import OrderComposition
+from isotone.curves.poset.composed_ideals import OrderComposition
 from isotone.curves.poset.grid import GridRegion
 from isotone.curves.poset.product import ProductOrder
 from isotone.curves.poset.regions import Region

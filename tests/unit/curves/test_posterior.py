@@ -19,12 +19,12 @@ from isotone.curves.chain.turned import TurnedMechanism
 from isotone.curves.grids import FINE
 from isotone.curves.measure import NoisySums, even_starts, noisy_sums, pooled
 from isotone.curves.posterior import hidden_chain, straight_odds
+from isotone.curves.posterior.bin_values import CountTable, bin_values
 from isotone.curves.posterior.hidden_chain import Prior, evidence_of_nothing, posterior_of, priors
 from isotone.curves.posterior.likelihood import noisy_count, noisy_total
 from isotone.curves.posterior.noises import GaussianNoise, GeometricNoise
 from isotone.curves.posterior.posterior import curve_posterior
 from isotone.curves.posterior.rates import Rates, rates_of
-from isotone.curves.posterior.values import CountTable, bin_values
 from isotone.curves.records import Records
 from isotone.curves.setting import CurveSetting
 from isotone.errors import InputError

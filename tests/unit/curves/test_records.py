@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from isotone.curves.arrays import numbers_of, only_column, shape_of
-from isotone.curves.budget import FitBudget
 from isotone.curves.chain.problem import ChainProblem
+from isotone.curves.fit_budget import FitBudget
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses.known_losses import Squared
 from isotone.curves.records import Records, check_columns, read_records

@@ -9,7 +9,7 @@ import numpy as np
 from isotone.array_types import Bools, Floats
 from isotone.curves.arrays import numbers_of, only_column, row_count
 from isotone.curves.bands.band import Band
-from isotone.curves.bands.measured import MeasuredSums, no_band
+from isotone.curves.bands.measured_curve import MeasuredSums, no_band
 from isotone.curves.curve import Curve
 from isotone.curves.estimator import PrivateEstimator
 from isotone.curves.grids import Grid

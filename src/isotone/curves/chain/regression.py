@@ -10,8 +10,7 @@ import numpy as np
 
 from isotone.array_types import Ints
 from isotone.curves.arrays import numbers_of, only_column, row_count
-from isotone.curves.bands.measured import MeasuredSums
-from isotone.curves.budget import COUNTING_SHARE, FitBudget
+from isotone.curves.bands.measured_curve import MeasuredSums
 from isotone.curves.chain.choosing import mechanism_for, rule_for
 from isotone.curves.chain.evaluated import SEVERAL, EvaluatedCurve
 from isotone.curves.chain.posterior_fit import PosteriorFit
@@ -20,6 +19,7 @@ from isotone.curves.circuits.selection import exact_draws
 from isotone.curves.curve import Curve
 from isotone.curves.direction import AUTO_SHARE, choose_direction
 from isotone.curves.estimator import charged, warn_of_published
+from isotone.curves.fit_budget import COUNTING_SHARE, FitBudget
 from isotone.curves.grids import FINE, Grid, GridSpec, make_grid, parse_interval, parse_y
 from isotone.curves.losses.known_losses import parse_loss
 from isotone.curves.records import check_columns, read_records

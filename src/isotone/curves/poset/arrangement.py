@@ -16,7 +16,12 @@ from typing import Any
 import numpy as np
 
 from isotone.array_types import Bools, Floats, Ints
-from isotone.curves.poset.composition import MOST_QUOTIENT_IDEALS, CompositionNode, OrderComposition, compose
+from isotone.curves.poset.composed_ideals import (
+    MOST_QUOTIENT_IDEALS,
+    CompositionNode,
+    OrderComposition,
+    compose,
+)
 from isotone.curves.poset.grid import GridRegion
 from isotone.curves.poset.ideals import MOST_IDEALS, list_ideals
 from isotone.curves.poset.product import ProductOrder

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from isotone.array_types import Floats
 from isotone.curves.arrays import only_column, row_count
-from isotone.curves.budget import FitBudget
 from isotone.curves.circuits.selection import exact_draws
 from isotone.curves.estimator import PrivacyWarning, PrivateEstimator, charged, warn_of_published
+from isotone.curves.fit_budget import FitBudget
 from isotone.curves.grids import FINE, WHY_RANGE, parse_interval
 from isotone.curves.losses.known_losses import parse_loss
 from isotone.curves.poset.arrangement import Order
 from isotone.curves.poset.choosing import mechanism_for, rule_for
-from isotone.curves.poset.elements import Elements
+from isotone.curves.poset.element_names import Elements
 from isotone.curves.poset.problem import PosetProblem
 from isotone.curves.poset.product import FeatureOrder, ProductOrder
 from isotone.curves.records import check_columns, read_records

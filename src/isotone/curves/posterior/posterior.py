@@ -15,10 +15,10 @@ import numpy as np
 
 from isotone.array_types import Floats
 from isotone.curves.measure import NoisySums, pooled
+from isotone.curves.posterior.bin_values import bin_values
 from isotone.curves.posterior.hidden_chain import evidence_of_nothing, posterior_of, priors, value_grid
 from isotone.curves.posterior.rates import rates_of
 from isotone.curves.posterior.straight_odds import posterior_of_straight_odds
-from isotone.curves.posterior.values import bin_values
 
 __all__ = ["CurvePosterior", "curve_posterior"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NotRequired
 import numpy as np
 from typing_extensions import TypedDict
 
-from isotone.curves.bands.measured import KINDS, MeasuredSums, no_band, why_no_population
+from isotone.curves.bands.measured_curve import KINDS, MeasuredSums, no_band, why_no_population
 from isotone.curves.grids import FINE
 from isotone.curves.measure import NoisySums
 from isotone.errors import InputError

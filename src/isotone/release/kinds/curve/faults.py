@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isotone.curves.bands.measured import MeasuredSums
+from isotone.curves.bands.measured_curve import MeasuredSums
 from isotone.privacy.guarantee import exact
 from isotone.release.kinds.curve.bands import measured_from
 from isotone.release.writing.column_texts import Columns

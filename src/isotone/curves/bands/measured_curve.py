@@ -7,8 +7,8 @@ from fractions import Fraction
 
 from isotone.curves.bands.band import GridBand, TurnedBand
 from isotone.curves.bands.credible import credible_band
-from isotone.curves.bands.population import population_band
-from isotone.curves.bands.records import records_band
+from isotone.curves.bands.population_band import population_band
+from isotone.curves.bands.records_band import records_band
 from isotone.curves.chain.posterior_fit import curve_of, spread_of
 from isotone.curves.curve import Curve
 from isotone.curves.grids import FINE
