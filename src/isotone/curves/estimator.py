@@ -152,7 +152,8 @@ def charged(ledger: Any, guarantee: Guarantee, description: str) -> Generator[No
     if ledger is not None and not hasattr(ledger, "charge"):
         raise InputError(f"ledger must have a method charge(guarantee, description), not {ledger!r}.")
     receipt: Any = None if ledger is None else ledger.charge(guarantee, description)
-    yield
+    with np.errstate(all="ignore"):  # what was paid for is not lost where a caller has made such errors raise
+        yield
     if hasattr(receipt, "finish"):
         receipt.finish()
 

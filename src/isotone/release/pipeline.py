@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import os
 import tempfile
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from isotone.errors import InputError, IsotoneError
 from isotone.kernels import committed
@@ -55,6 +58,7 @@ class Outcome:
     fresh: bool
 
 
+@np.errstate(all="ignore")  # such errors may raise, if a caller has said so, and lose what was paid for
 def run(
     query: Query[Any, Any],
     *,
@@ -134,7 +138,8 @@ def _drawn(
         mechanism=query.mechanism_name,
         again=again,
     ) as attempt:
-        with committed():
+        with committed(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the rehearsal has told what is public
             with watching(progress, 0.2, 0.8, "reading where the data is"):
                 statistic = query.read(frame)
             progress(0.8, "adding noise")

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import warnings
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pandas as pd
 import pytest
 
 import isotone as iso
+from isotone.curves.estimator import ComparisonWarning, charged
 from isotone.errors import InputError
 from isotone.release.kinds.counts.query import CountQuery
 from isotone.release.kinds.counts.request import CountRequest
@@ -69,6 +71,28 @@ KINDS = pytest.mark.parametrize(
     [(counts, CountQuery), (table, TableQuery), (curve, CurveQuery)],
     ids=["counts", "table", "curve"],
 )
+
+
+def test_a_published_method_is_warned_of_once_and_before_the_charge(ledger):
+    with pytest.warns(ComparisonWarning) as told:
+        curve(ledger, method="additive")
+    assert len(told) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ComparisonWarning):
+            curve(ledger, method="additive")
+    assert ledger.spent().epsilon == 1
+
+
+def test_errors_of_floating_point_that_raise_lose_no_charge(ledger, monkeypatch):
+    """Tiny probabilities of a posterior underflow, and callers may have told numpy to raise."""
+    draw = CountQuery.draw
+    monkeypatch.setattr(CountQuery, "draw", lambda *given: (np.exp(np.float64(-1e4)), draw(*given))[1])
+    with np.errstate(all="raise"):
+        counts(ledger)
+        with charged(None, iso.Guarantee.pure(1), "a fit"):
+            assert np.exp(np.float64(-1e4)) == 0
+    assert ledger.spent().epsilon == 1
 
 
 def trapped(monkeypatch, query, ledger, fail=False):
