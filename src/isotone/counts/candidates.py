@@ -37,9 +37,9 @@ from isotone.order.hierarchy import is_hierarchy
 from isotone.privacy.calibration import largest_pure
 from isotone.privacy.checks import whole_number
 from isotone.privacy.guarantee import Guarantee
-from isotone.privacy.unit import Unit
+from isotone.privacy.unit import Unit, budget_of
 
-__all__ = ["Build", "Candidate", "Setting", "budget_of", "candidates"]
+__all__ = ["Build", "Candidate", "Setting", "candidates"]
 
 BOUNDED_REACH = 200
 """Larger orders are not looked at with bounded records: rejection would keep too few draws."""
@@ -255,9 +255,3 @@ def _for_hierarchies(setting: Setting, guarantee: Guarantee) -> list[Candidate]:
 
     builds = [field, leaves, levels, *([gaussian] if guarantee.kind != "pure" else [])]
     return [Candidate(build) for build in builds]
-
-
-def budget_of(guarantee: Guarantee) -> dict[str, Fraction]:
-    """The budget of a guarantee as arguments of a mechanism."""
-    names = ("rho",) if guarantee.kind == "zcdp" else ("epsilon", "delta")
-    return {name: getattr(guarantee, name) for name in names if getattr(guarantee, name)}

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import isotone.counts as counts
-from isotone.counts.candidates import Setting, budget_of, candidates
+from isotone.counts.candidates import Setting, candidates
 from isotone.counts.caring import cared_error
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
@@ -16,6 +16,7 @@ from isotone.errors import InputError
 from isotone.mechanism import HasGroups, no_progress
 from isotone.privacy.checks import did_you_mean, plain_text
 from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.unit import budget_of
 
 __all__ = ["best_mechanism", "choose_mechanism", "count_mechanism", "count_mechanisms"]
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from isotone.privacy.adjacency import Adjacency, Neighbours, adjacency, checked_neighbours
 from isotone.privacy.checks import Number, epsilon_or_rho, plain_text, whole_number
 from isotone.privacy.guarantee import Guarantee
 
-__all__ = ["Neighbours", "Unit"]
+__all__ = ["Neighbours", "Unit", "budget_of"]
 
 
 @dataclass(frozen=True)
@@ -82,3 +83,13 @@ class Unit:
         Guarantee(ε = 1/2, add-remove one person)
         """
         return Guarantee(*epsilon_or_rho(epsilon, delta, rho), self.neighbours, self.name)
+
+
+def budget_of(guarantee: Guarantee) -> dict[str, Any]:
+    """The arguments that :meth:`Unit.guarantee` and mechanisms take for the budget of a guarantee.
+
+    >>> budget_of(Guarantee.approximate(1, "1e-6"))
+    {'epsilon': Fraction(1, 1), 'delta': Fraction(1, 1000000)}
+    """
+    names = ("rho",) if guarantee.kind == "zcdp" else ("epsilon", "delta")
+    return {name: getattr(guarantee, name) for name in names if getattr(guarantee, name)}

@@ -6,6 +6,7 @@ from math import expm1
 
 from isotone.privacy.calibration import largest_pure
 from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.unit import budget_of
 from isotone.tables.gaussian_table import GaussianTableMechanism
 from isotone.tables.thresholds import Preset
 from isotone.tables.two_stage import TwoStageMechanism
@@ -49,9 +50,7 @@ def _gaussian(
 ) -> GaussianTableMechanism:
     return GaussianTableMechanism(
         upper,
-        epsilon=guarantee.epsilon or None,
-        delta=guarantee.delta or None,
-        rho=guarantee.rho or None,
+        **budget_of(guarantee),
         preset=preset,
         once=once,
         contributions=contributions,

@@ -22,7 +22,7 @@ from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.calibration import largest_pure
 from isotone.privacy.checks import Number, whole_number
 from isotone.privacy.guarantee import Guarantee
-from isotone.privacy.unit import Unit
+from isotone.privacy.unit import Unit, budget_of
 from isotone.tables.choosing import noises
 from isotone.tables.distribution.distribution import DistributionLike
 from isotone.tables.estimate.banded_matrices import many_systems
@@ -100,8 +100,7 @@ def _candidates(
     options: dict[str, Any] = {"contributions": unit.contributions, "neighbours": unit.neighbours}
     found: list[tuple[str, Any, Fraction]] = []
     for preset in get_args(Preset) if guarantee.kind != "pure" else ():
-        budget = {name: getattr(guarantee, name) or None for name in ("epsilon", "delta", "rho")}
-        gaussian = GaussianTableMechanism(upper, **budget, preset=preset, once=once, **options)
+        gaussian = GaussianTableMechanism(upper, **budget_of(guarantee), preset=preset, once=once, **options)
         found.append(
             (f"{preset}, Gaussian", gaussian, share_of(preset, False) if size >= SMALL else Fraction(0))
         )

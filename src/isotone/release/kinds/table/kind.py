@@ -13,6 +13,7 @@ from isotone.audit.audit_report import AuditReport
 from isotone.errors import InputError
 from isotone.mechanism import Progress
 from isotone.privacy.guarantee import Guarantee, Number
+from isotone.privacy.unit import budget_of
 from isotone.release.checking.findings import numbers, unlisted
 from isotone.release.kinds.kind import Kind
 from isotone.release.kinds.table.query import MICRODATA, TableManifest, TableQuery
@@ -77,9 +78,7 @@ class TableKind(Kind):
             table.shape,
             upper=table.upper,
             size=len(table.names(spec.resolve)),
-            epsilon=guarantee.epsilon or None,
-            delta=guarantee.delta or None,
-            rho=guarantee.rho or None,
+            **budget_of(guarantee),
             once=table.count is None and (table.counts is None or table.kind is not None),
             contributions=spec.data.contributions,
             neighbours=guarantee.neighbours,
