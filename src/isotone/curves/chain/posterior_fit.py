@@ -81,7 +81,7 @@ class PosteriorFit(CurveMechanism):
     2. With the rest: both sums in about ``fine_bins`` bins, up to twice as many where ``x`` is crowded; in even ones
        without a coarse look.
     3. The posterior of a rising curve given these sums. ``output`` is its mean (``population``), or the pooled expected
-       sums (``records``), which is near the fit to the records themselves. Lines join the middles of bins.
+       shares (``records``), which is near the fit to the records themselves. Lines join the middles of bins.
 
     ``labels``: ``y`` is 0 or 1, by declaration. ``n`` is a public or noisy number of records. ``ends`` are those of the
     predictions, as shares of ``y_range``.
