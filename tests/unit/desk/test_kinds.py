@@ -65,13 +65,37 @@ def test_the_preview_of_a_surface_falls_where_it_is_said_to(monkeypatch, tmp_pat
     assert (y[0, 15], y[15, 15], y[15, 0]) == (0, FINE // 2, FINE)
 
 
+FIXED = """[data]
+path = "rows.csv"
+element = "code"
+[privacy]
+epsilon = "1"
+neighbours = "replace"
+ledger = "book"
+[order]
+parents = { a = "all", b = "all" }
+children = "partition"
+records = 180
+catch_all = "b"
+[output]
+folder = "out"
+"""
+
+
 def test_the_preview_of_a_fixed_root_adds_up_to_its_number(tmp_path):
-    said = '[data]\npath = "rows.csv"\nelement = "code"\n[privacy]\nepsilon = "1"\nneighbours = "replace"\nledger = "book"\n'
-    said += '[order]\nparents = { a = "all", b = "all" }\nchildren = "partition"\nrecords = 180\ncatch_all = "b"\n[output]\nfolder = "o"\n'
-    (tmp_path / "s.toml").write_text(said)
+    (tmp_path / "s.toml").write_text(FIXED)
     made = sheet_named("order").preview(load_spec(tmp_path / "s.toml"), {"a": 30})
     a, b, root = made.columns["value"]
     assert a + b == root == 180
+
+
+def test_the_screen_of_a_release_says_what_was_refused_before_it(tmp_path):
+    (tmp_path / "s.toml").write_text(FIXED.replace('"replace"', '"add-remove"'))
+    client = Client(tmp_path).open()
+    here = client.post("/begin", open="s.toml").headers["location"].rpartition("/")[0]
+    shown = client.get(f"{here}/release").problems
+    assert "cannot be fixed to a public number of records" in shown
+    assert "not completed" not in shown
 
 
 def test_pairs_of_counts_have_a_preview(tmp_path):

@@ -14,7 +14,7 @@ from isotone.desk.drafts import Draft
 from isotone.desk.jobs import Job, request_of
 from isotone.desk.root import Root
 from isotone.desk.screens.common import desk_of, draft_of, fields, go, page, screen, writable
-from isotone.desk.words import FormError, release_lines
+from isotone.desk.words import FormError, lines
 from isotone.errors import InputError, IsotoneError
 from isotone.ledger import Charge, Ledger
 from isotone.privacy.guarantee import exact
@@ -59,7 +59,7 @@ def release(request: Request) -> Response:
         try:
             asked = _asked(draft, desk.root)
         except IsotoneError as error:
-            return {**shown, "problems": problems or release_lines(error)}
+            return {**shown, "problems": problems or lines(error)}
         spec = asked.spec
         return {
             **shown,
