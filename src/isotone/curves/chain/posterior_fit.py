@@ -45,11 +45,6 @@ LEVELS = ((5_000, 101), (40_000, 201), (float("inf"), 401))
 """Values of the posterior, by epsilon times the number of records."""
 
 
-def _levels_for(strength: float) -> int:
-    """The number of values of the posterior, by epsilon times the number of records."""
-    return next(levels for below, levels in LEVELS if strength < below)
-
-
 def spread_of(labels: bool) -> float:
     """The variance of ``y`` about its mean, as a share of that of labels."""
     return 1.0 if labels else SPREAD
@@ -114,7 +109,7 @@ class PosteriorFit(CurveMechanism):
             case.n,
             case.bins(min(MOST_COARSE_BINS, max(coarse, bins))),
             bins,
-            _levels_for(case.strength),
+            next(levels for below, levels in LEVELS if case.strength < below),
             case.labels,
             case.output,
             case.ends,
@@ -138,11 +133,6 @@ class PosteriorFit(CurveMechanism):
         """Where the bins of the first round begin, which is the last one without a coarse look."""
         return even_starts(self.points, self.coarse_bins if self.looks else self.fine_bins)
 
-    @property
-    def spread(self) -> float:
-        """The variance of ``y`` as a share of that of labels."""
-        return spread_of(self.labels)
-
     def draw(self, records: Records, draws: CurveDraws) -> Curve:
         """The curve, with the noisy sums of the last round."""
         sums = self.measure(records, draws)
@@ -165,7 +155,7 @@ class PosteriorFit(CurveMechanism):
 
     def posterior(self, sums: NoisySums, levels: int, keep: float = 1e-3) -> CurvePosterior:
         """The posterior given the sums of a round."""
-        return curve_posterior(sums, levels, self.spread, keep)
+        return curve_posterior(sums, levels, spread_of(self.labels), keep)
 
     def error(self) -> RiskBound:
         """An estimate: the noise of the sums of all bins, shared by a chain."""
