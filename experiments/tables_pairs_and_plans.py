@@ -43,7 +43,7 @@ def run(out: Path, quick: bool, progress: Progress) -> None:
     """Write classes.csv, pairs.csv, gaussian.csv and plans.csv with their picture."""
     draws = 1 if quick else 5
     progress(0.0, "public classes")
-    _store(out, "classes", "epsilon classes estimate value distance rates held", classes(quick, draws))
+    _store(out, "classes", "epsilon classes estimate value distance rates", classes(quick, draws))
     progress(0.2, "pairs")
     names = "epsilon release value_1 value_2 estimate_1 estimate_2 joint correlation"
     _store(out, "pairs", names, pairs(("1",) if quick else ("0.3", "1"), draws))
@@ -74,11 +74,10 @@ def classes(quick: bool, draws: int) -> Rows:
             for seed in range(draws):
                 rng = np.random.default_rng(seed)
                 full = TwoStageMechanism(50, epsilon).simulate_in_full(counts, rng, parts)
-                values, (low, high) = full.values.view(np.ndarray), full.interval()
+                values = full.values.view(np.ndarray)
                 rates = distance(1e5 * values / people, 1e5 * counts / people)
-                held = float(np.mean((low <= counts) & (counts <= high)))
                 errors = rms(full.estimates, counts), rms(values, counts), distance(values, counts)
-                found.append((*errors, rates, held))
+                found.append((*errors, rates))
             rows.append((epsilon, number, *(f"{x:.4g}" for x in np.mean(found, axis=0))))
     return rows
 
