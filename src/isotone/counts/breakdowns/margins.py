@@ -58,7 +58,7 @@ class MarginsMechanism:
     A record is in one cell of each margin. Each cell of a margin with a share s has a draw of its own of ``base`` with a
     part of the budget: epsilon times s, or, where squares add up (zCDP, Gaussian noise), a variance over s. The shares add
     up to 1. All margins are then estimated from all noisy integers by least squares (nearly, where several attributes have
-    levels whose nodes are not alike and the others have more than 64 cells), which is post-processing.
+    levels whose nodes are not alike and the limits of section 3 are passed), which is post-processing.
 
     ``base`` must be for adding or removing a record: a record that is replaced may change its cell, which costs both.
     ``importance`` says which margins matter: all "margins" alike, all "cells" alike, or weights by margin; the shares
