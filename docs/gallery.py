@@ -37,7 +37,7 @@ SURVEY = {
 }
 HEART = {name: above for name, above in SURVEY.items() if not name.startswith("asthma")}
 
-Make = Callable[[iso.Ledger], iso.release.Release]
+Make = Callable[[iso.Ledger], iso.Release]
 ENTRIES: list[tuple[str, str, dict[str, Any], Make]] = []
 
 
@@ -61,7 +61,7 @@ def _adults() -> pa.Table:
     epsilon=1,
     unit="person",
 )
-def survey(ledger: iso.Ledger) -> iso.release.Release:
+def survey(ledger: iso.Ledger) -> iso.Release:
     """Counts over the order of a survey."""
     P = iso.Poset.from_mapping(SURVEY)
     return iso.release_counts(_adults(), P, epsilon=1, ledger=ledger, unit="person")
@@ -73,7 +73,7 @@ def survey(ledger: iso.Ledger) -> iso.release.Release:
     rho="1/2",
     unit="person",
 )
-def gaussian(ledger: iso.Ledger) -> iso.release.Release:
+def gaussian(ledger: iso.Ledger) -> iso.Release:
     """Counts under zCDP."""
     P = iso.Poset.from_mapping(HEART)
     return iso.release_counts(_adults(), P, rho="1/2", ledger=ledger, unit="person")
@@ -85,7 +85,7 @@ def gaussian(ledger: iso.Ledger) -> iso.release.Release:
     epsilon=1,
     unit="package",
 )
-def breakdown(ledger: iso.Ledger) -> iso.release.Release:
+def breakdown(ledger: iso.Ledger) -> iso.Release:
     """A breakdown."""
     rows = parquet.read_table(DEPENDENCIES, columns=["package", "gcc-12-base", "libc6", "zlib1g"])
     kinds = [_kind(str(name)) for name in rows["package"]]
@@ -112,7 +112,7 @@ def _kind(package: str) -> str:
     epsilon=1,
     unit="package",
 )
-def debian(ledger: iso.Ledger) -> iso.release.Release:
+def debian(ledger: iso.Ledger) -> iso.Release:
     """Counts over dependencies."""
     names = parquet.read_schema(DEPENDENCIES).names[1:11]
     covers = arrow_csv.read_csv(DATA / "orders" / "debian_top200_covers.csv").to_pylist()
@@ -127,7 +127,7 @@ def debian(ledger: iso.Ledger) -> iso.release.Release:
     epsilon=1,
     unit="victim",
 )
-def states(ledger: iso.Ledger) -> iso.release.Release:
+def states(ledger: iso.Ledger) -> iso.Release:
     """Counts of a hierarchy whose parts exclude each other."""
     wanted = {"CT": "Connecticut", "MA": "Massachusetts", "RI": "Rhode Island"}
     known = {row["county"]: row["homicides"] for row in _homicides().to_pylist()}
@@ -149,7 +149,7 @@ def _homicides() -> pa.Table:
     epsilon=1,
     unit="victim",
 )
-def homicides(ledger: iso.Ledger) -> iso.release.Release:
+def homicides(ledger: iso.Ledger) -> iso.Release:
     """A table of counts."""
     rows = _homicides()
     options: dict[str, Any] = {"category": "county", "count": "homicides", "upper": 50, "unit_name": "victim"}
@@ -163,7 +163,7 @@ def homicides(ledger: iso.Ledger) -> iso.release.Release:
     epsilon="1/2",
     unit="teacher",
 )
-def teachers(ledger: iso.Ledger) -> iso.release.Release:
+def teachers(ledger: iso.Ledger) -> iso.Release:
     """A table from a published histogram."""
     histogram = arrow_csv.read_csv(DATA / "hists" / "schools_full_time_teachers.csv").to_pydict()
     every = np.repeat(histogram["teachers"], histogram["schools"])
@@ -185,7 +185,7 @@ def teachers(ledger: iso.Ledger) -> iso.release.Release:
     epsilon=1,
     unit="patient",
 )
-def calibration(ledger: iso.Ledger) -> iso.release.Release:
+def calibration(ledger: iso.Ledger) -> iso.Release:
     """A curve of means."""
     rows = arrow_csv.read_csv(DATA / "curves" / "calibration_breast_cancer.csv")
     options: dict[str, Any] = {"x": "score", "y": "label", "bounds": (0, 1), "y_values": (0, 1)}
@@ -198,7 +198,7 @@ def calibration(ledger: iso.Ledger) -> iso.release.Release:
     epsilon=2,
     unit="patient",
 )
-def diabetes(ledger: iso.Ledger) -> iso.release.Release:
+def diabetes(ledger: iso.Ledger) -> iso.Release:
     """A curve of means of a quantity."""
     found: Any = load_diabetes(scaled=False)
     rows = pa.table({"bmi": found.data[:, found.feature_names.index("bmi")], "progression": found.target})
@@ -212,7 +212,7 @@ def diabetes(ledger: iso.Ledger) -> iso.release.Release:
     epsilon=2,
     unit="patient",
 )
-def tumours(ledger: iso.Ledger) -> iso.release.Release:
+def tumours(ledger: iso.Ledger) -> iso.Release:
     """A monotone function of two columns."""
     found: Any = load_breast_cancer()
     rows = pa.table({"radius": found.data[:, 0], "texture": found.data[:, 1], "malignant": 1 - found.target})

@@ -14,8 +14,10 @@ import pytest
 import isotone as iso
 from isotone.curves.losses.known_losses import Huber, Loss, Pinball, parse_loss
 from isotone.errors import InputError
+from isotone.privacy.checks import exact
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.surface_cells import CellSource, count_cells
+from isotone.release import plan_spec, release_spec
 from isotone.release.kinds.surface.kind import SurfaceKind
 from isotone.release.kinds.surface.release import surface_query
 from isotone.release.recipes import surface_estimator
@@ -57,7 +59,7 @@ def test_cells_are_counted_where_their_rows_fall() -> None:
             "y": [0, 1, 0.5, 0.25, 2, -1, 1, 1, "high"],
         }
     )
-    limits = iso.privacy.guarantee.exact(0, ""), iso.privacy.guarantee.exact(10, "")
+    limits = exact(0, ""), exact(10, "")
     source = CellSource(
         rows,
         ("a", "b"),
@@ -73,7 +75,7 @@ def test_cells_are_counted_where_their_rows_fall() -> None:
 
 
 def test_a_unit_has_as_many_rows_as_declared() -> None:
-    ten = iso.privacy.guarantee.exact(10, "")
+    ten = exact(10, "")
     source = CellSource(
         DATA,
         ("a", "b"),
@@ -123,7 +125,7 @@ def test_a_surface_is_monotone_as_declared_and_near_the_data(shelf: Path) -> Non
 )
 def test_what_is_wrong_is_refused_before_the_charge(ledger, given: dict[str, Any]) -> None:
     spent = ledger.spent()
-    with pytest.raises(iso.errors.IsotoneError):
+    with pytest.raises(iso.IsotoneError):
         iso.release_surface(DATA, epsilon=1, ledger=ledger, **{**COMMON, **given})
     assert ledger.spent() == spent
 
@@ -187,9 +189,9 @@ def test_a_spec_asks_for_a_surface(tmp_path: Path) -> None:
     (tmp_path / "spec.toml").write_text(SPEC)
     spec = load_spec(tmp_path / "spec.toml")
     assert isinstance(spec.kind, SurfaceKind)
-    plan = iso.release.plan_spec(spec)
+    plan = plan_spec(spec)
     assert "4 × 3 cells" in str(plan)
-    iso.release.release_spec(spec)
+    release_spec(spec)
     assert verify(tmp_path / "out").holds
     assert any("a: numbers from" in line for line in spec.kind.check(spec, spec.source))
 
