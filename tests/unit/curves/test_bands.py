@@ -196,6 +196,13 @@ def test_sums_that_noise_made_negative_say_nothing() -> None:
     assert high[0] == 1
 
 
+def test_the_ends_of_a_credible_band_are_in_order_where_bins_are_rounded_apart() -> None:
+    """Straight log odds between two values of the grid: the first bin is rounded up and the second down."""
+    sums = NoisySums(np.array([0, 2]), np.array([2000, 1880]), np.array([8000, 8120]), 1, Fraction(1), 4)
+    low, high = MeasuredSums(sums, True, True, 51).band(0.95, "credible").at(np.arange(4))
+    assert np.all((low < 0.194) & (high > 0.194))
+
+
 def test_a_credible_band_is_the_middle_of_the_posterior() -> None:
     chances = np.array([[0.5, 0.3, 0.2, 0.0], [0.02, 0.48, 0.48, 0.02], [0.0, 0.0, 0.1, 0.9]])
     none = np.zeros(3)

@@ -20,6 +20,7 @@ from isotone.curves.grids import FINE
 from isotone.curves.measure import NoisySums, even_starts, noisy_sums, pooled
 from isotone.curves.posterior import hidden_chain, straight_odds
 from isotone.curves.posterior.bin_values import CountTable, bin_values
+from isotone.curves.posterior.clashes import without_clashes
 from isotone.curves.posterior.hidden_chain import Prior, evidence_of_nothing, posterior_of, priors
 from isotone.curves.posterior.likelihood import noisy_count, noisy_total
 from isotone.curves.posterior.noises import GaussianNoise, GeometricNoise
@@ -238,6 +239,24 @@ def test_the_posterior_rises_and_is_finite_whatever_was_drawn() -> None:
                     for curve in (found.population, found.records):
                         assert np.all((curve >= 0) & (curve <= 1))
                         assert np.all(np.diff(curve) >= 0)
+
+
+@pytest.mark.parametrize("heap", [100, 1000, 10**9])
+def test_bins_that_contradict_a_rising_curve_have_their_common_mean(heap: int) -> None:
+    """Labels that fall, declared to rise, with a bin before and one after that contradict nothing."""
+    ones, zeros = [0, *[heap] * 8, *[0] * 8, heap], [heap, *[0] * 8, *[heap] * 8, 0]
+    found = curve_posterior(sums_of(ones, zeros, 40), 101)
+    np.testing.assert_allclose(found.chances.sum(axis=1), 1.0)
+    for curve in (found.population, found.records):
+        np.testing.assert_allclose(curve, [0.0, *[0.5] * 16, 1.0], atol=0.03)
+
+
+def test_bins_that_clash_all_say_what_they_say_together() -> None:
+    said = np.array([[0.0, -900, -800], [-500, -150, 0], [0, -130, -600], [-300, -50, -1]])
+    evened = without_clashes(said)
+    np.testing.assert_array_equal(evened[[0, 3]], said[[0, 3]])
+    np.testing.assert_allclose(evened[1:3], [(said[1] + said[2]) / 2] * 2)
+    np.testing.assert_array_equal(without_clashes(said / 1.5), said / 1.5)  # messages can do with that
 
 
 def test_with_little_noise_records_are_the_pooled_bins() -> None:

@@ -21,4 +21,5 @@ def credible_band(sums: NoisySums, found: CurvePosterior, confidence: float) -> 
     high = np.minimum((below < 1 - tail).sum(axis=1), last)
     lows = np.maximum.accumulate(found.values[low])
     highs = np.minimum.accumulate(found.values[high][::-1])[::-1]
-    return LineBand(sums.middles, lows, highs, sums.points)
+    # values of straight log odds are rounded bin by bin, so that the ends may change places
+    return LineBand(sums.middles, np.minimum(lows, highs), np.maximum(lows, highs), sums.points)

@@ -16,6 +16,7 @@ import numpy as np
 from isotone.array_types import Floats
 from isotone.curves.measure import NoisySums, pooled
 from isotone.curves.posterior.bin_values import bin_values
+from isotone.curves.posterior.clashes import without_clashes
 from isotone.curves.posterior.hidden_chain import evidence_of_nothing, posterior_of, priors, value_grid
 from isotone.curves.posterior.rates import rates_of
 from isotone.curves.posterior.straight_odds import posterior_of_straight_odds
@@ -65,8 +66,9 @@ def curve_posterior(sums: NoisySums, levels: int, spread: float = 1.0, keep: flo
     a, c = (np.rint(each / spread) for each in sums.in_records)
     values = value_grid(levels)
     found = bin_values(a, c, rates_of(a + c, noise), values, noise, keep)
-    best = found.log_likelihood.max(axis=1, keepdims=True)
-    likelihood = np.maximum(np.exp(found.log_likelihood - best), LEAST)
+    log_likelihood = without_clashes(found.log_likelihood)
+    best = log_likelihood.max(axis=1, keepdims=True)
+    likelihood = np.maximum(np.exp(log_likelihood - best), LEAST)
     straight, marginals = posterior_of_straight_odds(likelihood, (sums.middles + 0.5) / sums.points)
     weights, chances = [straight + math.log(STRAIGHT)], [marginals]
     for prior, nothing in zip(priors(a.size, levels), evidence_of_nothing(a.size, levels), strict=True):
