@@ -89,8 +89,7 @@ def _published(made: PublishedTable, words: NDArray[np.uint64]) -> PublishedPair
     if "noise" in (one.method, other.method):
         joint = np.outer(one.probabilities, other.probabilities)
         return PublishedPair(values, made.estimates.reshape(2, size).T, joint, made)
-    # published to eight places, and used as published, so that readers find the same
-    joint = np.round(joint_distribution(one, other), 8)
+    joint = joint_distribution(one, other)
     channels = one.thresholds.channel(), other.thresholds.channel()
     estimates = pair_means(joint, channels, _seen(one, other))
     return PublishedPair(_transported(estimates, joint, words), estimates, joint, made)

@@ -25,6 +25,8 @@ __all__ = ["table_faults"]
 LARGEST_TABLE = 1_500
 """Up to this count the posterior of each row is computed again."""
 
+_EXACT = 1e-9
+"""How far computers may be apart that compute the same from the same numbers."""
 _NAMES = ("category", "value", "estimate", "low", "high", "noisy", "sd")
 
 
@@ -96,7 +98,7 @@ def _former_faults(columns: Columns, manifest: Mapping[str, Any]) -> list[str]:
 
 
 def _is_distribution(share: Floats, upper: int) -> bool:
-    """Whether these are shares of the counts from 0 to the largest, published to eight places."""
+    """Whether these are shares of the counts from 0 to the largest. The version before rounded them to eight places."""
     whole = abs(share.sum() - 1) <= 1e-8 * (upper + 2)
     return share.shape == (upper + 1,) and bool(np.all(share >= 0) and whole)
 
@@ -134,7 +136,7 @@ def _part_faults(columns: Columns, part: _StratumRows, upper: int, level: float,
 
 
 def _whole_fits(manifest: Mapping[str, Any], parts: list[_StratumRows]) -> bool:
-    """Whether the whole table has the mean distribution of its strata, which are published to eight places."""
+    """Whether the whole table has the mean distribution of its strata."""
     sizes = np.array([len(part.rows) for part in parts], np.float64)
     mean = sizes / max(sizes.sum(), 1.0) @ np.array([part.share for part in parts])
     whole = np.array(manifest["distribution"], dtype=float)
@@ -142,7 +144,7 @@ def _whole_fits(manifest: Mapping[str, Any], parts: list[_StratumRows]) -> bool:
     return (
         manifest["method"] == method
         and whole.shape == mean.shape
-        and bool(np.all(np.abs(whole - mean) <= 2e-8))
+        and bool(np.all(np.abs(whole - mean) <= _EXACT))
     )
 
 
@@ -167,15 +169,14 @@ def _in_order(columns: Columns, part: _StratumRows, readings: list[list[int]]) -
 
 
 def _follows(columns: Columns, part: _StratumRows, slack: int) -> bool:
-    """Whether as many values are at most each count as the distribution, published to eight places, says.
+    """Whether as many values are at most each count as the distribution says.
 
     The second column of a pair is rounded with the first, by at most one for each of its counts.
     """
     size = len(part.rows)
     values = np.array([columns["value"][at] for at in part.rows], np.int64)
     found = np.cumsum(np.bincount(values, minlength=len(part.share)))[:-1]
-    room = 1e-8 * len(part.share) * size
-    return bool(np.all(np.abs(found - cuts_of(part.share * size, size)) <= slack + room))
+    return bool(np.all(np.abs(found - cuts_of(part.share * size, size)) <= slack))
 
 
 def _posteriors_fit(
@@ -216,13 +217,10 @@ def _noise_fits(
 def _row_fits(
     columns: Columns, at: int, mean: float, law: Floats, wanted: tuple[int, int], share: float, *, own: bool
 ) -> bool:
-    """Whether a row has its estimate, and the shortest interval with this share of its posterior.
-
-    The distribution is published to eight places, so another interval may be as short.
-    """
+    """Whether a row has its estimate, and the shortest interval with this share of its posterior."""
     low, high = columns["low"][at], columns["high"][at]
-    return (not own or abs(float(columns["estimate"][at]) - mean) <= 2 * ROUNDING + 1e-5 * mean) and (
-        (low, high) == wanted or (low <= high and is_shortest(law, low, high, share, 1e-5))
+    return (not own or abs(float(columns["estimate"][at]) - mean) <= ROUNDING + _EXACT * mean) and (
+        (low, high) == wanted or (low <= high and is_shortest(law, low, high, share, _EXACT))
     )
 
 

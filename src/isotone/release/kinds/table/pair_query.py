@@ -109,7 +109,7 @@ def pair_faults(
     """Faults in what both columns say together: names of rows, the joint distribution, values and estimates."""
     joint = np.array(manifest["joint"], dtype=float)
     n = manifest["upper"] + 1
-    if joint.shape != (n, n) or np.any(joint < 0) or abs(joint.sum() - 1) > 1e-7 * n * n:
+    if joint.shape != (n, n) or np.any(joint < 0) or abs(joint.sum() - 1) > 1e-7:
         return ["the joint distribution is not one of pairs of counts from 0 to the largest"]
     if len(parts) != 2 or len(parts[0]) != len(parts[1]):
         return ["the two columns do not have the same categories"]
@@ -117,7 +117,7 @@ def pair_faults(
         return ["the two columns do not have the same categories"]
     if manifest["method"] == "noise":
         apart = np.outer(*(entry["distribution"] for entry in manifest["strata"]))
-        fits = bool(np.all(np.abs(joint - apart) <= 2e-8))
+        fits = bool(np.all(np.abs(joint - apart) <= 1e-9))
         return [] if fits else ["the joint distribution is not that of two columns apart"]
     faults: list[str] = []
     size = len(parts[0])
@@ -138,7 +138,7 @@ def pair_faults(
             [[min(max(a, 0), top), min(max(b, 0), top)] for a in first for b in second], np.int64
         )
         means = pair_means(joint, channels, pairs.reshape(-1, 2))
-        if not np.any(np.all(np.abs(means - estimate) <= 2 * ROUNDING + 1e-5 * means, axis=1)):
+        if not np.any(np.all(np.abs(means - estimate) <= ROUNDING + 1e-9 * means, axis=1)):
             return [*faults, "an estimate does not follow from its noisy counts"]
     if not is_matched(stated, values, ROUNDING):
         faults.append("the values are not as near to the estimates as they can be")

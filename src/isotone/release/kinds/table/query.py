@@ -160,7 +160,7 @@ class TableQuery(Query[NDArray[np.int64], PublishedTable]):
             upper=int(drawn.upper),
             mechanism=recipe_of(self.mechanism),
             method=drawn.method,
-            distribution=np.round(drawn.probabilities, 8).tolist(),
+            distribution=drawn.probabilities.tolist(),  # as computed with: rounding would empty thin tails
             rules=self._rules(),
             confidence=self.confidence,
             strata=self._entries(drawn),
@@ -191,7 +191,7 @@ class TableQuery(Query[NDArray[np.int64], PublishedTable]):
                 "name": name,
                 "size": len(held),
                 "method": part.method,
-                "distribution": np.round(part.probabilities, 8).tolist(),
+                "distribution": part.probabilities.tolist(),
             }
             for (name, held), part in zip(self.strata, drawn.strata, strict=True)
         ]
