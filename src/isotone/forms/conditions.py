@@ -32,7 +32,7 @@ _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 
 @dataclass(frozen=True)
 class Atom:
-    """An answer to the field: one of ``codes``, the option ``box``, a comparison such as ">= 18", or any at all."""
+    """An answer to the field, which is one of ``codes``, the option ``box``, a comparison such as ">= 18", or any at all."""
 
     field: str
     codes: tuple[str, ...] = ()

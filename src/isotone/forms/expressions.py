@@ -1,4 +1,4 @@
-"""A small parser for the conditions of questionnaires: XLSForm's ``relevant`` and REDCap's branching logic.
+"""A small parser for the conditions of questionnaires, XLSForm's ``relevant`` and REDCap's branching logic.
 
 Nothing is evaluated. What the parser does not know becomes :class:`Unknown`, with its text.
 """
@@ -43,7 +43,7 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True)
 class FieldReference:
-    """The answer to another question; REDCap's boxes have the code of the option."""
+    """The answer to another question. REDCap's boxes have the code of the option."""
 
     name: str
     option: str | None = None

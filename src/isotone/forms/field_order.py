@@ -99,7 +99,7 @@ class _Builder:
             self._note(field.name, few)
 
     def _note(self, field: str, what: str) -> None:
-        """Remember how a field was read; what is the same for several is said once."""
+        """Remember how a field was read. What is the same for several is said once."""
         self.noted.setdefault(what, []).append(field)
 
     def element(self, atom: Atom) -> str:

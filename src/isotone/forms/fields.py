@@ -21,7 +21,7 @@ _REFUSALS = (
 
 @dataclass(frozen=True)
 class Option:
-    """A code and its label; ``column`` where every option has one of its own."""
+    """A code and its label, with a ``column`` where every option has one of its own."""
 
     code: str
     label: str = ""
@@ -79,7 +79,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Form:
-    """What was read from a file: fields in their sequence, and what could not be read."""
+    """What was read from a file. Fields in their sequence, and what could not be read."""
 
     fields: tuple[Field, ...]
     problems: tuple[str, ...] = ()

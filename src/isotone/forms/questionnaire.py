@@ -94,5 +94,5 @@ def _comments(title: str, said: tuple[str, ...]) -> list[str]:
 
 
 def _line(text: str) -> str:
-    """A text that stays on its line: no character of it can end a comment."""
+    """A text that stays on its line. No character of it can end a comment."""
     return "".join(letter if letter.isprintable() else " " for letter in text)

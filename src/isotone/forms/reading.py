@@ -1,4 +1,4 @@
-"""Read a questionnaire from a file: XLSForm, a REDCap data dictionary, or a CSV of relations."""
+"""Read a questionnaire from an XLSForm, a REDCap data dictionary, or a CSV of relations."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _csv(path: Path) -> tuple[list[str], list[dict[str, str]]]:
 
 
 def _related(rows: list[dict[str, str]], lower: str, upper: str) -> Questionnaire:
-    """The questions of a CSV of relations; codes for yes are separated by bars."""
+    """The questions of a CSV of relations. Codes for yes are separated by bars."""
     said: dict[str, dict[str, str]] = {}
     relations: list[tuple[str, str]] = []
     for row in rows:

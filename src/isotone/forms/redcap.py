@@ -1,4 +1,4 @@
-"""REDCap: the data dictionary, a CSV file with a line for each field."""
+"""REDCap's data dictionary, a CSV file with a line for each field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""XLSForm: the sheets ``survey``, ``choices`` and ``settings`` of a workbook."""
+"""XLSForm's sheets ``survey``, ``choices`` and ``settings`` of a workbook."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def read_xlsform(path: Path, separator: str = "") -> Form:
 
 
 def _rows(sheet: WorkbookSheet) -> Iterator[Row]:
-    """The rows by the names in the first row; of labels in several languages the first."""
+    """The rows by the names in the first row. Of labels in several languages the first is taken."""
     if not sheet.rows:
         return
     heads = [head.strip().lower() for head in sheet.rows[0]]
@@ -78,7 +78,7 @@ class _XlsformReader:
         self.names: set[str] = set()
 
     def fields(self, rows: Iterable[Row]) -> Iterator[Field]:
-        """The fields in their sequence; groups open and close around them."""
+        """The fields in their sequence. Groups open and close around them."""
         for row in rows:
             kind = " ".join(row.get("type", "").lower().split())
             edge = _GROUPS.match(kind)

@@ -1,1 +1,1 @@
-"""What a reader may conclude from published counts: figures with intervals that hold, from public things alone."""
+"""What a reader may conclude from published counts. Figures with intervals that hold, from public things alone."""

@@ -29,7 +29,7 @@ class Estimate:
     about: Literal["records", "population"] = "records"
 
     def plain(self) -> dict[str, Any]:
-        """The same as plain values; an end without limit is None."""
+        """The same as plain values. An end without limit is None."""
         ends = {"low": self.low, "high": self.high}
         return {
             "value": self.value,
@@ -40,7 +40,7 @@ class Estimate:
         }
 
     def percent(self) -> str:
-        """A share in words, with as many digits as the interval is worth; none that was clipped.
+        """A share in words, with as many digits as the interval is worth, and none that was clipped.
 
         >>> Estimate(0.756, 0.742, 0.771, 0.95).percent()
         '76 % (74 to 77)'

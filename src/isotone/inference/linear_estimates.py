@@ -1,4 +1,4 @@
-"""Linear use of published counts: a public number of records as a control variate, and several releases as one.
+"""Linear estimates from published counts, with a public number of records as a control variate, and from several releases.
 
 The noise of the result is a linear combination of that of the releases, so its law is known. Weights steer how short
 intervals are, never whether they hold (docs/theory/inference.md, sections 5 and 6).
@@ -24,7 +24,7 @@ __all__ = ["combined", "common_scale", "given_records", "summed"]
 
 
 def given_records(found: Measured, records: int) -> Measured:
-    """The counts adjusted by what the noisy number of records was off: ``y - β·(T - records)``.
+    """The counts adjusted by the error of the noisy number of records, ``y - β·(T - records)``.
 
     β is the slope of the noise on each count on that of the number of records, so the variance falls by the share
     that the two have in common. Unbiased if ``records`` is right.
@@ -98,7 +98,7 @@ def _places(part: Measured, P: Poset, total: bool) -> NDArray[np.int64]:
 
 
 def _weights(parts: Sequence[Measured], places: Sequence[NDArray[np.int64]], size: int) -> list[Floats]:
-    """Generalised least squares; whatever the covariances, each true count is kept (weights of it add up to 1)."""
+    """Generalised least squares. Whatever the covariances, each true count is kept (weights of it add up to 1)."""
     precision, inverses = np.zeros((size, size)), list[Floats]()
     for part, own in zip(parts, places, strict=True):
         matrix = part.covariance()[: own.size, : own.size]
@@ -112,7 +112,7 @@ def _weights(parts: Sequence[Measured], places: Sequence[NDArray[np.int64]], siz
 
 
 def common_scale(parts: Sequence[Measured]) -> list[float] | None:
-    """The share of each part if their noise differs in its size only, by the inverse of its variance; else None."""
+    """The share of each part by the inverse of its variance, or None unless their noise differs in its size only."""
     first = parts[0]
     if not first.shape or any(
         part.shape != first.shape or part.P.elements != first.P.elements for part in parts

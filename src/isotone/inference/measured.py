@@ -1,4 +1,4 @@
-"""Published counts with the law of their noise: what every derived figure is computed from."""
+"""Published counts with the law of their noise, from which every derived figure is computed."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Measured:
         return {**places, **{x: i for i, x in enumerate(self.P.elements)}}
 
     def share(self, part: Any, of: Any, confidence: float) -> Estimate:
-        """The share of ``part`` in ``of``; in all records where ``of`` is None."""
+        """The share of ``part`` in ``of``, or in all records where ``of`` is None."""
         level, x = confidence_level(confidence), self.place(part)
         if of is None:
             return self._share_of_all(x, level)
@@ -110,7 +110,7 @@ class Measured:
         return float(self.values[x]), float(self.values[z]), draws[:, x], draws[:, z]
 
     def shares(self, pairs: Sequence[tuple[Any, Any]], confidence: float) -> dict[tuple[str, str], Estimate]:
-        """Shares that all hold at once with the given probability; each first element implies its second."""
+        """Shares that all hold at once with the given probability. Each first element implies its second."""
         level, region, found = confidence_level(confidence), self.region(confidence), {}
         for part, of in pairs:
             x, z = self.place(part), self.place(of)
@@ -136,7 +136,7 @@ class Measured:
         )
 
     def rank(self, name: Any, confidence: float) -> Estimate:
-        """The place of a count among all, 1 for the largest; from its differences to all others at once."""
+        """The rank of a count, 1 for the largest, from its differences to all others at once."""
         level, x, n = confidence_level(confidence), self.place(name), len(self.P)
         others = np.delete(np.arange(n), x)
         values, draws, other = self.values[:n], self.law.draws, self.law.other
@@ -212,7 +212,7 @@ def widened(half: float, terms: ArrayLike) -> float:
 
 
 def clipped(value: float, half: float, level: float, positive: bool) -> Estimate:
-    """A figure and its interval; one that cannot be negative ends at 0."""
+    """A figure and its interval, which ends at 0 if it cannot be negative."""
     low, high = value - half, value + half
     if not positive or low >= 0:
         return Estimate(value, low, high, level)

@@ -1,4 +1,4 @@
-"""Figures of the population that the records are a sample of: noise and sampling together.
+"""Figures of the population that the records are a sample of, with noise and sampling together.
 
 The records are taken as independent draws from the population, or as worth ``records / deff`` such draws where the
 steward states a design effect. A value of the share is kept if the released counts are not too unlikely under it;
@@ -37,7 +37,7 @@ _PRECISION = 1e-5
 
 
 def population_proportion(found: Measured, part: Any, level: float, deff: Any = 1) -> Estimate:
-    """The share of ``part`` in the population, where the number of records is public; both tails inverted."""
+    """The share of ``part`` in the population, where the number of records is public, by inverting both tails."""
     effect, x, n = _effect(deff), found.place(part), found.records
     if not n:
         return Estimate(None, 0.0, 1.0, level, NOT_KNOWN, "population")
@@ -59,7 +59,7 @@ def population_proportion(found: Measured, part: Any, level: float, deff: Any = 
 
 
 def population_share(found: Measured, part: Any, of: Any, level: float, deff: Any = 1) -> Estimate:
-    """The share of ``part`` in ``of`` in the population; the unknown size of the whole is taken at its worst."""
+    """The share of ``part`` in ``of`` in the population. The unknown size of the whole is taken at its worst."""
     effect, x = _effect(deff), found.place(part)
     if of is None and not found.has_total:
         raise InputError(
@@ -101,7 +101,7 @@ def _two_tails(noise: Floats, off: float, size: int, r: float, effect: float) ->
 
 
 def _binomial(size: int, p: float) -> tuple[Floats, Floats]:
-    """The counts that matter and their probabilities; what is left out, below 1e-12, counts as likely."""
+    """The counts that matter and their probabilities. What is left out, below 1e-12, counts as likely."""
     from scipy.special import gammaln
 
     spread = 8 * math.sqrt(size * p * (1 - p)) + 40

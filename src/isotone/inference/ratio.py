@@ -42,7 +42,7 @@ class _Set:
     place: int
 
     def excess(self, s: float) -> float:
-        """How far the difference is beyond its quantile; s is in the set if this is not above 0."""
+        """How far the difference is beyond its quantile. s is in the set if this is not above 0."""
         noise_a, noise_b = self.noise
         drawn = np.abs((1 - s) * noise_a - s * noise_b)
         order = np.argsort(drawn)

@@ -26,7 +26,7 @@ _ROUNDING = 1e-9
 
 
 class FeasibleRegion:
-    """The counts that are compatible with released values; the last may be the number of records.
+    """The counts that are compatible with released values. The last may be the number of records.
 
     ``pairs`` are positions (lower, upper) of counts of which the first is never above the second. ``most`` is a public
     bound on every count. ``whole`` says that values and noise are whole numbers.
@@ -43,7 +43,7 @@ class FeasibleRegion:
 
     @cached_property
     def _edges(self) -> tuple[Ints, Ints, Floats]:
-        """Bounds ``θ_to - θ_from <= length``; node 0 is the number zero, and count x is node x + 1."""
+        """Bounds ``θ_to - θ_from <= length``. Node 0 is the number zero, and count x is node x + 1."""
         n, values = len(self.values), self.values
         alone, along = self.half_widths[:n], self.half_widths[n:]
         lower, upper = self.pairs.T + 1
@@ -64,7 +64,7 @@ class FeasibleRegion:
 
     @cached_property
     def counts(self) -> tuple[Floats, Floats]:
-        """The interval of each count; that of its own noise where no counts are compatible with all."""
+        """The interval of each count, or that of its own noise where no counts are compatible with all."""
         start, stop, length = self._edges
         high, low = _distances(start, stop, length, len(self.values)), None
         if high is not None:
@@ -94,7 +94,7 @@ class FeasibleRegion:
         return None if closed is None else (-float(closed[z + 1, x + 1]), float(closed[x + 1, z + 1]))
 
     def share(self, x: int, z: int) -> tuple[float, float] | None:
-        """The interval of count x over count z, where x implies z; None if nothing is compatible."""
+        """The interval of count x over count z, where x implies z, or None if nothing is compatible."""
         between = self.difference(x, z)
         if between is None:
             return None

@@ -49,7 +49,7 @@ class Adjacency:
 
     @property
     def sides(self) -> int:
-        """How many contributions one change takes away or brings: a unit's own, or those of two units."""
+        """How many contributions one change takes away or brings, a unit's own or those of two units."""
         return 2 if self.exchanges else 1
 
 

@@ -209,7 +209,7 @@ class Guarantee:
         )
 
     def of_one_unit(self) -> Guarantee:
-        """The add-remove guarantee that implies this one: see :meth:`for_neighbours`.
+        """The add-remove guarantee that implies this one, by :meth:`for_neighbours`.
 
         >>> Guarantee.zcdp(1, neighbours="replace").of_one_unit()
         Guarantee(ρ = 1/4, add-remove one record)

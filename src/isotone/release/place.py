@@ -224,7 +224,7 @@ class Place:
 
 
 def _same(charge: Charge, manifest: Manifest) -> bool:
-    """Whether a manifest speaks of this charge, and not of one with the same number in another ledger."""
+    """Whether a manifest names this charge, and not one with the same number in another ledger."""
     said = (manifest.dataset, manifest.time, manifest.request)
     return said == (charge.ledger.dataset, charge.time, charge.request or "")
 

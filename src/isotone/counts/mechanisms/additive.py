@@ -111,9 +111,10 @@ class AdditiveMechanism(ABC):
         return np.array(released, np.int64).reshape(rows.shape)
 
     def part(self, share: Fraction) -> Self:
-        """One of several draws from the same records; with shares that add up to 1, all together guarantee what this does.
+        """One of several draws from the same records.
 
-        Epsilon is divided; for Gaussian noise the variance is, so that (ε, δ) holds for all of them together.
+        With shares that add up to 1, all of them together guarantee what this does. Epsilon is divided; for Gaussian
+        noise the variance is, so that (ε, δ) holds for all of them together.
         """
         made = self._copy()
         guarantee = self.guarantee
@@ -128,7 +129,7 @@ class AdditiveMechanism(ABC):
 
     @property
     def rounding(self) -> float:
-        """How far rounding moves a released count at most; 0 for noise that is drawn as integers."""
+        """How far rounding moves a released count at most, 0 for noise that is drawn as integers."""
         return 0.5
 
     @property
@@ -142,7 +143,7 @@ class AdditiveMechanism(ABC):
 
     @property
     def law_draws(self) -> int:
-        """How many draws the law has: a public number."""
+        """How many draws the law has, which is a public number."""
         return min(LAW_DRAWS, max(LEAST_DRAWS, LAW_NUMBERS // max(len(self.P), 1)))
 
     def simulate_independent(self, size: int, rng: np.random.Generator) -> Simulated:
@@ -162,11 +163,11 @@ class AdditiveMechanism(ABC):
         return Law(_small(rows), _small(other))
 
     def _simulate_scales(self, size: int, rng: np.random.Generator, total: bool) -> Simulated:
-        """What is added, for scales alone: rows need not be independent of each other."""
+        """What is added, for scales alone. Rows need not be independent of each other."""
         return (self.simulate_released_with_total if total else self.simulate_released)(size, rng)
 
     def simulate_released(self, size: int, rng: np.random.Generator) -> Simulated:
-        """Simulate the whole numbers that a release adds to the counts; rows are independent."""
+        """Simulate the whole numbers that a release adds to the counts, in independent rows."""
         return Simulated.wrap(np.floor(np.asarray(self.simulate_independent(size, rng)) + 0.5))
 
     def simulate_released_with_total(self, size: int, rng: np.random.Generator) -> Simulated:

@@ -43,9 +43,9 @@ class ConcentratedMechanism(AdditiveMechanism):
         """Calibrate the noise to the settled guarantee and sensitivity."""
 
     def part(self, share: Fraction) -> Self:
-        """One of several draws from the same records; with shares that add up to 1, all together guarantee what this does.
+        """One of several draws from the same records.
 
-        The variance is divided. Under (ε, δ) a part says no more than the whole does, and keeps more.
+        With shares that add up to 1, all of them together guarantee what this does. The variance is divided. Under (ε, δ) a part says no more than the whole does, and keeps more.
         """
         made = self._copy()
         made._set(guarantee=part_of_gaussian(self.guarantee, share))

@@ -143,7 +143,7 @@ class GroupedDifferenceMechanism(DifferenceBodyMechanism):
         return self._back(rounded.reshape(self.groups, -1))
 
     def _starts(self, orders: NDArray[np.int32], sizes: Ints, slots: Ints) -> tuple[Ints, Ints]:
-        """Where the steps of each element's group begin: at the last place of the groups below, on either side."""
+        """Where the steps of each element's group begin, the last place of the groups below on either side."""
         size = len(self.sampler.order) // self.groups
         on_a = np.empty(orders.shape, np.int64)
         np.put_along_axis(on_a, orders.astype(np.int64), np.arange(orders.shape[1]) < sizes[:, None], axis=1)
@@ -187,7 +187,7 @@ class GroupedDifferenceMechanism(DifferenceBodyMechanism):
         return (up - first - (down - second)).reshape(size, self.groups, -1)
 
     def group_law(self, stream: str, draws: int) -> Law:
-        """Draws of the released noise of all groups: the rows of one draw stand together."""
+        """Draws of the released noise of all groups. The rows of one draw stand together."""
         rows = [
             self._released_groups(size, public_stream(f"{LAW_STREAM} {part} {stream}"))
             for part, size in (("draws", draws), ("scales", OTHER_DRAWS))
@@ -204,10 +204,10 @@ class GroupedDifferenceMechanism(DifferenceBodyMechanism):
 
     @property
     def law_draws(self) -> int:
-        """How many draws the law has: each is one of all groups."""
+        """How many draws the law has. Each is one of all groups."""
         return max(LEAST_DRAWS, min(LAW_DRAWS, LAW_NUMBERS // len(self.sampler.order)))
 
 
 def can_stack(P: Poset) -> bool:
-    """Whether groups over this order can be drawn together: exactly, and not from a relaxed order."""
+    """Whether groups over this order can be drawn together, exactly and not from a relaxed order."""
     return within_reach((P.coding.order if P.choices else P).canonical.order)

@@ -1,4 +1,4 @@
-"""K-norm noise drawn by extended bipartitions: its density, its errors, and its simulation."""
+"""K-norm noise drawn by extended bipartitions, with its density, its errors and its simulation."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ class KNormMechanism(AdditiveMechanism):
         return Simulated.wrap(self._back(drawn) / float(self.rate))
 
     def simulate_released(self, size: int, rng: np.random.Generator) -> Simulated:
-        """Simulate what is added to the counts: running totals are rounded, and their differences are released."""
+        """Simulate what is added to the counts. Running totals are rounded, and their differences are released."""
         return self._simulate_released(size, rng, self.sampler.simulate_independent, total=False)
 
     def _simulate_scales(self, size: int, rng: np.random.Generator, total: bool) -> Simulated:
@@ -194,7 +194,7 @@ class KNormMechanism(AdditiveMechanism):
 
     @property
     def law_draws(self) -> int:
-        """How many draws the law has: fewer where draws are slow, as they must be independent."""
+        """How many draws the law has, fewer where draws are slow, as they must be independent."""
         if self.sampler.source.quick:
             return super().law_draws
         return min(MOST, max(FEWEST, int(SECONDS / self.sampler.drawn.seconds)))
@@ -246,7 +246,7 @@ class KNormMechanism(AdditiveMechanism):
         return self._simulate_released(size, rng, self.sampler.simulate_independent, total=True)
 
     def simulate_with_total(self, size: int, rng: np.random.Generator) -> Simulated:
-        """Simulate the noise on the counts and, in the last column, on the number of records; rows are independent."""
+        """Simulate the noise on the counts and, in the last column, on the number of records, in independent rows."""
         drawn = self._with_total(size, rng, self.sampler.simulate_independent)
         return Simulated.wrap(np.concatenate((self._back(drawn[:, :-1]), drawn[:, -1:]), axis=1))
 

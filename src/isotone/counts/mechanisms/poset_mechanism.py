@@ -105,7 +105,7 @@ class PosetMechanism(KNormMechanism):
         return 1.0 if self.P.choices else 0.5
 
     def rounding_variance(self) -> NDArray[np.float64]:
-        """The variance of what rounding adds: twice for counts that are differences of two running totals."""
+        """The variance of what rounding adds, twice for counts that are differences of two running totals."""
         if not self.P.choices:
             return super().rounding_variance()
         return np.where(self.P.coding.before < 0, 1 / 12, 1 / 6)

@@ -42,9 +42,9 @@ def noisy_count(seen: Floats, mean: Floats, rate: float) -> tuple[Floats, Floats
 
 
 def noisy_total(seen: Floats, mean: Floats, rate: float) -> Floats:
-    """The log probability of ``seen``, a Poisson count of a ``mean`` plus two independent noises.
+    """The log probability of ``seen``, a Poisson count of a ``mean`` plus two independent noise terms.
 
-    Two noises have the weight ``((1−α)/(1+α))²·α^|d|·(|d| + (1+α²)/(1−α²))``; the sums of distances on either side
+    The sum of two has the weight ``((1−α)/(1+α))²·α^|d|·(|d| + (1+α²)/(1−α²))``; the sums of distances on either side
     follow from the sides themselves, as ``k·Poisson(k; m) = m·Poisson(k−1; m)``.
     """
     rate = min(rate, CLEAR)

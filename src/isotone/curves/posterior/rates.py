@@ -29,7 +29,7 @@ class Rates:
 
 
 def rates_of(totals: Floats, noise: CountNoise) -> Rates:
-    """The rates of bins with noisy ``totals``, each a count plus two noises."""
+    """The rates of bins with noisy ``totals``, each a count plus two independent noise terms."""
     spread = 2 * noise.variance
     grid = _grid(max(8.0, 1.15 * float(totals.max()) + 1.5 * spread**0.5), spread)
     log_own = noise.total(totals[:, None], grid[None, :])
