@@ -46,6 +46,15 @@ def test_sums_of_plain_noise_keep_the_smallest_distance_that_does(epsilon: Fract
         assert found == 0 or law[round(found) - 1] < level
 
 
+def test_one_wide_noise_keeps_its_distance_at_every_confidence() -> None:
+    """Too wide to be summed up. One noise is beyond ``d`` with probability ``2·exp(−ε(d + 1))/(1 + exp(−ε))``."""
+    epsilon = 1e-5
+    for level in np.linspace(0.5, 0.999, 500):
+        found = reach([(Thresholds(9, Fraction(1, 10**5), (), Fraction(0)), 1)], float(level))
+        beyond = 2 * np.exp(-epsilon * (np.floor(found) + 1)) / (1 + np.exp(-epsilon))
+        assert 1 - beyond >= level
+
+
 @pytest.mark.parametrize(
     ("preset", "epsilon"),
     [("distribution", "0.5"), ("distribution", "0.7"), ("distribution", "2"), ("both", "3")],
