@@ -55,7 +55,7 @@ def own_folder(parent: Path, prefix: str, suffix: str = "") -> OwnFolder:
 
 
 def taken(path: Path) -> OwnFolder | None:
-    """A folder once its process has ended or let it go; None if it is gone by then, or cannot be locked."""
+    """A folder once its process has ended or let it go, or None if it is gone by then, or cannot be locked."""
     try:
         return OwnFolder(path, _lock(path, wait=True))
     except OSError:
@@ -113,7 +113,7 @@ _mine: tuple[int, OwnFolder] | None = None
 
 
 def scratch() -> Path:
-    """The folder of this process for what must not outlive it: spilled rows of an engine, files of a rehearsal.
+    """The folder of this process for what must not outlive it, such as spilled rows of an engine, files of a rehearsal.
 
     It is removed when the process ends. What a killed process left is removed by the next one that comes here.
     """

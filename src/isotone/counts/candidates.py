@@ -219,7 +219,7 @@ def _for_groups(setting: Setting, groups: int, guarantee: Guarantee) -> list[Can
 
 
 def _for_fixed_root(setting: Setting, fixed: Mapping[str, Any], guarantee: Guarantee) -> list[Candidate]:
-    """A hierarchy whose root is public: shares for what is cared for, leaves only, and Gaussian noise."""
+    """A hierarchy whose root is public, with shares for what is cared for, leaves only, and Gaussian noise."""
     P = setting.P
 
     def made(g: Guarantee, budget: dict[str, Fraction], shares: dict[Any, int] | None) -> AdditiveMechanism:
@@ -237,7 +237,7 @@ def _for_fixed_root(setting: Setting, fixed: Mapping[str, Any], guarantee: Guara
 
 
 def _for_hierarchies(setting: Setting, guarantee: Guarantee) -> list[Candidate]:
-    """Mechanisms whose counts add up: shares for what is cared for, leaves only, and levels alike."""
+    """Mechanisms whose counts add up, with shares for what is cared for, leaves only, and levels alike."""
     P = setting.P
 
     def field(g: Guarantee, _: Progress) -> AdditiveMechanism:

@@ -54,7 +54,7 @@ def care_of(P: Poset, care: Any) -> str | dict[str, str]:
 
 
 def care_weights(P: Poset, care: str | Mapping[str, str]) -> Floats:
-    """The weight of each element's variance; they add up to 1."""
+    """The weight of each element's variance. They add up to 1."""
     if isinstance(care, Mapping):
         weights = np.array([float(exact(care.get(str(x), "0"))) for x in P.elements])
         # what nobody cares for has some weight still: it is published too, and should be worth it

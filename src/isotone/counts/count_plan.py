@@ -276,7 +276,7 @@ class CountPlan(Plan[CountRow]):
 
 @dataclass(frozen=True)
 class _Width:
-    """Which half-width is meant: of all counts at once, or the largest of ``which`` by themselves."""
+    """Which half-width is meant, that of all counts at once, or the largest of ``which`` by themselves."""
 
     confidence: float
     simultaneous: bool

@@ -97,7 +97,7 @@ def _under_add_remove(plan: CountPlan, ordered: PosetMechanism) -> str:
 
 
 def _for_hierarchy(best: TreeFieldMechanism) -> str:
-    """The same shares at twice epsilon: within the tree a replaced record moves all but the root twice."""
+    """The same shares at twice epsilon. Within the tree a replaced record moves all but the root twice."""
     epsilon, k = 2 * best.epsilon, best.contributions
     other = TreeFieldMechanism(best.P, epsilon, REPLACING, k, care=best.care, shares=best.shares)
     if other.error().rmse >= 0.999 * best.error().rmse:

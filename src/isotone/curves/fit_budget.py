@@ -54,7 +54,7 @@ class FitBudget:
 
     @property
     def largest_n(self) -> int:
-        """The largest number of records that sizes may have to follow: a noisy one may be any."""
+        """The largest number of records that sizes may have to follow. A noisy one may be any."""
         return self.public_n or MOST_COUNTED
 
     @property

@@ -44,7 +44,7 @@ class Draft:
         return dict(found) if isinstance(found, Mapping) else {}
 
     def change(self, section: str, **values: Any) -> None:
-        """Set entries of a section; None and empty text take an entry away."""
+        """Set entries of a section. None and empty text take an entry away."""
         changed = {**self.section(section), **values}
         kept = {key: value for key, value in changed.items() if value not in (None, "")}
         self.entries = {**self.entries, section: kept}

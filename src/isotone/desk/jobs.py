@@ -53,7 +53,7 @@ class Job:
 
 
 def request_of(spec: Spec) -> str:
-    """The id of what a spec asks for, as the ledger keeps it: a digest of the canonical request."""
+    """The id of what a spec asks for, as the ledger keeps it, a digest of the canonical request."""
     found = request_id(spec.kind.query(spec), spec.identity)
     assert found is not None, "a spec has an identity"
     return found
@@ -107,7 +107,7 @@ class Jobs:
 
 
 def _last_charge(spec: Spec, request: str) -> int | None:
-    """The number of the last charge of a request; None if there is none, or no ledger that can be read."""
+    """The number of the last charge of a request, or None if there is none, or no ledger that can be read."""
     try:
         numbers = [charge.number for charge in open_ledger(spec).charges() if charge.request == request]
     except IsotoneError:
@@ -116,7 +116,7 @@ def _last_charge(spec: Spec, request: str) -> int | None:
 
 
 def _work(job: Job, spec: Spec, root: Root, again: bool) -> None:
-    """Release and verify. At every step the data must still be a file of the folder: a link may be put in its place."""
+    """Release and verify. At every step the data must still be a file of the folder, since a link may be put in its place."""
 
     def step(fraction: float, _: str) -> None:
         if fraction <= _DRAWN and threading.current_thread() is job.thread:
@@ -133,7 +133,7 @@ def _work(job: Job, spec: Spec, root: Root, again: bool) -> None:
 
 
 def verified(folder: Path, spec: Spec) -> Verdict | None:
-    """What verify finds in the folder and the ledger; None if it cannot read them."""
+    """What verify finds in the folder and the ledger, or None if it cannot read them."""
     try:
         return verify(folder, ledger=spec.resolve(spec.privacy.ledger))
     except Exception:  # it is sealed already, and the page says that it could not be verified here

@@ -26,7 +26,7 @@ _SIGNS = {kind: sign for sign, kind in _KINDS.items()}
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong, and in which line; line 0 is the whole."""
+    """What is wrong, and in which line. Line 0 is the whole."""
 
     line: int
     words: str

@@ -77,7 +77,7 @@ def _same(one: Path, other: Path) -> bool:
 
 
 def small_text(file: Path) -> str | None:
-    """The text of a file; None if it cannot be read or is too large for a spec."""
+    """The text of a file, or None if it cannot be read or is too large for a spec."""
     try:
         if file.stat().st_size > _LARGEST_SPEC:
             return None

@@ -198,7 +198,7 @@ def did_you_mean(wrong: str, known: Iterable[str]) -> str:
 
 
 def frozen(value: Any) -> Any:
-    """``value`` without anything that can change later: sequences become tuples, numpy's scalars plain ones.
+    """``value`` without anything that can change later. Sequences become tuples, numpy's scalars plain ones.
 
     >>> frozen([np.uint8(3), [0.5, "x"]])
     (3, (0.5, 'x'))

@@ -82,7 +82,7 @@ class Draws(Protocol):
         ...
 
     def lazy_geometrics(self, rate: Fraction, size: int) -> Ints:
-        """The noise of ``geometrics``, by code that prepares nothing: for many different rates."""
+        """The noise of ``geometrics``, by code that prepares nothing, for many different rates."""
         ...
 
     def geometric_sums(self, rate: Fraction, terms: int, size: int) -> Ints:

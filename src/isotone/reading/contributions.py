@@ -77,7 +77,7 @@ class RowsOfUnits:
         return rows if self.unit is None else rows.filter(~nw.col(UNIT).is_null())
 
     def bounded(self, rows: Frame, names: Sequence[str], salt: bytes | None, *, once: bool = False) -> Frame:
-        """At most ``contributions`` rows of each unit, in which ``names`` are all columns; with ``once`` no two of them alike."""
+        """At most ``contributions`` rows of each unit, in which ``names`` are all columns. With ``once`` no two of them alike."""
         if self.unit is None:
             return rows
         rows = self.of_somebody(rows)

@@ -1,4 +1,4 @@
-"""Public groups of records: one list of values, or the cells of several lists.
+"""Public groups of records, one list of values, or the cells of several lists.
 
 What is in no list is left out with its row, or is one more value that all such rows share. Either way the group of a row
 depends on that row alone.
@@ -27,7 +27,7 @@ GROUP = "isotone_group"
 
 @dataclass(frozen=True)
 class Groups:
-    """The values of a public list, or the cells of several; their sequence is that of the first list, then of the second, and so on.
+    """The values of a public list, or the cells of several. Their sequence is that of the first list, then of the second, and so on.
 
     Each unit is counted in one of them.
 

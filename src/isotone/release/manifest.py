@@ -170,7 +170,7 @@ class Manifest(Mapping[str, Any]):
         return b"".join(self._parts_with(columns))
 
     def _parts_with(self, columns: Mapping[str, tuple[Any, ...]]) -> Iterator[bytes]:
-        """The canonical JSON of both, part by part: together they may take hundreds of megabytes."""
+        """The canonical JSON of both, part by part. Together they may take hundreds of megabytes."""
         kept = {key: value for key, value in self.plain().items() if key not in ("files", "content_hash")}
         yield b'{"columns": '
         yield from json_parts(columns)

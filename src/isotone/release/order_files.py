@@ -32,7 +32,7 @@ __all__ = [
 
 
 def read_relaxation(path: str | Path) -> Relaxation:
-    """What a search found for an order: in a file of its own, or in the manifest of a release."""
+    """What a search found for an order, in a file of its own, or in the manifest of a release."""
     try:
         said: Any = json.loads(Path(path).read_text("utf-8"))
         if isinstance(said, dict) and isinstance(said.get("mechanism"), dict):
@@ -106,7 +106,7 @@ def load_order(
 
 
 def order_labels(path: str | Path) -> dict[str, str]:
-    """The labels of the questions of a spec; none for any other file."""
+    """The labels of the questions of a spec, none for any other file."""
     spec = _spec(Path(path))
     return {} if spec is None else {name: question.shown for name, question in spec.asked.items()}
 

@@ -83,7 +83,7 @@ class Place:
             )
 
     def _try_writing(self, sizes: Sequence[int]) -> None:
-        """Write as much beside the place, and a mebibyte, and remove it: a full disk says so here, not after the charge.
+        """Write as much beside the place, and a mebibyte, and remove it. A full disk says so here, not after the charge.
 
         The disk of the rehearsal may be another one.
         """
@@ -188,7 +188,7 @@ class Place:
             return []
 
     def _sweep(self, charges: Sequence[Charge], *, aside: bool) -> None:
-        """Remove what processes that have ended left here unsealed; move what they sealed ``aside``, or leave it."""
+        """Remove what processes that have ended left here unsealed, and move what they sealed ``aside``, or leave it."""
         known = {charge.number: charge for charge in charges}
         for left in orphans(self.folder.parent, self._prefix, f".{_PART}"):
             found = self._release_in(left.path)

@@ -1,4 +1,4 @@
-"""What a reader may ask of a release: shares, changes, sums and comparisons, each with an interval that holds."""
+"""What a reader may ask of a release, such as shares, changes, sums and comparisons, each with an interval that holds."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _STRANGE = (
 
 
 def answered(ask: Callable[P, T]) -> Callable[P, T]:
-    """A question to a release that anyone may have written: what cannot be read is a sentence, never a traceback."""
+    """A question to a release that anyone may have written. What cannot be read is a sentence, never a traceback."""
 
     known = signature(ask)
 
@@ -69,14 +69,14 @@ class Questions:
 
     @answered
     def group_named(self, words: Sequence[str]) -> Any:
-        """What ``group`` is, given the words that name it on a command line: ``north``, or ``region=north`` and ``sex=f``."""
+        """What ``group`` is, given the words that name it on a command line, ``north``, or ``region=north`` and ``sex=f``."""
         return self._reader().group_named(list(words))
 
     @answered
     def contrast(
         self, coefficients: Mapping[Any, float], *, confidence: float | None = None, group: Any = None
     ) -> Estimate:
-        """A linear combination of counts: ``{"hyp": 1, "meds": -1}`` is how many have the first but not the second."""
+        """A linear combination of counts. ``{"hyp": 1, "meds": -1}`` is how many have the first but not the second."""
         return self._reader().contrast(coefficients, confidence, group)
 
     @answered
@@ -113,7 +113,7 @@ class Questions:
         confidence: float | None = None,
         group: Any = None,
     ) -> dict[tuple[str, str], Estimate]:
-        """Shares of pairs (part, whole), by default of all covers; with ``together`` all intervals hold at once."""
+        """Shares of pairs (part, whole), by default of all covers. With ``together`` all intervals hold at once."""
         return self._reader().shares(pairs, together, confidence, group)
 
     @answered
@@ -139,7 +139,7 @@ class Questions:
 
     @answered
     def sum(self, what: Any = None, *, confidence: float | None = None) -> Estimate:
-        """A sum of published values: of elements, of one element over all groups, or of categories of a table."""
+        """A sum of published values, of elements, of one element over all groups, or of categories of a table."""
         return self._reader().sum(what, confidence)
 
     @answered
@@ -161,7 +161,7 @@ class Questions:
     def difference(
         self, first: Any, second: Any, what: Any = None, *, confidence: float | None = None
     ) -> Any:
-        """The value at ``second`` minus that at ``first``: two points of a curve, two groups, or two cells of a breakdown.
+        """The value at ``second`` minus that at ``first``, for two points of a curve, two groups, or two cells of a breakdown.
 
         For groups and cells ``what`` is an element; without it there is an answer for each.
         """

@@ -106,7 +106,7 @@ class Release(Questions):
     def consistent(
         self, *, integers: bool = True, weights: Literal["variance", "covariance"] = "variance"
     ) -> Release:
-        """The same release with values that could be true: not negative, and following the order.
+        """The same release with values that could be true, not negative, and following the order.
 
         Post-processing: the guarantee stays as it is. Values are the nearest in squares weighted by the variances of the
         noise, or, for some hundreds of elements, in the norm of its covariance. Intervals hold all at once. The values as
@@ -218,7 +218,7 @@ def set_time(file: int | str | os.PathLike[str], time: str) -> None:
 
 
 def load_release(folder: str | os.PathLike[str]) -> Release:
-    """Read a saved release, within the limits of :mod:`.folder`. ``isotone verify`` checks it; this only reads it."""
+    """Read a saved release, within the limits of :mod:`.folder`. ``isotone verify`` checks it, and this only reads it."""
     plain = read_json(folder, _MANIFEST)
     try:
         manifest = Manifest.from_plain(plain)

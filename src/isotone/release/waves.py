@@ -196,7 +196,7 @@ def _part(guarantee: Guarantee, waves: int) -> Guarantee:
 
 
 def waves_entry(guarantee: Guarantee, waves: int) -> WavesEntry | None:
-    """What a manifest says about a release that is one of several; None if it stands alone."""
+    """What a manifest says about a release that is one of several, or None if it stands alone."""
     return None if waves == 1 else {"planned": waves, "together": guarantee_to(guarantee.times(waves))}
 
 
@@ -214,7 +214,7 @@ def wave_faults(manifest: Manifest) -> list[str]:
 
 
 def require_affordable(guarantee: Guarantee, waves: int, ledger: Ledger) -> None:
-    """Refuse a plan that the ledger's total cannot pay by its own rule; what is left is looked at by the charge."""
+    """Refuse a plan that the ledger's total cannot pay by its own rule. What is left is looked at by the charge."""
     if waves == 1:
         return
     each = Composition(ledger.composition).cost(guarantee, ledger.budget.kind)

@@ -66,7 +66,7 @@ def _with_epsilon(spec: Spec, epsilon: Any) -> Spec:
 
 
 def _related(spec: Spec, pair: tuple[str, str], more: bool) -> tuple[str, Spec]:
-    """The spec with one relation more or fewer; all others stay."""
+    """The spec with one relation more or fewer. All others stay."""
     from isotone.release.kinds.counts.section import OrderSection, spec_order
 
     P, (lower, upper) = spec_order(spec), pair
@@ -98,7 +98,7 @@ def side_by_side(
     guess: Any = None,
     progress: Progress = no_progress,
 ) -> list[dict[str, Any]]:
-    """The best mechanism of each plan with its numbers; with a guessed count also the errors as shares of it."""
+    """The best mechanism of each plan with its numbers, and with a guessed count also the errors as shares of it."""
     count = None if guess is None else whole_number(guess, "guess")
     rows: list[dict[str, Any]] = []
     for place, (name, spec) in enumerate(found):

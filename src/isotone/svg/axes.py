@@ -1,4 +1,4 @@
-"""Axes of charts: where a value is, round numbers on the way, and their labels."""
+"""Axes of charts. Where a value is, round numbers on the way, and their labels."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def distribution(
 def cumulative(
     counts: Sequence[int], one: Sequence[float], other: Sequence[float], names: tuple[str, str], label: str
 ) -> str:
-    """Two shares of all that are at most so large, as stairs over a logarithmic axis: heavy tails stay in sight."""
+    """Two shares of all that are at most so large, as stairs over a logarithmic axis. Heavy tails stay in sight."""
     across = LogAxis(max(float(counts[-1]), 10.0), 66.0, _WIDTH - _RIGHT)
     up = Axis(0.0, 1.0, _HEIGHT - _BOTTOM, _TOP)
     parts = [*beside(up, across, label), *below(across, up.start, up.end, "count, on a logarithmic axis")]
@@ -111,7 +111,7 @@ def heat_map(
     span: tuple[float, float],
     labels: tuple[str, str],
 ) -> str:
-    """Cells between the edges of two axes, the darker the higher; ``values`` has a row for each cell of the first."""
+    """Cells between the edges of two axes, the darker the higher. ``values`` has a row for each cell of the first."""
     first = Axis(*limits(across[0], across[-1]), 78.0, _WIDTH - _RIGHT)
     second = Axis(*limits(up[0], up[-1]), _HEIGHT - _BOTTOM, _TOP)
     low, high = limits(*span)

@@ -42,7 +42,7 @@ def change(unit: Unit, once: bool, cumulative: Fraction, counts: Fraction) -> Fr
 
 @dataclass(frozen=True)
 class GaussianMeasurement:
-    """The variances of the noise on cumulative numbers and on counts; the first is None where nothing is measured."""
+    """The variances of the noise on cumulative numbers and on counts. The first is None where nothing is measured."""
 
     upper: int
     cumulative: Fraction | None
@@ -94,7 +94,7 @@ class GaussianMeasurement:
         return noisy.astype(np.float64)
 
     def errors(self, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """How far a noisy count is from the true one, and with which probabilities: the same for every count."""
+        """How far a noisy count is from the true one, and with which probabilities, the same for every count."""
         room = ceil(9 * self.deviation) + 1
         away = np.arange(-room, room + 1, dtype=np.float64)
         law = np.exp(-(away**2) / (2 * float(self.counts)))
@@ -102,7 +102,7 @@ class GaussianMeasurement:
 
     @property
     def deviation(self) -> float:
-        """The standard deviation of the noise of a count, at most: the root of its parameter."""
+        """The standard deviation of the noise of a count, at most the root of its parameter."""
         return float(self.counts) ** 0.5
 
 

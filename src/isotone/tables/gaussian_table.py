@@ -87,7 +87,7 @@ class GaussianTableMechanism(StratifiedMechanism):
 
     @property
     def rho(self) -> Fraction:
-        """The ρ that is spent: that of the guarantee, or the largest that implies it."""
+        """The ρ that is spent, that of the guarantee, or the largest that implies it."""
         guarantee = self.guarantee
         return guarantee.rho if guarantee.kind == "zcdp" else largest_rho(guarantee.epsilon, guarantee.delta)
 

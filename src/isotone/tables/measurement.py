@@ -15,7 +15,7 @@ __all__ = ["Measurement"]
 
 
 class Measurement(Protocol):
-    """Noise on cumulative numbers at ``places``, and on counts up to ``upper``; and what both tell."""
+    """Noise on cumulative numbers at ``places``, and on counts up to ``upper``, and what both tell."""
 
     @property
     def upper(self) -> int:

@@ -133,7 +133,7 @@ def pair_means(joint: Floats, channels: tuple[Floats, Floats], pairs: Ints) -> F
 
 
 def _transported(means: Floats, joint: Floats, words: NDArray[np.uint64]) -> Ints:
-    """Published pairs: as many of each as the joint distribution says, each as near to a posterior mean as all together can be.
+    """Published pairs, as many of each as the joint distribution says, each as near to a posterior mean as all together can be.
 
     Categories and pairs are dealt to blocks so that each block has a fair sample of both, and blocks are matched one by one:
     the least sum of squared distances in every block.

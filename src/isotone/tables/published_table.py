@@ -55,7 +55,7 @@ class Stratum:
         return self.beliefs.means(self.thresholds.seen(self.noisy_counts))
 
     def intervals(self, level: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The ends of the interval of each count: from its posterior, or from its noise alone where there are too few categories."""
+        """The ends of the interval of each count, from its posterior, or from its noise alone where there are too few categories."""
         if self.method == "noise":
             return from_noise(self.thresholds.unbiased(self.noisy_counts), self.thresholds, level)
         low, high = self.beliefs.intervals(self.thresholds.seen(self.noisy_counts), level)
@@ -112,13 +112,13 @@ class PublishedTable:
 
     @cached_property
     def noisy(self) -> NDArray[np.float64]:
-        """For each category an unbiased estimate of its count, from its own noise alone: for adding up."""
+        """For each category an unbiased estimate of its count, from its own noise alone, for adding up."""
         parts = [stratum.thresholds.unbiased(stratum.noisy_counts) for stratum in self.strata]
         return self._gathered(parts, np.float64)
 
     @cached_property
     def deviation(self) -> NDArray[np.float64]:
-        """The standard deviation of ``noisy``: its maximum over all true counts, which is a public number."""
+        """The standard deviation of ``noisy``, its maximum over all true counts, which is a public number."""
         parts = [np.full(len(stratum.members), stratum.thresholds.deviation) for stratum in self.strata]
         return self._gathered(parts, np.float64)
 

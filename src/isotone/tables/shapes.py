@@ -52,7 +52,7 @@ def guessed(shape: Shape | DistributionLike, upper: int | None) -> NDArray[np.fl
 
 
 def families(n: int) -> dict[str, NDArray[np.float64]]:
-    """Probabilities of the counts ``0..n-1`` for eight shapes like those the release is judged on: none was used to tune it.
+    """Probabilities of the counts ``0..n-1`` for eight shapes like those the release is judged on. None was used to tune it.
 
     A guess is wrong by some amount; the range of errors over these says by how much a plan may be.
 

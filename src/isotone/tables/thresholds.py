@@ -73,7 +73,7 @@ class Thresholds:
         return UnevenLine(self.step / full, tuple(weights), full)
 
     def measure(self, table: Ints, draws: Draws) -> tuple[Ints, Ints]:
-        """Both private measurements: cumulative numbers at the thresholds, and counts. Nothing else reads the table."""
+        """Both private measurements, cumulative numbers at the thresholds, and counts. Nothing else reads the table."""
         places = list(self.places)
         cumulative = np.cumsum(np.bincount(table, minlength=self.upper + 1))[places]
         if places:
@@ -87,7 +87,7 @@ class Thresholds:
         return estimate_histogram(direct, self.seen(noisy), self.precision(), self.line.rates)
 
     def seen(self, noisy: Ints) -> Ints:
-        """What a posterior is computed from: the noisy counts within 0..upper. Geometric noise beyond says nothing more."""
+        """What a posterior is computed from, the noisy counts within 0..upper. Geometric noise beyond says nothing more."""
         return np.clip(noisy, 0, self.upper)
 
     def beliefs(self, probabilities: NDArray[np.float64], size: int) -> GeometricBeliefs:
@@ -132,7 +132,7 @@ class Thresholds:
 
 
 def share_of(preset: Preset | None, loud: bool) -> Fraction:
-    """The share of ρ for the distribution, for which all thresholds are measured; None takes the usual preset."""
+    """The share of ρ for the distribution, for which all thresholds are measured. None takes the usual preset."""
     hundredths = {"counts": 3, "both": 8, "distribution": 12}
     return Fraction(hundredths[preset or ("distribution" if loud else "counts")], 100)
 
@@ -162,7 +162,7 @@ def thresholds_for(preset: Preset, upper: int, step: Fraction, size: int) -> Thr
 
 
 def _loud(step: Fraction) -> Fraction:
-    """From 1 at an ε of 0.1 to 0 at 0.3: where noise is strong, estimates lose little if thresholds have a quarter more."""
+    """From 1 at an ε of 0.1 to 0 at 0.3. Where noise is strong, estimates lose little if thresholds have a quarter more."""
     return min(Fraction(1), max(Fraction(0), (3 - 10 * step) / 2))
 
 

@@ -1,4 +1,4 @@
-"""The law of the noise on cells of a breakdown: draws of the noise on all measured cells, through least squares.
+"""The law of the noise on cells of a breakdown. Draws of the noise on all measured cells, through least squares.
 
 Least squares mixes cells and never elements: it is a matrix over cells times the identity over elements. So the noise on
 the elements of some cells is the same combination of independent draws that the values are (docs/theory/inference.md,
@@ -52,7 +52,7 @@ def _measured(mechanism: MarginsMechanism) -> int:
 
 
 def _draws(mechanism: MarginsMechanism) -> int:
-    """How many draws the law has: a public number."""
+    """How many draws the law has, a public number."""
     numbers, most = _measured(mechanism), mechanism.base.law_draws
     if most < _SLOW or numbers * _FEWEST > _MOST:
         raise InputError(

@@ -1,4 +1,4 @@
-"""The public description of a breakdown: attributes with lists of values, and the margins that are asked for.
+"""The public description of a breakdown, its attributes with lists of values and the margins that are asked for.
 
 An attribute may have levels, such as state and county; a record has one value of the finest, which decides the others.
 A margin names a level of some attributes. A record is in one cell of each margin.
@@ -75,7 +75,7 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Breakdown:
-    """Attributes and margins; ``unlisted`` says what happens to a record with a value that is in no list."""
+    """Attributes and margins. ``unlisted`` says what happens to a record with a value that is in no list."""
 
     attributes: tuple[Attribute, ...]
     margins: tuple[Margin, ...]
@@ -246,7 +246,7 @@ def _default(attributes: Sequence[Attribute]) -> list[Margin]:
 
 
 def margin_of(breakdown: Breakdown, said: Any) -> Margin:
-    """A margin as the user names it: "" for the total, "*" for all attributes, a name, or several."""
+    """A margin as the user names it, "" for the total, "*" for all attributes, a name, or several."""
     if isinstance(said, str) and said == ALL:
         return tuple(len(a.names) for a in breakdown.attributes)
     names = [name for name in [said] if name != TOTAL] if isinstance(said, str) else said

@@ -27,7 +27,7 @@ class Levels:
 
     @classmethod
     def of(cls, attribute: Attribute | None) -> Levels:
-        """The tree of an attribute; one node if there is none."""
+        """The tree of an attribute, or one node if there is none."""
         parents = [np.array([-1])]
         start = 0
         for level in range(1, 1 + (0 if attribute is None else len(attribute.names))):

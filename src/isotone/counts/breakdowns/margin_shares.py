@@ -116,7 +116,7 @@ def _pure_errors(
 
 
 def _exact(breakdown: Breakdown, shares: Floats) -> tuple[Fraction, ...]:
-    """Fractions near the shares whose sum is exactly 1; a margin that no other covers has some."""
+    """Fractions near the shares whose sum is exactly 1. A margin that no other covers has some."""
     needed = [
         not any(other != margin and breakdown.covers(other, margin) for other in breakdown.margins)
         for margin in breakdown.margins

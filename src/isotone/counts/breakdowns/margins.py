@@ -45,7 +45,7 @@ _SQUARE = 10**12
 
 @dataclass(frozen=True, eq=False)
 class Margins:
-    """A release: the noisy integers of the margins that were measured (else None), and the tables of all margins."""
+    """The noisy integers of the margins that were measured (else None), and the tables of all margins."""
 
     measured: list[Ints | None]
     values: list[Floats]
@@ -92,7 +92,7 @@ class MarginsMechanism:
         shares: Sequence[Any] | None = None,
         rho: Number | None = None,
     ) -> None:
-        """``rho`` is for a base of pure privacy under zCDP: epsilons are then shared so that their squares add up."""
+        """``rho`` is for a base of pure privacy under zCDP. Epsilons are then shared so that their squares add up."""
         if base.unit.adjacency.units > 1:
             raise InputError(
                 "The noise of a breakdown must be for add-remove: a unit that is replaced may change its cell."
@@ -168,7 +168,7 @@ class MarginsMechanism:
         return Margins(measured, self.estimate(measured))
 
     def estimate(self, measured: Sequence[Ints | None]) -> list[Floats]:
-        """The tables of all margins from the noisy integers: post-processing."""
+        """The tables of all margins from the noisy integers, which is post-processing."""
         return self.fit.estimate(measured)
 
     def simulate(self, size: int, rng: np.random.Generator) -> list[Simulated]:

@@ -81,7 +81,7 @@ class Components:
 
     @cached_property
     def closed_form(self) -> tuple[Floats, Floats]:
-        """Without levels: how the variance of each component spreads to margins, and how margins measure components."""
+        """Without levels, how the variance of each component spreads to margins, and how margins measure components."""
         spreads = [[self.spread(axes, c) if c <= axes else 0.0 for c in self.all] for axes in self.axes]
         shares = [[1 / self.added(axes, c) if c <= axes else 0.0 for axes in self.axes] for c in self.all]
         return np.array(spreads), np.array(shares)
@@ -194,7 +194,7 @@ class MarginLeastSquares:
         return np.moveaxis(fit.estimate(np.moveaxis(stacked, 0, -1)), -1, 0)
 
     def _projected(self, table: Floats, axes: Axes, component: Axes) -> Floats:
-        """What a table says about a component: added up along other attributes, without means along its own."""
+        """What a table says about a component, added up along other attributes, without means along its own."""
         for i in axes - component:
             table = table.sum(axis=i, keepdims=True)
         for i in component:
@@ -202,7 +202,7 @@ class MarginLeastSquares:
         return self._tree_first(table)
 
     def _tree_first(self, table: Floats) -> Floats:
-        """A table whose first axis is the tree; without one it has a new axis of one entry."""
+        """A table whose first axis is the tree. Without one it has a new axis of one entry."""
         axis = self.components.tree_axis
         return table[None] if axis is None else np.moveaxis(table, axis, 0)
 
@@ -226,7 +226,7 @@ Estimator = MarginLeastSquares | NestedMeans | NestedLeastSquares
 
 
 def components_of(breakdown: Breakdown) -> Components | NestedComponents:
-    """The components of the margins: those of one tree at most, or of several."""
+    """The components of the margins, those of one tree at most, or of several."""
     several = sum(len(attribute.names) > 1 for attribute in breakdown.attributes) > 1
     return NestedComponents(breakdown) if several else Components(breakdown)
 

@@ -28,7 +28,7 @@ __all__ = ["MarginsPlan", "MarginsRow", "plan_breakdown", "plan_margins"]
 
 @dataclass(frozen=True)
 class MarginsRow(Row):
-    """One way to share the budget: the root of the mean variance over margins, weighted, and that of the worst margin."""
+    """One way to share the budget, with the root of the mean variance over margins, weighted, and that of the worst margin."""
 
     columns: ClassVar[tuple[Column, ...]] = (
         Column("rmse", "rms error", marker="o"),

@@ -59,7 +59,7 @@ class NestedLeastSquares:
 
     @cached_property
     def main(self) -> int:
-        """The attribute that the tree is along: that with the most values."""
+        """The attribute that the tree is along, that with the most values."""
         return int(np.argmax([axis.even[-1].size for axis in self.components.axes]))
 
     @property
@@ -92,7 +92,7 @@ class NestedLeastSquares:
 
     @cached_property
     def contexts(self) -> tuple[list[Ints], list[tuple[int, int, int]]]:
-        """Nodes that are alike: the context of each node, level by level, and for each its level, kind and parent."""
+        """Nodes that are alike. The context of each node, level by level, and for each its level, kind and parent."""
         kinds: list[Ints] = [np.zeros(0, np.int64)] * len(self.tree.even)
         known: dict[tuple[int, ...], int] = {}
         for level in range(len(self.tree.even) - 1, -1, -1):

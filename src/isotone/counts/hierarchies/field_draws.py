@@ -28,7 +28,7 @@ _CELLS = 1 << 18
 
 @dataclass(frozen=True, eq=False)
 class FieldSampler:
-    """Draws noise on the leaves of a tree; ``acceptance`` by type only says how many to try at a time."""
+    """Draws noise on the leaves of a tree. ``acceptance`` by type only says how many to try at a time."""
 
     types: FieldTypes
     rate: Fraction
@@ -45,7 +45,7 @@ class FieldSampler:
         return tree.sums(result)
 
     def _subtrees(self, t: int, size: int, draws: Draws) -> Ints:
-        """``size`` independent draws of a type of subtree in rows: its leaves, or sums of them and minus such sums."""
+        """``size`` independent draws of a type of subtree in rows, its leaves, or sums of them and minus such sums."""
         children, rate = self.types.children[t], self.rate * self.types.shares[t]
         if not children:
             return draws.lazy_geometrics(rate, size)[:, None]
@@ -76,7 +76,7 @@ class FieldSampler:
 
     @cached_property
     def _columns(self) -> list[list[int]]:
-        """What the draws of each type hold: for a sum and minus a sum the number of their leaves, for a leaf 0."""
+        """What the draws of each type hold. For a sum and minus a sum the number of their leaves, for a leaf 0."""
         found: list[list[int]] = []
         for children in self.types.children:
             row: list[int] = []
@@ -86,7 +86,7 @@ class FieldSampler:
         return found
 
     def _split(self, t: int, rows: Ints, draws: Draws) -> Ints:
-        """The leaves of each row: sums are split between theirs."""
+        """The leaves of each row. Sums are split between theirs."""
         terms = np.array(self._columns[t])
         summed, plain = terms > 0, terms == 0
         ends = np.cumsum(np.where(summed, 2, 1))

@@ -30,7 +30,7 @@ _NEGLIGIBLE = 1e-13
 
 @dataclass(frozen=True, eq=False)
 class FieldTypes:
-    """The different subtrees: their shares, their children as pairs (type, number), and how many leaves they have.
+    """The different subtrees, with their shares, their children as pairs (type, number), and how many leaves they have.
 
     Types are numbered from the leaves up; ``of`` is the type of each node.
     """

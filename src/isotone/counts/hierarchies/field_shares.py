@@ -1,4 +1,4 @@
-"""Shares for a tree field: those that are best for Gaussian noise, bent until they are good for the field.
+"""Shares for a tree field, those that are best for Gaussian noise, bent until they are good for the field.
 
 The best shares of a field are no convex problem. With those of Gaussian noise, what is left below each node raised to
 a power is tried, by the exact law; the power 0 leaves everything to the leaves, so the result is never worse than that.
@@ -78,7 +78,7 @@ class _ShareSearch:
     shares: list[Fraction] = field(default_factory=list[Fraction])
 
     def attempt(self, near: Floats, power: float = 1.0) -> bool:
-        """Try shares; True if they are better than all before."""
+        """Try shares. True if they are better than all before."""
         step = 0.003 if len(self.tree) <= _LARGE else 0.05
         shares = exact_shares(self.tree, near, power, step)
         cost = float(replacing_cost(self.tree, shares)) if self.exchanges else 1.0

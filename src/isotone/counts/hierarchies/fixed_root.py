@@ -111,14 +111,14 @@ class FixedRootMechanism(AdditiveMechanism):
 
     @cached_property
     def _places(self) -> NDArray[np.int64]:
-        """The place in the order within of each element; that of its root for the leaf that takes the rest."""
+        """The place in the order within of each element, or that of its root for the leaf that takes the rest."""
         rest, names = self.within.P, {str(x): i for i, x in enumerate(self.within.P.elements)}
         top = rest.index(rest.maximal[0])
         return np.array([names.get(str(x), top) for x in self.P.elements], np.int64)
 
     @cached_property
     def _signs(self) -> NDArray[np.int64]:
-        """How the noise of an element follows from that within: 0 at the root, and -1 where it takes the rest."""
+        """How the noise of an element follows from that within, 0 at the root, and -1 where it takes the rest."""
         tree = require_hierarchy(self.P)
         signs = np.where(tree.node == 0, 0, 1)  # all elements of the root's node have its count
         signs[[str(x) for x in self.P.elements].index(self.catch_all)] = -1
@@ -129,7 +129,7 @@ class FixedRootMechanism(AdditiveMechanism):
         return (noise[..., self._places] * self._signs).astype(noise.dtype)
 
     def _inside(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Counts without those of the leaf that takes the rest: the root has what is in all others."""
+        """Counts without those of the leaf that takes the rest. The root has what is in all others."""
         inside = np.zeros((*counts.shape[:-1], len(self.within.P)), np.int64)
         own = self._signs >= 0
         inside[..., self._places[own]] = counts[..., own]
@@ -142,7 +142,7 @@ class FixedRootMechanism(AdditiveMechanism):
         return np.where(self._signs == 1, 0, self.records) + self._spread(values)
 
     def with_root(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Counts that add up from their leaves to the public number: the catch-all is what the others leave of it."""
+        """Counts that add up from their leaves to the public number. The catch-all is what the others leave of it."""
         tree = require_hierarchy(self.P)
         return self._outside(self._inside(tree.sums(tree.leaves_of(counts))[tree.node]))
 
@@ -159,7 +159,7 @@ class FixedRootMechanism(AdditiveMechanism):
         return self._outside(self.within.release_rows(self._inside(rows)))
 
     def part(self, share: Fraction) -> FixedRootMechanism:
-        """Refuse: the public number is that of one table."""
+        """Refuse, since the public number is that of one table."""
         raise InputError("A fixed root is for one table of counts, and not for parts of a breakdown.")
 
     def possible_outputs(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -184,7 +184,7 @@ class FixedRootMechanism(AdditiveMechanism):
         return np.where(adds_up, self.within.log_probability(inside, given), -np.inf)
 
     def error(self) -> Error:
-        """The variance of the noise on each count: 0 at the root."""
+        """The variance of the noise on each count, 0 at the root."""
         found, squares = self.within.error(), self._signs**2
         return Error(found.variance[self._places] * squares, found.method)
 
@@ -273,7 +273,7 @@ def _without(P: Poset, leaf: Hashable) -> Poset:
 
 
 def _care_of_rest(P: Poset, rest: Poset, leaf: Hashable, care: str | dict[str, str]) -> Care:
-    """What is cared for without the leaf: the root then has its error, and no other."""
+    """What is cared for without the leaf. The root then has its error, and no other."""
     if care in ("nodes", "worst"):
         return care
     if isinstance(care, str):

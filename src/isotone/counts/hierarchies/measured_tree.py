@@ -1,4 +1,4 @@
-"""Independent noise on the nodes of a hierarchy, then least squares: for zCDP and (ε, δ), and to compare with.
+"""Independent noise on the nodes of a hierarchy, then least squares, for zCDP and (ε, δ), and to compare with.
 
 A record is in one node of each level. The noisy integers are all that is used after the draw: least squares, and the
 rounding that makes integers add up, are post-processing.
@@ -41,7 +41,7 @@ _CHUNK = 1 << 22
 
 @dataclass(frozen=True, init=False)
 class MeasuredTree(AddsUp):
-    """Noise of its own on each node that has a share; the best estimate from all of them, in integers that add up."""
+    """Noise of its own on each node that has a share, and the best estimate from all of them, in integers that add up."""
 
     care: str | dict[str, str]
     shares: dict[str, str]

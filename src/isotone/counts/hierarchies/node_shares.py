@@ -142,7 +142,7 @@ def worst_weights(tree: Hierarchy, weights: Floats) -> Floats:
 
 
 def uniform_shares(tree: Hierarchy) -> Floats:
-    """As much for each level of the longest way; what is over goes to the leaves."""
+    """As much for each level of the longest way. What is over goes to the leaves."""
     share = np.full(len(tree), 1 / len(tree.levels))
     return np.where(tree.leaf, 1 - tree.depth / len(tree.levels), share)
 

@@ -26,7 +26,7 @@ _FRACTIONS = 1 << 20
 
 @dataclass(frozen=True, init=False)
 class AddsUp(AdditiveMechanism):
-    """What mechanisms for hierarchies have in common: their outputs add up."""
+    """What mechanisms for hierarchies have in common. Their outputs add up."""
 
     tree: Hierarchy
 
@@ -96,13 +96,13 @@ def project_tree(tree: Hierarchy, values: Floats, weights: Floats, upper: float 
 
 
 def _at(prices: Floats, amounts: Floats, slope: float, asked: Floats) -> Floats:
-    """A piecewise linear amount at the prices asked; 0 before the first."""
+    """A piecewise linear amount at the prices asked, 0 before the first."""
     beyond = np.maximum(asked - prices[-1], 0.0) * slope
     return np.interp(asked, prices, amounts) + beyond
 
 
 def _root_price(prices: Floats, amounts: Floats, slope: float, upper: float | None) -> float:
-    """The price at the root: 0, or below it the one at which the amount is ``upper``."""
+    """The price at the root, 0, or below it the one at which the amount is ``upper``."""
     if upper is None:
         return 0.0
     beyond = max(upper - amounts[-1], 0.0) / slope

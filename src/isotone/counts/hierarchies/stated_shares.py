@@ -52,7 +52,7 @@ def check_paths(tree: Hierarchy, shares: list[Fraction]) -> None:
 
 
 def shares_by_element(P: Poset, tree: Hierarchy, shares: list[Fraction]) -> dict[str, str]:
-    """The shares that are not 0, as exact text; a node of several elements is named by the highest."""
+    """The shares that are not 0, as exact text. A node of several elements is named by the highest."""
     names: dict[int, str] = {}
     for x in P.linear_order[::-1].tolist():
         names.setdefault(int(tree.node[x]), str(P.elements[x]))

@@ -112,7 +112,7 @@ class TreeFieldMechanism(AddsUp):
         return "leaves only, added up"
 
     def error(self) -> Error:
-        """The variance of the noise on each count: exact, or to one part in a thousand for very small rates."""
+        """The variance of the noise on each count, exact, or to one part in a thousand for very small rates."""
         how = "exact" if self.node_law.scale == 1 else "scaled"
         return Error(self.node_law.variance[self.tree.node], how)
 

@@ -33,7 +33,7 @@ class TreeLeastSquares:
 
     @classmethod
     def of(cls, tree: Hierarchy, precision: Floats) -> TreeLeastSquares:
-        """The passes up and down; leaves must be measured."""
+        """The passes up and down. Leaves must be measured."""
         n = len(tree)
         upward, spread = np.zeros(n), np.zeros(n)
         for level in reversed(tree.levels):

@@ -98,7 +98,7 @@ class BoundedPosetMechanism(PosetMechanism):
         return self._in_given_sequence(self._at_rate_one)
 
     def _counts(self, noise: Floats) -> Floats:
-        """Noise of the coded order as noise on the counts, in their canonical sequence: sums of floats depend on it."""
+        """Noise of the coded order as noise on the counts, in their canonical sequence. Sums of floats depend on it."""
         return self.P.canonical.forth(self._back(noise))
 
     @cached_property

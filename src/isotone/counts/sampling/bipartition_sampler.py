@@ -66,7 +66,7 @@ class Sampler:
 
     @cached_property
     def method(self) -> Method:
-        """How it is drawn, and what that costs: its estimate takes a second where the order is relaxed."""
+        """How it is drawn, and what that costs. Its estimate takes a second where the order is relaxed."""
         if self.asked is None:
             return self.drawn
         cost, error = self._cost(self.asked)

@@ -90,7 +90,7 @@ def build_sampler(
 
 
 def _search(P: Poset, progress: Progress) -> Relaxation:
-    """A relaxation: from a short search if rejection keeps many draws from it, from a longer one otherwise."""
+    """A relaxation from a short search if rejection keeps many draws from it, from a longer one otherwise."""
     quick = relax(P, steps=QUICK_STEPS)
     count, tried = _kept(_tables_of(quick.order(P)), quick.dropped(P))
     return quick if count >= RARE * tried else relax(P, progress=progress)

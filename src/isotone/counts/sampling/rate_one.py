@@ -35,7 +35,7 @@ class RateOne:
 
     @property
     def rows(self) -> Floats:
-        """The draws, one a row. They are shared: whoever changes them copies them first."""
+        """The draws, one a row. They are shared, so whoever changes them copies them first."""
         return self.draw() if self.numbers > LARGEST else _laws.get(self.key, self.draw)
 
     def alone(self, confidence: float) -> Floats:

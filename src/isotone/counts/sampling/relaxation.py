@@ -89,7 +89,7 @@ class Relaxation:
 
     @classmethod
     def from_plain(cls, given: Any) -> Relaxation:
-        """From plain values: those of :meth:`plain`, or a list of pairs alone."""
+        """From plain values, those of :meth:`plain`, or a list of pairs alone."""
         parts: Any = dict(given) if isinstance(given, dict) else {"relations": given}  # pyright: ignore[reportUnknownArgumentType]
         if not set(parts) <= {"relations", "restored", "draws"} or "relations" not in parts:
             raise InputError(
@@ -123,7 +123,7 @@ class Relaxation:
         return _checked(P, self.relations)
 
     def kept(self, P: Poset) -> Poset:
-        """The order that draws must fit: the relaxed one with what is restored."""
+        """The order that draws must fit, the relaxed one with what is restored."""
         return _checked(P, self.relations + (self.restored or ()))
 
     def dropped(self, P: Poset) -> NDArray[np.int64]:
@@ -263,7 +263,7 @@ class _RelaxationSearch:
         self._consider(contender, found, placed, self.rng.permutation(out).astype(np.int64))
 
     def _taken_out(self, current: Matrix) -> NDArray[np.int64]:
-        """A few elements: two that miss a relation with some related to them, or one with some related to it, or any."""
+        """A few elements, two that miss a relation with some related to them, or one with some related to it, or any."""
         n, missing = len(self.P), np.argwhere((self.goal == 1) & (current == 0))
         if self.rng.random() >= 0.5 and len(missing):
             centre = missing[self.rng.integers(len(missing))]

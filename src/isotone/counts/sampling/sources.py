@@ -1,4 +1,4 @@
-"""Where extended bipartitions come from: tables, with or without rejection, or a coupling from the past."""
+"""Where extended bipartitions come from. Tables, with or without rejection, or a coupling from the past."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class CoupledSource:
     log_count: float | None = None
 
     def draw(self, size: int, words: Words, settle: Settle) -> tuple[Orders, Ints]:
-        """Draw one after the other; nothing is left to settle."""
+        """Draw one after the other. Nothing is left to settle."""
         rows = [self.levels.draw(words) for _ in range(size)]
         orders = np.array([row for row, _ in rows], np.int32).reshape(size, len(self.levels.order))
         return orders, np.array([a for _, a in rows], np.int64)

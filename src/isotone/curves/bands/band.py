@@ -24,7 +24,7 @@ class GridBand(Protocol):
 
     @property
     def corners(self) -> Ints:
-        """Points that tell all: between two of them both ends are linear, or keep their value."""
+        """Points that tell all. Between two of them both ends are linear, or keep their value."""
         ...
 
     def at(self, points: Ints) -> Band:
@@ -34,7 +34,7 @@ class GridBand(Protocol):
 
 @dataclass(frozen=True)
 class StepBand:
-    """A rising band: ``lows[i]`` holds from the point ``low_from[i]`` on, ``highs[i]`` up to the point ``high_to[i]``."""
+    """A rising band, in which ``lows[i]`` holds from the point ``low_from[i]`` on, ``highs[i]`` up to the point ``high_to[i]``."""
 
     low_from: Ints
     lows: Floats

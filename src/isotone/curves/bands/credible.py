@@ -1,4 +1,4 @@
-"""A credible band: what the posterior holds likely, point by point. It is a belief of the model, and guarantees nothing."""
+"""A credible band of what the posterior holds likely, point by point. It is a belief of the model, and guarantees nothing."""
 
 from __future__ import annotations
 

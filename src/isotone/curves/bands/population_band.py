@@ -1,4 +1,4 @@
-"""A band for the curve that the records were drawn from: simultaneous, for every population and number of records.
+"""A band for the curve that the records were drawn from, simultaneous, for every population and number of records.
 
 Proof: docs/theory/bands.md, section 2.
 """

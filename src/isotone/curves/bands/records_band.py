@@ -1,4 +1,4 @@
-"""A band for the isotonic fit to the same records in the same bins: noise is all that is uncertain.
+"""A band for the isotonic fit to the same records in the same bins. Noise is all that is uncertain.
 
 Proof: docs/theory/bands.md, section 3.
 """

@@ -1,1 +1,1 @@
-"""Calibration of a frozen classifier: probabilities that mean what they say."""
+"""Calibration of a frozen classifier, whose probabilities then mean what they say."""

@@ -104,7 +104,7 @@ class PrivateCalibrator(LedgerKeeper, ClassifierBase):
         self._store(locals())
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> PrivateCalibrator:
-        """Calibrate on private rows ``X`` and their classes ``y``; ``groups`` names the privacy unit of each row.
+        """Calibrate on private rows ``X`` and their classes ``y``. ``groups`` names the privacy unit of each row.
 
         The ledger is charged before a row is looked at. A row that the classifier cannot score is left out.
         """
@@ -135,7 +135,7 @@ class PrivateCalibrator(LedgerKeeper, ClassifierBase):
         return self
 
     def predict_proba(self, X: Any) -> Floats:
-        """The probabilities of both classes; a score that is missing has none."""
+        """The probabilities of both classes. A score that is missing has none."""
         share = self._shares(FrozenScores(self.estimator).of(X))
         return np.stack([1.0 - share, share], axis=1)
 
@@ -144,7 +144,7 @@ class PrivateCalibrator(LedgerKeeper, ClassifierBase):
         return self.classes_[(self.predict_proba(X)[:, 1] >= 0.5).astype(np.int64)]
 
     def band(self, X: Any, confidence: float = 0.95, kind: str = "population") -> Band:
-        """A band for the probability of the positive class; see :meth:`PrivateIsotonicRegression.band`."""
+        """A band for the probability of the positive class. See :meth:`PrivateIsotonicRegression.band`."""
         return self._fitted().band(FrozenScores(self.estimator).of(X), confidence, kind)
 
     def reliability(
@@ -189,7 +189,7 @@ class PrivateCalibrator(LedgerKeeper, ClassifierBase):
         )
 
     def score(self, X: Any, y: Any) -> float:
-        """The share of rows whose class is predicted — **not private** if ``X, y`` are not public; a warning says so."""
+        """The share of rows whose class is predicted — **not private** if ``X, y`` are not public. A warning says so."""
         warnings.warn(
             "score() is computed from X and y without noise: it is not private. Use public or held-out data that may be "
             "revealed.",

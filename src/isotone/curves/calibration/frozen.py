@@ -41,7 +41,7 @@ class Deferred:
 
 @dataclass(frozen=True)
 class FrozenScores:
-    """What gives a row its score: a fitted classifier that is not changed, or nothing if rows are scores."""
+    """What gives a row its score, a fitted classifier that is not changed, or nothing if rows are scores."""
 
     estimator: Any
 
@@ -54,7 +54,7 @@ class FrozenScores:
             )
 
     def rows(self, X: Any) -> int:
-        """The number of rows; a wrong number of columns is refused."""
+        """The number of rows. A wrong number of columns is refused."""
         shape = shape_of(X, "X")
         wanted = 1 if self.estimator is None else getattr(self.estimator, "n_features_in_", None)
         if len(shape) == 2 and wanted is not None and shape[1] != wanted:
@@ -62,7 +62,7 @@ class FrozenScores:
         return shape[0]
 
     def of(self, X: Any) -> Floats:
-        """The score of every row, for public rows: the classifier's own errors are raised."""
+        """The score of every row, for public rows. The classifier's own errors are raised."""
         if self.estimator is None:
             return numbers_of(only_column(X, "X"), public=True)
         method = next(name for name in _METHODS if hasattr(self.estimator, name))
@@ -70,7 +70,7 @@ class FrozenScores:
         return found[:, 1] if method == "predict_proba" else found.reshape(-1)
 
     def of_private(self, X: Any, size: int) -> Floats:
-        """The same for private rows: one that cannot be scored is missing, whatever the others are."""
+        """The same for private rows. One that cannot be scored is missing, whatever the others are."""
         if self.estimator is None:
             return numbers_of(only_column(X, "X"))
         with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -98,7 +98,7 @@ def _row(X: Any, place: int) -> Any:
 
 
 def two_classes(estimator: Any, classes: Any) -> tuple[Any, Any]:
-    """The two public classes, the positive one last: as given, those of the classifier, or 0 and 1."""
+    """The two public classes, the positive one last, as given, those of the classifier, or 0 and 1."""
     found = getattr(estimator, "classes_", (0, 1)) if classes is None else classes
     pair = list(found) if isinstance(found, (Sequence, np.ndarray)) and not isinstance(found, str) else []
     if len(pair) != 2 or text_of(pair[0]) is None or text_of(pair[0]) == text_of(pair[1]):

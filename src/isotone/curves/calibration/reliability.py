@@ -54,7 +54,7 @@ class Reliability:
     error: CalibrationError | None
 
     def plot(self, ax: Axes | None = None) -> Any:
-        """Draw the diagram: the curve with its band, a dot for each group, and the diagonal of perfect scores."""
+        """Draw the diagram, the curve with its band, a dot for each group, and the diagonal of perfect scores."""
         if ax is None:
             ax = new_axes(layout="constrained")
         ax.fill_between(
@@ -79,7 +79,7 @@ class Reliability:
 
 
 def group_sums(sums: NoisySums, groups: int) -> Ints:
-    """The group of every bin, by where its middle lies: bins were fixed before the noise of their sums was drawn."""
+    """The group of every bin, by where its middle lies. Bins were fixed before the noise of their sums was drawn."""
     middles = (sums.starts + np.r_[sums.starts[1:], sums.points] - 1) / 2.0
     return np.minimum((middles * groups / sums.points).astype(np.int64), groups - 1)
 

@@ -23,7 +23,7 @@ GROWTH = Fraction(23, 20)
 
 @dataclass(frozen=True)
 class TreeMechanism(CurveMechanism):
-    """A tree of cuts; each leaf has the middle of its interval of values.
+    """A tree of cuts. Each leaf has the middle of its interval of values.
 
     Each level spends ``growth`` times as much as the one before.
 

@@ -1,4 +1,4 @@
-"""A fitted curve at any point: its value, and the band around it."""
+"""A fitted curve at any point, with its value and the band around it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class EvaluatedCurve(PrivateEstimator):
     _y_ends: tuple[float, float]
 
     def predict(self, T: Any) -> Floats:
-        """The curve at ``T`` (one dimension or one column); missing stays missing."""
+        """The curve at ``T`` (one dimension or one column). Missing stays missing."""
         inside, missing = self._places(T)
         curve, grid = self.curve_, self.grid_
         if curve.interpolated:

@@ -1,4 +1,4 @@
-"""Means and probabilities: rounds of noisy sums, and the posterior of a rising curve."""
+"""Means and probabilities, by rounds of noisy sums, and the posterior of a rising curve."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class PosteriorFit(CurveMechanism):
         return curve_of(sums, found, self.output, self.ends, self.even)
 
     def measure(self, records: Records, draws: CurveDraws) -> NoisySums:
-        """Coarse looks and the fine one: all that looks at records."""
+        """Coarse looks and the fine one, which is all that looks at records."""
         starts = self.first_starts
         for left in reversed(range(self.looks)):
             seen = self.sums(records, starts, self.shares.coarse / self.looks, draws)
@@ -158,7 +158,7 @@ class PosteriorFit(CurveMechanism):
         return curve_posterior(sums, levels, spread_of(self.labels), keep)
 
     def error(self) -> RiskBound:
-        """An estimate: the noise of the sums of all bins, shared by a chain."""
+        """An estimate, from the noise of the sums of all bins, shared by a chain."""
         rate = float(self.shares.fine * self.setting.epsilon) / self.setting.unit.steps
         return RiskBound(self.fine_bins**0.5 / rate, 1.0 / self.fine_bins**2, proved=False)
 
@@ -190,7 +190,7 @@ def possible_sums(case: ChainProblem, public: bool) -> dict[Law, PossibleSums]:
 def curve_of(
     sums: NoisySums, found: CurvePosterior, output: str, ends: tuple[Fraction, Fraction], even: bool
 ) -> Curve:
-    """Lines through the middles of bins; on points that are not even, a corner at every point.
+    """Lines through the middles of bins. On points that are not even, a corner at every point.
 
     For ``records``, if these are many, they bend at the edge of a bin that is far more crowded than the one beside it: its
     records may all stand on one point, and the curve rises where hardly any are.
@@ -219,5 +219,5 @@ def curve_of(
 
 
 def _crowding(ratio: Floats) -> Floats:
-    """How a ratio of densities counts: up to ``CROWDED`` as 1, and steeply more beyond."""
+    """How a ratio of densities counts, up to ``CROWDED`` as 1, and steeply more beyond."""
     return np.maximum(ratio / CROWDED, 1.0) ** 4

@@ -40,7 +40,7 @@ class Loss(ABC):
 
     @classmethod
     def parse(cls, argument: Any) -> Loss | None:
-        """The loss with this argument, which is None where none is given; by default it has none.
+        """The loss with this argument, which is None where none is given. By default it has none.
 
         None if it is missing or one too many. A wrong argument raises an error.
         """

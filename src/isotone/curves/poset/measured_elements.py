@@ -1,4 +1,4 @@
-"""Means and probabilities on an order with many records at every element: all elements are measured at once."""
+"""Means and probabilities on an order with many records at every element. All elements are measured at once."""
 
 from __future__ import annotations
 
@@ -63,6 +63,6 @@ class MeasuredElements(OrderMechanism):
         return rescaled(values, self.ends)
 
     def error(self) -> RiskBound:
-        """An estimate: the noise of the sums of all elements."""
+        """An estimate, from the noise of the sums of all elements."""
         rest = float(self.setting.epsilon) / self.setting.factor
         return RiskBound(noise=2.0 * self.arrangement.size / rest, per_record=0.0, proved=False)

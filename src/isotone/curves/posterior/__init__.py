@@ -1,1 +1,1 @@
-"""What noisy sums tell about a rising curve: the posterior of a hidden chain. All of it is post-processing."""
+"""What noisy sums tell about a rising curve, by the posterior of a hidden chain. All of it is post-processing."""

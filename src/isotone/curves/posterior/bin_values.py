@@ -25,7 +25,7 @@ CHUNK = 1 << 18
 
 @dataclass(frozen=True)
 class BinValues:
-    """By bin and value: the log likelihood, and the expected sums of ``y`` and of ``1 − y`` given the value."""
+    """By bin and value, the log likelihood, and the expected sums of ``y`` and of ``1 − y`` given the value."""
 
     log_likelihood: Floats
     ones: Floats
@@ -35,7 +35,7 @@ class BinValues:
 def bin_values(
     ones: Floats, zeros: Floats, rates: Rates, values: Floats, noise: CountNoise, keep: float
 ) -> BinValues:
-    """The likelihood of every value in every bin: ``Σ_λ q(λ)·P(ones; λv)·P(zeros; λ(1−v))``.
+    """The likelihood of every value in every bin, ``Σ_λ q(λ)·P(ones; λv)·P(zeros; λ(1−v))``.
 
     Rates with less than ``keep`` of the weight of the best are left out.
     """

@@ -1,4 +1,4 @@
-"""Rising hidden chains: the priors of a curve's values from bin to bin, and their posterior by messages.
+"""Rising hidden chains, with the priors of a curve's values from bin to bin, and their posterior by messages.
 
 A state is a value of a grid and a slope. To the next bin the value rises by the slope (rounded down or up, so that the mean
 rise is the slope), or it jumps to any higher one, evenly over the range; the slope is drawn again with some probability.
@@ -27,7 +27,7 @@ ENDS = 3.0
 
 @dataclass(frozen=True)
 class Prior:
-    """Priors that share their slopes (in steps of the grid of values a bin): one for each entry of the others."""
+    """Priors that share their slopes (in steps of the grid of values a bin), one for each entry of the others."""
 
     slopes: tuple[float, ...]
     jump: tuple[float, ...]

@@ -1,4 +1,4 @@
-"""The laws of noise that a sum may carry, as the posterior sees them: of one sum, and of a total of two."""
+"""The laws of noise that a sum may carry, as the posterior sees them, of one sum, and of a total of two."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class CountNoise(Protocol):
 
 @dataclass(frozen=True)
 class GeometricNoise:
-    """Two-sided geometric noise: ``k`` has weight ``exp(−rate·|k|)``. All laws are exact."""
+    """Two-sided geometric noise, in which ``k`` has weight ``exp(−rate·|k|)``. All laws are exact."""
 
     rate: float
 

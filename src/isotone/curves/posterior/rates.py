@@ -22,7 +22,7 @@ EMPTY = 0.2
 
 
 class Rates:
-    """Rates on a grid: what the other bins tell (``others``), and what a bin's own total adds (``own``)."""
+    """Rates on a grid, with what the other bins tell (``others``), and what a bin's own total adds (``own``)."""
 
     def __init__(self, grid: Floats, others: Floats, own: Floats) -> None:
         self.grid, self.others, self.own = grid, others, own
@@ -64,7 +64,7 @@ def _moves(size: int, anywhere: Floats) -> Floats:
 
 
 def _grid(top: float, noise: float) -> Floats:
-    """Rates from 0 to ``top``: steps of about half the standard deviation of a total, and at least 6 %.
+    """Rates from 0 to ``top``, in steps of about half the standard deviation of a total, and at least 6 %.
 
     ``noise`` is the variance that noise adds to a total.
     """

@@ -1,4 +1,4 @@
-"""Curves whose log odds are a straight line from the first to the last point: what logistic regression would fit.
+"""Curves whose log odds are a straight line from the first to the last point, as logistic regression would fit them.
 
 Two numbers tell such a curve, so little data tells much about it, where it is right. The log odds of both ends are on a public
 grid, and any two that do not fall are as likely as any other two. In each bin the value is rounded up or down to one of the

@@ -31,7 +31,7 @@ class Account:
 
     @property
     def after(self) -> Cost | None:
-        """What is left after one more release; None where that is too much."""
+        """What is left after one more release, or None where that is too much."""
         return self.left - self.cost if self.cost is not None and self.cost.within(self.left) else None
 
     @property
@@ -41,7 +41,7 @@ class Account:
 
     @property
     def shares(self) -> list[tuple[str, float]]:
-        """Parts of the total for a picture: each charge, this release, and the rest."""
+        """Parts of the total for a picture, each charge, this release, and the rest."""
         parts = [
             (f"charge {charge.number}", _share(_as(charge, self.total), self.total))
             for charge in self.charges
@@ -52,7 +52,7 @@ class Account:
 
 
 def account(path: Path, dataset: str | None, guarantee: Guarantee) -> Account | None:
-    """The account of a ledger for a guarantee; None if there is no ledger yet."""
+    """The account of a ledger for a guarantee, or None if there is no ledger yet."""
     if not path.exists():
         return None
     ledger = Ledger(path, dataset=dataset)

@@ -1,4 +1,4 @@
-"""What all screens share: the templates, the steps, and where a form leads."""
+"""What all screens share. The templates, the steps, and where a form leads."""
 
 from __future__ import annotations
 

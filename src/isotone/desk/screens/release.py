@@ -1,4 +1,4 @@
-"""The seventh screen releases: type the budget to confirm, see the stages, read the result."""
+"""The seventh screen releases. Type the budget to confirm, see the stages, read the result."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _Submission:
 
     @property
     def last(self) -> Charge | None:
-        """The last charge if it is drawn: only a second draw can follow it."""
+        """The last charge if it is drawn. Only a second draw can follow it."""
         drawn = [charge for charge in self.charges if charge.state in ("sealed", "drawn")]
         return drawn[-1] if drawn else None
 

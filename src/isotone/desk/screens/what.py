@@ -1,4 +1,4 @@
-"""The second screen describes what is released: for counts, the order."""
+"""The second screen describes what is released, for counts the order."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ def what(request: Request) -> Response:
 
 
 def look(request: Request) -> Response:
-    """What was typed so far: a picture and its problems, for the page to show at once. Nothing is kept."""
+    """What was typed so far, as a picture and its problems, for the page to show at once. Nothing is kept."""
     return HTMLResponse(sheet_of(draft_of(request)).look(draft_of(request), fields(request)))

@@ -50,7 +50,7 @@ def write_attributes(by: Sequence[str], groups: Mapping[str, Any]) -> str:
 
 
 def read_margins(text: str) -> list[Any] | None:
-    """The tables to release, one on each line: names with commas between them, ``total`` or ``all``."""
+    """The tables to release, one on each line. Names with commas between them, ``total`` or ``all``."""
     found: list[Any] = []
     for line in text.splitlines():
         names = [name.strip() for name in line.split(",") if name.strip()]

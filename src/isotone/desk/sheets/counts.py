@@ -62,7 +62,7 @@ class CountsSheet(Sheet):
         draft.ask(found.elements)
 
     def require(self, spec: Spec) -> None:
-        """The outline was checked line by line; the mechanism, which may take long to find, waits for its screen."""
+        """The outline was checked line by line. The mechanism, which may take long to find, waits for its screen."""
 
     def shown(self, draft: Draft, root: Root, typed: Mapping[str, str] | None) -> dict[str, Any]:
         """The outline as typed or as it is, with its picture."""

@@ -36,7 +36,7 @@ class Sheet(ABC):
 
     @abstractmethod
     def shown(self, draft: Draft, root: Root, typed: Mapping[str, str] | None) -> dict[str, Any]:
-        """What the template of the second screen shows; ``typed`` is a form that was refused."""
+        """What the template of the second screen shows. ``typed`` is a form that was refused."""
 
     def require(self, spec: Spec) -> None:
         """Refuse what the spec allows and a release of this kind would not."""

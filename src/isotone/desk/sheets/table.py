@@ -82,7 +82,7 @@ class TableSheet(Sheet):
 
 
 def _within(spec: Spec) -> int | None:
-    """How far 95 % of the counts are off, on a table of the guessed shape; None for pairs of counts."""
+    """How far 95 % of the counts are off, on a table of the guessed shape, or None for pairs of counts."""
     query, table = spec.kind.query(spec), spec.said(TableSection)
     if isinstance(query, PairQuery):
         return None
@@ -91,7 +91,7 @@ def _within(spec: Spec) -> int | None:
 
 
 def _ours(spec: Spec) -> str:
-    """What the plan calls the mechanism that releases; nothing where it plans another one."""
+    """What the plan calls the mechanism that releases, or nothing where it plans another one."""
     query = spec.kind.query(spec)
     if isinstance(query, PairQuery):
         return ""

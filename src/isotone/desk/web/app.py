@@ -1,4 +1,4 @@
-"""The application: which address is which screen."""
+"""The application, which says which address is which screen."""
 
 from __future__ import annotations
 

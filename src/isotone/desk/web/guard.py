@@ -80,7 +80,7 @@ class Guard:
                 await _plain(500, words)(scope, receive, answered)
 
     async def _admit(self, scope: Scope, receive: Receive) -> Response | None:
-        """Refuse a request, or answer it if it starts the session; otherwise leave it to the pages."""
+        """Refuse a request, or answer it if it starts the session. Otherwise leave it to the pages."""
         headers, method = Headers(scope=scope), scope["method"]
         host = self._host(headers)
         if method not in ("GET", "HEAD", "POST"):
@@ -147,7 +147,7 @@ def _require_own_site(headers: Headers, host: str, method: str) -> None:
 
 
 def _cookies(headers: Headers, name: str) -> list[str]:
-    """All values under a name: what other ports of this machine set must not hide the one of the session."""
+    """All values under a name. What other ports of this machine set must not hide the one of the session."""
     pairs = [part.partition("=") for line in headers.getlist("cookie") for part in line.split(";")]
     return [value.strip() for key, _, value in pairs if key.strip() == name]
 

@@ -143,7 +143,7 @@ def _is_text(column: str, dtype: Any, counted: tuple[str, ...], often: tuple[str
 
 
 def counts_as(text: str, counted: tuple[str, ...]) -> bool:
-    """Whether one text is one of the words: the rule of :func:`is_one_of`."""
+    """Whether one text is one of the words, by the rule of :func:`is_one_of`."""
     text = plain_text(text)
     number = float(text) if re.fullmatch(REAL, text) else None
     return text.lower() in counted or number in _numbers(counted)

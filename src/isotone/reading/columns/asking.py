@@ -1,4 +1,4 @@
-"""Read questions: as expressions for any engine, as plain Python for one value, and what follows from what."""
+"""Read questions as expressions for any engine, as plain Python for one value, and what follows from what."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def _yeses(questions: Sequence[Question], book: Mapping[str, Question], answers:
 
 
 def _sorts(questions: Sequence[Question], answers: Answers) -> list[str | None]:
-    """A value of every sort: each code and word, numbers at, between and beyond those named, unknown and missing."""
+    """A value of every sort, each code and word, numbers at, between and beyond those named, unknown and missing."""
     words: dict[str, None] = {}
     marks = {" ", *(q.separator for q in questions if q.separator)}
     for q in questions:

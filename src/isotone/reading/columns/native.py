@@ -246,7 +246,7 @@ def _joined_list(
     numbers: Mapping[str, Sequence[int | None]],
     how: Literal["inner", "left"],
 ) -> Frame:
-    """The frame joined with a public list, which may be long: it is a table, never an expression for each value."""
+    """The frame joined with a public list, which may be long. It is a table, never an expression for each value."""
     native: Any = frame.to_native()
     engine = frame.implementation
     columns: dict[str, list[Any]] = {text: list(values)} | {name: list(x) for name, x in numbers.items()}

@@ -51,7 +51,7 @@ def as_written(column: str, dtype: Any) -> nw.Expr:
 
 
 def as_float(column: str, dtype: Any) -> nw.Expr:
-    """Like ``as_written``, but what is infinite or not a number stays so: for comparisons with finite numbers."""
+    """Like ``as_written``, but what is infinite or not a number stays so, for comparisons with finite numbers."""
     if not is_readable(dtype) or dtype == nw.Boolean:
         return nw.lit(None).cast(nw.Float64)
     value = nw.col(column) if dtype.is_numeric() else _matching(column, REAL)

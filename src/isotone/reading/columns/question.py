@@ -174,7 +174,7 @@ class Question:
 
 
 def book_of(questions: Any) -> dict[str, Question]:
-    """Questions by name, checked together: distinct names, and ``any_of`` without an unknown name or a circle."""
+    """Questions by name, checked together. Distinct names, and ``any_of`` without an unknown name or a circle."""
     require_list(questions, "questions", "Question")
     book: dict[str, Question] = {}
     for question in questions.values() if isinstance(questions, Mapping) else questions:  # pyright: ignore[reportUnknownVariableType]

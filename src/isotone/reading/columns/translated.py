@@ -26,7 +26,7 @@ _known: dict[Hashable, str] = {}
 
 @dataclass(frozen=True)
 class ColumnRule:
-    """What becomes of one column: ``function(column, dtype, *settings)`` says it in the common language."""
+    """What becomes of one column. ``function(column, dtype, *settings)`` says it in the common language."""
 
     function: Callable[..., nw.Expr]
     column: str
@@ -57,7 +57,7 @@ def read_columns(frame: Frame, rules: Mapping[str, ColumnRule | nw.Expr]) -> Fra
 def read_numbers(
     frame: Frame, rules: Mapping[str, ColumnRule], others: Mapping[str, ColumnRule | nw.Expr]
 ) -> Frame:
-    """Like ``read_columns``, with rules for numbers: each is given its column as floats, with null for what is none.
+    """Like ``read_columns``, with rules for numbers. Each is given its column as floats, with null for what is none.
 
     The numbers are read before. A rule names its number several times, and would be as long as all these readings.
     """
@@ -88,7 +88,7 @@ def _said(frame: Frame, rule: ColumnRule | nw.Expr, schema: Mapping[str, Any]) -
 
 
 def _translation(frame: Frame, expression: nw.Expr) -> str | None:
-    """What DuckDB is asked for an expression: the text between two marks in a query that is not run.
+    """What DuckDB is asked for an expression, the text between two marks in a query that is not run.
 
     None where the data holds a mark too, as the name of a column or in a query of its owner.
     """

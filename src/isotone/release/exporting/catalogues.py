@@ -28,7 +28,7 @@ _CSV, _MANIFEST = "release.csv", "manifest.json"
 
 
 def _guarantee(guarantee: Guarantee) -> dict[str, str]:
-    """The numbers of a guarantee as exact text; those that say nothing are left out."""
+    """The numbers of a guarantee as exact text. Those that say nothing are left out."""
     numbers = {"epsilon": guarantee.epsilon, "delta": guarantee.delta, "rho": guarantee.rho}
     return {name: str(value) for name, value in numbers.items() if value}
 

@@ -143,7 +143,7 @@ def _unit_columns(manifest: Manifest) -> frozenset[str]:
 
 
 def _words(text: Any, columns: frozenset[str]) -> str | None:
-    """``text`` if it is words, and names no column of units; None otherwise."""
+    """``text`` if it is words, and names no column of units, otherwise None."""
     if not isinstance(text, str) or len(text) > _LONGEST or not _WORDS.fullmatch(text.strip()):
         return None
     if _CODE.search(text):
@@ -175,7 +175,7 @@ def _date(time: str) -> str | None:
 
 
 def _whole(value: Any) -> int | None:
-    """A positive whole number; recipes write some as text."""
+    """A positive whole number. Recipes write some as text."""
     if isinstance(value, str) and re.fullmatch(r"[1-9][0-9]{0,17}", value, flags=re.ASCII):
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 10**18 else None

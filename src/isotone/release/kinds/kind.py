@@ -148,15 +148,15 @@ class Kind(ABC):
         """What the steward should know about the contents of the data. Not private."""
 
     def consistent(self, release: Release, *, integers: bool, weights: str) -> Release:
-        """A release of values that could be true; by default all that are released could."""
+        """A release of values that could be true. By default all that are released could."""
         return release
 
     def reader(self, release: Release) -> Reader:
-        """What answers the questions of readers; by default none, for the reason stated."""
+        """What answers the questions of readers, by default none, for the reason stated."""
         return Reader(release, self.why_no_answers)
 
     def draws(self, manifest: Manifest) -> list[Manifest]:
-        """The manifests of the draws that are in a release: itself, unless it was derived from others."""
+        """The manifests of the draws that are in a release, which is itself unless it was derived from others."""
         return [manifest]
 
     @abstractmethod

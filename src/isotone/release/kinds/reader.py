@@ -1,4 +1,4 @@
-"""What readers ask of a release; each kind answers what its law allows, and refuses the rest with the reason."""
+"""What readers ask of a release. Each kind answers what its law allows, and refuses the rest with the reason."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Reader"]
 
 
 class Reader:
-    """Answers that follow from a release alone; this one refuses all."""
+    """Answers that follow from a release alone. This one refuses all."""
 
     def __init__(self, release: Release, reason: str = "") -> None:
         self.release, self.reason = release, reason

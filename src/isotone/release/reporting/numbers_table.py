@@ -94,7 +94,7 @@ def _table(release: Release, sequence: Sequence[tuple[int, int]], left: int, *, 
 
 
 def _choice(first: str) -> str:
-    """Buttons that choose the sequence; the page's style does the rest."""
+    """Buttons that choose the sequence. The page's style does the rest."""
     kinds = (("by-order", first), ("by-value", "value"), ("by-name", "name"))
     buttons = "".join(
         f'<input class="sort" type="radio" name="sort" id="{key}"{" checked" if key == "by-order" else ""}>'
@@ -127,7 +127,7 @@ def _class(name: str, words: Collection[str]) -> str:
 
 
 def _errors(release: Release) -> list[float]:
-    """About how far each row may be off, which says how many of its digits mean something; 0 if that is not known."""
+    """About how far each row may be off, which says how many of its digits mean something, or 0 if that is not known."""
     columns, rows = release.columns, len(next(iter(release.columns.values()), ()))
     if "sd" in columns:
         return [float(error) for error in columns["sd"]]
@@ -155,7 +155,7 @@ def _written(name: str, value: Any, labels: dict[str, str], error: float) -> str
 
 
 def _as_known(value: float, error: float) -> str:
-    """A number with the digits that its error leaves: whole where the error is one or more.
+    """A number with the digits that its error leaves, whole where the error is one or more.
 
     >>> _as_known(678.21, 5.7), _as_known(0.1575, 0.08), _as_known(0.42381, 0.0)
     ('678', '0.158', '0.424')

@@ -65,7 +65,7 @@ class GaussianViews:
 
     @cached_property
     def _weighed(self) -> tuple[Floats, Floats, float]:
-        """The quadratic misfit of the observed bins: its matrix, its linear part and its constant."""
+        """The quadratic misfit of the observed bins, its matrix, its linear part and its constant."""
         mean = self.believed @ self.channel
         covariance = np.diag(mean + _RIDGE + 1e-6 * np.max(mean, initial=0.0))
         covariance -= (self.channel.T * self.believed) @ self.channel
@@ -155,5 +155,5 @@ class DirectViews(Views):
         return cls(seen, np.full(n, precision), seen, silent, size, np.zeros(n))
 
     def given(self, histogram: Floats) -> DirectViews:
-        """The same: its errors do not depend on the histogram."""
+        """The same, as its errors do not depend on the histogram."""
         return self

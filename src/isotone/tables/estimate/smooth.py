@@ -68,7 +68,7 @@ def _add_squares(
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """The mode of one model, and its evidence: the log-plausibility of the views under the model (Laplace)."""
+    """The mode of one model, and its evidence, the log-plausibility of the views under the model (Laplace)."""
 
     logs: NDArray[np.float64]
     histogram: NDArray[np.float64]

@@ -22,7 +22,7 @@ Tables = list[NDArray[np.int64] | None]
 
 
 def made_consistent(release: Release, mechanism: MarginsMechanism, *, integers: bool) -> Release:
-    """Values that are not negative and follow the order, and still add up: see :meth:`Release.consistent`."""
+    """Values that are not negative and follow the order, and still add up. See :meth:`Release.consistent`."""
     manifest = release.manifest
     assert isinstance(manifest, BreakdownManifest)
     if manifest.consistent:

@@ -61,7 +61,7 @@ class BreakdownKind(Kind):
         return SpecPlan(made, {**spec.head(), **made.plain()})
 
     def audit(self, spec: Spec, trials: int, progress: Progress) -> AuditReport:
-        """The noise of one cell that had the whole budget; what the cells of a record have adds up to it."""
+        """The noise of one cell that had the whole budget. What the cells of a record have adds up to it."""
         return audit_count_mechanism(self.query(spec).mechanism.base, trials, progress)
 
     def audit_named(self, name: str, epsilon: Number, trials: int, progress: Progress) -> AuditReport:

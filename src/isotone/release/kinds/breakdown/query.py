@@ -154,7 +154,7 @@ class BreakdownQuery(Query[Ints, Margins]):
         return self.source.open(self.P, self.rules, self.cells)
 
     def read(self, frame: Frame) -> Ints:
-        """Rows to records by the rules, records to counts of cells: one grouped query."""
+        """Rows to records by the rules, records to counts of cells, in one grouped query."""
         return count_records(self.source, frame, self.P, self.rules, self.cells)[0]
 
     def draw(self, statistic: Ints) -> Margins:
@@ -170,7 +170,7 @@ class BreakdownQuery(Query[Ints, Margins]):
         return seal(columns, self._manifest(drawn.measured, stamp))
 
     def rehearsal(self, frame: Frame, stamp: Stamp) -> tuple[Release, dict[str, int]]:
-        """All is drawn; of many numbers every so many are written, and each name at least once."""
+        """All is drawn. Of many numbers every so many are written, and each name at least once."""
         drawn = self.draw(self.read(frame))
         columns = breakdown_columns(self.mechanism, drawn.values, self.known)
         number = len(columns["value"])
@@ -205,7 +205,7 @@ class BreakdownQuery(Query[Ints, Margins]):
 
 
 def margins_recipe(mechanism: MarginsMechanism) -> dict[str, Any]:
-    """The mechanism as plain values: the noise of a cell, and the share of each margin."""
+    """The mechanism as plain values, the noise of a cell, and the share of each margin."""
     plain: dict[str, Any] = {"name": type(mechanism).__name__, "base": recipe_of(mechanism.base)}
     plain["shares"] = [str(share) for share in mechanism.shares]
     plain["importance"] = list(mechanism.importance)
@@ -245,7 +245,7 @@ def known_errors(mechanism: MarginsMechanism, confidence: float) -> Known:
 def breakdown_columns(
     mechanism: MarginsMechanism, values: Sequence[Floats], known: Known
 ) -> dict[str, tuple[Any, ...]]:
-    """The columns of a release: all follow from the values and the mechanism."""
+    """The columns of a release, which all follow from the values and the mechanism."""
     breakdown, elements = mechanism.breakdown, [str(x) for x in mechanism.base.P.elements]
     columns: dict[str, list[Any]] = {name: [] for name in ("margin", *breakdown.columns, "element")}
     for margin in breakdown.margins:

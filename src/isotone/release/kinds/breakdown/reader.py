@@ -37,7 +37,7 @@ _REASON = "its values are estimated from margins, each with a share of the budge
 
 
 class BreakdownReader(CountReader):
-    """Answers from the law of the noise of all margins; ``group`` names a cell, the total if it is left out."""
+    """Answers from the law of the noise of all margins. ``group`` names a cell, the total if it is left out."""
 
     def group_named(self, words: Sequence[str]) -> Any:
         """The cell that words such as ``region=north`` name."""
@@ -126,7 +126,7 @@ class _CellTable:
 
     @cached_property
     def mechanism(self) -> MarginsMechanism:
-        """The mechanism; the last few are kept."""
+        """The mechanism. The last few are kept."""
         return _mechanisms.get(
             self._key, lambda: rebuild_margins(order_from(self.manifest["order"]), self.manifest)
         )
@@ -143,7 +143,7 @@ class _CellTable:
         return [table.reshape(-1, table.shape[-1]) for table in found]
 
     def law(self, cells: Sequence[Cell], stream: str) -> Law:
-        """The law of the noise on some cells; the last few are kept."""
+        """The law of the noise on some cells. The last few are kept."""
         key = self._key, tuple(cells), stream
         return _laws.get(key, lambda: margins_law(self.mechanism, cells, stream))
 
@@ -164,7 +164,7 @@ class _CellTable:
         return Measured(P, values, law, variance=variances[place], covariance=covariance, whole=False)
 
     def cell(self, group: Any) -> Cell:
-        """The cell that a reader names by the values of its attributes; None is the total."""
+        """The cell that a reader names by the values of its attributes. None is the total."""
         said = self.breakdown
         if not isinstance(group, Mapping | None):
             raise InputError(

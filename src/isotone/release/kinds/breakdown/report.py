@@ -1,4 +1,4 @@
-"""The report of a breakdown: small charts, one for each margin, for the element that a reader picks."""
+"""The report of a breakdown, with small charts, one for each margin, for the element that a reader picks."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class BreakdownPage(CountsPage):
         )
 
     def head(self, release: Release) -> Release:
-        """The first rows, to whole cells: the table shows no others."""
+        """The first rows, to whole cells. The table shows no others."""
         size = len(release.order)
         kept = -(-_MOST_ROWS // size) * size
         return replace(release, columns={name: column[:kept] for name, column in release.columns.items()})
@@ -147,7 +147,7 @@ def _panel(release: Release, values: NDArray[np.float64], element: str, margins:
 
 
 def _rows(release: Release) -> dict[str, dict[str, Ints]]:
-    """The rows of each element in each margin, at once: a breakdown may have millions."""
+    """The rows of each element in each margin, at once. A breakdown may have millions."""
     margins, elements = (list(dict.fromkeys(release.columns[name])) for name in ("margin", "element"))
     place = _places(release, "margin", margins) * len(elements) + _places(release, "element", elements)
     sequence = np.argsort(place, kind="stable")

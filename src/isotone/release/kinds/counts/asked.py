@@ -1,4 +1,4 @@
-"""The questions of a release of counts: checked before the charge, written in the manifest, read back from it."""
+"""The questions of a release of counts, checked before the charge, written in the manifest, read back from it."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _texts(question: Question) -> list[str]:
 
 
 def definitions(book: Mapping[str, Question]) -> dict[str, Any]:
-    """What counts as a yes, by element, without labels: part of what identifies a request."""
+    """What counts as a yes, by element, without labels, which is part of what identifies a request."""
     return {name: question.definition() for name, question in book.items() if question.has_own_rule}
 
 
@@ -91,7 +91,7 @@ def questions_of(manifest: Manifest) -> dict[str, Question]:
 
 
 def labels_of(manifest: Manifest) -> dict[str, str]:
-    """What people read in place of an element: its label, or else its name."""
+    """What people read in place of an element, its label, or else its name."""
     book, elements = questions_of(manifest), manifest["order"]["elements"]
     return {x: book[x].shown if x in book and book[x].label else str(x).replace("_", " ") for x in elements}
 

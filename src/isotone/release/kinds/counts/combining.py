@@ -36,7 +36,7 @@ __all__ = [
 
 
 def combine_counts(releases: Sequence[Release], follows_order: bool) -> Release:
-    """One release from several of the same counts: see :func:`isotone.combine`."""
+    """One release from several of the same counts. See :func:`isotone.combine`."""
     stated, first = truth(follows_order, "follows_order"), releases[0].manifest
     for other in releases[1:]:
         require_same_definition(first, other.manifest)
@@ -78,7 +78,7 @@ def combine_counts(releases: Sequence[Release], follows_order: bool) -> Release:
 
 
 def _questions(manifests: Sequence[Manifest]) -> dict[str, Any] | None:
-    """The questions of all releases; where labels differ, that of the first."""
+    """The questions of all releases. Where labels differ, that of the first."""
     book = {name: q for manifest in reversed(manifests) for name, q in questions_of(manifest).items()}
     return entries_of(book)
 
@@ -190,7 +190,7 @@ def _guarantees(manifests: Sequence[Manifest]) -> dict[str, Guarantee]:
 
 
 def _side_by_side(first: Guarantee, second: Guarantee) -> Guarantee:
-    """The guarantee to a unit of one of two data sets; the sum where that cannot be told."""
+    """The guarantee to a unit of one of two data sets, or the sum where that cannot be told."""
     same_kind = (first.kind == "zcdp") == (second.kind == "zcdp")
     if same_kind and first.adjacency.units == 1:
         return first.parallel(second)

@@ -1,4 +1,4 @@
-"""Releases derived from a release: given a public number of records, or made consistent.
+"""Releases derived from a release, given a public number of records, or made consistent.
 
 A derived release carries what it was derived from, so anyone can compute it again from its folder, and can tell
 which draws are in it. Nothing is read but published values: the guarantee stays that of the draws.
@@ -42,7 +42,7 @@ _MOST_RECORDS = 10**12
 
 
 def given(release: Release, records: Any, after_rules: bool) -> Release:
-    """The release adjusted by a public number of records: see :meth:`Release.given`."""
+    """The release adjusted by a public number of records. See :meth:`Release.given`."""
     manifest = release.manifest
     if manifest.get("derived"):
         raise InputError("State the number of records for the release itself: call given() first.")
@@ -75,7 +75,7 @@ def given(release: Release, records: Any, after_rules: bool) -> Release:
 
 
 def _slope_error(manifest: Manifest) -> float:
-    """The largest standard error of a covariance with the number of records, relative to it; 0 if all are exact."""
+    """The largest standard error of a covariance with the number of records, relative to it, or 0 if all are exact."""
     mechanism: Any = mechanism_of(manifest)
     found = mechanism.total_covariance()
     if not found.standard_error.size:
@@ -115,7 +115,7 @@ def public_records(records: Any, groups: Sequence[str] | None) -> list[int]:
 
 
 def number_of_records(value: Any, name: str = "records") -> int:
-    """A public number of records, checked; no larger than arithmetic on it is exact."""
+    """A public number of records, checked, and no larger than arithmetic on it is exact."""
     return whole_number(value, name, least=0, most=_MOST_RECORDS)
 
 
@@ -127,7 +127,7 @@ def guarantee_given_records(guarantee: Guarantee) -> str:
 
 
 def made_consistent(release: Release, integers: bool, weights: str) -> Release:
-    """Values that are not negative and follow the order: see :meth:`Release.consistent`."""
+    """Values that are not negative and follow the order. See :meth:`Release.consistent`."""
     if release.manifest.get("consistent"):
         return release
     derived = {
@@ -196,7 +196,7 @@ def _row(found: Measured, level: float) -> dict[str, list[Any]]:
 
 
 def _whole_ends(value: Floats, half: Floats, most: float) -> tuple[list[int], list[int]]:
-    """The whole numbers within the interval, as a count is one; where there is none, the nearest."""
+    """The whole numbers within the interval, as a count is one, or the nearest where there is none."""
     near = 1e-9 + 1e-12 * np.abs(value)  # of rounding
     low, high = np.ceil(value - half - near), np.floor(value + half + near)
     near = np.rint(value)
@@ -223,7 +223,7 @@ def _consistent_row(found: Measured, derived: Mapping[str, Any], level: float) -
 
 
 def _projected(found: Measured, weights: str, integers: bool) -> Floats:
-    """The nearest counts that are possible, by the variances of the noise or by its covariance; options add up."""
+    """The nearest counts that are possible, by the variances of the noise or by its covariance. Options add up."""
     n, upper = len(found.P), found.records
     raw, variance = found.values[:n], found.variance[:n]
     if weights == "covariance":

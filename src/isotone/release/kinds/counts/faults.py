@@ -99,7 +99,7 @@ def _keeps_within(mechanism: PosetMechanism, widths: Mapping[str, NDArray[Any]],
 
 
 def _faults_before(columns: Columns, mechanism: AdditiveMechanism, level: float, repeat: int) -> list[str]:
-    """Faults in intervals of the version before, which had draws of numpy: as near as their number lets one expect."""
+    """Faults in intervals of the version before, which had draws of numpy, as near as their number lets one expect."""
     slack = SPREADS * math.sqrt(level * (1 - level) / _draws(len(mechanism.P)))
     around = max(level - slack, level / 2), min(level + slack, (1 + level) / 2)
     narrow, wide = (count_columns(mechanism, end) for end in around)
@@ -108,7 +108,7 @@ def _faults_before(columns: Columns, mechanism: AdditiveMechanism, level: float,
 
 
 def derived_faults(release: Release) -> list[str]:
-    """Faults in what was derived: it is computed again from the releases that it was derived from."""
+    """Faults in what was derived. It is computed again from the releases that it was derived from."""
     manifest = release.manifest
     assert isinstance(manifest, CountManifest)
     for origin, values in origins(manifest):
@@ -130,7 +130,7 @@ def derived_faults(release: Release) -> list[str]:
 
 
 def _restored(manifest: CountManifest, values: Sequence[Any]) -> Release:
-    """A release again, from its manifest and its values; the hash is that of what comes out."""
+    """A release again, from its manifest and its values. The hash is that of what comes out."""
     if manifest.derived:
         again = _rederived(manifest)
         return Release(again.columns, replace(manifest, content_hash=again.manifest.content_hash))
@@ -159,7 +159,7 @@ def _rederived(manifest: CountManifest) -> Release:
 
 
 def _same_columns(first: Columns, second: Columns) -> bool:
-    """Whether two releases agree: in whole numbers and names exactly, elsewhere up to the last digit published."""
+    """Whether two releases agree, in whole numbers and names exactly, elsewhere up to the last digit published."""
     for name, column in first.items():
         other = second[name]
         if len(column) != len(other):

@@ -22,7 +22,7 @@ class LawEntry(TypedDict):
 
 
 def law_entry(mechanism: AdditiveMechanism, confidence: float) -> LawEntry | None:
-    """How the half-widths were found; None if all are in closed form."""
+    """How the half-widths were found, or None if all are in closed form."""
     if closed_form(mechanism):
         return None
     draws = mechanism.law_draws

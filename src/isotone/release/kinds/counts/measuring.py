@@ -1,4 +1,4 @@
-"""Published counts with the law of their noise, from a manifest and values alone: no data, no ledger."""
+"""Published counts with the law of their noise, from a manifest and values alone, without data or ledger."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NUMBERS, _FEWEST = 30_000_000, 300
 
 
 def mechanism_of(manifest: Manifest) -> AdditiveMechanism:
-    """The mechanism of a release; the last few are kept."""
+    """The mechanism of a release. The last few are kept."""
     return _mechanisms.get(
         _key(manifest),
         lambda: rebuild_count_mechanism(order_from(manifest["order"]), manifest.mechanism),

@@ -264,7 +264,7 @@ def count_columns(mechanism: Any, confidence: float) -> dict[str, NDArray[Any]]:
 def original_columns(
     P: Poset, groups: Sequence[str] | None, values: NDArray[np.int64], known: dict[str, NDArray[Any]]
 ) -> dict[str, tuple[Any, ...]]:
-    """The columns of a release as drawn: all follow from the values and the mechanism."""
+    """The columns of a release as drawn, which all follow from the values and the mechanism."""
     repeat, value = len(values), values.reshape(-1)
     alone, together = np.tile(known["alone"], repeat), np.tile(known["together"], repeat)
     columns: dict[str, tuple[Any, ...]] = {}

@@ -67,7 +67,7 @@ class CountReader(Reader):
         population: bool,
         deff: Any,
     ) -> Estimate:
-        """The share of one count in another, or in all records; in the population noise and sampling together."""
+        """The share of one count in another, or in all records. In the population noise and sampling together."""
         found = self._with_records(self._of(group), of, group, records, after_rules)
         level = self._level(confidence)
         if not population:

@@ -164,12 +164,12 @@ def _joined(release: Release) -> str:
 
 
 def _short(label: str) -> str:
-    """A label for a picture, which breaks it at words; the table has all of it."""
+    """A label for a picture, which breaks it at words. The table has all of it."""
     return textwrap.shorten(label, _LONGEST, placeholder=" …")
 
 
 def _nested(release: Release) -> str:
-    """A dot for each element, nested as the order is: all, or the largest with what is above them."""
+    """A dot for each element, nested as the order is, for all, or the largest with what is above them."""
     columns, P = release.columns, release.order
     labels, nested = labels_of(release.manifest), nested_order(P)
     largest = sorted(range(len(P)), key=lambda i: -columns["value"][i])[:_DOTS]
@@ -197,7 +197,7 @@ def _asked(release: Release) -> list[str]:
 
 
 def _edges(release: Release) -> dict[tuple[str, str], str]:
-    """The share of each count in the one above it, as it is written at the line; in brackets what is not known."""
+    """The share of each count in the one above it, as it is written at the line, in brackets what is not known."""
     words = {pair: found.percent() for pair, found in release.shares().items()}
     # "at the limit (75 to 100)" is wider than a box
     short = {pair: word.replace(f"{AT_THE_LIMIT} (", "limit (") for pair, word in words.items()}

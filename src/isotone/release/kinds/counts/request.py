@@ -158,7 +158,7 @@ class CountRequest:
         return BreakdownQuery(mechanism=noise, asked=asked, guarantee=guarantee, known=known, **shared)
 
     def _asked(self) -> dict[str, Any] | None:
-        """The mechanism as asked for: its name, what is cared for and what is fixed. None if it was given itself."""
+        """The mechanism as asked for, by its name, what is cared for and what is fixed. None if it was given itself."""
         if isinstance(self.mechanism, AdditiveMechanism):
             return None
         setting = self.setting
@@ -168,7 +168,7 @@ class CountRequest:
         return {"name": self.mechanism or "best", **said}
 
     def _charged(self, found: Guarantee) -> Guarantee:
-        """The noise may guarantee more than was asked for: only that is charged."""
+        """The noise may guarantee more than was asked for. Only that is charged."""
         same = found.neighbours == self.guarantee.neighbours
         return replace(found, unit=self.guarantee.unit) if same else self.guarantee
 
@@ -198,7 +198,7 @@ def _require_order(P: Any) -> None:
 
 
 def spec_request(spec: Spec, asked: OrderSection, **cells: Any) -> CountRequest:
-    """What a spec asks for in its section; ``cells`` are its public groups, or its margins."""
+    """What a spec asks for in its section. ``cells`` are its public groups, or its margins."""
     data = spec.data
     return CountRequest(
         spec.source,

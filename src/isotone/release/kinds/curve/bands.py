@@ -1,4 +1,4 @@
-"""Bands of a published curve: which one, from which published sums."""
+"""Bands of a published curve. Which one, and from which published sums."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _no_population(problem: ChainProblem) -> str:
 
 
 def usual_kind(problem: ChainProblem) -> str | None:
-    """The band that fits what the curve estimates, and holds; None where no band is known."""
+    """The band that fits what the curve estimates, and holds, or None where no band is known."""
     if not _possible(problem):
         return None
     return "population" if problem.output == "population" and not _no_population(problem) else "records"

@@ -34,7 +34,7 @@ class CurveReader(Reader):
         return Estimate(value, float(low[0]), float(high[0]), level, note, _about(kind))
 
     def difference(self, first: Any, second: Any, what: Any, confidence: float | None) -> Estimate:
-        """The value at ``second`` minus that at ``first``: what the band leaves possible for a monotone curve."""
+        """The value at ``second`` minus that at ``first``. What the band leaves possible for a monotone curve."""
         if what is not None:
             raise InputError("A curve has no elements: leave out what.")
         kind, level, low, high = self._band("differences with an interval", confidence, [first, second])

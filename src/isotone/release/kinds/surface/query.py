@@ -99,7 +99,7 @@ class SurfaceQuery(Query[Cells, "PrivatePosetRegression"]):
         return fit_counted(self.estimator(), x, statistic.y, statistic.count, self.source.y_range)
 
     def publish(self, drawn: PrivatePosetRegression, stamp: Stamp) -> Release:
-        """A row for each cell: the middles of its bins, and the value."""
+        """A row for each cell, with the middles of its bins, and the value."""
         cells = np.array(list(product(*middles(self.source.bounds, self.source.bins))))
         columns: dict[str, tuple[Any, ...]] = {
             "x1": tuple(np.round(cells[:, 0], 12).tolist()),

@@ -1,4 +1,4 @@
-"""Pairs of counts: two columns for each category, with their joint distribution."""
+"""Pairs of counts, two columns for each category, with their joint distribution."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BETWEEN = " | "
 
 @dataclass(frozen=True)
 class PairQuery(TableQuery):
-    """A release of two columns of counts, which are the strata of one table; made by :func:`pair_query`."""
+    """A release of two columns of counts, which are the strata of one table, made by :func:`pair_query`."""
 
     source: Any
 
@@ -61,7 +61,7 @@ class PairQuery(TableQuery):
         return release_pair(self.mechanism, *np.split(statistic, 2))
 
     def publish(self, drawn: Any, stamp: Stamp) -> Release:
-        """The rows of both columns; the joint distribution is in the manifest."""
+        """The rows of both columns. The joint distribution is in the manifest."""
         values, estimates = drawn.values.T.ravel(), drawn.estimates.T.ravel()
         return self.sealed(drawn.table, values, estimates, stamp, drawn.joint.tolist())
 
@@ -106,7 +106,7 @@ def _names(columns: Columns, rows: list[int]) -> list[str]:
 def pair_faults(
     columns: Columns, manifest: Mapping[str, Any], parts: list[list[int]], made: list[Measurement]
 ) -> list[str]:
-    """Faults in what both columns say together: names of rows, the joint distribution, values and estimates."""
+    """Faults in what both columns say together, names of rows, the joint distribution, values and estimates."""
     joint = np.array(manifest["joint"], dtype=float)
     n = manifest["upper"] + 1
     if joint.shape != (n, n) or np.any(joint < 0) or abs(joint.sum() - 1) > 1e-7:

@@ -65,7 +65,7 @@ class TablePage(Page):
         ax.set_ylabel("share of categories")
 
     def svg(self, release: Release) -> str:
-        """How many categories have each count, released and private; those with at most so many if the tail is heavy."""
+        """How many categories have each count, released and private, only those with at most so many if the tail is heavy."""
         if _is_heavy(release):
             return charts.cumulative(*_steps(release), _NAMES, "share of categories")
         edges, released, private = _shares(release)
