@@ -114,6 +114,8 @@ def _tally(each: Sequence[Comparison], kind: str) -> str:
 
 def _section(name: str, found: Sequence[Comparison]) -> str:
     parts = [f"## {SECTIONS[name]}", f"`{COMMAND.format(name)}`", *NOTES.get(name, ())]
+    if any("draws" in row.how and math.isnan(row.error) for one in found for row in one.rows):
+        parts.append(_BEFORE)
     names = list(dict.fromkeys(row.rival for one in found for row in one.rows if row is not one.ours))
     lines = ["| | isotone | " + " | ".join(names) + " |", "|---|" + "---|" * (len(names) + 1)]
     for one in found:
@@ -210,7 +212,7 @@ def runs_of(stored: Mapping[str, Sequence[Row]]) -> str:
     """Whether all rows are of one run of the command, and how long it took."""
     runs = {row.run for rows in stored.values() for row in rows}
     if len(runs) != 1 or "" in runs:
-        return "The rows of this page are **not** of one run: single sections were made again after the last whole one."
+        return "The rows of this page are **not** of one run: sections were made at different times, some rows of tables too."
     (name,) = runs
     took = times(name)
     end = f", which took {sum(took.values()) / 60:.0f} CPU minutes" if took else ""
@@ -229,6 +231,10 @@ def write_page(folder: Path = STORED) -> str:
     return f"{body(stored)}\n\n{_published()}"
 
 
+_BEFORE = (
+    "Ratios of draws without ± are from before draws were paired and their standard errors kept: whether those are won or lost beyond "
+    "chance is not known, and they are counted as if they were exact."
+)
 _INTRODUCTION = (
     "Each kind of release against the best that can be had otherwise, not only against what is usual. A rival makes its own choices by "
     "a rule that reads no data; where a parameter has no such rule, the value that would have been best on this very case stands beside "

@@ -50,7 +50,7 @@ WANTED: dict[str, str] = dict(zip(MEASURES, ("counts", "counts", "distribution")
 EPSILONS = (0.3, 1.0)
 SHARES, RULE = (0.1, 0.25, 0.5), 0.5
 """Shares of ε for the distribution, where a rival needs one: a half is the rule, the best of these is hindsight."""
-DRAWS, FEW, STEPS = 24, 2, 400
+DRAWS, FEW, STEPS = 12, 2, 400
 """Draws of each way, in a quick run, and steps of the maximum likelihood, by expectation and maximisation."""
 
 
