@@ -162,7 +162,7 @@ class PrivateEstimator(LedgerKeeper, EstimatorBase):
     """A private regressor, which charges its ledger before it reads data and keeps none."""
 
     epsilon: Number
-    rho: Number | None = None
+    rho: Number | None
     y_range: Any
     increasing: Any
     loss: Any

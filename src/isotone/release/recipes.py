@@ -97,7 +97,8 @@ def surface_estimator(recipe: Mapping[str, Any], unit: str) -> Any:
 
 
 _SURFACE_ARGUMENTS = frozenset(
-    {"bounds", "bins", "directions", "y_range", "epsilon", "neighbours", "contributions", "loss", "public_n"}
+    {"bounds", "bins", "directions", "y_range", "neighbours", "contributions", "loss", "public_n"}
+    | {"epsilon", "rho"}
 )
 
 

@@ -196,13 +196,24 @@ def test_a_spec_asks_for_a_surface(tmp_path: Path) -> None:
     assert any("a: numbers from" in line for line in spec.kind.check(spec, spec.source))
 
 
-def test_a_surface_guarantees_pure_epsilon(tmp_path: Path) -> None:
-    DATA.to_csv(tmp_path / "d.csv", index=False)
-    (tmp_path / "spec.toml").write_text(
-        SPEC.replace('epsilon = "1"', 'rho = "1"').replace("{ epsilon", "{ rho")
-    )
-    with pytest.raises(InputError, match="pure ε"):
-        SurfaceKind().query(load_spec(tmp_path / "spec.toml"))
+def test_a_manifest_of_a_surface_guarantees_no_less_rho_than_was_spent(tmp_path: Path) -> None:
+    book = iso.Ledger(tmp_path / "l", rho=9, unit="record")
+    found = iso.release_surface(DATA, rho=1, ledger=book, **COMMON)
+    assert "ρ = 1" in report_html(found)
+    found.save(tmp_path / "honest", report=False)
+    assert verify(tmp_path / "honest").holds
+    for change in (
+        lambda c, m: m["guarantee"].update(rho="1/2"),
+        lambda c, m: m["guarantee"].update(kind="pure", epsilon="1", rho="0"),
+        lambda c, m: m["mechanism"].update(epsilon="1/2"),
+        lambda c, m: m["mechanism"].update(rho="-1"),
+    ):
+        forged(tmp_path / "honest", tmp_path / "forged", change)
+        assert not verify(tmp_path / "forged")["guarantee"].holds
+    for both in ({"epsilon": 1, "rho": 1}, {"rho": 1, "delta": "1e-6"}, {}, {"rho": "1e-40"}):
+        with pytest.raises(iso.IsotoneError):
+            iso.release_surface(DATA, ledger=book, **both, **COMMON)
+    assert book.spent().rho == 1
 
 
 def test_an_audit_finds_no_more_than_was_guaranteed() -> None:

@@ -130,7 +130,6 @@ class PrivateIsotonicRegression(EvaluatedCurve):
     """
 
     bounds: Any
-    rho: Number | None
     y_values: Any
     output: str
     shape: Any

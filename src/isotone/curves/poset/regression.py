@@ -43,7 +43,7 @@ class PrivatePosetRegression(PrivateEstimator):
     Fits values ``f`` with ``f(a) <= f(b)`` whenever ``a <= b`` to records ``(element, y)``, so that the released values
     hardly depend on any one privacy unit. They are monotone on ``P``, always.
 
-    Guarantee: ``epsilon``-DP for adding or removing one unit (or replacing one, with ``neighbours="replace"``):
+    Guarantee: ``epsilon``-DP, or ``rho``-zCDP, for adding or removing one unit (or replacing one, with ``neighbours="replace"``):
     docs/theory/curves-posets.md. All choices are exact and use cryptographic bits. Records are never stored.
 
     Parameters
@@ -52,6 +52,8 @@ class PrivatePosetRegression(PrivateEstimator):
         The public order. How it is cut is chosen from the order alone (``arrangement_``).
     epsilon : number
         The privacy loss of one ``fit``.
+    rho : number, optional
+        In place of ``epsilon``: ρ-zCDP, by Gaussian noise on sums and by choices of bounded range.
     y_range : (low, high)
         Public limits of ``y``, which must not come from the data. Values outside are moved to the ends. Records with a
         missing, infinite or unreadable value or an unknown element are dropped, and nothing is said about it:
@@ -89,7 +91,7 @@ class PrivatePosetRegression(PrivateEstimator):
     arrangement_ : str
         How the order was cut: "grid", "grids", "forest", "series-parallel", "small prime parts", "listed", "relaxed" or
         "coupled".
-    epsilon_spent_ : Fraction
+    epsilon_spent_ : Fraction, or None with ``rho``
     guarantee_ : Guarantee
     method_ : str
 
@@ -116,6 +118,7 @@ class PrivatePosetRegression(PrivateEstimator):
         epsilon: Number = 1,
         y_range: Any = None,
         *,
+        rho: Number | None = None,
         increasing: Any = True,
         loss: Any = "squared",
         method: str = "auto",
@@ -174,7 +177,8 @@ class PrivatePosetRegression(PrivateEstimator):
             self.values_ = low + (high - low) * values
             self.arrangement_ = problem.arrangement.way
             self.method_ = rule_for(problem).name
-            self.guarantee_, self.epsilon_spent_ = problem.guarantee, problem.budget.whole.epsilon
+            self.guarantee_ = problem.guarantee
+            self.epsilon_spent_ = problem.budget.whole.epsilon if self.rho is None else None
         return self
 
     def check(self) -> Guarantee:
@@ -243,7 +247,7 @@ class PrivatePosetRegression(PrivateEstimator):
             budget=budget,
             n=budget.public_n or 1,
         )
-        budget.whole.noise_rate(budget.left / 2, FINE)
+        budget.whole.check_noise(budget.left / 2, FINE)
         if problem.method == "baseline":
             # an order that is no forest, or too large, fails before the charge
             mechanism_for(replace(problem, n=budget.largest_n))

@@ -1,8 +1,9 @@
-"""What curves and surfaces share, which are fits of an estimator: an attack by draws, and the guarantee."""
+"""What curves and surfaces share, which are fits of an estimator: the guarantee, and an attack by draws."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,36 @@ from isotone.audit import audit
 from isotone.audit.audit_report import AuditReport
 from isotone.errors import InputError
 from isotone.mechanism import Progress
+from isotone.privacy.calibration import largest_rho
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.manifest import guarantee_from
 from isotone.release.result import Release
 
-__all__ = ["audit_fit", "fit_guarantee"]
+__all__ = ["audit_fit", "compared", "fit_guarantee", "kept"]
+
+
+def kept(guarantee: Guarantee) -> Guarantee:
+    """What a fit keeps of a guarantee: of (ε, δ) it keeps ε alone."""
+    if guarantee.kind != "approximate":
+        return guarantee
+    return replace(guarantee, kind="pure", delta=Fraction(0))
+
+
+def compared(guarantee: Guarantee) -> str:
+    """What another kind of guarantee would mean for a fit, in words. Choices have bounded range (docs/theory/composition.md)."""
+    if guarantee.kind == "approximate":
+        choices = (8 * float(largest_rho(guarantee.epsilon, guarantee.delta))) ** 0.5
+        return (
+            " δ is not used, nor charged: the fit is made with ε alone. As the zCDP that implies (ε, δ) one choice would have "
+            f"ε = {choices:.3g} in place of {float(guarantee.epsilon):.3g}."
+        )
+    if guarantee.kind == "zcdp":
+        pure = (2 * float(guarantee.rho)) ** 0.5
+        return (
+            f" The pure guarantee that implies this one has ε = {pure:.3g}; with zCDP choices have twice that, {2 * pure:.3g}, "
+            "and sums have Gaussian noise."
+        )
+    return ""
 
 
 def audit_fit(

@@ -9,12 +9,13 @@ import numpy as np
 import isotone.curves as curves
 from isotone.mechanism import Progress
 from isotone.privacy.guarantee import Guarantee, Number
+from isotone.privacy.unit import budget_of
 from isotone.release.checking.findings import outside
 from isotone.release.kinds.curve.query import ESTIMATOR, CurveManifest, CurveQuery
-from isotone.release.kinds.curve.release import budget, compared, curve_query
+from isotone.release.kinds.curve.release import curve_query
 from isotone.release.kinds.curve.report import CurvePage
 from isotone.release.kinds.curve.section import CurveSection
-from isotone.release.kinds.fits import audit_fit, fit_guarantee
+from isotone.release.kinds.fits import audit_fit, compared, fit_guarantee
 from isotone.release.kinds.kind import Kind
 from isotone.release.kinds.reader import Reader
 from isotone.release.manifest import Manifest
@@ -75,7 +76,7 @@ class CurveKind(Kind):
             return SpecPlan(None, {**spec.head(), "text": text}, text)
         expected = curves.plan(
             n=size,
-            **budget(guarantee),
+            **budget_of(guarantee),
             loss=curve.loss,
             y_range=curve.y_ends,
             labels=curve.y_values is not None or None,

@@ -5,8 +5,6 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Mapping
-from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
 import isotone.curves as curves
@@ -14,14 +12,14 @@ from isotone.curves.counted import point_source
 from isotone.errors import InputError
 from isotone.ledger.ledger import Ledger, require_ledger
 from isotone.mechanism import Progress, no_progress
-from isotone.privacy.calibration import largest_rho
 from isotone.privacy.checks import confidence_level, did_you_mean, frozen
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number
-from isotone.privacy.unit import Unit
+from isotone.privacy.unit import Unit, budget_of
 from isotone.reading.contributions import UnitKey, check_contributions
 from isotone.release import pipeline
 from isotone.release.kinds.curve.bands import band_kind
 from isotone.release.kinds.curve.query import CurveQuery
+from isotone.release.kinds.fits import kept
 from isotone.release.kinds.parameters import (
     column_name,
     title_text,
@@ -30,7 +28,7 @@ from isotone.release.kinds.parameters import (
 )
 from isotone.release.result import Release
 
-__all__ = ["budget", "compared", "curve_query", "kept", "release_curve"]
+__all__ = ["curve_query", "release_curve"]
 
 _NO_OPTIONS = {"unit", "ledger", "rho", "max_weight"}
 """Parameters of the estimator that a release says otherwise, or has no use for: its records have no weights."""
@@ -120,7 +118,7 @@ def curve_query(
     unit = unit_key(unit)
     guarantee = kept(guarantee)
     settings: dict[str, Any] = {
-        **budget(guarantee),
+        **budget_of(guarantee),
         "neighbours": guarantee.neighbours,
         "contributions": check_contributions(contributions, unit),
         **{key: frozen(value) for key, value in options.items()},
@@ -129,32 +127,3 @@ def curve_query(
     source = point_source(data, x, y, problem, unit)
     kind, level = band_kind(band, problem), confidence_level(confidence)
     return CurveQuery(source, settings, problem, guarantee, title_text(title, f"{y} by {x}"), kind, level)
-
-
-def kept(guarantee: Guarantee) -> Guarantee:
-    """What a curve keeps of a guarantee: of (ε, δ) it keeps ε alone."""
-    if guarantee.kind != "approximate":
-        return guarantee
-    return replace(guarantee, kind="pure", delta=Fraction(0))
-
-
-def compared(guarantee: Guarantee) -> str:
-    """What another kind of guarantee would mean for a curve, in words. Choices have bounded range (docs/theory/composition.md)."""
-    if guarantee.kind == "approximate":
-        choices = (8 * float(largest_rho(guarantee.epsilon, guarantee.delta))) ** 0.5
-        return (
-            " δ buys nothing for a curve: it is made with ε alone. As the zCDP that implies (ε, δ) its choices would have "
-            f"ε = {choices:.3g} in place of {float(guarantee.epsilon):.3g}."
-        )
-    if guarantee.kind == "zcdp":
-        pure = (2 * float(guarantee.rho)) ** 0.5
-        return (
-            f" The pure guarantee that implies this one has ε = {pure:.3g}; with zCDP choices have twice that, {2 * pure:.3g}, "
-            "and sums have Gaussian noise."
-        )
-    return ""
-
-
-def budget(guarantee: Guarantee) -> dict[str, Any]:
-    """The arguments of the estimator for a guarantee."""
-    return {"rho": guarantee.rho} if guarantee.kind == "zcdp" else {"epsilon": guarantee.epsilon}

@@ -9,7 +9,7 @@ import numpy as np
 from isotone.mechanism import Progress
 from isotone.privacy.guarantee import Guarantee, Number
 from isotone.release.checking.findings import outside
-from isotone.release.kinds.fits import audit_fit, fit_guarantee
+from isotone.release.kinds.fits import audit_fit, compared, fit_guarantee
 from isotone.release.kinds.kind import Kind
 from isotone.release.kinds.surface.query import ESTIMATOR, SurfaceManifest, SurfaceQuery, middles
 from isotone.release.kinds.surface.release import surface_query
@@ -62,6 +62,7 @@ class SurfaceKind(Kind):
             f"A surface of {query.source.y} over {' and '.join(query.source.x)}, {first} × {second} cells, {query.guarantee}. No "
             "data was read and no budget was spent. Its error depends on the data: isotone audits and simulations do not tell it."
         )
+        text += compared(spec.privacy.guarantee(spec.unit))
         return SpecPlan(None, {**spec.head(), "text": text}, text)
 
     def audit(self, spec: Spec, trials: int, progress: Progress) -> AuditReport:

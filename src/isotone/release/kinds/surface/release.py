@@ -11,9 +11,11 @@ from isotone.ledger.ledger import Ledger, require_ledger
 from isotone.mechanism import Progress, no_progress
 from isotone.privacy.checks import frozen, truth, whole_number
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number, exact
+from isotone.privacy.unit import Unit, budget_of
 from isotone.reading.contributions import UnitKey, check_contributions
 from isotone.reading.surface_cells import CellSource
 from isotone.release import pipeline
+from isotone.release.kinds.fits import kept
 from isotone.release.kinds.parameters import column_name, title_text, unit_in_words, unit_key
 from isotone.release.kinds.surface.query import ESTIMATOR, SurfaceQuery
 from isotone.release.recipes import surface_estimator
@@ -31,7 +33,9 @@ def release_surface(
     y: str,
     bounds: tuple[tuple[Number, Number], tuple[Number, Number]],
     y_range: tuple[Number, Number],
-    epsilon: Number,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
     ledger: Ledger,
     bins: int | tuple[int, int] = 16,
     increasing: bool | tuple[bool, bool] = True,
@@ -56,6 +60,8 @@ def release_surface(
     x, y, bounds, y_range
         The columns and their public ranges. Values outside go to the ends; rows where one is missing are dropped. The ranges must
         not come from the data.
+    epsilon, delta, rho
+        As for :func:`release_curve`: with ``delta`` the surface is made, and charged, with ``epsilon`` alone.
     bins, increasing
         Into how many equal bins each column is cut, and whether ``y`` rises with it: one for both, or one for each.
     loss, public_n
@@ -69,7 +75,7 @@ def release_surface(
         A row for each cell: ``x1`` and ``x2``, the middles of its bins, and ``value``. The report shows it as a heat map.
     """
     require_ledger(ledger)
-    guarantee = Guarantee.pure(epsilon, neighbours=neighbours, unit=unit_in_words(unit, unit_name))
+    guarantee = Unit(1, neighbours, unit_in_words(unit, unit_name)).guarantee(epsilon, delta, rho)
     options = {"bounds": bounds, "y_range": y_range, "bins": bins, "increasing": increasing, "loss": loss}
     query = surface_query(
         data, x, y, guarantee, unit, contributions, title, {**options, "public_n": public_n}
@@ -88,8 +94,7 @@ def surface_query(
     options: dict[str, Any],
 ) -> SurfaceQuery:
     """The query that :func:`release_surface` runs, with every public parameter checked."""
-    if guarantee.kind != "pure":
-        raise InputError("A surface guarantees pure ε: give epsilon alone.")
+    guarantee = kept(guarantee)
     names = [column_name(name, "each of x") for name in _two(x, "x")]
     y = column_name(y, "y")
     unit = unit_key(unit)
@@ -106,7 +111,7 @@ def surface_query(
         "bins": bins,
         "directions": rising,
         "y_range": [str(end) for end in _interval(options["y_range"], "y_range")],
-        "epsilon": str(guarantee.epsilon),
+        **{name: str(amount) for name, amount in budget_of(guarantee).items()},
         "neighbours": guarantee.neighbours,
         "contributions": units,
         "loss": [str(part) for part in loss] if isinstance(loss, (tuple, list)) else loss,
