@@ -45,6 +45,22 @@ def scripted(draws: Any) -> Generator[None]:
         yield
 
 
+class _Unadded:
+    """Gaussian noise that is left out. It keeps what it would have been added to."""
+
+    __array_ufunc__ = None  # so that values + noise asks the noise
+
+    def __init__(self, means: list[float], deviation: float) -> None:
+        self.means, self.deviation = means, deviation
+
+    def reshape(self, *shape: Any) -> _Unadded:
+        return self
+
+    def __radd__(self, values: Any) -> Any:
+        self.means += (values.ravel() / self.deviation).tolist()
+        return values
+
+
 class Outcomes:
     """Choices that follow a script; beyond its end the first possibility is taken."""
 
@@ -54,6 +70,7 @@ class Outcomes:
         self.options: list[int] = []
         self.log_probability = 0.0
         self.noisy: list[tuple[int, ...]] = []
+        self.means: list[float] = []  # what Gaussian noise was to be added to, in its standard deviations
 
     def decide(self, log_weights: Sequence[float]) -> int:
         alive = [place for place, weight in enumerate(log_weights) if weight > -math.inf]
@@ -75,7 +92,7 @@ class Outcomes:
         raise NotImplementedError("no mechanism on curves draws these")
 
     def rounded_gaussians(self, variance: Fraction, size: int) -> Any:
-        raise NotImplementedError("no mechanism on curves draws these")
+        return _Unadded(self.means, float(variance) ** 0.5)
 
     def discrete_gaussians(self, variance: Fraction, size: int) -> Any:
         raise NotImplementedError("no mechanism on curves draws these")

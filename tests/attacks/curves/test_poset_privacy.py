@@ -8,106 +8,27 @@ the least share of epsilon that the worst pair must reach: the guarantee is kept
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.support.coupling_law import SolvedRegion
 from tests.support.curve_cases import Weighted, largest_ratio
 from tests.support.curve_outcomes import records_of, worst_ratio
+from tests.support.poset_cases import MECHANISMS, ends
 from tests.support.poset_outcomes import law
 
 from isotone.curves.grids import FINE
-from isotone.curves.losses.known_losses import parse_loss
-from isotone.curves.poset.arrangement import Arrangement, arrange
-from isotone.curves.poset.choosing import mechanism_for
-from isotone.curves.poset.composed_ideals import CompositionNode, OrderComposition
-from isotone.curves.poset.grid import GridRegion
-from isotone.curves.poset.measured_elements import MeasuredElements
-from isotone.curves.poset.problem import METHODS, PosetProblem
-from isotone.curves.poset.product import ProductOrder
+from isotone.curves.poset.problem import METHODS
 from isotone.curves.poset.tree import OrderMechanism
 from isotone.curves.setting import CurveSetting
-from isotone.order import Poset
 from isotone.privacy.unit import Unit
 
 EPSILON = Fraction(1)
 ROUNDING = 1e-9
 FLOOR = 0.99
-ONE = (Fraction(0), Fraction(1))
 HEAVY = 40
-Factory = Callable[[CurveSetting], OrderMechanism]
-
-WEDGE = Poset("abc", [("a", "c"), ("b", "c")])
-UPWARD = Poset("abc", [("a", "b"), ("a", "c")])
-N_SHAPE = Poset("abcd", [("a", "c"), ("b", "c"), ("b", "d")])
-CHAIN = Poset.chain("ab")
-SQUARE = ProductOrder((2, 2))
-CUBE = ProductOrder((2, 2, 2))
-SQUARE_AND_POINT = Poset(range(5), SQUARE.cover_pairs().tolist())
-
-
-def made(
-    order: Any, loss: Any, method: str = "additive", levels: int = 1, values: int | None = None
-) -> Factory:
-    plan = PosetProblem(parse_loss(loss), ONE, order, method=method, levels=levels, value_levels=values)
-    return lambda setting: mechanism_for(plan.sized(10, setting))
-
-
-def arranged(factory: Factory, arrangement: Arrangement) -> Factory:
-    """Another way to cut the order: the one that larger orders of its kind get."""
-    return lambda setting: replace(factory(setting), arrangement=arrangement)
-
-
-def planes() -> Arrangement:
-    """The cube as two squares, without the relations between them; then made monotone."""
-    squares = tuple(GridRegion.whole(plane) for plane in CUBE.planes())
-    return Arrangement(8, squares, CUBE.cover_pairs(), np.arange(8), "relaxed", relaxed=True)
-
-
-def grids() -> Arrangement:
-    regions = GridRegion.whole(np.arange(4).reshape(2, 2)), OrderComposition([CompositionNode(element=4)])
-    return Arrangement(5, regions, SQUARE_AND_POINT.cover_pairs, SQUARE_AND_POINT.linear_order, "grids")
-
-
-def coupled(order: Poset, loss: str, levels: int = 1) -> Factory:
-    """Coupling from the past, with the law of each cut solved instead of drawn."""
-    factory = made(order, loss, "coupling", levels)
-
-    def make(setting: CurveSetting) -> OrderMechanism:
-        mechanism = factory(setting)
-        whole = mechanism.arrangement
-        region = SolvedRegion(order.linear_order, order.cover_pairs)
-        return replace(mechanism, arrangement=replace(whole, regions=(region,)))
-
-    return make
-
-
-MECHANISMS: dict[str, Factory] = {
-    "forest, absolute": made(WEDGE, "absolute"),
-    "forest, two levels": made(WEDGE, "absolute", levels=2),
-    "series-parallel, pinball": made(UPWARD, "pinball(0.75)"),
-    "prime, pinball": made(N_SHAPE, "pinball(0.75)"),
-    "grid, huber": made(SQUARE, "huber"),
-    "grid, two levels": made(SQUARE, "absolute", levels=2),
-    "listed, absolute": made(CUBE, "absolute"),
-    "grids, absolute": arranged(made(SQUARE_AND_POINT, "absolute"), grids()),
-    "relaxed, absolute": arranged(made(CUBE, "absolute"), planes()),
-    "measured, squared": made(CHAIN, "squared"),
-    "measured, logistic": made(CHAIN, "logistic"),
-    "measured, unrelated elements": made(WEDGE, "squared"),
-    "measured, all elements": lambda setting: MeasuredElements(setting, arrange(CHAIN)),
-    "threshold, absolute": made(WEDGE, "absolute", "threshold"),
-    "threshold, squared": made(N_SHAPE, "squared", "threshold"),
-    "threshold, two levels": made(WEDGE, "absolute", "threshold", levels=2),
-    "baseline, absolute": made(WEDGE, "absolute", "baseline", values=4),
-    "baseline, squared": made(UPWARD, "squared", "baseline", values=4),
-    "coupling, pinball": coupled(N_SHAPE, "pinball(0.75)"),
-    "coupling, two levels": coupled(CHAIN, "absolute", levels=2),
-}
 SLOW = ("two levels", "listed", "relaxed", "unrelated", "coupling, pinball", "baseline")
 """Of these, small data are looked at in one place and at both ends."""
 
@@ -140,11 +61,6 @@ def kinds(name: str, size: int) -> list[tuple[int, int]]:
 def backgrounds(size: int, weight: int) -> list[Weighted]:
     """Heavy data that make one output likely: low values everywhere, or everywhere but at the last element."""
     return [tuple(((x, last if x == size - 1 else 0), weight) for x in range(size)) for last in (0, FINE)]
-
-
-def ends(size: int) -> list[tuple[int, int]]:
-    """The lowest and the highest value at the first two elements and the last."""
-    return sorted(itertools.product({0, 1, size - 1}, (0, FINE)))
 
 
 def heavy_ratio(mechanism: OrderMechanism, weight: int = HEAVY, unit: int = 1, records: int = 1) -> float:

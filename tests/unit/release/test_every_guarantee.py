@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,13 @@ def test_many_contributions_make_use_of_delta(tmp_path):
     assert verify(folder).holds
 
 
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("honest")
+    Ledger(folder / "a.ledger", **FILTER)
+    return release_spec(load_spec(written(folder, "table", GUARANTEES["rho"], 2)))[1]
+
+
 @pytest.mark.parametrize(
     ("part", "entry", "value", "words"),
     [
@@ -85,9 +93,8 @@ def test_many_contributions_make_use_of_delta(tmp_path):
         ("guarantee", "rho", "1/100", "which is less than"),
     ],
 )
-def test_a_manifest_that_guarantees_too_much_is_found_out(tmp_path, part, entry, value, words):
-    Ledger(tmp_path / "a.ledger", **FILTER)
-    _, folder, _ = release_spec(load_spec(written(tmp_path, "table", GUARANTEES["rho"], 2)))
+def test_a_manifest_that_guarantees_too_much_is_found_out(honest, tmp_path, part, entry, value, words):
+    folder = Path(shutil.copytree(honest, tmp_path / "forged"))
     forged(folder, lambda manifest, columns: manifest[part].__setitem__(entry, value))
     verdict = verify(folder)
     assert not verdict.holds

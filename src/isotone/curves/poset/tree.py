@@ -40,7 +40,10 @@ def equal_shares(levels: int, whole: Fraction = Fraction(1)) -> list[Fraction]:
 
 @dataclass(frozen=True)
 class OrderMechanism(RegressionMechanism[Floats]):
-    """A mechanism on an order. Outputs are values between 0 and 1, one for each element."""
+    """A mechanism on an order. Outputs are values between 0 and 1, one for each element.
+
+    The setting says what is guaranteed, ε-DP or ρ-zCDP (docs/theory/curves-posets.md, section 1).
+    """
 
     arrangement: Arrangement
 
