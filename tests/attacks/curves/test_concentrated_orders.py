@@ -155,6 +155,7 @@ def test_a_budget_that_cannot_be_kept_is_refused_before_the_charge(given: dict[s
         def charge(self, guarantee: Any, description: str) -> None:
             raise AssertionError("charged")
 
-    model = PrivatePosetRegression(CHAIN, y_range=(0, 1), ledger=Ledger(), **{"rho": 1, **given})
+    asked: dict[str, Any] = {"rho": 1, **given}
+    model = PrivatePosetRegression(CHAIN, y_range=(0, 1), ledger=Ledger(), **asked)
     with pytest.raises(InputError, match="rho"):
         model.fit(["a"], [0.5])

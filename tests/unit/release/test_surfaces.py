@@ -219,7 +219,7 @@ def test_a_manifest_of_a_surface_guarantees_no_less_rho_than_was_spent(tmp_path:
 def test_an_audit_finds_no_more_than_was_guaranteed() -> None:
     def progress(share: float, words: str) -> None: ...
 
-    found = SurfaceKind().audit_named("PrivatePosetRegression", 1, 60, progress)
+    found = SurfaceKind().audit_named("PrivatePosetRegression", 1, 300, progress)
     assert len(found.findings) == 1
 
 
