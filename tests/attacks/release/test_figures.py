@@ -76,7 +76,7 @@ def test_numbers_that_arithmetic_cannot_hold_are_refused(released):
         refused("at most 1,000,000,000,000", one.given, records=huge)
         refused("at most 1,000,000,000,000", one.share, "hyp", records=huge)
     refused("coefficient of 'hyp'", one.contrast, {"hyp": 1e308, "meds": 1e308})
-    refused("adjusted to 100", one.given(records=100).share, "hyp", records=99)
+    refused("of 100 records", one.given(records=100).share, "hyp", records=99)
     assert one.given(records=100).share("hyp", records=100) == one.given(records=100).share("hyp")
 
 

@@ -21,7 +21,7 @@ def content(level: float, size: int) -> float:
     95 % have the upper limit of Wilson for 92 %, so that four standard deviations of chance leave 92 % of them. This is a public number.
 
     >>> [round(content(0.95, size), 4) for size in (50, 200, 400, 1000)]
-    [0.969, 0.969, 0.9595, 0.95]
+    [0.969, 0.969, 0.9594, 0.95]
     """
     size = max(size, _FEWEST)
     square = _SPREADS**2 / size
