@@ -151,14 +151,16 @@ def test_a_whole_fit_asks_the_same_of_all_data_and_spends_all(budget: Any, noisy
 @pytest.mark.parametrize("contributions", [1, 2])
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
 @pytest.mark.parametrize("increasing", [True, False])
+@pytest.mark.parametrize("budget", ["epsilon", "rho"])
 def test_measuring_all_elements_asks_the_same_of_all_data_and_spends_all(
-    increasing: bool, neighbours: Neighbours, contributions: int
+    budget: str, increasing: bool, neighbours: Neighbours, contributions: int
 ) -> None:
-    """The noisy number of records, not theirs, decides that all elements are measured: at once, and for the rest of epsilon."""
+    """The noisy number of records, not theirs, decides that all elements are measured: at once, and for the rest of the budget."""
+    given: dict[str, Any] = {budget: BUDGET}
     model = PrivatePosetRegression(
         Poset.chain("abc"),
-        BUDGET,
-        (0, 1),
+        y_range=(0, 1),
+        **given,
         increasing=increasing,
         neighbours=neighbours,
         contributions=contributions,
@@ -176,10 +178,14 @@ def test_measuring_all_elements_asks_the_same_of_all_data_and_spends_all(
     assert len({released for _, released in found}) == 1, "what is released follows from answers alone"
     first, units = found[0][0], [told for told, _ in found[1:]]
     if neighbours == "add-remove":
-        assert {first.cost(told) for told in units} == {BUDGET}
+        costs = {first.cost(told) for told in units}
+        assert max(costs) == BUDGET
+        assert (
+            budget == "rho" or len(costs) == 1
+        )  # a value inside its range moves two sums, by less in length
     else:  # the number of records is the same
         worst = max(one.cost(other) for one, other in itertools.combinations(units, 2))
-        assert worst == BUDGET * Fraction(98, 100)
+        assert worst == BUDGET * Fraction(98, 100) / (2 if budget == "rho" else 1)
 
 
 def test_a_second_look_at_the_price_of_both_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""What curves and surfaces share, which are fits of an estimator: the guarantee, and an attack by draws."""
+"""What curves and surfaces share, which are fits of an estimator. The guarantee, and an attack by draws."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["audit_fit", "compared", "fit_guarantee", "kept"]
 
 
 def kept(guarantee: Guarantee) -> Guarantee:
-    """What a fit keeps of a guarantee: of (ε, δ) it keeps ε alone."""
+    """What a fit keeps of a guarantee. Of (ε, δ) it keeps ε alone."""
     if guarantee.kind != "approximate":
         return guarantee
     return replace(guarantee, kind="pure", delta=Fraction(0))
