@@ -104,13 +104,14 @@ def surface_query(
     ]
     rising = [truth(up, "increasing") for up in _two(options.get("increasing", True), "increasing", one=True)]
     bounds = [_interval(pair, "bounds") for pair in _two(options["bounds"], "bounds")]
+    y_range = _interval(options["y_range"], "y_range")
     loss: Any = options.get("loss", "squared")
     recipe: dict[str, Any] = {
         "name": ESTIMATOR,
         "bounds": [[str(end) for end in pair] for pair in bounds],
         "bins": bins,
         "directions": rising,
-        "y_range": [str(end) for end in _interval(options["y_range"], "y_range")],
+        "y_range": [str(end) for end in y_range],
         **{name: str(amount) for name, amount in budget_of(guarantee).items()},
         "neighbours": guarantee.neighbours,
         "contributions": units,
@@ -119,17 +120,7 @@ def surface_query(
     if options.get("public_n") is not None:
         recipe["public_n"] = whole_number(options["public_n"], "public_n (or None)")
     surface_estimator(recipe, guarantee.unit).check()
-    source = CellSource(
-        data,
-        (names[0], names[1]),
-        y,
-        tuple(bounds),
-        tuple(bins),
-        _interval(options["y_range"], "y_range"),
-        FINE,
-        unit,
-        units,
-    )
+    source = CellSource(data, (names[0], names[1]), y, tuple(bounds), tuple(bins), y_range, FINE, unit, units)
     return SurfaceQuery(source, recipe, guarantee, title_text(title, f"{y} by {names[0]} and {names[1]}"))
 
 
