@@ -25,7 +25,7 @@ EPSILONS = ("0.1", "0.3", "1", "2")
 PRESETS = ("counts", "both", "distribution")
 DRAWS = 10
 FEWER = 4  # draws of ``both`` where it is not the default: it has no aim of its own
-NAMES = ("estimate", "value", "distance", "held")
+NAMES = ("estimate", "value", "distance")
 SMALL_SIZES = (2, 5, 10, 20, 49)
 AIMS: dict[tuple[str, str, str], tuple[float, ...]] = {
     ("tuned", "default", "estimate"): (0.73, 0.91, 0.92, 0.97),
@@ -40,12 +40,11 @@ AIMS: dict[tuple[str, str, str], tuple[float, ...]] = {
 
 @dataclass(frozen=True)
 class Found:
-    """Root mean square errors, distance of distributions and the share of intervals that hold."""
+    """Root mean square errors, and distance of distributions."""
 
     estimate: float
     value: float
     distance: float
-    held: float
 
 
 def tuned() -> list[Table]:
@@ -74,7 +73,7 @@ def distance(one: NDArray[np.int64], two: NDArray[np.int64]) -> float:
 
 def once(table: Table, epsilon: str, preset: str, seed: int) -> Found:
     """The errors of one seeded run of a preset, of plain clamped noise or of the even split."""
-    rng, counts, held = np.random.default_rng(seed), table.counts, 1.0
+    rng, counts = np.random.default_rng(seed), table.counts
     if preset == "plain":
         values = np.asarray(truncated_geometric(table.upper + 1, epsilon).simulate(counts, rng))
         estimate = values
@@ -85,10 +84,8 @@ def once(table: Table, epsilon: str, preset: str, seed: int) -> Found:
         chosen: Any = preset
         full = TwoStageMechanism(table.upper, epsilon, chosen).simulate_in_full(counts, rng)
         values, estimate = np.asarray(full.values), full.estimates
-        low, high = full.interval()
-        held = float(np.mean((low <= counts) & (counts <= high)))
     squares = [float(np.sqrt(np.mean((each - counts) ** 2))) for each in (estimate, values)]
-    return Found(squares[0], squares[1], distance(values, counts), held)
+    return Found(squares[0], squares[1], distance(values, counts))
 
 
 def usual(table: Table, epsilon: str) -> str:
@@ -99,10 +96,14 @@ def usual(table: Table, epsilon: str) -> str:
 Line = tuple[str, str, str, str, Found, Found]
 
 
+def groups() -> dict[str, list[Table]]:
+    """Tables on which constants were chosen, those seen while choosing, and real ones."""
+    return {"tuned": tuned(), "seen while choosing": [held_out(name) for name in SHAPES], "real": real()}
+
+
 def run(out: Path, quick: bool, progress: Progress) -> None:
     """Write every run, every error, the geometric means relative to plain noise, and small tables."""
-    groups = {"tuned": tuned(), "seen while choosing": [held_out(name) for name in SHAPES], "real": real()}
-    tables = {(group, t.name): t for group, some in groups.items() for t in (some[1:2] if quick else some)}
+    tables = {(group, t.name): t for group, some in groups().items() for t in (some[1:2] if quick else some)}
     cases = list(_cases(tables, EPSILONS[2:3] if quick else EPSILONS, 1 if quick else DRAWS))
 
     def make(group: str, name: str, epsilon: str, preset: str, seed: str) -> list[str]:
@@ -197,8 +198,7 @@ def _means(out: Path, lines: list[Line]) -> Means:
         some = [line[4:] for line in lines if (line[0], line[2], line[3]) == (group, epsilon, preset)]
         ratios = [(f.estimate / p.value, f.value / p.value, f.distance / p.distance) for f, p in some]
         logs = np.mean(np.log(np.maximum(ratios, 1e-9)), axis=0)
-        found = [*np.exp(logs).tolist(), float(np.mean([f.held for f, _ in some]))]
-        means[group, epsilon, preset] = dict(zip(NAMES, found, strict=True))
+        means[group, epsilon, preset] = dict(zip(NAMES, np.exp(logs).tolist(), strict=True))
     columns: dict[str, list[object]] = {
         name: [key[at] for key in means] for at, name in enumerate(("group", "epsilon", "preset"))
     }

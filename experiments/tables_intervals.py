@@ -1,4 +1,4 @@
-"""How many intervals of 95 % hold in tables of few categories, over fifty releases and in the worst of them.
+"""How many intervals of 95 % hold in tables of few categories, over fifty releases and in the worst of them; and in large ones.
 
 Every release is a row of ``draws.csv`` as soon as it is made, and a run that was interrupted goes on from there. Tables of fewer
 than fifty categories are computed, not simulated.
@@ -19,8 +19,10 @@ from _tables import Table
 from common import add_rows, save_figure, write_table
 from isotone.mechanism import Progress
 from isotone.tables import TwoStageMechanism
+from isotone.tables.estimate.banded_matrices import many_systems
 from isotone.tables.estimate.sum_intervals import from_noise
 from tables_frontier import EPSILONS
+from tables_frontier import groups as large
 
 RELEASES = 50
 KEYS = ("set", "table", "categories", "epsilon")
@@ -38,24 +40,11 @@ def groups() -> dict[str, list[Table]]:
 
 
 def run(out: Path, quick: bool, progress: Progress) -> None:
-    """Write every release, the share that holds by table, and what is expected of the smallest tables."""
+    """Write every release, the share that holds by table, one release of large tables, and what is expected of the smallest."""
     epsilons, releases = (EPSILONS[2:3], 1) if quick else (EPSILONS, RELEASES)
-    tables = {(group, table.name): table for group, some in groups().items() for table in some}
-    cases = [
-        (group, name, str(len(table.counts)), epsilon, str(seed))
-        for seed in range(releases)
-        for (group, name), table in list(tables.items())[: 1 if quick else None]
-        for epsilon in epsilons
-    ]
-
-    def make(group: str, name: str, _: str, epsilon: str, seed: str) -> list[str]:
-        progress(int(seed) / releases, name)
-        table, rng = tables[group, name], np.random.default_rng(int(seed))
-        low, high = TwoStageMechanism(table.upper, epsilon).simulate_in_full(table.counts, rng).interval()
-        held = np.mean((low <= table.counts) & (table.counts <= high))
-        return [f"{held:.4f}", f"{np.mean(high - low + 1):.3f}"]
-
-    rows = add_rows(out / "draws.csv", (*KEYS, "seed"), ("held", "width"), cases, make)
+    with many_systems():
+        rows = _releases(out / "draws.csv", groups(), quick, releases, progress)
+        _releases(out / "large.csv", large(), quick, 1, progress)
     names = (*KEYS, "releases", "held", "worst", "width")
     found: list[tuple[object, ...]] = []
     for case in dict.fromkeys(tuple(row[key] for key in KEYS) for row in rows):
@@ -67,6 +56,28 @@ def run(out: Path, quick: bool, progress: Progress) -> None:
     _few(out, epsilons)
     _picture(out, found)
     progress(1.0, "done")
+
+
+def _releases(
+    path: Path, some: dict[str, list[Table]], quick: bool, releases: int, progress: Progress
+) -> list[dict[str, str]]:
+    """So many releases of each table at each ε, each a row: the share of intervals that hold, and their mean width."""
+    tables = {(group, table.name): table for group, each in some.items() for table in each}
+    cases = [
+        (group, name, str(len(table.counts)), epsilon, str(seed))
+        for seed in range(releases)
+        for (group, name), table in list(tables.items())[: 1 if quick else None]
+        for epsilon in (EPSILONS[2:3] if quick else EPSILONS)
+    ]
+
+    def make(group: str, name: str, _: str, epsilon: str, seed: str) -> list[str]:
+        progress(int(seed) / releases, name)
+        table, rng = tables[group, name], np.random.default_rng(int(seed))
+        low, high = TwoStageMechanism(table.upper, epsilon).simulate_in_full(table.counts, rng).interval()
+        held = np.mean((low <= table.counts) & (table.counts <= high))
+        return [f"{held:.4f}", f"{np.mean(high - low + 1):.3f}"]
+
+    return add_rows(path, (*KEYS, "seed"), ("held", "width"), cases, make)
 
 
 def _few(out: Path, epsilons: tuple[str, ...]) -> None:

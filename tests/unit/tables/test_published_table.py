@@ -32,13 +32,13 @@ def table(method: Any = "table"):
     return PublishedTable(VALUES, UPPER, (stratum,), Guarantee.pure(1))
 
 
-def believed(k, doubt=40):
-    """P(true = i | noisy = k): twenty categories spread evenly and twenty one count off are added to those believed in."""
+def believed(k, doubt=1):
+    """P(true = i | noisy = k): thirty categories spread evenly and forty one count off are added to those believed in."""
     k = min(max(k, 0), UPPER)
-    prior = [len(NOISY) * share + doubt / 2 / (UPPER + 1) for share in SHARES]
+    prior = [len(NOISY) * share + 30 * doubt / (UPPER + 1) for share in SHARES]
     for i, share in enumerate(SHARES):
         for other in (max(i - 1, 0), min(i + 1, UPPER)):
-            prior[other] += doubt / 4 * share
+            prior[other] += 20 * doubt * share
     weights = [p * exp(-sum(RATES[min(i, k) : max(i, k)])) for i, p in enumerate(prior)]
     return np.array(weights) / sum(weights)
 

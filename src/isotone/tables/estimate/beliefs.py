@@ -15,16 +15,16 @@ from isotone.tables.matrices.geometric import Rates, step_rates
 
 __all__ = ["Beliefs", "GaussianBeliefs", "GeometricBeliefs"]
 
-_DOUBT = 40
-"""Categories that are added to those believed in, before intervals are read off: half are spread evenly over all counts, and half
-are one count off those believed in. Without them a prior that is too sharp in one release leaves out too many. Large tables do not notice."""
+_EVEN, _ONE_OFF = 30, 40
+"""Categories that are added to those believed in, before intervals are read off: spread evenly over all counts, and one count off
+those believed in. Without them a prior that is too sharp in one release leaves out too many. Large tables do not notice."""
 
 
 @dataclass(frozen=True, eq=False)
 class Beliefs(ABC):
     """The posteriors of true counts.
 
-    The prior are the probabilities, as if seen in ``_DOUBT`` categories fewer: a few categories say little about others.
+    The prior are the probabilities, with a few doubtful categories more: a few categories say little about others.
     """
 
     probabilities: NDArray[np.float64]
@@ -38,8 +38,8 @@ class Beliefs(ABC):
         """The probabilities with their doubt."""
         ends = np.pad(self.probabilities, 1, mode="edge")
         one_off = (ends[:-2] + ends[2:]) / 2
-        doubtful = _DOUBT / 2 * (1 / len(one_off) + one_off)
-        return (self.size * self.probabilities + doubtful) / (self.size + _DOUBT)
+        doubtful = _EVEN / len(one_off) + _ONE_OFF * one_off
+        return (self.size * self.probabilities + doubtful) / (self.size + _EVEN + _ONE_OFF)
 
     def posterior(self, k: int, prior: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """The probabilities of the true count of a category that reads ``k``."""
