@@ -15,6 +15,7 @@ from isotone.counts.caring import Care, cared_error
 from isotone.counts.hierarchies.fixed_root import fixed_root
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
+from isotone.counts.public_number import advice
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.mechanism import HasLogDensity, HasMethod, Progress, no_progress
@@ -154,9 +155,7 @@ class CountPlan(Plan[CountRow]):
     @property
     def remark(self) -> str:
         """Compare add-remove with replace at twice ε, for a steward whose number of records is public."""
-        from isotone.counts.public_number import advice
-
-        return advice(self)
+        return advice(self.guarantee, [row.mechanism for row in self.rows])
 
     advice = remark
 

@@ -18,13 +18,27 @@ from isotone.array_types import Floats
 from isotone.errors import InputError
 from isotone.privacy.checks import confidence_level
 
-__all__ = ["FALSE_CONFIDENCE", "LAW_STREAM", "Law", "rank", "scales", "upper_draw"]
+__all__ = [
+    "FALSE_CONFIDENCE",
+    "LAW_STREAM",
+    "Law",
+    "rank",
+    "require_known",
+    "scales",
+    "upper_draw",
+    "whole_width",
+]
 
 LAW_STREAM = "isotone law 1"
 """The label of the public stream, with its version."""
 
 FALSE_CONFIDENCE = 1e-6
 """How likely it is at most, over the draws, that a stated half-width is below the true quantile."""
+
+
+def require_known(draws: int, confidence: float) -> None:
+    """Refuse a confidence that so many draws cannot tell, before they are drawn."""
+    rank(draws, confidence_level(confidence))
 
 
 @lru_cache(maxsize=256)
@@ -53,10 +67,18 @@ def rank(draws: int, level: float) -> int:
     return low
 
 
-def upper_draw(drawn: NDArray[np.float64], confidence: float) -> NDArray[np.float64]:
+def upper_draw(drawn: NDArray[np.number], confidence: float) -> Floats:
     """One of the draws of a law that the law is within with the given probability."""
     place = rank(len(drawn), confidence_level(confidence)) - 1
-    return np.partition(drawn, place, axis=0)[place]
+    return np.partition(drawn, place, axis=0)[place].astype(np.float64)
+
+
+def whole_width(width: ArrayLike) -> Floats:
+    """The half-width of released integers.
+
+    Noise within ``width`` is, once rounded, within the rounded width.
+    """
+    return np.floor(np.asarray(width, dtype=float) + 0.5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +96,7 @@ class Law:
 
     def upper(self, noise: NDArray[np.number], confidence: float) -> Floats:
         """A bound that each column of ``noise``, one row a draw, stays below with the given probability."""
-        place = rank(len(noise), confidence_level(confidence)) - 1
-        return np.partition(noise, place, axis=0)[place].astype(np.float64)
+        return upper_draw(noise, confidence)
 
     def half_widths(self, confidence: float) -> Floats:
         """How far each number alone stays from the truth."""

@@ -7,10 +7,12 @@ hides the presence of a unit less well (docs/theory/difference.md, section 2). L
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from isotone.counts.candidates import Setting
 from isotone.counts.choosing import best_mechanism
-from isotone.counts.count_plan import CountPlan
 from isotone.counts.hierarchies.tree_field import TreeFieldMechanism
+from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.mechanisms.difference_body import DifferenceBodyMechanism
 from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
 from isotone.errors import InputError
@@ -23,34 +25,35 @@ _LARGEST = 60
 """For larger orders a second search could take long."""
 
 
-def advice(plan: CountPlan) -> str:
-    """What a plan says about the other kind of neighbours, empty where it compares no such mechanism."""
-    if plan.guarantee.neighbours not in (ADDING, REPLACING):
+def advice(guarantee: Guarantee, mechanisms: Sequence[AdditiveMechanism]) -> str:
+    """What a plan of ``mechanisms``, best first, says about the other kind of neighbours, empty where it compares none."""
+    if guarantee.neighbours not in (ADDING, REPLACING):
         return ""
-    if plan.guarantee.kind != "pure":
-        return _of_best(plan)
-    ordered = next((row.mechanism for row in plan.rows if type(row.mechanism) is PosetMechanism), None)
-    if isinstance(plan.best, TreeFieldMechanism) and not plan.guarantee.adjacency.exchanges:
-        return _for_hierarchy(plan.best)
+    if guarantee.kind != "pure":
+        return _of_best(guarantee, mechanisms)
+    best, ordered = mechanisms[0], next((m for m in mechanisms if type(m) is PosetMechanism), None)
+    if isinstance(best, TreeFieldMechanism) and not guarantee.adjacency.exchanges:
+        return _for_hierarchy(best)
     if ordered is None:
         return ""
-    if plan.guarantee.adjacency.exchanges:
-        return _under_replace(plan, ordered)
-    return _under_add_remove(plan, ordered)
+    if guarantee.adjacency.exchanges:
+        return _under_replace(guarantee, best, ordered)
+    return _under_add_remove(guarantee, best, ordered)
 
 
-def _of_best(plan: CountPlan) -> str:
+def _of_best(stated: Guarantee, mechanisms: Sequence[AdditiveMechanism]) -> str:
     """Under zCDP and (ε, δ) the best mechanism for the other guarantee is looked for, where that is quick."""
-    stated, mechanism = plan.guarantee, plan.best
-    grouped = any(row.mechanism.neighbours != stated.neighbours for row in plan.rows)
-    if grouped or len(plan.P) > _LARGEST or plan.relaxation is not None:
+    mechanism = mechanisms[0]
+    grouped = any(m.neighbours != stated.neighbours for m in mechanisms)
+    relaxed = any(isinstance(m, PosetMechanism) and m.sampler.relaxation is not None for m in mechanisms)
+    if grouped or relaxed or len(mechanism.P) > _LARGEST:
         return ""
     try:
         asked = stated.of_one_unit() if stated.adjacency.exchanges else stated.replacing()
     except InputError:  # δ would be above 1
         return ""
-    size = next((row.mechanism.max_size for row in plan.rows if row.mechanism.max_size), None)
-    setting = Setting(plan.P, mechanism.contributions, size, care=getattr(mechanism, "care", None))
+    size = next((m.max_size for m in mechanisms if m.max_size), None)
+    setting = Setting(mechanism.P, mechanism.contributions, size, care=getattr(mechanism, "care", None))
     other = best_mechanism(setting, asked).error().rmse
     if stated.adjacency.exchanges:
         return (
@@ -71,8 +74,8 @@ def _budget(guarantee: Guarantee) -> str:
     return f"ε = {guarantee.epsilon}, δ = {float(guarantee.delta):.3g}"
 
 
-def _under_replace(plan: CountPlan, ordered: PosetMechanism) -> str:
-    epsilon, best = plan.guarantee.epsilon, plan.best
+def _under_replace(guarantee: Guarantee, best: AdditiveMechanism, ordered: PosetMechanism) -> str:
+    epsilon = guarantee.epsilon
     says = (
         f"The number of records is taken as public, as the steward states it. add-remove at ε = {epsilon / 2} "
         f"guarantees the same about answers, with rms error {ordered.error().rmse:.4g}, and hides presence at "
@@ -83,12 +86,12 @@ def _under_replace(plan: CountPlan, ordered: PosetMechanism) -> str:
     return f"{says} A guarantee about replacing need not hide presence at all."
 
 
-def _under_add_remove(plan: CountPlan, ordered: PosetMechanism) -> str:
-    epsilon = 2 * plan.guarantee.epsilon
+def _under_add_remove(guarantee: Guarantee, best: AdditiveMechanism, ordered: PosetMechanism) -> str:
+    epsilon = 2 * guarantee.epsilon
     if ordered.sampler.drawn.name != "exact":  # a search for another relaxation could take minutes
         return ""
-    other = DifferenceBodyMechanism(plan.P, epsilon, contributions=ordered.contributions)
-    if other.error().rmse >= plan.best.error().rmse:
+    other = DifferenceBodyMechanism(ordered.P, epsilon, contributions=ordered.contributions)
+    if other.error().rmse >= best.error().rmse:
         return ""
     return (
         f"If the number of records is public: replace at ε = {epsilon} guarantees the same about answers with rms "

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.counts.consistency import consistent
-from isotone.counts.law import LAW_STREAM, Law, rank, upper_draw
+from isotone.counts.law import LAW_STREAM, Law, require_known, upper_draw, whole_width
 from isotone.counts.sensitivity import Sensitivity
 from isotone.counts.statistic import Counts, check_counts
 from isotone.errors import InputError
@@ -26,12 +26,12 @@ from isotone.noise.public_stream import public_stream
 from isotone.noise.simulated_array import Simulated
 from isotone.order import Poset
 from isotone.privacy.adjacency import Neighbours
-from isotone.privacy.checks import Number, confidence_level, whole_number
+from isotone.privacy.checks import Number, whole_number
 from isotone.privacy.draws import ExactDraws, require_exact
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
 
-__all__ = ["AdditiveMechanism", "PureMechanism", "simulated_covariance"]
+__all__ = ["AdditiveMechanism", "PureMechanism", "draws_of", "simulated_covariance"]
 
 LAW_DRAWS, LAW_NUMBERS, LEAST_DRAWS = 50_000, 1_500_000, 5_000
 """A law has so many draws, fewer if they are more numbers than that, and no fewer than the last."""
@@ -144,7 +144,7 @@ class AdditiveMechanism(ABC):
     @property
     def law_draws(self) -> int:
         """How many draws the law has, which is a public number."""
-        return min(LAW_DRAWS, max(LEAST_DRAWS, LAW_NUMBERS // max(len(self.P), 1)))
+        return draws_of(len(self.P))
 
     def simulate_independent(self, size: int, rng: np.random.Generator) -> Simulated:
         """Simulate like :meth:`simulate`, with rows that are independent of each other."""
@@ -212,25 +212,21 @@ class AdditiveMechanism(ABC):
 
     def half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
         """For each count alone, how far the released integer stays from the truth with at least the given probability."""
-        return _whole(self.unrounded_half_widths(confidence))
+        return whole_width(self.unrounded_half_widths(confidence))
 
     def simultaneous_half_width(self, confidence: float = 0.95) -> float:
         """How far *all* released counts stay from the truth, at once, with at least the given probability."""
-        return float(_whole(self.unrounded_simultaneous_half_width(confidence)))
+        return float(whole_width(self.unrounded_simultaneous_half_width(confidence)))
 
     def unrounded_half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
         """For each count alone, the half-width that its noise stays within, before rounding to integers."""
-        self._require_known(confidence)
+        require_known(self.law_draws, confidence)
         return upper_draw(np.abs(self._unrounded), confidence)
 
     def unrounded_simultaneous_half_width(self, confidence: float = 0.95) -> float:
         """The half-width that *all* noise stays within, at once, before rounding to integers."""
-        self._require_known(confidence)
+        require_known(self.law_draws, confidence)
         return float(upper_draw(np.max(np.abs(self._unrounded), axis=1), confidence))
-
-    def _require_known(self, confidence: float) -> None:
-        """Refuse a confidence that the draws of the law cannot tell, before they are drawn."""
-        rank(self.law_draws, confidence_level(confidence))
 
     def consistent(
         self, values: ArrayLike, upper: float | None = None, integers: bool = False
@@ -266,6 +262,11 @@ class PureMechanism(AdditiveMechanism):
         """Refuse what the mechanism cannot do. By default it can do everything."""
 
 
+def draws_of(numbers: int) -> int:
+    """How many draws the law of so many numbers has."""
+    return min(LAW_DRAWS, max(LEAST_DRAWS, LAW_NUMBERS // max(numbers, 1)))
+
+
 def simulated_covariance(mechanism: AdditiveMechanism) -> tuple[NDArray[np.float64], float]:
     """The covariance of draws, with the variances that are known, and the largest relative standard error."""
     rows = max(2_000, min(40_000, LAW_NUMBERS // len(mechanism.P)))
@@ -283,11 +284,3 @@ def _small(noise: Simulated) -> NDArray[np.number]:
     """Whole numbers, small where they fit."""
     whole = np.asarray(noise, dtype=np.float64)
     return whole.astype(np.int32) if np.max(np.abs(whole), initial=0.0) < 2**31 else whole
-
-
-def _whole(width: ArrayLike) -> NDArray[np.float64]:
-    """The half-width of released integers.
-
-    Noise within ``width`` is, once rounded, within the rounded width.
-    """
-    return np.floor(np.asarray(width, dtype=float) + 0.5)

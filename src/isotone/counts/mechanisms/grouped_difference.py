@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isotone.array_types import Floats, Ints
 from isotone.counts.law import LAW_STREAM, Law
-from isotone.counts.mechanisms.additive import LAW_DRAWS, LAW_NUMBERS, LEAST_DRAWS, OTHER_DRAWS
+from isotone.counts.mechanisms.additive import LAW_NUMBERS, OTHER_DRAWS, draws_of
 from isotone.counts.mechanisms.difference_body import DifferenceBodyMechanism
 from isotone.counts.norm import largest_parts, running_totals
 from isotone.counts.sampling.bipartition_sampler import Simulate
@@ -205,7 +205,7 @@ class GroupedDifferenceMechanism(DifferenceBodyMechanism):
     @property
     def law_draws(self) -> int:
         """How many draws the law has. Each is one of all groups."""
-        return max(LEAST_DRAWS, min(LAW_DRAWS, LAW_NUMBERS // len(self.sampler.order)))
+        return draws_of(len(self.sampler.order))
 
 
 def can_stack(P: Poset) -> bool:

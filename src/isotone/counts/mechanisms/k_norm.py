@@ -12,9 +12,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isotone.counts.law import LAW_STREAM, Law
+from isotone.counts.law import LAW_STREAM, Law, require_known, upper_draw, whole_width
 from isotone.counts.least_error import k_norm_total
-from isotone.counts.mechanisms.additive import AdditiveMechanism
+from isotone.counts.mechanisms.additive import AdditiveMechanism, draws_of
 from isotone.counts.norm import norms, running_totals
 from isotone.counts.sampling.bipartition_sampler import Sampler, Simulate, mean_of_rows
 from isotone.counts.sampling.choosing import sampler
@@ -196,31 +196,33 @@ class KNormMechanism(AdditiveMechanism):
     def law_draws(self) -> int:
         """How many draws the law has, fewer where draws are slow, as they must be independent."""
         if self.sampler.source.quick:
-            return super().law_draws
+            return draws_of(len(self.P))
         return min(MOST, max(FEWEST, int(SECONDS / self.sampler.drawn.seconds)))
 
     def half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
         """For each count alone, how far a release stays from the truth with at least the given probability."""
-        return self._released.half_widths(confidence) if self.P.choices else super().half_widths(confidence)
+        if self.P.choices:
+            return self._released.half_widths(confidence)
+        return whole_width(self.unrounded_half_widths(confidence))
 
     def simultaneous_half_width(self, confidence: float = 0.95) -> float:
         """How far *all* released counts stay from the truth, at once, with at least the given probability."""
         if self.P.choices:
             return self._released.simultaneous_half_width(confidence)
-        return super().simultaneous_half_width(confidence)
+        return float(whole_width(self.unrounded_simultaneous_half_width(confidence)))
 
     def unrounded_half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
         """For each count alone, the half-width that its noise stays within, before rounding to integers."""
+        require_known(self.law_draws, confidence)
         if self.P.choices:
-            return super().unrounded_half_widths(confidence)
-        self._require_known(confidence)
+            return upper_draw(np.abs(self._unrounded), confidence)
         return self._back(self._rate_one.alone(confidence)) / float(self.rate)
 
     def unrounded_simultaneous_half_width(self, confidence: float = 0.95) -> float:
         """The half-width that *all* noise stays within, at once, before rounding to integers."""
+        require_known(self.law_draws, confidence)
         if self.P.choices:
-            return super().unrounded_simultaneous_half_width(confidence)
-        self._require_known(confidence)
+            return float(upper_draw(np.max(np.abs(self._unrounded), axis=1), confidence))
         return self._rate_one.together(confidence) / float(self.rate)
 
     @property
