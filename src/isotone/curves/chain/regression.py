@@ -59,7 +59,8 @@ class PrivateIsotonicRegression(EvaluatedCurve):
         Any other ``y`` drops its record.
     increasing : True, False or "auto"
         "auto" spends 5 % of epsilon on finding the direction.
-    loss : "squared", "absolute", ("huber", delta), ("pinball", q), "logistic" or ("logistic", margin)
+    loss : name or (name, number)
+        Such as "squared" or ("pinball", 0.9). All losses and shapes are listed for ``[curve]`` in docs/reference/spec.md.
         Logistic predictions lie in ``[margin, 1 − margin]``, with a margin from 1/1024 to 503/1024 (default 1/64).
     method : "auto", "additive", "threshold", "baseline" or "bins"
         "auto": for squared and logistic loss rounds of noisy sums and the posterior of a rising curve
@@ -72,8 +73,8 @@ class PrivateIsotonicRegression(EvaluatedCurve):
     output : "population" or "records"
         What "auto" estimates for squared and logistic loss: the curve that the records were drawn from (the posterior
         mean), or the fit to these records without privacy.
-    shape : None, ("constant", pieces), ("linear", pieces[, knots]), ("lipschitz", slope), "convex" or "concave"
-        With a shape, "auto" for squared and logistic loss is the curve of the shape that is nearest to the posterior;
+    shape : None, name or (name, numbers …)
+        Such as "convex" or ("linear", 4). With a shape, "auto" for squared and logistic loss is the curve of the shape that is nearest to the posterior;
         "threshold" is the published tree for it, and every other method (but "bins") is one exact draw from all curves
         of that shape, as is "auto" for other losses. The released curve has the shape exactly. Linear pieces end on ``knots`` (17) evenly spread points of ``x`` (on all, if it has fewer). Shapes need an even grid of ``x``; one that is too
         large for the shape is refused before the ledger is charged.
@@ -81,7 +82,7 @@ class PrivateIsotonicRegression(EvaluatedCurve):
         How often the range of values is halved by a tree of cuts ("additive" and "threshold").
     x_grid : int, "integers" or list of points, optional
         The public grid of ``x``: so many even points, every integer of ``bounds``, or these points. By default 4096, and
-        fewer for the baseline and for shapes: 256 (constant), 257 (linear), 65 (Lipschitz), 33 (convex, concave).
+        fewer for the baseline and for shapes.
     value_levels : power of two, optional
         Steps of the grid of values of baseline and shapes: values are off by at most half a step.
     public_n : int, optional

@@ -60,7 +60,8 @@ class PrivatePosetRegression(PrivateEstimator):
         :meth:`unknown` lists such elements.
     increasing : bool
         Whether predictions rise or fall along the order.
-    loss : "squared", "absolute", ("huber", delta), ("pinball", q), "logistic" or ("logistic", margin)
+    loss : name or (name, number)
+        As for :class:`PrivateIsotonicRegression`.
     method : "auto", "additive", "threshold", "baseline" or "coupling"
         "auto": for squared and logistic loss a noisy histogram of all elements and the nearest monotone values, where there
         are twelve records an element or more, and epsilon times their number is at least three; otherwise "additive".

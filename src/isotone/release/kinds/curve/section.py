@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
-from isotone.curves.losses.known_losses import parse_loss
+from isotone.curves.losses.known_losses import LOSSES, parse_loss
+from isotone.curves.shapes.parse import SHAPES
 from isotone.release.sections import Listed, Pair, Real, Section, Size, Text
 
 __all__ = ["CurveSection"]
+
+_IN_TOML = str.maketrans("()'", '[]"')
+_LOSSES, _SHAPES = (", ".join(kind.usage for kind in kinds).translate(_IN_TOML) for kinds in (LOSSES, SHAPES))
+_POINTS = ", ".join(f"{kind.points} ({kind.name})" for kind in SHAPES)
 
 
 class CurveSection(Section):
@@ -27,19 +32,23 @@ class CurveSection(Section):
     """In place of `y_range`: the two values of y, such as [0, 1]. Rows with any other y are left out."""
     increasing: bool | Literal["auto"] = True
     """Whether y rises or falls with x; "auto" spends 5 % of ε on finding out."""
-    loss: str | Annotated[tuple[str, Real], Listed] = "squared"
-    """What a fit minimises: "squared", "absolute", "logistic", ["huber", delta], ["pinball", q] or ["logistic", margin]."""
+    loss: str | Annotated[tuple[str, Real], Listed] = Field(
+        default="squared", description=f"What a fit minimises, one of {_LOSSES}."
+    )
     method: Text = "auto"
     """The mechanism: "auto", or for comparison "additive", "threshold", "baseline" or "bins"."""
     output: Literal["population", "records"] = "population"
     """What a fit by means estimates: the curve that the records were drawn from, or the fit to these records."""
-    shape: str | Annotated[tuple[str, Real], Listed] | Annotated[tuple[str, Real, Size], Listed] | None = None
-    """Beyond rising: ["constant", pieces], ["linear", pieces] or ["linear", pieces, knots], ["lipschitz", slope], "convex" or
-    "concave"."""
+    shape: str | Annotated[tuple[str, Real], Listed] | Annotated[tuple[str, Real, Size], Listed] | None = (
+        Field(default=None, description=f"Beyond rising, one of {_SHAPES}.")
+    )
     public_n: Size | None = None
     """The number of records, if it is public. Otherwise a noisy one costs 2 % of ε."""
-    x_grid: Size | Literal["integers"] | list[Real] | None = None
-    """The public grid of x: so many even points, "integers" for every whole number of bounds, or a list of points."""
+    x_grid: Size | Literal["integers"] | list[Real] | None = Field(
+        default=None,
+        description='The public grid of x: so many even points, "integers" for every whole number of bounds, or a list of points. '
+        f"By default 4096 points, and fewer for a baseline and for shapes: {_POINTS}.",
+    )
     band: Literal["population", "records", "credible", "none"] | None = None
     """The band beside the curve: for the mean in the population, for the fit to these records, what a model finds credible, or
     none. By default the guaranteed one that fits `output` and holds. Its confidence stands in `[output]`."""
