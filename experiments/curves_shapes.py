@@ -1,6 +1,7 @@
-"""Excess risk with shape constraints: nearest to the posterior, one draw from the whole class, and the published tree.
+"""Excess risk with shape constraints: the default, one draw from the whole class, and the published tree.
 
-Writes ``shapes.csv`` and a picture. Excess is over the true curve, which has the shape. Simulated draws; the released ones
+Writes ``shapes.csv`` and a picture, and ``ways.csv``, which compares ways to make a curve of a shape from the same noisy
+sums; its runs are in ``distances.csv``, and a run that was interrupted goes on there. Excess is over the true curve, which has the shape. Simulated draws; the released ones
 have the same distribution.
 """
 
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from _shape_ways import table_of_ways
 from common import save_figure, write_table
 from isotone.curves.chain.choosing import mechanism_for
 from isotone.curves.chain.problem import TREE_POINTS, ChainProblem
@@ -46,13 +48,13 @@ def shape_name(spec: Any) -> str:
     return spec if isinstance(spec, str) else NAMES[spec[0]].format(spec[1])
 
 
-METHODS = (("auto", "nearest"), ("baseline", "draw"), ("threshold", "tree"), ("auto", "no shape"))
+METHODS = (("auto", "default"), ("baseline", "draw"), ("threshold", "tree"), ("auto", "no shape"))
 
 
 def shapes(
     quick: bool, progress: Progress, methods: tuple[tuple[str, str], ...] = METHODS
 ) -> dict[str, list[Any]]:
-    """The curve of the shape next to the posterior, one draw from the whole class, the published tree, and no shape."""
+    """The default, one draw from the whole class, the published tree, and no shape."""
     names = ["shape", "curve", "n", "epsilon", "method", "excess", "standard_error"]
     columns: dict[str, list[Any]] = {name: [] for name in names}
     loss = parse_loss("squared")
@@ -90,7 +92,7 @@ def _picture_of_shapes(out: Path, columns: dict[str, list[Any]]) -> None:
     figure = Figure(figsize=(12, 2.8))
     axes = figure.subplots(1, len(kinds), sharey=True)
     for axis, kind in zip(axes, kinds, strict=True):
-        for method, colour in (("nearest", "C2"), ("draw", "C0"), ("tree", "C3"), ("no shape", "C7")):
+        for method, colour in (("default", "C2"), ("draw", "C0"), ("tree", "C3"), ("no shape", "C7")):
             chosen = [row for row in table if row["shape"] == kind and row["method"] == method]
             values = [float(row["excess"]) for row in chosen]
             axis.plot([int(row["n"]) for row in chosen], values, marker="o", ms=4, color=colour, label=method)
@@ -107,4 +109,7 @@ def run(out: Path, quick: bool, progress: Progress) -> None:
     columns = shapes(quick, progress)
     write_table(out, "shapes", columns)
     _picture_of_shapes(out, columns)
+    names = ("shape", "way", "cells", "ratio", "standard_error", "cells_worse")
+    rows = table_of_ways(out / "distances.csv", quick)
+    write_table(out, "ways", dict(zip(names, zip(*rows, strict=True), strict=True)))
     progress(1.0, "done")

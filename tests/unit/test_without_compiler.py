@@ -62,7 +62,7 @@ def test_a_release_that_needs_compiled_code_is_refused_before_the_charge(
 ) -> None:
     ledger = iso.Ledger(tmp_path / "a.ledger", epsilon=1)
     with pytest.raises(MissingExtraError, match="Nothing was charged"):
-        iso.release_curve(POINTS, ledger=ledger, shape="convex", **CURVE)
+        iso.release_curve(POINTS, ledger=ledger, shape=("linear", 8), **CURVE)
     assert ledger.spent().epsilon == 0
     assert ledger.charges() == []
 

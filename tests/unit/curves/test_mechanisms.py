@@ -208,8 +208,8 @@ def test_auto_is_decided_by_public_numbers() -> None:
     assert [rule_for(less.sized(n, once)).name for n in (1_000, 1_500)] == ["lines", "refined lines"]
     assert rule_for(blueprint("auto", Absolute()).sized(20, once)).name == "lines"
     for loss, method, used in (
-        (Squared(), "auto", "nearest of the shape"),
-        (Logistic(), "auto", "nearest of the shape"),
+        (Squared(), "auto", "posterior of the shape"),
+        (Logistic(), "auto", "posterior of the shape"),
         (Absolute(), "auto", "baseline"),
         (Squared(), "baseline", "baseline"),
         (Squared(), "additive", "baseline"),
@@ -217,6 +217,15 @@ def test_auto_is_decided_by_public_numbers() -> None:
     ):
         assert rule_for(blueprint(method, loss, shape=parse_shape("convex")).sized(1000, once)).name == used
     assert rule_for(blueprint("threshold", shape=parse_shape("convex")).sized(1000, once)).name == "threshold"
+    for shape, output, used in (
+        (("lipschitz", 1), "population", "nearest of the shape"),
+        ("concave", "population", "posterior of the shape"),
+        ("concave", "records", "nearest of the shape"),
+        (("constant", 3), "population", "nearest of the shape"),
+        (("linear", 3), "population", "nearest of the shape"),
+    ):
+        kept = blueprint("auto", Squared(), shape=parse_shape(shape), output=output)
+        assert rule_for(kept.sized(1000, once)).name == used
 
 
 def test_losses_without_means_are_fitted_by_histograms_once_there_are_many_records() -> None:

@@ -232,8 +232,7 @@ def test_the_curve_of_a_shape_that_is_chosen_is_the_nearest_of_all(shape: Any) -
     assert parsed is not None
     grid = Grid(Fraction(0), Fraction(points - 1), points)
     problem = ChainProblem(Squared(), ONE, grid, method="auto", shape=parsed, value_levels=values)
-    built = mechanism_for(problem.sized(60, CurveSetting(Fraction(1))))
-    assert isinstance(built, NearestOfShape)
+    built = NearestOfShape.of(problem.sized(60, CurveSetting(Fraction(1))))
     rng = np.random.default_rng(5)
     for _ in range(4):
         columns = built.shape.table.shape[1]

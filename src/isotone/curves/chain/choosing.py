@@ -17,8 +17,10 @@ from isotone.curves.chain.posterior_fit import Law, PossibleSums, PosteriorFit, 
 from isotone.curves.chain.problem import MANY, ChainProblem
 from isotone.curves.chain.turned import TurnedMechanism
 from isotone.curves.curve import CurveMechanism, MechanismRule
+from isotone.curves.shapes.convex import Convex
 from isotone.curves.shapes.curve_draws import BinnedDraw, CurveDraw
 from isotone.curves.shapes.nearest import NearestOfShape
+from isotone.curves.shapes.posterior_of_shape import PosteriorOfShape
 
 __all__ = ["TABLE", "mechanism_for", "rule_for", "sums_for"]
 
@@ -48,6 +50,11 @@ def _certain(problem: ChainProblem) -> bool:
     )
 
 
+def _chain_fits(problem: ChainProblem) -> bool:
+    bends = isinstance(problem.shape, Convex)
+    return bends and problem.loss.by_means and problem.output == "population"
+
+
 def _one_draw(problem: ChainProblem) -> CurveMechanism:
     return CurveDraw.of(problem) if problem.shape is None else problem.shape.drawn(problem)
 
@@ -74,6 +81,7 @@ TABLE = (
     Row("bins", ("bins",), lambda problem: True, QuantileBins.of),
     Row("baseline", ("additive",), lambda problem: problem.shape is not None, _one_draw),
     Row("additive", ("additive",), lambda problem: True, TreeMechanism.of),
+    Row("posterior of the shape", ("auto",), _chain_fits, PosteriorOfShape.of),
     Row(
         "nearest of the shape",
         ("auto",),

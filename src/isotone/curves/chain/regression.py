@@ -74,17 +74,19 @@ class PrivateIsotonicRegression(EvaluatedCurve):
         What "auto" estimates for squared and logistic loss: the curve that the records were drawn from (the posterior
         mean), or the fit to these records without privacy.
     shape : None, name or (name, numbers …)
-        Such as "convex" or ("linear", 4). With a shape, "auto" for squared and logistic loss is the curve of the shape that is nearest to the posterior;
+        Such as "convex" or ("linear", 4). With a shape, "auto" for squared and logistic loss is the posterior mean of all
+        curves that bend so, and for pieces, slopes and ``output="records"`` the curve of the shape nearest to the posterior;
         "threshold" is the published tree for it, and every other method (but "bins") is one exact draw from all curves
-        of that shape, as is "auto" for other losses. The released curve has the shape exactly. Linear pieces end on ``knots`` (17) evenly spread points of ``x`` (on all, if it has fewer). Shapes need an even grid of ``x``; one that is too
-        large for the shape is refused before the ledger is charged.
+        of that shape, as is "auto" for other losses. The released curve has the shape, up to the rounding of floats.
+        Linear pieces end on ``knots`` (17) evenly spread points of ``x`` (on all, if it has fewer). Shapes need an even
+        grid of ``x``; one that is too large for the shape is refused before the ledger is charged.
     levels : int, optional
         How often the range of values is halved by a tree of cuts ("additive" and "threshold").
     x_grid : int, "integers" or list of points, optional
         The public grid of ``x``: so many even points, every integer of ``bounds``, or these points. By default 4096, and
         fewer for the baseline and for shapes.
     value_levels : power of two, optional
-        Steps of the grid of values of baseline and shapes: values are off by at most half a step.
+        Steps of the grid of values of baseline and shapes.
     public_n : int, optional
         The number of records, if it is public. Otherwise a noisy number, which costs 2 % of epsilon, sets depths and
         numbers of bins. The true number decides nothing.

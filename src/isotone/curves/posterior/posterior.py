@@ -15,13 +15,13 @@ import numpy as np
 
 from isotone.array_types import Floats
 from isotone.curves.measure import NoisySums, pooled
-from isotone.curves.posterior.bin_values import bin_values
+from isotone.curves.posterior.bin_values import BinValues, bin_values
 from isotone.curves.posterior.clashes import without_clashes
 from isotone.curves.posterior.hidden_chain import evidence_of_nothing, posterior_of, priors, value_grid
 from isotone.curves.posterior.rates import rates_of
 from isotone.curves.posterior.straight_odds import posterior_of_straight_odds
 
-__all__ = ["CurvePosterior", "curve_posterior"]
+__all__ = ["CurvePosterior", "curve_posterior", "values_of_bins"]
 
 LEAST = 1e-130
 """No value of a bin counts less than this share of the best, so that all paths keep a weight above 0."""
@@ -56,22 +56,27 @@ class CurvePosterior:
         return np.clip(pooled(self.shares, np.maximum(self.ones + self.zeros, 1e-6)), 0.0, 1.0)
 
 
+def values_of_bins(sums: NoisySums, values: Floats, spread: float = 1.0, keep: float = 1e-3) -> BinValues:
+    """What the sums of every bin tell about its value. The values must lie evenly about 1/2."""
+    noise = sums.noise.over(spread)
+    a, c = (np.rint(each / spread) for each in sums.in_records)
+    return bin_values(a, c, rates_of(a + c, noise), values, noise, keep)
+
+
 def curve_posterior(sums: NoisySums, levels: int, spread: float = 1.0, keep: float = 1e-3) -> CurvePosterior:
     """The posterior given noisy sums.
 
     ``levels`` is the number of values. ``spread`` says how ``y`` varies about its mean ``v``, with the variance
     ``spread·v·(1 − v)``: 1 for labels.
     """
-    noise = sums.noise.over(spread)
-    a, c = (np.rint(each / spread) for each in sums.in_records)
-    values = value_grid(levels)
-    found = bin_values(a, c, rates_of(a + c, noise), values, noise, keep)
+    values, bins = value_grid(levels), sums.starts.size
+    found = values_of_bins(sums, values, spread, keep)
     log_likelihood = without_clashes(found.log_likelihood)
     best = log_likelihood.max(axis=1, keepdims=True)
     likelihood = np.maximum(np.exp(log_likelihood - best), LEAST)
     straight, marginals = posterior_of_straight_odds(likelihood, (sums.middles + 0.5) / sums.points)
     weights, chances = [straight + math.log(STRAIGHT)], [marginals]
-    for prior, nothing in zip(priors(a.size, levels), evidence_of_nothing(a.size, levels), strict=True):
+    for prior, nothing in zip(priors(bins, levels), evidence_of_nothing(bins, levels), strict=True):
         evidence, each = posterior_of(likelihood, prior)
         weights += (evidence - nothing).tolist()
         chances += list(each)
@@ -79,7 +84,7 @@ def curve_posterior(sums: NoisySums, levels: int, spread: float = 1.0, keep: flo
     share /= share.sum()
     mixed = np.tensordot(share, np.array(chances), 1)
     # records that cannot be told from none through the noise count as if they had the curve's own value
-    unseen = max(noise.blur, 1e-9)
+    unseen = max(sums.noise.over(spread).blur, 1e-9)
     own = (found.ones + unseen * values) / (found.ones + found.zeros + unseen)
     ones, zeros = (spread * (mixed * each).sum(axis=1) for each in (found.ones, found.zeros))
     return CurvePosterior(values, mixed, ones, zeros, (mixed * own).sum(axis=1), share)

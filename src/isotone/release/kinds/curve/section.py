@@ -81,5 +81,5 @@ class CurveSection(Section):
         shape = self.shape if isinstance(self.shape, str) else f"{self.shape[0]}({self.shape[1]})"
         way = "the published tree" if self.method == "threshold" else "one draw from all curves"
         if self.method == "auto" and parse_loss(self.loss).by_means:
-            way = "the curve nearest to noisy sums"
+            way = "a curve fitted to noisy sums,"
         return f"{way} of shape {shape}, {loss} loss"

@@ -1,0 +1,184 @@
+"""Ways to make a curve of a shape from the same noisy sums, against the curve of the shape nearest to the posterior.
+
+Curves have the shape in ``x``. No constant was chosen with these populations. The distance is the root mean squared one to the true curve, over the population's ``x``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common import add_rows
+from isotone.curves.chain.posterior_fit import spread_of
+from isotone.curves.chain.problem import ChainProblem
+from isotone.curves.circuits.circuit import cheapest
+from isotone.curves.circuits.selection import SeededCurveDraws
+from isotone.curves.curve import Curve
+from isotone.curves.grids import FINE, Grid
+from isotone.curves.losses.known_losses import parse_loss
+from isotone.curves.measure import NoisySums
+from isotone.curves.posterior.posterior import values_of_bins
+from isotone.curves.records import Records
+from isotone.curves.setting import CurveSetting
+from isotone.curves.shapes.nearest import NearestOfShape
+from isotone.curves.shapes.parse import parse_shape
+from isotone.curves.shapes.posterior_of_shape import PosteriorOfShape
+
+__all__ = ["HELD_OUT", "ShapedPopulation", "compared", "table_of_ways"]
+
+Floats = NDArray[np.float64]
+UNIT = (Fraction(0), Fraction(1))
+SEED = 20_261_117
+NOISE = 0.15
+REPETITIONS = 2
+WAYS = ("nearest", "states", "likeliest")
+COST = 1 << 20
+"""Log likelihoods are counted in whole numbers of this part,"""
+LEAST = 1e4
+"""and none is below this."""
+SPECS: dict[str, Any] = {
+    "convex": "convex",
+    "concave": "concave",
+    "lipschitz": ("lipschitz", 1),
+}
+DESIGNS: dict[str, Callable[[Floats], Floats]] = {
+    "uniform": lambda u: u,
+    "below": lambda u: u**2,
+    "above": lambda u: 1 - (1 - u) ** 2,
+    "middle": lambda u: 0.5 + 0.5 * np.sign(2 * u - 1) * (1 - np.sqrt(1 - np.abs(2 * u - 1))),
+}
+
+
+def _line(low: float, rise: float) -> Callable[[Floats], Floats]:
+    return lambda x: low + rise * x
+
+
+@dataclass(frozen=True)
+class ShapedPopulation:
+    """A curve of a shape, a design of ``x``, and labels or real ``y`` with normal noise."""
+
+    shape: str
+    design: str
+    y: str
+    curve: Callable[[Floats], Floats]
+
+    def records(self, n: int, rng: np.random.Generator) -> Records:
+        """Records on the points of the shape."""
+        x = DESIGNS[self.design](rng.random(n))
+        mean = self.curve(x)
+        real = np.clip(mean + rng.normal(0, NOISE, n), 0, 1)
+        y = (rng.random(n) < mean).astype(np.float64) if self.y == "labels" else real
+        return Records(self.grid.snap(x), Grid(*UNIT, FINE + 1).snap(y), np.ones(n, np.int64)).sorted()
+
+    @property
+    def grid(self) -> Grid:
+        """The points of the shape."""
+        shape = parse_shape(SPECS[self.shape])
+        assert shape is not None
+        return Grid(*UNIT, shape.points)
+
+    def distance(self, curve: Curve) -> float:
+        """How far a curve is from the true one."""
+        x = DESIGNS[self.design]((np.arange(4096) + 0.5) / 4096)
+        return float(np.sqrt(np.mean((curve.at(self.grid.snap(x)) - self.curve(x)) ** 2)))
+
+
+P = ShapedPopulation
+HELD_OUT = (
+    P("convex", "uniform", "labels", lambda x: x**6),
+    P("convex", "middle", "labels", lambda x: 0.1 + np.maximum(0, 2.8 * (x - 0.7))),
+    P("convex", "middle", "normal", _line(0.7, 0)),
+    P("convex", "uniform", "labels", lambda x: 0.01 + 0.09 * x**2),
+    P("convex", "above", "normal", lambda x: 0.1 + 0.7 * x**1.5),
+    P("convex", "above", "labels", _line(0.05, 0.9)),
+    P("concave", "middle", "labels", lambda x: np.sqrt(x)),
+    P("concave", "uniform", "normal", lambda x: 0.1 + 0.8 * np.minimum(1, x / 0.7)),
+    P("concave", "uniform", "labels", _line(0.8, 0)),
+    P("concave", "below", "labels", lambda x: 0.1 + 0.8 * x / (x + 0.1)),
+    P("concave", "uniform", "normal", lambda x: 0.05 + 0.9 * x**0.7),
+    P("concave", "below", "labels", lambda x: np.interp(x, [0, 0.2, 0.6, 1], [0.1, 0.5, 0.8, 0.9])),
+    P("lipschitz", "uniform", "labels", lambda x: 0.1 + 0.6 / (1 + np.exp(-6 * (x - 0.6)))),
+    P("lipschitz", "middle", "labels", _line(0.1, 0.8)),
+    P("lipschitz", "uniform", "normal", _line(0.7, 0)),
+    P("lipschitz", "uniform", "labels", lambda x: 0.2 + np.clip(x - 0.1, 0, 0.2) + np.clip(x - 0.6, 0, 0.2)),
+    P("lipschitz", "above", "normal", lambda x: 0.5 * np.sqrt(x + 0.3)),
+    P("lipschitz", "below", "labels", _line(0.1, 0.1)),
+)
+
+
+def likeliest(near: NearestOfShape, sums: NoisySums) -> Curve:
+    """The curve of the shape that makes the noisy sums likeliest."""
+    width = np.diff(np.r_[sums.starts, near.points])
+    columns = np.linspace(0.0, 1.0, near.shape.table.shape[1])
+    log_p = values_of_bins(sums, columns, spread_of(near.inner.labels)).log_likelihood
+    cost = np.repeat((log_p.max(axis=1, keepdims=True) - log_p) / width[:, None], width, axis=0)
+    return near.shape.chosen(np.rint(COST * np.minimum(cost, LEAST)).astype(np.int64), cheapest)
+
+
+def compared(population: ShapedPopulation, n: int, epsilon: str, repetition: int) -> dict[str, float]:
+    """The distance of every way, with the same records and the same noise."""
+    number = HELD_OUT.index(population)
+    seed = [SEED, number, n, repetition, int(10 * Fraction(epsilon))]
+    records = population.records(n, np.random.default_rng(seed))
+    labels, turned = population.y == "labels", population.shape == "concave"
+    shape = parse_shape(SPECS[population.shape])
+    blank = ChainProblem(
+        parse_loss("squared"), UNIT, population.grid, method="auto", shape=shape, labels=labels
+    )
+    problem = blank.sized(n, CurveSetting(Fraction(epsilon)))
+    seen = records.upside_down(FINE).mirrored(problem.points) if turned else records
+    near = NearestOfShape.of(problem)
+
+    def noise() -> SeededCurveDraws:
+        return SeededCurveDraws(np.random.default_rng([*seed, 1]))
+
+    found = {
+        "nearest": near.draw(seen, noise()),
+        "states": PosteriorOfShape.of(problem).draw(seen, noise()),
+        "likeliest": likeliest(near, near.inner.measure(seen, noise())),
+    }
+    back = {name: curve.upside_down().mirrored() if turned else curve for name, curve in found.items()}
+    return {name: population.distance(curve) for name, curve in back.items()}
+
+
+def table_of_ways(path: Path, quick: bool) -> list[list[Any]]:
+    """Measure what the file has not, and give the rows of the comparison: of a shape and a way, over all cells.
+
+    The standard error of a geometric mean is over repetitions; a cell is a population with a size and an epsilon.
+    """
+    cases = [
+        (population.shape, str(number), str(n), epsilon, str(repetition))
+        for repetition in range(REPETITIONS)
+        for n in ((300,) if quick else (300, 1_000, 5_000))
+        for epsilon in (("1",) if quick else ("0.3", "1", "3"))
+        for number, population in enumerate(HELD_OUT)
+    ]
+
+    def measured(_: str, number: str, n: str, epsilon: str, repetition: str) -> list[object]:
+        found = compared(HELD_OUT[int(number)], int(n), epsilon, int(repetition))
+        return [round(found[way], 6) for way in WAYS]
+
+    logs: dict[tuple[str, str], dict[Any, list[float]]] = {}
+    for row in add_rows(path, ("shape", "number", "n", "epsilon", "repetition"), WAYS, cases, measured):
+        for way in WAYS[1:]:
+            cells = logs.setdefault((row["shape"], way), {})
+            cell = cells.setdefault((row["number"], row["n"], row["epsilon"]), [])
+            cell.append(float(np.log(float(row[way]) / float(row[WAYS[0]]))))
+    return [[*case, *_summary(np.array(list(cells.values())))] for case, cells in logs.items()]
+
+
+def _summary(cells: Floats) -> list[Any]:
+    """Cells, geometric mean ratio, its standard error, and the cells that are worse by 5 % beyond three standard errors.
+
+    The spread between repetitions is taken as the same in all cells of a shape.
+    """
+    error = float(np.sqrt(cells.var(axis=1, ddof=1).mean() / cells.shape[1]))
+    ratio = float(np.exp(cells.mean()))
+    worse = int((cells.mean(axis=1) - 3 * error > np.log(1.05)).sum())
+    return [len(cells), round(ratio, 4), round(ratio * error / len(cells) ** 0.5, 4), worse]
