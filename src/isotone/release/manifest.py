@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import platform
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, ClassVar, NotRequired, Self
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -29,6 +27,7 @@ __all__ = [
     "GuaranteeEntry",
     "Manifest",
     "OrderEntry",
+    "Stated",
     "canonical_json",
     "content_hash",
     "digest",
@@ -37,7 +36,6 @@ __all__ = [
     "manifest_schema",
     "order_from",
     "order_to",
-    "versions",
 ]
 
 FORMAT = "isotone release 2"
@@ -71,6 +69,16 @@ class OrderEntry(TypedDict):
     elements: list[str]
     covers: list[list[str]]
     choices: NotRequired[list[ChoiceEntry]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stated:
+    """What a steward states about a release of any kind. It is sealed with the release, and no part of the request.
+
+    Each field is an entry of ``[output]`` in a spec and of the manifest.
+    """
+
+    title: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -281,17 +289,3 @@ def guarantee_from(plain: Mapping[str, Any]) -> Guarantee:
         plain["neighbours"],
         plain["unit"],
     )
-
-
-def versions() -> dict[str, str]:
-    """What the release was made with."""
-    packages = {name: _version(name) for name in ("isotone", "numpy", "scipy")}
-    return {"python": platform.python_version(), **packages}
-
-
-@cache
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "unknown"

@@ -8,6 +8,7 @@ chosen by looking at the data.
 from __future__ import annotations
 
 import tomllib
+from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
@@ -21,7 +22,7 @@ from isotone.reading.columns.answers import Answers
 from isotone.reading.columns.question import Question, book_of
 from isotone.reading.sources.opening import ColumnType, Declared
 from isotone.release.kinds import KINDS, Kind
-from isotone.release.manifest import content_hash
+from isotone.release.manifest import Stated, content_hash
 from isotone.release.sections import Amount, Asked, Real, Section, Size, Text
 
 __all__ = ["Budget", "Data", "Output", "Privacy", "Spec", "load_spec", "parse_spec", "sections"]
@@ -144,6 +145,11 @@ class Output(Section):
     """The title of the report. It is sealed with the release; changing it later charges nothing and changes nothing."""
     report: bool = True
     """Whether to write report.html."""
+
+    @property
+    def stated(self) -> Stated:
+        """What the manifest repeats."""
+        return Stated(**{field.name: getattr(self, field.name) for field in fields(Stated)})
 
 
 class _SpecHead(Section):

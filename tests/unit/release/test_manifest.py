@@ -10,8 +10,9 @@ import pytest
 from isotone.errors import InputError
 from isotone.release import Manifest, load_release, verify
 from isotone.release.kinds import KINDS
-from isotone.release.manifest import FORMAT, manifest_schema
+from isotone.release.manifest import FORMAT, Stated, manifest_schema
 from isotone.release.result import seal
+from isotone.release.spec import Output
 
 BEFORE = Path(__file__).parent / "folders" / "release1"
 KIND_NAMES = [path.name for path in sorted(BEFORE.iterdir())]
@@ -68,6 +69,12 @@ def test_a_manifest_survives_being_written_and_read(kind):
     assert again == written
     assert type(again) is next(known.manifest for known in KINDS if known.name == kind)
     assert dict(again) == written.plain()
+
+
+def test_what_a_steward_states_is_asked_for_in_a_spec_and_repeated_in_every_manifest():
+    stated = {field.name: f"the {field.name}" for field in fields(Stated)}
+    assert vars(Output.model_validate({"folder": "out", **stated}).stated) == stated
+    assert stated.keys() <= {field.name for field in fields(Manifest)}
 
 
 def test_a_manifest_is_frozen():

@@ -285,6 +285,7 @@ from isotone.curves.chain.choosing import mechanism_for
 from isotone.curves.setting import CurveSetting
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.kinds.surface.release import surface_query
+from isotone.release.manifest import Stated
 
 def built(**options):
     model = PrivateIsotonicRegression(1, (0, 1), (0, 1), **options)
@@ -300,7 +301,7 @@ with iso.Ledger({str(tmp_path / "a.ledger")!r}, epsilon=9) as ledger:
 for options in ({{}}, {{"loss": "absolute"}}, {{"shape": "convex", "x_grid": 5}}, {{"levels": 3}}, {{"method": "additive"}}):
     built(**options)
 square = {{"bounds": ((0, 1), (0, 1)), "y_range": (0, 1), "bins": 2}}
-surface_query(data, ("a", "b"), "a2", Guarantee.pure(1), None, 1, None, square)
+surface_query(data, ("a", "b"), "a2", Guarantee.pure(1), None, 1, Stated(), square)
 assert not loaded(), loaded()
 built(method="threshold")
 assert loaded()

@@ -20,6 +20,7 @@ from isotone.reading.surface_cells import CellSource, count_cells
 from isotone.release import plan_spec, release_spec
 from isotone.release.kinds.surface.kind import SurfaceKind
 from isotone.release.kinds.surface.release import surface_query
+from isotone.release.manifest import Stated
 from isotone.release.recipes import surface_estimator
 from isotone.release.reporting.html_report import report_html
 from isotone.release.result import Release, load_release, seal
@@ -233,7 +234,7 @@ def test_an_audit_finds_no_more_than_was_guaranteed() -> None:
 )
 def test_a_surface_is_built_again_with_every_loss_of_a_curve(loss: Any, parsed: Loss) -> None:
     options = {"bounds": ((0, 1), (0, 1)), "y_range": (0, 1), "bins": 2, "loss": loss}
-    query = surface_query(None, ("a", "b"), "y", Guarantee.pure(1), None, 1, None, options)
+    query = surface_query(None, ("a", "b"), "y", Guarantee.pure(1), None, 1, Stated(), options)
     again = surface_estimator(json.loads(json.dumps(query.recipe)), "record")
     assert parse_loss(again.loss) == parsed
     again.check()

@@ -6,15 +6,18 @@ the spec, ``query`` with its manifest, ``release``, ``report``, ``faults`` and `
 
 from __future__ import annotations
 
+import platform
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from isotone.mechanism import Progress
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.kinds.page import Page
 from isotone.release.kinds.reader import Reader
-from isotone.release.manifest import Manifest, guarantee_to, versions
+from isotone.release.manifest import Manifest, Stated, guarantee_to
 from isotone.release.sections import Section
 
 if TYPE_CHECKING:
@@ -42,7 +45,16 @@ class Stamp:
 
     def entries(self) -> dict[str, Any]:
         """The entries of a manifest that come from here, and those that say with what it was made."""
-        return {**vars(self), "versions": versions()}
+        packages = {name: _version(name) for name in ("isotone", "numpy", "scipy")}
+        return {**vars(self), "versions": {"python": platform.python_version(), **packages}}
+
+
+@cache
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
 
 
 class Query(ABC, Generic[Statistic, Drawn]):
@@ -56,7 +68,7 @@ class Query(ABC, Generic[Statistic, Drawn]):
     """Where the data is, and how it is read."""
     mechanism: Any
     guarantee: Guarantee
-    title: str
+    stated: Stated
     waves: int = 1
     """How many releases like this one are planned, this one among them."""
 
@@ -88,7 +100,7 @@ class Query(ABC, Generic[Statistic, Drawn]):
 
     def entries(self, stamp: Stamp) -> dict[str, Any]:
         """The entries that the manifests of all kinds have."""
-        return {"title": self.title, "guarantee": guarantee_to(self.guarantee), **stamp.entries()}
+        return {**vars(self.stated), "guarantee": guarantee_to(self.guarantee), **stamp.entries()}
 
     @abstractmethod
     def publish(self, drawn: Drawn, stamp: Stamp) -> Release:

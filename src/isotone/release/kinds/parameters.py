@@ -14,18 +14,19 @@ from isotone.errors import InputError
 from isotone.privacy.checks import plain_text, require_list, shown
 from isotone.reading.columns.texts import label
 from isotone.reading.contributions import UnitKey
+from isotone.release.manifest import Stated
 
 __all__ = [
     "column_name",
     "public_names",
     "require_type",
     "require_writable",
-    "title_text",
+    "stated_texts",
     "unit_in_words",
     "unit_key",
 ]
 
-_LONGEST_TITLE = 1_000
+_LONGEST_TEXT = 1_000
 _NAMES = (str, int, float, Decimal, date, np.bool_, np.integer, np.floating, np.datetime64)
 """What a public list may hold: never a missing value, which would be taken for a name."""
 
@@ -63,15 +64,18 @@ def public_names(values: Any, name: str) -> tuple[str, ...]:
     return names
 
 
-def title_text(title: Any, default: str) -> str:
-    """The title of a release as plain text."""
-    if title is None:
-        return default
-    text = plain_text(title, "title", empty=True)
-    if len(text) > _LONGEST_TITLE:
-        raise InputError(f"title must have at most {_LONGEST_TITLE:,} characters, not {len(text):,}.")
-    require_writable(text, "title")
-    return text or default
+def stated_texts(stated: Stated, title: str) -> Stated:
+    """What is stated as plain texts, with ``title`` where there is none."""
+    texts = {name: _stated_text(text, name) for name, text in vars(stated).items() if text is not None}
+    return Stated(**{**texts, "title": texts.get("title") or title})
+
+
+def _stated_text(value: Any, name: str) -> str:
+    text = plain_text(value, name, empty=True)
+    if len(text) > _LONGEST_TEXT:
+        raise InputError(f"{name} must have at most {_LONGEST_TEXT:,} characters, not {len(text):,}.")
+    require_writable(text, name)
+    return text
 
 
 def unit_in_words(column: Any, words: Any) -> str:

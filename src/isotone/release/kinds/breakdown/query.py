@@ -20,7 +20,7 @@ from isotone.reading.groups import Groups
 from isotone.release.kinds.counts.asked import QuestionEntry, definitions, entries_of
 from isotone.release.kinds.counts.query import TOO_WIDE, WIDEST, CountRules, rules_entry
 from isotone.release.kinds.kind import Query, Stamp
-from isotone.release.manifest import Manifest, OrderEntry, guarantee_to, order_to
+from isotone.release.manifest import Manifest, OrderEntry, Stated, guarantee_to, order_to
 from isotone.release.recipes import rebuild_count_mechanism, recipe_of
 from isotone.release.result import Release, seal
 from isotone.release.waves import WavesEntry, waves_entry
@@ -106,7 +106,7 @@ class BreakdownQuery(Query[Ints, Margins]):
     asked: dict[str, Any] | None
     guarantee: Guarantee
     confidence: float
-    title: str
+    stated: Stated
     known: Known
     relaxation: Relaxation | None = None
     waves: int = 1

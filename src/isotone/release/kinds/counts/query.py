@@ -21,7 +21,7 @@ from isotone.reading.contributions import UnitEntry
 from isotone.release.kinds.counts.asked import QuestionEntry, definitions, entries_of
 from isotone.release.kinds.counts.law_entry import LawEntry, law_entry
 from isotone.release.kinds.kind import Query, Stamp
-from isotone.release.manifest import Manifest, OrderEntry, guarantee_to, order_to
+from isotone.release.manifest import Manifest, OrderEntry, Stated, guarantee_to, order_to
 from isotone.release.recipes import recipe_of
 from isotone.release.result import Release, seal
 from isotone.release.waves import WavesEntry, waves_entry
@@ -121,7 +121,7 @@ class CountQuery(Query[CountStatistic, CountStatistic]):
     guarantee: Guarantee
     total: bool
     confidence: float
-    title: str
+    stated: Stated
     known: dict[str, NDArray[Any]]
     relaxation: Relaxation | None = None
     waves: int = 1

@@ -21,6 +21,7 @@ from isotone.reading.contributions import UnitKey
 from isotone.release import pipeline
 from isotone.release.kinds.counts.request import CountRequest
 from isotone.release.kinds.parameters import unit_in_words
+from isotone.release.manifest import Stated
 from isotone.release.result import Release
 
 __all__ = ["release_counts"]
@@ -169,7 +170,7 @@ def release_counts(
         relaxation=relaxation,
         total=total,
         confidence=confidence,
-        title=title,
+        stated=Stated(title=title),
         questions=questions,
         waves=waves,
         records=records,

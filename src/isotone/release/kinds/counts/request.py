@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -33,9 +33,10 @@ from isotone.release.kinds.parameters import (
     public_names,
     require_type,
     require_writable,
-    title_text,
+    stated_texts,
     unit_key,
 )
+from isotone.release.manifest import Stated
 from isotone.release.waves import planned_waves
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class CountRequest:
     relaxation: Relaxation | None = None
     total: bool = False
     confidence: float = 0.95
-    title: str | None = None
+    stated: Stated = field(default_factory=Stated)
     questions: Iterable[Question] | None = None
     waves: int = 1
     records: int | None = None
@@ -91,7 +92,7 @@ class CountRequest:
             "P": self.P,
             "rules": self._rules(),
             "confidence": confidence_level(self.confidence),
-            "title": title_text(self.title, "Counts"),
+            "stated": stated_texts(self.stated, "Counts"),
             "relaxation": self.relaxation,
             "waves": planned_waves(self.waves),
         }
@@ -217,7 +218,7 @@ def spec_request(spec: Spec, asked: OrderSection, **cells: Any) -> CountRequest:
         relaxation=asked.found(spec.resolve),
         total=asked.total,
         confidence=spec.output.confidence,
-        title=spec.output.title,
+        stated=spec.output.stated,
         questions=spec.asked.values(),
         waves=spec.privacy.waves or 1,
         records=asked.records,

@@ -18,7 +18,7 @@ from isotone.release.kinds.curve.section import CurveSection
 from isotone.release.kinds.fits import audit_fit, compared, fit_guarantee
 from isotone.release.kinds.kind import Kind
 from isotone.release.kinds.reader import Reader
-from isotone.release.manifest import Manifest
+from isotone.release.manifest import Manifest, Stated
 from isotone.release.recipes import rebuild_curve_mechanism
 from isotone.release.result import Release
 from isotone.release.spec_plan import SpecPlan
@@ -48,7 +48,7 @@ class CurveKind(Kind):
     def query(self, spec: Spec) -> CurveQuery:
         """The query of a spec with ``[curve]``."""
         curve, guarantee, data = spec.said(CurveSection), spec.privacy.guarantee(spec.unit), spec.data
-        options, title = curve.options(), spec.output.title
+        options, stated = curve.options(), spec.output.stated
         return curve_query(
             spec.source,
             curve.x,
@@ -56,7 +56,7 @@ class CurveKind(Kind):
             guarantee,
             data.unit,
             data.contributions,
-            title,
+            stated,
             options,
             curve.band,
             spec.output.confidence,
@@ -95,7 +95,7 @@ class CurveKind(Kind):
     def audit_named(self, name: str, epsilon: Number, trials: int, progress: Progress) -> AuditReport:
         """The estimator on [0, 100] × [0, 1]."""
         options = {"bounds": (0, 100), "y_range": (0, 1)}
-        query = curve_query(None, "x", "y", Guarantee.pure(epsilon), None, 1, None, options)
+        query = curve_query(None, "x", "y", Guarantee.pure(epsilon), None, 1, Stated(), options)
         return _audit(query, trials, progress)
 
     def check(self, spec: Spec, source: Any) -> list[str]:

@@ -15,7 +15,7 @@ from isotone.reading.contributions import UnitEntry
 from isotone.reading.points import Points, PointSource, count_points
 from isotone.release.kinds.curve.bands import SumsEntry, sums_to
 from isotone.release.kinds.kind import Query, Stamp
-from isotone.release.manifest import Manifest, guarantee_to
+from isotone.release.manifest import Manifest, Stated, guarantee_to
 from isotone.release.result import Release, seal
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class CurveQuery(Query[Points, "PrivateIsotonicRegression"]):
     settings: Mapping[str, Any]
     problem: ChainProblem
     guarantee: Guarantee
-    title: str
+    stated: Stated
     band: str | None = None
     confidence: float = 0.95
 

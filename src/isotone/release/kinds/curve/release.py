@@ -22,10 +22,11 @@ from isotone.release.kinds.curve.query import CurveQuery
 from isotone.release.kinds.fits import kept
 from isotone.release.kinds.parameters import (
     column_name,
-    title_text,
+    stated_texts,
     unit_in_words,
     unit_key,
 )
+from isotone.release.manifest import Stated
 from isotone.release.result import Release
 
 __all__ = ["curve_query", "release_curve"]
@@ -92,7 +93,9 @@ def release_curve(
     require_ledger(ledger)
     guarantee = Unit(1, neighbours, unit_in_words(unit, unit_name)).guarantee(epsilon, delta, rho)
     options = {"bounds": bounds, "y_range": y_range, **options}
-    query = curve_query(data, x, y, guarantee, unit, contributions, title, options, band, confidence)
+    query = curve_query(
+        data, x, y, guarantee, unit, contributions, Stated(title=title), options, band, confidence
+    )
     return pipeline.released(query, ledger, request, again, folder, progress)
 
 
@@ -103,7 +106,7 @@ def curve_query(
     guarantee: Guarantee,
     unit: UnitKey,
     contributions: int,
-    title: str | None,
+    stated: Stated,
     options: Mapping[str, Any],
     band: str | None = None,
     confidence: float = 0.95,
@@ -126,4 +129,5 @@ def curve_query(
     problem = curves.PrivateIsotonicRegression(unit=guarantee.unit, **settings).check()
     source = point_source(data, x, y, problem, unit)
     kind, level = band_kind(band, problem), confidence_level(confidence)
-    return CurveQuery(source, settings, problem, guarantee, title_text(title, f"{y} by {x}"), kind, level)
+    shown = stated_texts(stated, f"{y} by {x}")
+    return CurveQuery(source, settings, problem, guarantee, shown, kind, level)

@@ -15,7 +15,7 @@ from isotone.release.kinds.surface.query import ESTIMATOR, SurfaceManifest, Surf
 from isotone.release.kinds.surface.release import surface_query
 from isotone.release.kinds.surface.report import SurfacePage
 from isotone.release.kinds.surface.section import SurfaceSection
-from isotone.release.manifest import Manifest, guarantee_from
+from isotone.release.manifest import Manifest, Stated, guarantee_from
 from isotone.release.recipes import surface_estimator
 from isotone.release.result import Release
 from isotone.release.spec_plan import SpecPlan
@@ -50,7 +50,7 @@ class SurfaceKind(Kind):
             guarantee,
             data.unit,
             data.contributions,
-            spec.output.title,
+            spec.output.stated,
             surface.options(),
         )
 
@@ -72,7 +72,7 @@ class SurfaceKind(Kind):
     def audit_named(self, name: str, epsilon: Number, trials: int, progress: Progress) -> AuditReport:
         """The estimator on the unit square in 4 × 4 cells."""
         options: dict[str, Any] = {"bounds": ((0, 1), (0, 1)), "y_range": (0, 1), "bins": 4}
-        query = surface_query(None, ("a", "b"), "y", Guarantee.pure(epsilon), None, 1, None, options)
+        query = surface_query(None, ("a", "b"), "y", Guarantee.pure(epsilon), None, 1, Stated(), options)
         return _audit(query, trials, progress)
 
     def check(self, spec: Spec, source: Any) -> list[str]:

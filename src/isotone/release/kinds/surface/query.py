@@ -14,7 +14,7 @@ from isotone.privacy.guarantee import Guarantee
 from isotone.reading.contributions import UnitEntry
 from isotone.reading.surface_cells import Cells, CellSource, count_cells
 from isotone.release.kinds.kind import Query, Stamp
-from isotone.release.manifest import Manifest, guarantee_to
+from isotone.release.manifest import Manifest, Stated, guarantee_to
 from isotone.release.result import Release, seal
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class SurfaceQuery(Query[Cells, "PrivatePosetRegression"]):
     source: CellSource
     recipe: dict[str, Any]
     guarantee: Guarantee
-    title: str
+    stated: Stated
 
     @property
     def description(self) -> str:

@@ -16,8 +16,9 @@ from isotone.reading.contributions import UnitKey, check_contributions
 from isotone.reading.surface_cells import CellSource
 from isotone.release import pipeline
 from isotone.release.kinds.fits import kept
-from isotone.release.kinds.parameters import column_name, title_text, unit_in_words, unit_key
+from isotone.release.kinds.parameters import column_name, stated_texts, unit_in_words, unit_key
 from isotone.release.kinds.surface.query import ESTIMATOR, SurfaceQuery
+from isotone.release.manifest import Stated
 from isotone.release.recipes import surface_estimator
 from isotone.release.result import Release
 
@@ -78,7 +79,7 @@ def release_surface(
     guarantee = Unit(1, neighbours, unit_in_words(unit, unit_name)).guarantee(epsilon, delta, rho)
     options = {"bounds": bounds, "y_range": y_range, "bins": bins, "increasing": increasing, "loss": loss}
     query = surface_query(
-        data, x, y, guarantee, unit, contributions, title, {**options, "public_n": public_n}
+        data, x, y, guarantee, unit, contributions, Stated(title=title), {**options, "public_n": public_n}
     )
     return pipeline.released(query, ledger, request, again, folder, progress)
 
@@ -90,7 +91,7 @@ def surface_query(
     guarantee: Guarantee,
     unit: UnitKey,
     contributions: int,
-    title: str | None,
+    stated: Stated,
     options: dict[str, Any],
 ) -> SurfaceQuery:
     """The query that :func:`release_surface` runs, with every public parameter checked."""
@@ -121,7 +122,7 @@ def surface_query(
         recipe["public_n"] = whole_number(options["public_n"], "public_n (or None)")
     surface_estimator(recipe, guarantee.unit).check()
     source = CellSource(data, (names[0], names[1]), y, tuple(bounds), tuple(bins), y_range, FINE, unit, units)
-    return SurfaceQuery(source, recipe, guarantee, title_text(title, f"{y} by {names[0]} and {names[1]}"))
+    return SurfaceQuery(source, recipe, guarantee, stated_texts(stated, f"{y} by {names[0]} and {names[1]}"))
 
 
 def _two(value: Any, name: str, *, one: bool = False) -> list[Any]:

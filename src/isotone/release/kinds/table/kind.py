@@ -68,7 +68,7 @@ class TableKind(Kind):
             strata=table.column(table.strata, spec.resolve),
             population=table.column(table.population, spec.resolve),
             confidence=spec.output.confidence,
-            title=spec.output.title,
+            stated=spec.output.stated,
         )
 
     def plan(self, spec: Spec, records: int | None, progress: Progress) -> SpecPlan:

@@ -16,6 +16,7 @@ from isotone.reading.sources.opening import Frame
 from isotone.release.kinds.kind import Stamp
 from isotone.release.kinds.parameters import public_names
 from isotone.release.kinds.table.query import TableQuery
+from isotone.release.manifest import Stated
 from isotone.release.result import Release
 from isotone.release.writing.column_texts import ROUNDING, Columns
 from isotone.tables.choosing import TableMechanism
@@ -84,7 +85,7 @@ def two_columns(counts: Any, kind: str | None, contributions: int | None) -> tup
 
 
 def pair_query(
-    source: PairSource, mechanism: TableMechanism, guarantee: Guarantee, confidence: float, title: str
+    source: PairSource, mechanism: TableMechanism, guarantee: Guarantee, confidence: float, stated: Stated
 ) -> PairQuery:
     """The query of two columns, with what only pairs must keep checked."""
     if mechanism.upper > LARGEST_PAIR:
@@ -95,7 +96,7 @@ def pair_query(
             f"Two rows would have one name: rename the column or the categories with {BETWEEN!r} in them."
         )
     strata = tuple((name, tuple(range(k * size, (k + 1) * size))) for k, name in enumerate(source.names))
-    return PairQuery(source, mechanism, guarantee, confidence, title, strata)
+    return PairQuery(source, mechanism, guarantee, confidence, stated, strata)
 
 
 def _names(columns: Columns, rows: list[int]) -> list[str]:

@@ -14,7 +14,7 @@ from isotone.reading.categories import CategorySource, count_categories
 from isotone.reading.contributions import UnitEntry
 from isotone.release.kinds.kind import Query, Stamp
 from isotone.release.kinds.table.strata import PER, Strata
-from isotone.release.manifest import Manifest, guarantee_to
+from isotone.release.manifest import Manifest, Stated, guarantee_to
 from isotone.release.recipes import recipe_of
 from isotone.release.result import Release, seal
 from isotone.tables.choosing import TableMechanism
@@ -81,7 +81,7 @@ class TableQuery(Query[NDArray[np.int64], PublishedTable]):
     mechanism: TableMechanism
     guarantee: Guarantee
     confidence: float
-    title: str
+    stated: Stated
     strata: Strata | None = None
     population: tuple[float, ...] | None = None
 

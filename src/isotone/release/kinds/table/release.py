@@ -20,18 +20,21 @@ from isotone.release import pipeline
 from isotone.release.kinds.parameters import (
     column_name,
     public_names,
-    title_text,
+    stated_texts,
     unit_in_words,
     unit_key,
 )
 from isotone.release.kinds.table.pair_query import pair_query, two_columns
 from isotone.release.kinds.table.query import TableQuery
 from isotone.release.kinds.table.strata import checked_population, checked_strata
+from isotone.release.manifest import Stated
 from isotone.release.result import Release
 from isotone.tables.choosing import table_mechanism
 from isotone.tables.thresholds import Preset
 
 __all__ = ["release_table", "table_query"]
+
+_NOTHING = Stated()
 
 
 def release_table(
@@ -118,7 +121,7 @@ def release_table(
         strata=strata,
         population=population,
         confidence=confidence,
-        title=title,
+        stated=Stated(title=title),
     )
     return pipeline.released(query, ledger, request, again, folder, progress)
 
@@ -139,7 +142,7 @@ def table_query(
     strata: Any = None,
     population: Any = None,
     confidence: float = 0.95,
-    title: str | None = None,
+    stated: Stated = _NOTHING,
 ) -> TableQuery:
     """The query that :func:`release_table` runs, with every public parameter checked."""
     if counts is not None and not (count is None and strata is None and population is None):
@@ -160,8 +163,8 @@ def table_query(
         raise InputError("categories is empty: give the public list of categories.")
     if pair is not None:
         both = PairSource(data, category, names, mechanism.upper, pair, kind, unit, units)
-        return pair_query(both, mechanism, guarantee, level, title_text(title, "Pairs of counts"))
+        return pair_query(both, mechanism, guarantee, level, stated_texts(stated, "Pairs of counts"))
     source = CategorySource(data, category, names, mechanism.upper, count, unit, units)
-    shown = title_text(title, "Table of counts")
+    shown = stated_texts(stated, "Table of counts")
     classes, people = checked_strata(strata, names), checked_population(population, names)
     return TableQuery(source, mechanism, guarantee, level, shown, classes, people)
