@@ -10,6 +10,7 @@ import pytest
 from isotone.errors import InputError
 from isotone.release import Manifest, load_release, verify
 from isotone.release.kinds import KINDS
+from isotone.release.kinds.parameters import stated_texts
 from isotone.release.manifest import FORMAT, Stated, manifest_schema
 from isotone.release.result import seal
 from isotone.release.spec import Output
@@ -75,6 +76,20 @@ def test_what_a_steward_states_is_asked_for_in_a_spec_and_repeated_in_every_mani
     stated = {field.name: f"the {field.name}" for field in fields(Stated)}
     assert vars(Output.model_validate({"folder": "out", **stated}).stated) == stated
     assert stated.keys() <= {field.name for field in fields(Manifest)}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("x" * 1_001, "at most 1,000 characters, not 1,001"), ("a\x1b[2J", "control characters"), (7, "")],
+)
+def test_what_is_stated_must_be_a_text_that_can_be_published(text, message):
+    assert stated_texts(Stated(title="x" * 1_000), "").title == "x" * 1_000
+    assert (
+        stated_texts(Stated(title=""), "Counts") == stated_texts(Stated(), "Counts") == Stated(title="Counts")
+    )
+    for name in vars(Stated()):
+        with pytest.raises(InputError, match=rf"^{name}.*{message}"):
+            stated_texts(Stated(**{name: text}), "Counts")
 
 
 def test_a_manifest_is_frozen():
