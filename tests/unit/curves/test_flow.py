@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from types import FrameType
 from typing import Any
 
 import pytest
+from tests.support.calls import called_back
 
 from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression
 from isotone.order import Poset
@@ -17,26 +16,6 @@ ESTIMATORS: dict[str, tuple[Any, list[Any]]] = {
     "direction": (PrivateIsotonicRegression(1, (0, 2), (0, 1), x_grid=3, increasing="auto"), [0, 2]),
     "order": (PrivatePosetRegression(Poset.chain("ab"), 1, (0, 1), increasing=False), ["a", "b"]),
 }
-
-
-def called_back(file: str, run: Callable[[], Any]) -> set[str]:
-    """The functions of a file that other files of the library call during a run."""
-    found: set[str] = set()
-
-    def seen(frame: FrameType, event: str, _: Any) -> None:
-        if event != "call" or frame.f_code.co_filename != file or frame.f_back is None:
-            return
-        caller = frame.f_back.f_code.co_filename
-        if caller not in (file, __file__):
-            found.add(f"{frame.f_code.co_qualname} from {caller}")
-
-    before = sys.getprofile()
-    sys.setprofile(seen)
-    try:
-        run()
-    finally:
-        sys.setprofile(before)
-    return found
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
