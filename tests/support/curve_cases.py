@@ -20,16 +20,18 @@ from isotone.curves.chain.drawn_values import DrawShares, Imbalance
 from isotone.curves.chain.lines.line_fit import LineFit
 from isotone.curves.chain.posterior_fit import PosteriorFit, RoundShares
 from isotone.curves.chain.problem import ChainProblem
-from isotone.curves.curve import CurveMechanism
+from isotone.curves.curve import Curve, CurveMechanism
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses.known_losses import Absolute, Huber, Logistic, Pinball, Squared, parse_loss
 from isotone.curves.measure import NoisySums
 from isotone.curves.posterior.posterior import CurvePosterior
+from isotone.curves.posterior.shaped_chain import ShapedChain
 from isotone.curves.setting import CurveSetting
 from isotone.curves.shapes.curve_draws import BinnedDraw, CurveDraw, PieceDraw
 from isotone.curves.shapes.linear import linear_graph, spread_knots
 from isotone.curves.shapes.nearest import NearestOfShape
 from isotone.curves.shapes.parse import parse_shape
+from isotone.curves.shapes.posterior_of_shape import PosteriorOfShape
 from isotone.published.curves.linear_splits import LinearSplitter
 from isotone.published.curves.shape_tree import ShapeTree
 from isotone.published.curves.threshold import LinearScore, SquaredScore, TableScore
@@ -149,6 +151,24 @@ def nearest(setting: CurveSetting) -> CurveMechanism:
     return NearestOfShape(setting, 2, inner, drawn)
 
 
+class RememberingStates(PosteriorOfShape):
+    """The mechanism, which computes the curve of the same noisy sums once only."""
+
+    known: ClassVar[dict[Any, Curve]] = {}
+
+    def curve(self, sums: NoisySums) -> Curve:
+        key = (sums.rate, *(part.tobytes() for part in (sums.starts, sums.ones, sums.zeros)))
+        if key not in self.known:
+            self.known[key] = super().curve(sums)
+        return self.known[key]
+
+
+def states(setting: CurveSetting) -> CurveMechanism:
+    """Two points and three values, with half of the range as the largest rise."""
+    inner = Remembering(setting, 2, 10, 1, 2, 3, True)
+    return RememberingStates(setting, 2, inner, ShapedChain(2, 3, 0.5, upward=False))
+
+
 def lines(loss: Any, shares: DrawShares, *, levels: int = 0, points: int = 3) -> Factory:
     """Two bins and three values; cuts are by value, as far as there are any."""
     cuts, score = AdditiveScore(slopes(loss)), Imbalance(slopes(loss), 2)
@@ -196,6 +216,7 @@ MECHANISMS: dict[str, Factory] = {
     "posterior of values": two_rounds(Fraction(1, 2), labels=False, points=2),
     "posterior, mostly the first round": two_rounds(Fraction(9, 10), labels=True, points=2, output="records"),
     "posterior, then a shape": nearest,
+    "posterior of a shape": states,
     "threshold absolute": tree(LinearScore(1, 1)),
     "threshold pinball": tree(LinearScore(1, 3)),
     "threshold pinball, growing": tree(LinearScore(1, 3), 2, 3, growth=19),

@@ -218,7 +218,8 @@ def test_auto_is_decided_by_public_numbers() -> None:
         assert rule_for(blueprint(method, loss, shape=parse_shape("convex")).sized(1000, once)).name == used
     assert rule_for(blueprint("threshold", shape=parse_shape("convex")).sized(1000, once)).name == "threshold"
     for shape, output, used in (
-        (("lipschitz", 1), "population", "nearest of the shape"),
+        (("lipschitz", 1), "population", "posterior of the shape"),
+        (("lipschitz", 1), "records", "nearest of the shape"),
         ("concave", "population", "posterior of the shape"),
         ("concave", "records", "nearest of the shape"),
         (("constant", 3), "population", "nearest of the shape"),

@@ -5,13 +5,16 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 from tests.support.isotonic_brute import monotone
 
+from isotone.curves import PrivateIsotonicRegression
 from isotone.curves.chain.choosing import mechanism_for
 from isotone.curves.chain.problem import ChainProblem
 from isotone.curves.circuits.circuit import cheapest
@@ -212,6 +215,49 @@ def test_everything_released_has_the_shape(shape: Any, points: int, method: str,
                 limit = getattr(parsed, "pieces", 0) or float(getattr(parsed, "slope", 0))
                 turned = values if increasing else values[::-1]
                 check_shape(parsed.name, limit, turned)
+
+
+@pytest.mark.parametrize("increasing", [True, False])
+@pytest.mark.parametrize(
+    ("slope", "bounds", "y_range"),
+    [
+        ("0.013", (0, 100), (0, 1)),
+        ("7", ("-1/3", "2/3"), ("-3.3", "17.1")),
+        ("1/3", ("0.1", "90.7"), ("1000000.1", "1000013.7")),
+        ("1000000", (0, "0.00001"), (-5, 5)),
+        ("1000000", (0, 1), (0, 1)),
+    ],
+)
+def test_released_floats_keep_the_slope_exactly(
+    slope: str, bounds: Any, y_range: Any, increasing: bool
+) -> None:
+    """A step between two points, which almost no noise hides: the curve rises as fast as it may."""
+    low, high = (float(Fraction(end)) for end in bounds)
+    ends = [float(Fraction(end)) for end in y_range][:: 1 if increasing else -1]
+    x = np.linspace(low, high, 200)
+    model = PrivateIsotonicRegression(
+        1000, bounds, y_range, shape=("lipschitz", slope), x_grid=17, increasing=increasing
+    )
+    model.fit(x, np.where(x < low + 0.53 * (high - low), *ends))
+    points = [
+        [Fraction(number) for number in column.tolist()]
+        for column in (model.X_thresholds_, model.y_thresholds_)
+    ]
+    (width, rise), sign = ([b - a for a, b in pairwise(column)] for column in points), 1 if increasing else -1
+    assert all(0 <= sign * up <= Fraction(slope) * along for along, up in zip(width, rise, strict=True))
+    fastest = min(Fraction(slope) * model.grid_.step, abs(Fraction(y_range[1]) - Fraction(y_range[0])))
+    assert max(sign * up for up in rise) > fastest / 2
+
+
+def test_points_that_floats_hardly_tell_apart_are_refused_with_a_slope() -> None:
+    low = Fraction(2**36)
+    plan = ChainProblem(
+        Squared(), ONE, Grid(low, low + 1, 401), method="auto", shape=parse_shape(("lipschitz", 10**6))
+    )
+    mechanism_for(plan.sized(100, CurveSetting(Fraction(1))))
+    crowded = replace(plan, grid=Grid(low, low + 1, 8193), value_levels=2)
+    with pytest.raises(InputError, match="too coarse for a bounded slope"):
+        mechanism_for(crowded.sized(100, CurveSetting(Fraction(1))))
 
 
 def has_shape(kind: str, size: Any, values: np.ndarray) -> bool:

@@ -1,8 +1,12 @@
-"""Labels of a released curve are declared: rows with any other y are left out, before a unit's rows are bounded."""
+"""Labels of a released curve are declared: rows with any other y are left out, before a unit's rows are bounded.
+
+And what a release of a bounded slope holds.
+"""
 
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +53,20 @@ def test_a_release_of_labels_can_be_verified(tmp_path: Path) -> None:
     assert values[0] < 0.3 < 0.7 < values[-1]
     assert release.manifest["mechanism"]["y_values"] == [0, 1]
     assert release.manifest["y_range"] == ["0", "1"]
+    assert iso.verify(tmp_path / "out").holds
+
+
+def test_a_release_of_bounded_slope_keeps_it_exactly_and_can_be_verified(tmp_path: Path) -> None:
+    data = pd.DataFrame({"x": [i % 40 for i in range(200)], "y": [5.3 * (i % 40 >= 20) for i in range(200)]})
+    ledger = iso.Ledger(tmp_path / "a.ledger", epsilon=900, unit="row")
+    release = iso.release_curve(
+        data, x="x", y="y", bounds=(0, 40), y_range=("-0.1", "5.3"), epsilon=900, ledger=ledger, unit_name="row",
+        x_grid=21, shape=["lipschitz", "1/3"], folder=tmp_path / "out",
+    )  # fmt: skip
+    points = list(
+        zip(*([Fraction(v) for v in release.columns[name]] for name in ("x", "value")), strict=True)
+    )
+    assert all(0 <= up - low <= Fraction(1, 3) * (b - a) for (a, low), (b, up) in pairwise(points))
     assert iso.verify(tmp_path / "out").holds
 
 

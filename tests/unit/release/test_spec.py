@@ -215,6 +215,8 @@ def test_the_plan_of_a_curve_is_a_plan_like_others(tmp_path):
 def test_the_plan_of_a_shape_does_not_pass_other_methods_off_as_its_own(tmp_path):
     text = str(plan_spec(curve_spec(tmp_path, 'shape = ["constant", 4]'), records=50))
     assert "a curve fitted to noisy sums, of shape constant(4)" in text
+    sloped = str(plan_spec(curve_spec(tmp_path, 'shape = ["lipschitz", "0.5"]'), records=50))
+    assert "a curve fitted to noisy sums, of shape lipschitz(0.5)" in sloped
     drawn = plan_spec(curve_spec(tmp_path, 'shape = ["constant", 4]\nloss = "absolute"'))
     assert "one draw from all curves of shape constant(4)" in str(drawn)
     assert "for curves without the shape" in text

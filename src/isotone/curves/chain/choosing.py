@@ -19,6 +19,7 @@ from isotone.curves.chain.turned import TurnedMechanism
 from isotone.curves.curve import CurveMechanism, MechanismRule
 from isotone.curves.shapes.convex import Convex
 from isotone.curves.shapes.curve_draws import BinnedDraw, CurveDraw
+from isotone.curves.shapes.lipschitz import Lipschitz
 from isotone.curves.shapes.nearest import NearestOfShape
 from isotone.curves.shapes.posterior_of_shape import PosteriorOfShape
 
@@ -51,8 +52,8 @@ def _certain(problem: ChainProblem) -> bool:
 
 
 def _chain_fits(problem: ChainProblem) -> bool:
-    bends = isinstance(problem.shape, Convex)
-    return bends and problem.loss.by_means and problem.output == "population"
+    carried = isinstance(problem.shape, Convex | Lipschitz)
+    return carried and problem.loss.by_means and problem.output == "population"
 
 
 def _one_draw(problem: ChainProblem) -> CurveMechanism:

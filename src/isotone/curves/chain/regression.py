@@ -75,7 +75,7 @@ class PrivateIsotonicRegression(EvaluatedCurve):
         mean), or the fit to these records without privacy.
     shape : None, name or (name, numbers …)
         Such as "convex" or ("linear", 4). With a shape, "auto" for squared and logistic loss is the posterior mean of all
-        curves that bend so, and for pieces, slopes and ``output="records"`` the curve of the shape nearest to the posterior;
+        curves that bend so or have such slopes; for pieces and ``output="records"``, the curve of the shape nearest to it;
         "threshold" is the published tree for it, and every other method (but "bins") is one exact draw from all curves
         of that shape, as is "auto" for other losses. The released curve has the shape, up to the rounding of floats.
         Linear pieces end on ``knots`` (17) evenly spread points of ``x`` (on all, if it has fewer). Shapes need an even

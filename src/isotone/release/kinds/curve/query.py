@@ -122,10 +122,10 @@ class CurveQuery(Query[Points, "PrivateIsotonicRegression"]):
             xs = np.union1d(xs, corners)
             values = drawn.predict(xs)
             ends = drawn.band(xs, self.confidence, self.band)._asdict()
-        columns: dict[str, tuple[Any, ...]] = {
-            name: tuple(np.round(column, 12).tolist())
-            for name, column in {"x": xs, "value": values, **ends}.items()
-        }
+        found = {"x": xs, "value": values, **ends}
+        if self.problem.shape is None:  # rounded, a curve would not have its shape exactly
+            found = {name: np.round(column, 12) for name, column in found.items()}
+        columns: dict[str, tuple[Any, ...]] = {name: tuple(column.tolist()) for name, column in found.items()}
         said: dict[str, Any] = {
             **self.parameters(),
             **self.entries(stamp),
