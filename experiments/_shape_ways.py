@@ -1,6 +1,6 @@
 """Ways to make a curve of a shape from the same noisy sums, against the curve of the shape nearest to the posterior.
 
-Curves have the shape in ``x``. No constant was chosen with these populations. The distance is the root mean squared one to the true curve, over the population's ``x``.
+Curves have the shape in ``x``. No constant of the chain was chosen with these populations. The distance is the root mean squared one to the true curve, over the population's ``x``.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def table_of_ways(path: Path, quick: bool) -> list[list[Any]]:
     """
     cases = [
         (population.shape, str(number), str(n), epsilon, str(repetition))
-        for repetition in range(OF_CONSTANTS)
+        for repetition in range(REPETITIONS if quick else OF_CONSTANTS)
         for n in ((300,) if quick else (300, 1_000, 5_000))
         for epsilon in (("1",) if quick else ("0.3", "1", "3"))
         for number, population in enumerate((*HELD_OUT, *CONSTANTS))
