@@ -193,7 +193,7 @@ def test_a_grid_that_is_none_is_named_without_the_types_that_were_tried(tmp_path
     ("privacy", "words"),
     [
         ('rho = "2"', "implies this one has ε = 2; with zCDP choices have twice that, 4"),
-        ('epsilon = "1"\ndelta = "1e-6"', "choices would have ε = 0.441 in place of 1"),
+        ('epsilon = "1"\ndelta = "1e-6"', "would have ε = 0.441 in place of 1"),
     ],
 )
 def test_a_plan_of_a_curve_says_what_would_be_guaranteed(tmp_path, privacy, words):
