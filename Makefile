@@ -15,7 +15,7 @@ UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
 
 .PHONY: run packages test units lint test-services bench audit mutants docs lock clean
 
-# The lock names uv, too: it installs the same files as pip, by the same hashes, in a sixth of pip's computing time.
+# The lock names uv, too: it installs the same files as pip, by the same hashes, in about a quarter of pip's computing time.
 $(STAMP): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "isotone needs Python 3.11 or newer; run: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
