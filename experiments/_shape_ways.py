@@ -30,7 +30,7 @@ from isotone.curves.shapes.nearest import NearestOfShape
 from isotone.curves.shapes.parse import parse_shape
 from isotone.curves.shapes.posterior_of_shape import PosteriorOfShape
 
-__all__ = ["HELD_OUT", "ShapedPopulation", "compared", "table_of_ways"]
+__all__ = ["HELD_OUT", "ShapedPopulation", "cases_of", "compared", "distances", "table_of_ways"]
 
 Floats = NDArray[np.float64]
 UNIT = (Fraction(0), Fraction(1))
@@ -150,12 +150,9 @@ def compared(population: ShapedPopulation, n: int, epsilon: str, repetition: int
     return {name: population.distance(curve) for name, curve in back.items()}
 
 
-def table_of_ways(path: Path, quick: bool) -> list[list[Any]]:
-    """Measure what the file has not, and give the rows of the comparison: of a shape and a way, over all cells.
-
-    The standard error of a geometric mean is over repetitions; a cell is a population with a size and an epsilon.
-    """
-    cases = [
+def cases_of(quick: bool) -> list[tuple[str, ...]]:
+    """Shape, number of the population, records, epsilon and repetition."""
+    return [
         (population.shape, str(number), str(n), epsilon, str(repetition))
         for repetition in range(REPETITIONS if quick else OF_CONSTANTS)
         for n in ((300,) if quick else (300, 1_000, 5_000))
@@ -164,12 +161,24 @@ def table_of_ways(path: Path, quick: bool) -> list[list[Any]]:
         if repetition < REPETITIONS or population in CONSTANTS
     ]
 
+
+def distances(path: Path, cases: list[tuple[str, ...]]) -> list[dict[str, str]]:
+    """The distance of every way in each case, with those that the file has already."""
+
     def measured(_: str, number: str, n: str, epsilon: str, repetition: str) -> list[object]:
         found = compared((*HELD_OUT, *CONSTANTS)[int(number)], int(n), epsilon, int(repetition))
         return [round(found[way], 6) for way in WAYS]
 
+    return add_rows(path, ("shape", "number", "n", "epsilon", "repetition"), WAYS, cases, measured)
+
+
+def table_of_ways(path: Path, quick: bool) -> list[list[Any]]:
+    """Measure what the file has not, and give the rows of the comparison: of a shape and a way, over all cells.
+
+    The standard error of a geometric mean is over repetitions; a cell is a population with a size and an epsilon.
+    """
     logs: dict[tuple[str, str], dict[Any, list[float]]] = {}
-    for row in add_rows(path, ("shape", "number", "n", "epsilon", "repetition"), WAYS, cases, measured):
+    for row in distances(path, cases_of(quick)):
         for way in WAYS[1:]:
             constant = int(row["number"]) >= len(HELD_OUT)
             cells = logs.setdefault((row["shape"] + " constants" * constant, way), {})

@@ -7,7 +7,7 @@ packages, counted in samples of real records. Noise: the poset mechanism at ε =
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +19,15 @@ from numpy.typing import NDArray
 from common import DATA, read_table, save_figure, write_table
 from isotone.counts import OrderGaussianMechanism, PosetMechanism
 from isotone.counts.mechanisms.additive import AdditiveMechanism
-from isotone.mechanism import Progress
+from isotone.mechanism import Progress, no_progress
 from isotone.order import Poset, project, project_covariance
 from survey_table import codebook_sections
 
 Floats = NDArray[np.float64]
 Sample = Callable[[int], Floats]
 METHODS = ("clip", "equal", "variance", "covariance")
+SIZES = (10, 30, 100, 300, 1_000, 5_000)
+REPEATS, DRAWS = 300, 40_000
 NOISES: dict[str, Callable[[Poset], AdditiveMechanism]] = {
     "poset": lambda P: PosetMechanism(P, 1),
     "order Gaussian": lambda P: OrderGaussianMechanism(P, rho="1/2"),
@@ -83,13 +85,34 @@ def errors(
 
 def run(out: Path, quick: bool, progress: Progress) -> None:
     rng = np.random.default_rng(0)
-    sizes = [30, 1_000] if quick else [10, 30, 100, 300, 1_000, 5_000]
-    repeats, draws = (10, 4_000) if quick else (300, 40_000)
+    sizes = SIZES[1:5:3] if quick else SIZES
     cases = {"survey, 11 questions": survey()}
     if not quick:
         cases["Debian, 12 less needed"] = debian(40, 12, rng)
         cases["Debian, 25 most needed"] = debian(0, 25, rng)
         cases["Debian, 35 less needed"] = debian(40, 35, rng)
+    repeats, draws = (10, 4_000) if quick else (REPEATS, DRAWS)
+    columns = measured(cases, sizes, repeats, draws, rng, progress)
+    write_table(out, "consistency", columns)
+    save_figure(picture(columns, sizes, list(cases)), out, "consistency")
+    progress(1.0, "done")
+
+
+def few(out: Path) -> None:
+    """The first case of a full run, which its random numbers begin with."""
+    cases, rng = {"survey, 11 questions": survey()}, np.random.default_rng(0)
+    write_table(out, "consistency", measured(cases, SIZES, REPEATS, DRAWS, rng, no_progress))
+
+
+def measured(
+    cases: dict[str, tuple[Poset, Sample]],
+    sizes: Sequence[int],
+    repeats: int,
+    draws: int,
+    rng: np.random.Generator,
+    progress: Progress,
+) -> dict[str, list[Any]]:
+    """A row for every case, noise and number of records."""
     columns: dict[str, list[Any]] = {name: [] for name in ("noise", "case", "records", *METHODS)}
     for done, (case, (P, sample)) in enumerate(cases.items()):
         for half, (noise, make) in enumerate(NOISES.items()):
@@ -101,12 +124,10 @@ def run(out: Path, quick: bool, progress: Progress) -> None:
                 entries = (noise, case, records, *(round(float(ratio), 4) for ratio in ratios))
                 for name, entry in zip(columns, entries, strict=True):
                     columns[name].append(entry)
-    write_table(out, "consistency", columns)
-    save_figure(picture(columns, sizes, list(cases)), out, "consistency")
-    progress(1.0, "done")
+    return columns
 
 
-def picture(columns: dict[str, list[Any]], sizes: list[int], cases: list[str]) -> Figure:
+def picture(columns: dict[str, list[Any]], sizes: Sequence[int], cases: list[str]) -> Figure:
     """One panel for each noise and case: error over that of the raw release, by number of records."""
     figure = Figure(figsize=(3.2 * len(cases), 6), layout="constrained")
     grid = figure.subplots(len(NOISES), len(cases), sharey=True, squeeze=False)

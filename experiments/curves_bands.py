@@ -139,6 +139,11 @@ def run(out: Path, quick: bool, progress: Progress) -> None:
     progress(1.0, "done")
 
 
+def few(out: Path) -> None:
+    """The first cell of a full run."""
+    _write(out, cell(next(tasks(quick=False))))
+
+
 def earlier(out: Path) -> dict[Task, list[Row]]:
     """The rows that an interrupted run left."""
     table = read_table(out / "coverage.csv") if (out / "coverage.csv").exists() else []

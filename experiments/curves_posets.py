@@ -24,7 +24,7 @@ from isotone.curves.records import Records
 from isotone.curves.setting import CurveSetting
 from isotone.curves.shapes.curve_draws import point_costs
 from isotone.errors import InputError
-from isotone.mechanism import Progress
+from isotone.mechanism import Progress, no_progress
 from isotone.order import Poset
 
 UNIT = (Fraction(0), Fraction(1))
@@ -87,16 +87,24 @@ def least_risk(order: Poset, records: Records, loss: Loss) -> float:
     return total * loss.unit(2 * VALUES, VALUES, Fraction(1)) / records.cells.size
 
 
-def measure(quick: bool, progress: Progress) -> dict[str, list[Any]]:
+Case = tuple[tuple[str, Poset], tuple[str, bool], int]
+
+
+def cases(quick: bool) -> list[Case]:
+    """An order by its name, a loss with whether ``y`` is a label, and the number of records."""
+    some = list(orders().items())[: 1 if quick else None]
+    kinds = (("squared", True), ("absolute", False))
+    return list(itertools.product(some, kinds, (300,) if quick else tuple(REPETITIONS)))
+
+
+def measure(wanted: list[Case], progress: Progress, most: int | None = None) -> dict[str, list[Any]]:
+    """A row for every case and method, with at most so many repetitions."""
     names = ["order", "loss", "n", "epsilon", "method", "used", "excess", "standard_error", "optimum"]
     columns: dict[str, list[Any]] = {name: [] for name in names}
-    sizes = (300,) if quick else tuple(REPETITIONS)
-    kinds = (("squared", True), ("absolute", False))
-    cases = list(itertools.product(list(orders().items())[: 1 if quick else None], kinds, sizes))
-    for done, ((name, order), (loss_name, labels), n) in enumerate(cases):
-        progress(done / len(cases), f"{name}, {loss_name}, n = {n}")
+    for done, ((name, order), (loss_name, labels), n) in enumerate(wanted):
+        progress(done / len(wanted), f"{name}, {loss_name}, n = {n}")
         loss, values = parse_loss(loss_name), truth(order)
-        repetitions = 2 if quick else REPETITIONS[n]
+        repetitions = most or REPETITIONS[n]
         data = [sample(values, labels, n, np.random.default_rng([k, n])) for k in range(repetitions)]
         optima = [least_risk(order, records, loss) for records in data]
         for method in METHODS:
@@ -154,7 +162,12 @@ def _picture(out: Path, columns: dict[str, list[Any]]) -> None:
 
 
 def run(out: Path, quick: bool, progress: Progress) -> None:
-    columns = measure(quick, progress)
+    columns = measure(cases(quick), progress, 2 if quick else None)
     write_table(out, "posets", columns)
     _picture(out, columns)
     progress(1.0, "done")
+
+
+def few(out: Path) -> None:
+    """The first case of a full run."""
+    write_table(out, "posets", measure(cases(quick=True)[:1], no_progress))

@@ -250,6 +250,11 @@ def run(out: Path, quick: bool, progress: Progress) -> None:
     progress(1.0, "done")
 
 
+def few(out: Path) -> None:
+    """The first cell of 300 records of a full run."""
+    write_table(out, "cells", columns_of(cell(next(task for task in tasks(quick=False) if task[1] == 300))))
+
+
 def _picture(out: Path, rows: list[Row]) -> None:
     """The distance to the fit of the records by epsilon, for the classifier's scores."""
     figure = Figure(figsize=(5, 3.4))

@@ -4,6 +4,7 @@ Writes ``cells.csv`` (synthetic data), ``goals.csv`` (how often the stated goals
 ``others_goals.csv`` (the same on curves and designs that no constant was chosen with), ``plans.csv`` (what the plan predicts
 and what was measured), ``calibration.csv`` (a real set) and pictures. Excess is over the best curve without privacy
 on the same records, whose own risk is in the column ``optimum``. Simulated draws; released ones have the same distribution.
+A run that was interrupted goes on with the cells that it finds in the folder.
 """
 
 from __future__ import annotations
@@ -20,10 +21,21 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from _curve_goals import (
+    BASELINE_POINTS,
+    METHODS,
+    UNIT,
+    Row,
+    blueprint,
+    columns_of,
+    geometric,
+    goals,
+    points_of,
+)
 from common import DATA, read_table, save_figure, write_table
 from isotone.curves import plan
-from isotone.curves.chain.choosing import mechanism_for, rule_for
-from isotone.curves.chain.problem import TREE_POINTS, ChainProblem
+from isotone.curves.chain.choosing import mechanism_for
+from isotone.curves.chain.problem import TREE_POINTS
 from isotone.curves.curve import CurveMechanism
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses.known_losses import parse_loss
@@ -32,18 +44,22 @@ from isotone.curves.reference import CURVES, DESIGNS, Reference, least_risk, ris
 from isotone.curves.setting import CurveSetting
 from isotone.mechanism import Progress
 
-UNIT = (Fraction(0), Fraction(1))
-METHODS = ("auto", "threshold", "baseline", "bins")
 COLOURS = {"auto": "C0", "threshold": "C3", "baseline": "C2", "bins": "C1"}
-BASELINE_POINTS = 256
 KINDS: dict[bool, tuple[str, ...]] = {
     True: ("squared", "logistic"),
     False: ("squared", "absolute", "huber", "pinball(0.9)"),
 }
 """Losses for labels (y is 0 or 1), and for values (y is the curve with noise)."""
 BUDGETS = ("1/10", "1", "5")
-REPETITIONS = {100: 240, 1_000: 60, 10_000: 20, 100_000: 6}
-Row = dict[str, Any]
+REPETITIONS = {100: 60, 1_000: 30, 10_000: 10, 100_000: 4}
+NUMBERS = {
+    "n": int,
+    "epsilon": float,
+    "repetitions": int,
+    "excess": float,
+    "standard_error": float,
+    "optimum": float,
+}
 Floats = NDArray[np.floating[Any]]
 
 
@@ -79,15 +95,6 @@ class Other:
 
 Task = tuple[Reference | Other, int, int]
 """A population, how many records, how many repetitions."""
-
-
-def points_of(method: str) -> int:
-    return BASELINE_POINTS if method == "baseline" else TREE_POINTS
-
-
-def blueprint(method: str, loss: str, labels: bool = False) -> ChainProblem:
-    grid = Grid(*UNIT, points_of(method))
-    return ChainProblem(parse_loss(loss), UNIT, grid, method=method, labels=labels, output="records")
 
 
 @dataclass(frozen=True)
@@ -135,95 +142,67 @@ def excesses(
             "n": n,
             "epsilon": float(Fraction(budget)),
             "method": method,
+            "repetitions": repetitions,
             "excess": float(np.mean(values)),
             "standard_error": float(np.std(values, ddof=1) / np.sqrt(len(values))),
             "optimum": float(np.mean(optima[loss])),
         }
 
 
-def synthetic(quick: bool, progress: Progress) -> list[Row]:
+def synthetic(out: Path, quick: bool, progress: Progress) -> list[Row]:
     sizes = (100,) if quick else tuple(REPETITIONS)
     populations = [Reference(*key) for key in itertools.product(CURVES, DESIGNS, KINDS)]
     chosen = populations[::11] if quick else populations  # one with labels, one with values
     tasks: list[Task] = [
         (population, n, 2 if quick else REPETITIONS[n]) for n, population in itertools.product(sizes, chosen)
     ]
-    return measured(tasks, quick, lambda share, what: progress(0.8 * share, what))
+    return measured(out / "cells.csv", tasks, quick, lambda share, what: progress(0.8 * share, what))
 
 
-def others(quick: bool, progress: Progress) -> list[Row]:
+def others(out: Path, quick: bool, progress: Progress) -> list[Row]:
     """The same on other populations, with 10,000 records."""
     populations = [Other(*key) for key in itertools.product(OTHER_CURVES, OTHER_DESIGNS, KINDS)]
     chosen = populations[::12] if quick else populations
     n, repetitions = (100, 2) if quick else (10_000, 8)
     tasks: list[Task] = [(population, n, repetitions) for population in chosen]
-    return measured(tasks, quick, lambda share, what: progress(0.8 + 0.1 * share, what))
+    return measured(out / "others.csv", tasks, quick, lambda share, what: progress(0.8 + 0.1 * share, what))
 
 
-def measured(tasks: list[Task], quick: bool, progress: Progress) -> list[Row]:
-    """The rows of all tasks (population, records, repetitions), on all cores but in quick runs."""
+def measured(path: Path, tasks: list[Task], quick: bool, progress: Progress) -> list[Row]:
+    """The rows of all tasks, on all cores but in quick runs; written after every task, and what is there is not made again."""
     budgets = ("1",) if quick else BUDGETS
-    rows: list[Row] = []
+    found = earlier(path)
+    missing = [task for task in tasks if key_of(task) not in found]
     with ProcessPoolExecutor() as pool:
         run = map if quick else pool.map
-        answers = zip(tasks, run(rows_of, tasks, itertools.repeat(budgets)), strict=False)
-        for done, (task, found) in enumerate(answers, 1):
-            rows += found
-            progress(done / len(tasks), f"n = {task[1]}, {task[0]}")
-    return rows
+        for task, rows in zip(missing, run(rows_of, missing, itertools.repeat(budgets)), strict=True):
+            found[key_of(task)] = rows
+            done = [found[key_of(each)] for each in tasks if key_of(each) in found]
+            write_table(path.parent, path.stem, columns_of([row for rows in done for row in rows]))
+            progress(len(done) / len(tasks), f"n = {task[1]}, {task[0]}")
+    return [row for task in tasks for row in found[key_of(task)]]
+
+
+def key_of(task: Task) -> tuple[Any, ...]:
+    """What names a task in a row."""
+    population, n, repetitions = task
+    return population.curve, population.design, "labels" if population.labels else "values", n, repetitions
+
+
+def earlier(path: Path) -> dict[tuple[Any, ...], list[Row]]:
+    """The rows that an interrupted run left, by task."""
+    found: dict[tuple[Any, ...], list[Row]] = {}
+    for text in read_table(path) if path.exists() else []:
+        row = {name: NUMBERS[name](words) if name in NUMBERS else words for name, words in text.items()}
+        key = tuple(row[name] for name in ("curve", "design", "y", "n", "repetitions"))
+        found.setdefault(key, []).append(row)
+    return found
 
 
 def rows_of(task: Task, budgets: tuple[str, ...]) -> list[Row]:
-    return list(excesses(*task, budgets))
-
-
-def by_cell(rows: list[Row]) -> dict[tuple[Any, ...], dict[str, Row]]:
-    cells: dict[tuple[Any, ...], dict[str, Row]] = {}
-    for row in rows:
-        key = tuple(row[name] for name in ("loss", "y", "n", "epsilon", "curve", "design"))
-        cells.setdefault(key, {})[row["method"]] = row
-    return cells
-
-
-def ratio(above: Row, below: Row) -> tuple[float, float]:
-    """A ratio of two excesses and its standard error, to first order."""
-    a, b = above["excess"], max(below["excess"], 1e-12)
-    relative = np.hypot(above["standard_error"] / max(a, 1e-12), below["standard_error"] / b)
-    return a / b, float(a / b * relative)
-
-
-def goals(rows: list[Row]) -> list[Row]:
-    """For every loss, size and budget: threshold over auto, auto over the best, and how many cells reach the goals."""
-    groups: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
-    for key, methods in by_cell(rows).items():
-        used = rule_for(
-            blueprint("auto", key[0]).sized(key[2], CurveSetting(Fraction(key[3]).limit_denominator(100)))
-        ).name
-        best = min(methods.values(), key=lambda row: row["excess"])
-        gain, gain_error = ratio(methods["threshold"], methods["auto"])
-        loss, loss_error = ratio(methods["auto"], best)
-        groups.setdefault(key[:4], []).append((gain, gain_error, loss, loss_error, used))
-    table: list[Row] = []
-    for (loss, y, n, epsilon), cells in groups.items():
-        gains, gain_errors, losses, loss_errors = (np.array([cell[k] for cell in cells]) for k in range(4))
-        table.append(
-            {
-                "loss": loss,
-                "y": y,
-                "n": n,
-                "epsilon": epsilon,
-                "auto": cells[0][4],
-                "cells": len(cells),
-                "threshold_over_auto": float(np.exp(np.mean(np.log(np.maximum(gains, 1e-9))))),
-                "least_gain": float(gains.min()),
-                "five_times": int((gains >= 5).sum()),
-                "surely_less_than_five": int((gains + 2 * gain_errors < 5).sum()),
-                "worst_auto_over_best": float(losses.max()),
-                "auto_within_1.2": int((losses <= 1.2).sum()),
-                "surely_beyond_1.2": int((losses - 2 * loss_errors > 1.2).sum()),
-            }
-        )
-    return table
+    """The rows of a task, with the digits that are written."""
+    columns = columns_of(list(excesses(*task, budgets)))
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def plans(rows: list[Row], quick: bool) -> list[Row]:
@@ -238,10 +217,8 @@ def plans(rows: list[Row], quick: bool) -> list[Row]:
     ):
         if epsilon != 1.0 or (quick and (loss, y) != ("squared", "labels")):
             continue
-        predicted = plan(
-            1, n, loss=loss, labels=y == "labels", methods=["auto"], repetitions=1 if quick else 3
-        ).rows[0]
-        measured = float(np.exp(np.mean([np.log(max(row["excess"], 1e-12)) for row in group])))
+        predicted = plan(1, n, loss=loss, labels=y == "labels", methods=["auto"], output="records").rows[0]
+        measured = geometric(row["excess"] for row in group)
         table.append(
             {
                 "loss": loss,
@@ -253,13 +230,6 @@ def plans(rows: list[Row], quick: bool) -> list[Row]:
             }
         )
     return table
-
-
-def columns_of(rows: list[Row]) -> dict[str, list[Any]]:
-    return {
-        name: [float(f"{row[name]:.5g}") if isinstance(row[name], float) else row[name] for row in rows]
-        for name in rows[0]
-    }
 
 
 def calibration(quick: bool, out: Path) -> None:
@@ -278,7 +248,7 @@ def calibration(quick: bool, out: Path) -> None:
         optimum = least_risk(fine, parse_loss(loss))
         expected: dict[str, float] = {}
         if not quick or budget == "1":
-            planned = plan(Fraction(budget), x.size, loss=loss, labels=True, methods=guided, repetitions=1)
+            planned = plan(Fraction(budget), x.size, loss=loss, labels=True, methods=guided, output="records")
             expected = {row.name: row.excess for row in planned.rows}
         for method in METHODS:
             grid = Grid(*UNIT, points_of(method))
@@ -336,11 +306,11 @@ def _picture_of_cells(out: Path, rows: list[Row]) -> None:
             for n in sizes:
                 wanted = (loss, y, n, method, 1.0)
                 chosen = [
-                    max(row["excess"], 1e-9)
+                    row["excess"]
                     for row in rows
                     if (row["loss"], row["y"], row["n"], row["method"], row["epsilon"]) == wanted
                 ]
-                means.append(float(np.exp(np.mean(np.log(chosen)))))
+                means.append(geometric(chosen))
             axis.loglog(sizes, means, marker="o", ms=4, color=COLOURS[method], label=method)
         axis.set_title(f"{loss} loss, y: {y}", fontsize=10)
     for axis in axes[3:]:
@@ -353,11 +323,9 @@ def _picture_of_cells(out: Path, rows: list[Row]) -> None:
 
 
 def run(out: Path, quick: bool, progress: Progress) -> None:
-    rows = synthetic(quick, progress)
-    write_table(out, "cells", columns_of(rows))
+    rows = synthetic(out, quick, progress)
     write_table(out, "goals", columns_of(goals(rows)))
-    elsewhere = others(quick, progress)
-    write_table(out, "others", columns_of(elsewhere))
+    elsewhere = others(out, quick, progress)
     write_table(out, "others_goals", columns_of(goals(elsewhere)))
     _picture_of_cells(out, rows)
     progress(0.9, "plans")
@@ -365,3 +333,9 @@ def run(out: Path, quick: bool, progress: Progress) -> None:
     progress(0.95, "calibration of a classifier")
     calibration(quick, out)
     progress(1.0, "done")
+
+
+def few(out: Path) -> None:
+    """The smallest cell of a full run."""
+    task = Reference("step", "uniform", labels=True), 100, REPETITIONS[100]
+    write_table(out, "cells", columns_of(rows_of(task, ("1",))))

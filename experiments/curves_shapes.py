@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from _shape_ways import table_of_ways
+from _shape_ways import cases_of, distances, table_of_ways
 from common import save_figure, write_table
 from isotone.curves.chain.choosing import mechanism_for
 from isotone.curves.chain.problem import TREE_POINTS, ChainProblem
@@ -103,6 +103,11 @@ def _picture_of_shapes(out: Path, columns: dict[str, list[Any]]) -> None:
     axes[0].set_ylabel("risk above the true curve's")
     axes[0].legend(fontsize=7)
     save_figure(figure, out, "shapes")
+
+
+def few(out: Path) -> None:
+    """Every sixth population of the ways, once."""
+    distances(out / "distances.csv", cases_of(quick=True)[:18:6])
 
 
 def run(out: Path, quick: bool, progress: Progress) -> None:

@@ -8,6 +8,7 @@ a picture. Simulated draws; released ones have the same distribution.
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 from pathlib import Path
 
@@ -15,8 +16,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from _curve_goals import METHODS, UNIT, Row, blueprint, columns_of, points_of
 from common import save_figure, write_table
-from curves_quality import METHODS, UNIT, Row, blueprint, columns_of, points_of
 from isotone.curves.chain.choosing import mechanism_for
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses.known_losses import parse_loss
@@ -38,6 +39,8 @@ DEAD_AND_ALIVE = {
 }
 """By the middle of the age group: 18-24, 25-34, …, 65-74, 75 and older."""
 BUDGETS = ("1/2", "1", "2")
+DRAWS = 40
+SHOWN = np.linspace(0, 1, 301)
 
 
 def people() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -47,64 +50,67 @@ def people() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return (x - YOUNGEST) / (OLDEST - YOUNGEST), y
 
 
-def run(out: Path, quick: bool, progress: Progress) -> None:
-    x, y = people()
+def cases() -> list[tuple[str, str, str]]:
+    """Loss, epsilon and method."""
+    return list(itertools.product(("squared", "logistic"), BUDGETS, METHODS))
+
+
+def fitted(case: tuple[str, str, str], draws: int) -> tuple[Row, list[NDArray[np.float64]]]:
+    """The row of a case, and the curves that were drawn for it."""
+    (loss, budget, method), (x, y) = case, people()
+    rng = np.random.default_rng(cases().index(case))
+    grid = Grid(*UNIT, points_of(method))
     levels, weights = Grid(*UNIT, FINE + 1).snap(y), np.ones(x.size, np.int64)
-    at = np.linspace(0, 1, 301)
-    rng = np.random.default_rng(0)
+    records = Records(grid.snap(x), levels, weights).sorted()
+    optimum = least_risk(records, parse_loss(loss))
+    built = mechanism_for(blueprint(method, loss, True).sized(x.size, CurveSetting(Fraction(budget))))
+    curves = [built.simulate(records, rng) for _ in range(draws)]
+    found = [risk(curve, records, parse_loss(loss)) - optimum for curve in curves]
+    row: Row = {
+        "loss": loss,
+        "epsilon": float(Fraction(budget)),
+        "method": method,
+        "excess": float(np.mean(found)),
+        "standard_error": float(np.std(found, ddof=1) / len(found) ** 0.5),
+        "optimum": optimum,
+    }
+    return row, [np.asarray(curve.at(grid.snap(SHOWN))) for curve in curves]
+
+
+def run(out: Path, quick: bool, progress: Progress) -> None:
     rows: list[Row] = []
-    drawn: dict[str, list[NDArray[np.float64]]] = {budget: [] for budget in BUDGETS}
-    cases = [
-        (loss, budget, method) for loss in ("squared", "logistic") for budget in BUDGETS for method in METHODS
-    ]
-    for done, (loss, budget, method) in enumerate(cases):
-        progress(done / len(cases), f"{loss} loss, ε = {budget}, {method}")
-        grid = Grid(*UNIT, points_of(method))
-        records = Records(grid.snap(x), levels, weights).sorted()
-        optimum = least_risk(records, parse_loss(loss))
-        built = mechanism_for(blueprint(method, loss, True).sized(x.size, CurveSetting(Fraction(budget))))
-        found: list[float] = []
-        for _ in range(2 if quick else 40):
-            curve = built.simulate(records, rng)
-            found.append(risk(curve, records, parse_loss(loss)) - optimum)
-            if (loss, method) == ("squared", "auto"):
-                drawn[budget].append(np.asarray(curve.at(grid.snap(at))))
-        rows.append(
-            {
-                "loss": loss,
-                "epsilon": float(Fraction(budget)),
-                "method": method,
-                "excess": float(np.mean(found)),
-                "standard_error": float(np.std(found, ddof=1) / len(found) ** 0.5),
-                "optimum": optimum,
-            }
-        )
+    drawn: dict[str, list[NDArray[np.float64]]] = {}
+    for done, case in enumerate(cases()):
+        progress(done / len(cases()), "{} loss, ε = {}, {}".format(*case))
+        row, curves = fitted(case, 2 if quick else DRAWS)
+        rows.append(row)
+        if case[0] == "squared" and case[2] == "auto":
+            drawn[case[1]] = curves
     write_table(out, "survival", columns_of(rows))
-    _picture(out, x, y, at, drawn)
+    _picture(out, drawn)
     progress(1.0, "done")
 
 
-def _picture(
-    out: Path,
-    x: NDArray[np.float64],
-    y: NDArray[np.float64],
-    at: NDArray[np.float64],
-    drawn: dict[str, list[NDArray[np.float64]]],
-) -> None:
-    years = YOUNGEST + at * (OLDEST - YOUNGEST)
+def few(out: Path) -> None:
+    """The first case of a full run."""
+    write_table(out, "survival", columns_of([fitted(cases()[0], DRAWS)[0]]))
+
+
+def _picture(out: Path, drawn: dict[str, list[NDArray[np.float64]]]) -> None:
+    years = YOUNGEST + SHOWN * (OLDEST - YOUNGEST)
     ages = np.array(list(DEAD_AND_ALIVE))
     dead, alive = np.array(list(DEAD_AND_ALIVE.values()), dtype=np.float64).T
-    fitted = pool_adjacent_violators(dead / (dead + alive), dead + alive)
+    shares = pool_adjacent_violators(dead / (dead + alive), dead + alive)
     figure = Figure(figsize=(9, 3.2), layout="constrained")
     axes = figure.subplots(1, len(BUDGETS), sharey=True)
     for axis, budget in zip(axes, BUDGETS, strict=True):
         for values in drawn[budget][:12]:
             axis.plot(years, values, color="C0", alpha=0.3, lw=1)
-        axis.plot(ages, fitted, "ko", ms=5, label="share that died, by age group")
+        axis.plot(ages, shares, "ko", ms=5, label="share that died, by age group")
         axis.plot([], [], color="C0", label="private (12 draws)")
         axis.set_title(f"ε = {float(Fraction(budget)):g}")
         axis.set_xlabel("age")
     axes[0].set_ylabel("died within twenty years")
     axes[0].legend(loc="upper left", fontsize=8)
-    figure.suptitle(f"Survival by age, {x.size:,} records, {int(y.sum())} deaths")
+    figure.suptitle(f"Survival by age, {int((dead + alive).sum()):,} records, {int(dead.sum())} deaths")
     save_figure(figure, out, "survival")

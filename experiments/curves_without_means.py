@@ -70,23 +70,39 @@ def run(out: Path, quick: bool, progress: Progress) -> None:
     cases = [*itertools.product(LOSSES, CELLS)][: 1 if quick else None]
     rows: list[dict[str, Any]] = []
     for done, (name, (n, budget)) in enumerate(cases):
-        auto, found = excesses(parse_loss(LOSSES[name]), n, budget, 1 if quick else REPETITIONS)
-        for mechanism, logs in found.items():
-            apart = np.array(logs) - found[auto]
-            rows.append(
-                {
-                    "loss": name,
-                    "n": n,
-                    "epsilon": float(Fraction(budget)),
-                    "auto": auto,
-                    "mechanism": mechanism,
-                    "ratio": float(f"{np.exp(apart.mean()):.4g}"),
-                    "standard_error_of_log": float(f"{apart.std(ddof=1) / len(apart) ** 0.5:.3g}"),
-                }
-            )
+        rows += ratios(name, n, budget, 1 if quick else REPETITIONS)
         progress((done + 1) / len(cases), f"{name}, {n} records, epsilon {budget}")
-    write_table(out, "ratios", {key: [row[key] for row in rows] for key in rows[0]})
+    _write(out, rows)
     _picture(out, rows)
+
+
+def few(out: Path) -> None:
+    """The first cell of a full run."""
+    _write(out, ratios(next(iter(LOSSES)), *CELLS[0], REPETITIONS))
+
+
+def ratios(name: str, n: int, budget: str, repetitions: int) -> list[dict[str, Any]]:
+    """A row for every mechanism."""
+    auto, found = excesses(parse_loss(LOSSES[name]), n, budget, repetitions)
+    rows: list[dict[str, Any]] = []
+    for mechanism, logs in found.items():
+        apart = np.array(logs) - found[auto]
+        rows.append(
+            {
+                "loss": name,
+                "n": n,
+                "epsilon": float(Fraction(budget)),
+                "auto": auto,
+                "mechanism": mechanism,
+                "ratio": float(f"{np.exp(apart.mean()):.4g}"),
+                "standard_error_of_log": float(f"{apart.std(ddof=1) / len(apart) ** 0.5:.3g}"),
+            }
+        )
+    return rows
+
+
+def _write(out: Path, rows: list[dict[str, Any]]) -> None:
+    write_table(out, "ratios", {key: [row[key] for row in rows] for key in rows[0]})
 
 
 def _picture(out: Path, rows: list[dict[str, Any]]) -> None:

@@ -1,9 +1,14 @@
-"""Distribution error and count error against ε on three tables, for every way to publish a table of counts."""
+"""Distribution error and count error against ε on three tables, for every way to publish a table of counts.
+
+Each row of ``errors.csv`` is written as soon as it is made, and a run that was interrupted goes on from there.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import astuple
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +17,8 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from _tables import HELD_OUT, Errors, Table, as_published, average, errors, load, published_distribution
-from common import save_figure, write_table
-from isotone.mechanism import Progress
+from common import add_rows, save_figure, write_table
+from isotone.mechanism import Progress, no_progress
 from isotone.published.tables.row_by_row import RowByRowMechanism
 from isotone.tables import (
     TwoStageMechanism,
@@ -83,43 +88,48 @@ IN_THE_PAPER = (  # Kohli and Laskowski 2026, sections 6.1 and 6.2
 )
 
 
+KEYS = ("data", "method", "epsilon")
+NAMES = ("count_error", "wasserstein", "kolmogorov_smirnov", "total_variation")
+Found = dict[tuple[str, str, float], Errors]
+
+
 def run(out: Path, quick: bool, progress: Progress) -> None:
     names, epsilons = (HELD_OUT[:1], (0.48, 1.0)) if quick else (HELD_OUT, EPSILONS)
-    found: dict[tuple[str, str, float], Errors] = {}
-    for at, name in enumerate(names):
-        table = load(name)
-        for step, epsilon in enumerate(epsilons):
-            progress((at + step / len(epsilons)) / len(names), f"{name}, ε = {epsilon:g}")
-            for method, (publish, _, _) in METHODS.items():
-                rng = np.random.default_rng(1000 * step + at)
-                draws = 1 if quick else 15 if publish is whole else 100
-                found[name, method, epsilon] = average(
-                    [errors(publish(table, epsilon, rng), table) for _ in range(draws)]
-                )
-    _write(out, found)
+    found = measured(out, list(product(names, epsilons, METHODS)), progress, 1 if quick else None)
     _compare(out, found)
     for error, words in (("wasserstein", "Wasserstein-1 distance"), ("count", "mean error of a count")):
         _draw(out, error, words, names, epsilons, found)
     progress(1.0, "done")
 
 
-def _write(out: Path, found: dict[tuple[str, str, float], Errors]) -> None:
-    write_table(
-        out,
-        "errors",
-        {
-            "data": [key[0] for key in found],
-            "method": [key[1] for key in found],
-            "epsilon": [key[2] for key in found],
-            "count_error": [f"{e.count:.5g}" for e in found.values()],
-            "wasserstein": [f"{e.wasserstein:.5g}" for e in found.values()],
-            "kolmogorov_smirnov": [f"{e.kolmogorov:.5g}" for e in found.values()],
-            "total_variation": [f"{e.variation:.5g}" for e in found.values()],
-        },
-    )
+def few(out: Path) -> None:
+    """What is released now, and row by row, on one table of a full run."""
+    measured(out, [(HELD_OUT[0], 1.0, method) for method in list(METHODS)[-2:]], no_progress)
 
 
-def _compare(out: Path, found: dict[tuple[str, str, float], Errors]) -> None:
+def measured(
+    out: Path, cases: list[tuple[str, float, str]], progress: Progress, most: int | None = None
+) -> Found:
+    """The mean errors of every case, with at most so many draws; what an interrupted run left is not made again."""
+    tables = {name: load(name) for name, _, _ in cases}
+    wanted = [(name, method, str(epsilon)) for name, epsilon, method in cases]
+
+    def make(name: str, method: str, epsilon: str) -> list[str]:
+        progress(wanted.index((name, method, epsilon)) / len(wanted), f"{name}, ε = {epsilon}")
+        publish, table = METHODS[method][0], tables[name]
+        rng = np.random.default_rng(1000 * EPSILONS.index(float(epsilon)) + HELD_OUT.index(name))
+        draws = most or (15 if publish is whole else 100)
+        some = [errors(publish(table, float(epsilon), rng), table) for _ in range(draws)]
+        return [f"{each:.5g}" for each in astuple(average(some))]
+
+    rows = add_rows(out / "errors.csv", KEYS, NAMES, wanted, make)
+    return {
+        (row["data"], row["method"], float(row["epsilon"])): Errors(*(float(row[name]) for name in NAMES))
+        for row in rows
+    }
+
+
+def _compare(out: Path, found: Found) -> None:
     lines = [line for line in IN_THE_PAPER if (line[1], line[3], line[2]) in found]
     here = [getattr(found[data, method, epsilon], error) for error, data, epsilon, method, _ in lines]
     write_table(
@@ -142,7 +152,7 @@ def _draw(
     words: str,
     names: tuple[str, ...],
     epsilons: tuple[float, ...],
-    found: dict[tuple[str, str, float], Errors],
+    found: Found,
 ) -> None:
     figure = Figure(figsize=(4.6 * len(names), 4.4), layout="constrained")
     panels = figure.subplots(1, len(names), squeeze=False)

@@ -25,6 +25,7 @@ UPPER = 20
 CONTRIBUTIONS = (1, 5, 10, 20, 50)
 DELTA = "1e-6"
 CLASSES = (1, 6)
+GAUSSIAN = "table contributions noise estimate value distance"
 Floats = NDArray[np.float64]
 Rows = list[tuple[object, ...]]
 
@@ -49,11 +50,16 @@ def run(out: Path, quick: bool, progress: Progress) -> None:
     _store(out, "pairs", names, pairs(("1",) if quick else ("0.3", "1"), draws))
     progress(0.5, "Gaussian noise")
     rows = gaussian(CONTRIBUTIONS[:1] if quick else CONTRIBUTIONS, 1 if quick else 3)
-    _store(out, "gaussian", "table contributions noise estimate value distance", rows)
+    _store(out, "gaussian", GAUSSIAN, rows)
     _picture(out, rows)
     progress(0.8, "plans")
     _store(out, "plans", "table epsilon count_error distance", plans(quick))
     progress(1.0, "done")
+
+
+def few(out: Path) -> None:
+    """Gaussian noise for one contribution, as in a full run."""
+    _store(out, "gaussian", GAUSSIAN, gaussian(CONTRIBUTIONS[:1], 3))
 
 
 def _store(out: Path, file: str, names: str, rows: Rows) -> None:

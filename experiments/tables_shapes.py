@@ -15,6 +15,7 @@ from isotone.published.tables.row_by_row import RowByRowMechanism
 from isotone.tables import TwoStageMechanism
 
 EPSILONS = (0.1, 0.48, 1.0, 5.0)
+DRAWS = 15
 
 
 def shapes() -> dict[str, Table]:
@@ -66,7 +67,7 @@ def shapes() -> dict[str, Table]:
 def run(out: Path, quick: bool, progress: Progress) -> None:
     tables = dict(list(shapes().items())[:2]) if quick else shapes()
     epsilons = (1.0,) if quick else EPSILONS
-    draws = 2 if quick else 15
+    draws = 2 if quick else DRAWS
     lines: list[dict[str, float | str]] = []
     for at, (name, table) in enumerate(tables.items()):
         for epsilon in epsilons:
@@ -75,6 +76,12 @@ def run(out: Path, quick: bool, progress: Progress) -> None:
     write_table(out, "errors", {key: [line[key] for line in lines] for key in lines[0]})
     _draw(out, list(tables), epsilons, lines)
     progress(1.0, "done")
+
+
+def few(out: Path) -> None:
+    """One case of a full run."""
+    line = _measure(shapes()["60 categories"], 1.0, DRAWS)
+    write_table(out, "errors", {key: [value] for key, value in line.items()})
 
 
 def _measure(table: Table, epsilon: float, draws: int) -> dict[str, float | str]:

@@ -48,6 +48,9 @@ FRAMEWORKS: dict[str, tuple[Run, tuple[float, ...]]] = {
 }
 
 
+DRAWS = {"published": 10, "rows": 30, "table": 3}
+
+
 def measure(run: Run, table: Table, epsilon: float, share: float, draws: int, seed: int) -> Errors:
     rng = np.random.default_rng(seed)
     return average([errors(run(table, epsilon, share, rng), table) for _ in range(draws)])
@@ -67,7 +70,7 @@ def best_share(by_share: dict[float, Errors], most: float = np.inf) -> float:
 def run(out: Path, quick: bool, progress: Progress) -> None:
     epsilons = EPSILONS[4:9:4] if quick else EPSILONS
     names = SYNTHETIC[:1] if quick else SYNTHETIC
-    draws = {"published": 2, "rows": 2, "table": 1} if quick else {"published": 10, "rows": 30, "table": 3}
+    draws = {"published": 2, "rows": 2, "table": 1} if quick else DRAWS
     found: dict[str, list[tuple[str, float, float, Errors]]] = {key: [] for key in FRAMEWORKS}
     best: dict[str, list[tuple[str, float, float]]] = {key: [] for key in FRAMEWORKS}
     for at, name in enumerate(names):
@@ -88,6 +91,16 @@ def run(out: Path, quick: bool, progress: Progress) -> None:
     _judge(out, quick, fitted, progress)
     _draw(out, epsilons, best, fitted)
     progress(1.0, "done")
+
+
+def few(out: Path) -> None:
+    """The first share of every framework, of the first table and ε of a full run."""
+    name, epsilon = SYNTHETIC[0], EPSILONS[0]
+    found = {
+        key: [(name, epsilon, share, measure(framework, load(name), epsilon, share, DRAWS[key], 0))]
+        for key, (framework, (share, *_)) in FRAMEWORKS.items()
+    }
+    _write_measured(out, found)
 
 
 def _write_measured(out: Path, found: dict[str, list[tuple[str, float, float, Errors]]]) -> None:

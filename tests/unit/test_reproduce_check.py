@@ -45,6 +45,14 @@ def test_a_number_that_is_missing_is_off(stored: Path) -> None:
     assert len(_check.compare("path-posets", experiment(exact=[0.75, float("nan")]), stored).off) == 1
 
 
+def test_few_cases_of_a_full_run_are_compared_in_place_of_a_quick_run(stored: Path) -> None:
+    def few(out: Path) -> None:
+        write_table(out, "path_posets", {name: column[1:] for name, column in TABLE.items()})
+
+    outcome = _check.compare("path-posets", SimpleNamespace(few=few, run=None), stored)
+    assert (outcome.numbers, outcome.off) == (3, ())
+
+
 def test_nothing_in_common_or_nothing_stored_is_off(stored: Path, tmp_path: Path) -> None:
     other = _check.compare("path-posets", experiment(d=[3, 4]), stored)
     assert other.numbers == 0

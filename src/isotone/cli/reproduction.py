@@ -52,7 +52,10 @@ def reproduce(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A small version that runs in seconds.")] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Compare what is stored with a quick run; write nothing.")
+        bool,
+        typer.Option(
+            "--check", help="Compare few of the stored results with what the code gives; write nothing."
+        ),
     ] = False,
 ) -> None:
     """Redo a figure or table of the papers isotone builds on, with the published values beside ours.
