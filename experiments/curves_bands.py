@@ -33,7 +33,7 @@ from isotone.mechanism import Progress
 Floats = NDArray[np.float64]
 Row = dict[str, Any]
 CONFIDENCE = 0.95
-RUNS = {50_000: (4, 1), 300: (1_000, 20), 1_000: (1_000, 100)}
+RUNS = {50_000: (4, 1), 300: (600, 20), 1_000: (400, 100)}
 """Runs of every population by the number of records, and in how many of them the credible band is made too."""
 
 CHOSEN = (
