@@ -171,7 +171,7 @@ def _pairs(
     stored: list[dict[str, str]], fresh: list[dict[str, str]], rule: Rule
 ) -> Iterator[tuple[str, bool]]:
     """Each number that is in both tables, in words, and whether they agree."""
-    cases = {tuple(row[key] for key in rule.keys): row for row in stored}
+    cases = {tuple(row.get(key, "") for key in rule.keys): row for row in stored}
     for row in fresh:
         case = tuple(row[key] for key in rule.keys)
         if case not in cases or rule.without in case:
