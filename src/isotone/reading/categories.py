@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import narwhals as nw
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
+from isotone.reading.columns.native import numbered
 from isotone.reading.columns.numbers import as_integer
 from isotone.reading.columns.texts import as_text, name_text
 from isotone.reading.columns.translated import ColumnRule, read_columns
@@ -19,7 +21,7 @@ from isotone.reading.sources.opening import Frame, collect, open_source
 
 __all__ = ["CategorySource", "count_categories"]
 
-_CATEGORY, _COUNT = "isotone_category", "isotone_count"
+_CATEGORY, _PLACE, _COUNT = "isotone_category", "isotone_place", "isotone_count"
 
 
 @dataclass(frozen=True)
@@ -43,14 +45,14 @@ class CategorySource(RowsOfUnits):
     def __post_init__(self) -> None:
         texts = self.texts
         if len(set(texts)) < len(texts):
-            twice = sorted({name for name in texts if texts.count(name) > 1})
-            raise InputError(f"categories must be distinct; {twice[0]!r} is there twice.")
+            twice = min(name for name, times in Counter(texts).items() if times > 1)
+            raise InputError(f"categories must be distinct; {twice!r} is there twice.")
         if self.unit is not None:
             object.__setattr__(self, "contributions", check_contributions(self.contributions, self.unit))
         if self.count is not None and self.unit is not None:
             raise InputError("Rows that are already counts (count=) have no unit: leave out unit= or count=.")
 
-    @property
+    @cached_property
     def texts(self) -> tuple[str, ...]:
         """The categories as a column of any type would have them."""
         return tuple(map(name_text, self.categories))
@@ -69,22 +71,16 @@ def count_categories(source: CategorySource, frame: Frame, salt: bytes | None = 
     ``salt`` is for tests: a release draws its own.
     """
     category = {_CATEGORY: ColumnRule(as_text, source.category)}
-    known = nw.col(_CATEGORY).is_in(list(source.texts)).fill_null(False)
     if source.count is not None:
         number = {_COUNT: ColumnRule(as_integer, source.count)}
         clamped = nw.col(_COUNT).fill_null(0).clip(0, source.upper)
-        rows = read_columns(frame, {**category, **number}).filter(known).with_columns(clamped)
-        counted = rows.group_by(_CATEGORY).agg(nw.col(_COUNT).sum())
+        rows = read_columns(frame, {**category, **number}).with_columns(clamped)
+        known, counted = numbered(rows, _CATEGORY, source.texts, _PLACE), nw.col(_COUNT).sum()
     else:
-        rows = read_columns(frame, {**category, **source.unit_keys()}).filter(known)
-        bounded = source.bounded(rows, [_CATEGORY], salt, once=True)
-        counted = bounded.group_by(_CATEGORY).agg(nw.len().alias(_COUNT))
-    return _in_public_order(collect(counted), source.texts)
-
-
-def _in_public_order(rows: dict[str, list[Any]], categories: Sequence[str]) -> NDArray[np.int64]:
-    place = {name: i for i, name in enumerate(categories)}
-    counts = np.zeros(len(categories), dtype=np.int64)
-    for name, count in zip(rows[_CATEGORY], rows[_COUNT], strict=True):
-        counts[place[name]] = int(count)
+        rows = read_columns(frame, {**category, **source.unit_keys()})
+        rows = numbered(rows, _CATEGORY, source.texts, _PLACE)
+        known, counted = source.bounded(rows, [_CATEGORY], salt, once=True), nw.len().alias(_COUNT)
+    found = collect(known.group_by(_PLACE).agg(counted))
+    counts = np.zeros(len(source.texts), dtype=np.int64)
+    counts[np.array(found[_PLACE], dtype=np.intp)] = found[_COUNT]
     return counts

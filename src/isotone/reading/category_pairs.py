@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import narwhals as nw
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
+from isotone.reading.columns.native import numbered
 from isotone.reading.columns.numbers import as_integer
 from isotone.reading.columns.texts import as_text, name_text
 from isotone.reading.columns.translated import ColumnRule, read_columns
@@ -19,6 +21,7 @@ from isotone.reading.sources.opening import Frame, collect, open_source
 __all__ = ["PairSource", "count_pairs"]
 
 _CATEGORY, _KIND, _COUNTS = "isotone_category", "isotone_kind", ("isotone_first", "isotone_second")
+_PLACE, _SIDE = "isotone_place", "isotone_side"
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ class PairSource(RowsOfUnits):
         if self.unit is not None:
             check_contributions(self.contributions, self.unit)
 
-    @property
+    @cached_property
     def texts(self) -> tuple[str, ...]:
         """The categories as a column of any type would have them."""
         return tuple(map(name_text, self.categories))
@@ -72,33 +75,22 @@ def count_pairs(source: PairSource, frame: Frame, salt: bytes | None = None) -> 
     ``frame`` is what ``source.open`` returned. ``salt`` is for tests: a release draws its own.
     """
     category = {_CATEGORY: ColumnRule(as_text, source.category)}
-    known = nw.col(_CATEGORY).is_in(list(source.texts)).fill_null(False)
+    counts = np.zeros((2, len(source.texts)), np.int64)
     if source.kind is None:
         numbers = {
             label: ColumnRule(as_integer, name) for name, label in zip(source.names, _COUNTS, strict=True)
         }
         clamped = [nw.col(label).fill_null(0).clip(0, source.upper) for label in _COUNTS]
-        rows = read_columns(frame, {**category, **numbers}).filter(known).with_columns(*clamped)
-        counted = collect(rows.group_by(_CATEGORY).agg(*(nw.col(label).sum() for label in _COUNTS)))
-        parts = [dict(zip(counted[_CATEGORY], counted[label], strict=True)) for label in _COUNTS]
+        rows = read_columns(frame, {**category, **numbers}).with_columns(*clamped)
+        known = numbered(rows, _CATEGORY, source.texts, _PLACE)
+        found = collect(known.group_by(_PLACE).agg(*(nw.col(label).sum() for label in _COUNTS)))
+        counts[:, np.array(found[_PLACE], dtype=np.intp)] = [found[label] for label in _COUNTS]
     else:
-        parts = _of_rows(source, frame, category, known, salt)
-    return np.array(
-        [min(int(part.get(name, 0)), 1 << 62) for part in parts for name in source.texts], np.int64
-    )
-
-
-def _of_rows(
-    source: PairSource, frame: Frame, category: dict[str, ColumnRule], known: Any, salt: bytes | None
-) -> list[dict[str, int]]:
-    assert source.kind is not None
-    named = {**category, _KIND: ColumnRule(as_text, source.kind)}
-    listed = known & nw.col(_KIND).is_in(list(source.kinds)).fill_null(False)
-    rows = read_columns(frame, {**named, **source.unit_keys()}).filter(listed)
-    rows = source.bounded(rows, [_CATEGORY, _KIND], salt, once=True)
-    counted = collect(rows.group_by(_CATEGORY, _KIND).agg(nw.len().alias(_COUNTS[0])))
-    cells = zip(counted[_CATEGORY], counted[_KIND], counted[_COUNTS[0]], strict=True)
-    parts: list[dict[str, int]] = [{}, {}]
-    for name, which, number in cells:
-        parts[source.kinds.index(which)][name] = number
-    return parts
+        named = {**category, _KIND: ColumnRule(as_text, source.kind), **source.unit_keys()}
+        rows = numbered(read_columns(frame, named), _CATEGORY, source.texts, _PLACE)
+        rows = numbered(rows, _KIND, source.kinds, _SIDE)
+        rows = source.bounded(rows, [_CATEGORY, _KIND], salt, once=True)
+        found = collect(rows.group_by(_SIDE, _PLACE).agg(nw.len().alias(_COUNTS[0])))
+        cells = np.array(found[_SIDE], dtype=np.intp), np.array(found[_PLACE], dtype=np.intp)
+        counts[cells] = found[_COUNTS[0]]
+    return counts.ravel()

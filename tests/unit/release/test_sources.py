@@ -3,6 +3,7 @@
 from fractions import Fraction
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -156,6 +157,49 @@ def test_categories_are_counted_once_per_unit_and_only_those_of_the_list(backend
     assert counts(unit="person") == ([1, 1, 0] if kept == "x" else [2, 0, 0])
     assert counts(unit="person", contributions=2) == [2, 1, 0]
     assert counts(unit="person", contributions=3) == [2, 1, 0]  # two rows of a in x are one
+
+
+ODD = [
+    "it's",
+    'a"b',
+    "x,y",
+    "ü",
+    "u\u0308",
+    "A",
+    "a",
+    "NaN",
+    "None",
+    "null",
+    "1",
+    "%s",
+    "{0}",
+    "\\",
+    "😀",
+    "a  b",
+]
+
+
+@every_backend
+def test_names_of_any_letters_are_found_in_the_order_of_the_list(backend, tmp_path):
+    table = pd.DataFrame({"county": [name for i, name in enumerate(ODD) for _ in range(i)] + ["b", None]})
+    names = ("Null", *reversed(ODD))
+    source = CategorySource(backend(table, tmp_path), "county", names, upper=99)
+    assert count_categories(source, source.open()).tolist() == [0, *reversed(range(len(ODD)))]
+
+
+def test_a_list_may_hold_every_letter_that_could_separate_its_names():
+    names = [f"a{chr(code)}b" for code in range(50)]
+    for some in (names, [""], names[:0]):
+        source = CategorySource(pd.DataFrame({"v": [*names, "", "a", "b"]}), "v", tuple(some), upper=9)
+        assert count_categories(source, source.open()).tolist() == [1] * len(some)
+
+
+def test_a_row_is_in_one_category_where_a_table_calls_two_of_them_equal():
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE t (v VARCHAR COLLATE NOCASE)")
+    connection.execute("INSERT INTO t VALUES ('a'), ('a'), ('A'), ('B')")
+    source = CategorySource(connection.table("t"), "v", ("A", "a", "b"), upper=9)
+    assert count_categories(source, source.open()).tolist() == [1, 2, 0]
 
 
 @every_backend

@@ -6,6 +6,8 @@ The SHA-256 of a column of texts, a join with a public list, and a thousand yes/
 from __future__ import annotations
 
 import hashlib
+import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -249,13 +251,17 @@ def _joined_list(
     """The frame joined with a public list, which may be long. It is a table, never an expression for each value."""
     native: Any = frame.to_native()
     engine = frame.implementation
-    columns: dict[str, list[Any]] = {text: list(values)} | {name: list(x) for name, x in numbers.items()}
     if engine.is_duckdb():
         # One query that reads the rows once; tables of another connection could not be joined.
-        said = ", ".join(f'unnest([{_literals(column)}]) AS "{name}"' for name, column in columns.items())
+        said = ", ".join(f'unnest({_numbers(column)}) AS "{name}"' for name, column in numbers.items())
         wanted = ", ".join(f'"{name}"' for name in numbers)
-        query = f'SELECT {_LISTED}.*, {wanted} FROM {_LISTED} {how} JOIN (SELECT {said}) USING ("{text}")'
-        return nw.from_native(native.query(_LISTED, query))
+        # Bytes are compared: in the collation of a table a text can be equal to several of the list.
+        query = (
+            f"SELECT {_ROWS}.*, {wanted} FROM {_ROWS} {how} JOIN (SELECT unnest({_texts(values)}) AS {_LISTED}, {said}) "
+            f'ON encode({_ROWS}."{text}") = encode({_LISTED})'
+        )
+        return nw.from_native(native.query(_ROWS, query))
+    columns: dict[str, list[Any]] = {text: list(values)} | {name: list(x) for name, x in numbers.items()}
     if engine.is_spark_like():
         schema = ", ".join([f"{text} string", *(f"{name} int" for name in numbers)])
         rows = list(zip(*columns.values(), strict=True))
@@ -274,12 +280,20 @@ def _joined_list(
     return frame.join(nw.from_native(table), on=text, how=how)
 
 
-def _literals(column: Sequence[str | int | None]) -> str:
-    """Public values as a list in SQL."""
-    return ", ".join(
-        "NULL" if x is None else str(x) if isinstance(x, int) else "'" + x.replace("'", "''") + "'"
-        for x in column
-    )
+def _texts(values: Sequence[str]) -> str:
+    """Public texts as a list in SQL. It is split from one text, as a million literals take a minute to plan."""
+    if not values:
+        return "[]::VARCHAR[]"
+    used = "".join(("'", *values))
+    between = next(letter for letter in map(chr, range(1, sys.maxunicode)) if letter not in used)
+    joined = between.join(values).replace("'", "''")
+    return f"string_split('{joined}', '{between}')"
+
+
+def _numbers(values: Sequence[int | None]) -> str:
+    """Public numbers as a list in SQL."""
+    in_turn = values == range(len(values))
+    return f"range({len(values)})" if in_turn else f"'{json.dumps(list(values))}'::BIGINT[]"
 
 
 def _sha256(texts: Any) -> Any:
@@ -289,6 +303,6 @@ def _sha256(texts: Any) -> Any:
 
 def _unknown(frame: Frame) -> InputError:
     return InputError(
-        f"Groups and contributions are not supported on {frame.implementation.name.lower()}. Pass the data as a file, or as a "
+        f"Categories, groups and contributions are not supported on {frame.implementation.name.lower()}. Pass the data as a file, or as a "
         "pandas, polars, Arrow, DuckDB, ibis or PySpark table."
     )

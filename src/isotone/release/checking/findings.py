@@ -8,6 +8,7 @@ from typing import Any
 
 import narwhals as nw
 
+from isotone.reading.columns.native import listed
 from isotone.reading.columns.numbers import as_integer, as_real
 from isotone.reading.columns.texts import as_text, name_text
 from isotone.reading.sources.opening import Frame, collect, open_source
@@ -17,12 +18,13 @@ __all__ = ["SHOWN", "commonest", "numbers", "one", "outside", "unlisted"]
 SHOWN = 5
 
 
-def unlisted(source: Any, column: str, listed: Sequence[Any], what: str, fate: str = "ignored") -> list[str]:
+def unlisted(source: Any, column: str, known: Sequence[Any], what: str, fate: str = "ignored") -> list[str]:
     """Rows whose text is none of the public list, with the commonest of them."""
     frame = open_source(source, [column])
     text = frame.select(as_text(column, frame.collect_schema()[column]).alias("value"))
-    known = nw.col("value").is_in([name_text(name) for name in listed]).fill_null(False)
-    odd, shown = commonest(text.filter(~known))
+    names = list(dict.fromkeys(map(name_text, known)))
+    placed = listed(text, "value", names, {"place": range(len(names))})
+    odd, shown = commonest(placed.filter(nw.col("place").is_null()).select("value"))
     return [f"{column}: {odd:,} rows have {what} that is not in the list ({fate}){shown}"]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import unicodedata
+import re
 from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
@@ -27,6 +27,7 @@ __all__ = [
 ]
 
 _LONGEST_TEXT = 1_000
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 _NAMES = (str, int, float, Decimal, date, np.bool_, np.integer, np.floating, np.datetime64)
 """What a public list may hold: never a missing value, which would be taken for a name."""
 
@@ -91,7 +92,7 @@ def require_type(value: Any, name: str, kind: type) -> None:
 
 def require_writable(text: str, name: str) -> None:
     """Refuse public text that cannot be written, or that would steer a terminal."""
-    if any(unicodedata.category(letter) == "Cc" for letter in text):
+    if _CONTROL.search(text):
         raise InputError(
             f"{name} holds {shown(text)}: control characters (tabs, new lines, escape codes) are refused in what is "
             "published. Rename it."

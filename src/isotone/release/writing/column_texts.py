@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -24,6 +25,7 @@ Floats = NDArray[np.float64]
 ROUNDING = 1e-4
 """Published errors are rounded to four decimal places; the last may differ."""
 
+_QUOTED = re.compile('[",\r\n]')  # what some version of csv.writer puts between quotes
 _TOGETHER = 50_000  # rows: the cells of all of them as texts take much more room than the file
 _LEAST, _MOST = 1e-4, 1e15
 """Between these all writers of shortest decimals agree; beyond them some write an exponent."""
@@ -65,7 +67,7 @@ def _cells(column: Sequence[Any]) -> list[str]:
         return to_json(column)[1:-1].decode().split(",")
     kinds = set(map(type, column))
     if kinds == {str}:
-        quoted = {word: _cell(word) for word in set(column)}
+        quoted = {word: _cell(word) if _QUOTED.search(word) else word for word in set(column)}
         return [quoted[word] for word in column]
     return list(map(str, column)) if kinds == {int} else [_cell(value) for value in column]
 
