@@ -67,7 +67,9 @@ def _cells(column: Sequence[Any]) -> list[str]:
         return to_json(column)[1:-1].decode().split(",")
     kinds = set(map(type, column))
     if kinds == {str}:
-        quoted = {word: _cell(word) if _QUOTED.search(word) else word for word in set(column)}
+        if not _QUOTED.search("".join(column)):
+            return list(column)
+        quoted = {word: _cell(word) for word in set(column)}
         return [quoted[word] for word in column]
     return list(map(str, column)) if kinds == {int} else [_cell(value) for value in column]
 
