@@ -160,7 +160,7 @@ def _described(release: Release, columns: frozenset[str]) -> tuple[ReleaseColumn
     for name, values in release.columns.items():
         if not _NAME.fullmatch(name) or _CODE.search(name) or name.casefold() in columns:
             continue
-        whole = all(isinstance(value, int) for value in values)
+        whole = set(map(type, values)) <= {int}
         kind = "text" if name in texts else "integer" if whole else "number"
         found.append(ReleaseColumn(name, kind, _MEANINGS.get(name, "An attribute of the breakdown.")))
     return tuple(found)

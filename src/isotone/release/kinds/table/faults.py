@@ -57,8 +57,8 @@ def table_faults(columns: Columns, manifest: Mapping[str, Any], mechanism: Table
     if not upper == mechanism.upper == manifest["rules"]["top code"]:
         faults.append("the largest count is not the mechanism's and that of the rules")
         return faults
-    whole = [columns[name] for name in ("value", "low", "high")]
-    if not all(isinstance(x, int) and 0 <= x <= upper for column in whole for x in column):
+    counts = [columns[name] for name in ("value", "low", "high") if size]
+    if not all({*map(type, x)} == {int} and min(x) >= 0 and max(x) <= upper for x in counts):
         return [*faults, "a value or an end of an interval is no count from 0 to the largest"]
     if former:
         return faults + _former_faults(columns, manifest)

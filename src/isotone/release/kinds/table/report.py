@@ -27,6 +27,7 @@ class TablePage(Page):
     """The distribution of the counts."""
 
     lead: ClassVar[str] = "One count for each category, made so that the distribution of counts survives."
+    most_rows: ClassVar[int | None] = 10_000  # no browser shows a million
     typical_error: ClassVar[str] = "standard deviation of an unbiased noisy count, at most"
 
     def caption(self, release: Release, level: str) -> str:
