@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
-from isotone.reading.columns.native import numbered
 from isotone.reading.columns.numbers import as_integer
+from isotone.reading.columns.public_lists import numbered
 from isotone.reading.columns.texts import as_text, name_text
 from isotone.reading.columns.translated import ColumnRule, read_columns
 from isotone.reading.contributions import RowsOfUnits, UnitKey, check_contributions

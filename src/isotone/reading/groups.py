@@ -13,7 +13,7 @@ from typing import Any, Literal
 import narwhals as nw
 
 from isotone.errors import InputError
-from isotone.reading.columns.native import listed, numbered
+from isotone.reading.columns.public_lists import listed, numbered
 from isotone.reading.columns.texts import as_text, name_text
 from isotone.reading.columns.translated import ColumnRule
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from isotone.order import Poset
 from isotone.order.hierarchy import Ends
-from isotone.reading.columns.native import listed
+from isotone.reading.columns.public_lists import listed
 from isotone.reading.columns.texts import name_text
 from isotone.reading.exclusive import Conflict
 from isotone.reading.sources.opening import collect

@@ -1,27 +1,25 @@
 """Operations that narwhals lacks, for each engine in its own language.
 
-The SHA-256 of a column of texts, a join with a public list, and a thousand yes/no columns at once.
+The SHA-256 of a column of texts, and a thousand yes/no columns at once.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import narwhals as nw
 
 from isotone.errors import InputError
 
-__all__ = ["Pick", "any_of", "cleared", "joined", "listed", "numbered", "picked", "totals", "with_sha256"]
+__all__ = ["Pick", "any_of", "cleared", "joined", "picked", "totals", "unsupported", "with_sha256"]
 
 Frame = nw.LazyFrame[Any]
 _ARGUMENTS = 8
 _SPARK_CELLS = 500  # columns times stages from which starting Python beside Spark costs less than the stages
-_ROWS, _LISTED = "isotone_rows", "isotone_listed"
+_ROWS = "isotone_rows"
 
 
 def joined(frame: Frame, stages: Sequence[Mapping[str, Sequence[str]]]) -> Frame:
@@ -225,75 +223,8 @@ def with_sha256(frame: Frame, text: str, name: str) -> Frame:
         column = pl.col(text).map_batches(_sha256, return_dtype=pl.String, is_elementwise=True)
         hashed = native.with_columns(column.alias(name))
     else:
-        raise _unknown(frame)
+        raise unsupported(frame)
     return nw.from_native(hashed)
-
-
-def numbered(frame: Frame, text: str, values: Sequence[str], name: str) -> Frame:
-    """The rows whose ``text`` is one of ``values``, with its place among them as a column ``name``."""
-    return _joined_list(frame, text, values, {name: range(len(values))}, "inner")
-
-
-def listed(
-    frame: Frame, text: str, values: Sequence[str], numbers: Mapping[str, Sequence[int | None]]
-) -> Frame:
-    """All rows, with the numbers of their ``text`` in a public list, which are null for texts that are not in it."""
-    return _joined_list(frame, text, values, numbers, "left")
-
-
-def _joined_list(
-    frame: Frame,
-    text: str,
-    values: Sequence[str],
-    numbers: Mapping[str, Sequence[int | None]],
-    how: Literal["inner", "left"],
-) -> Frame:
-    """The frame joined with a public list, which may be long. It is a table, never an expression for each value."""
-    native: Any = frame.to_native()
-    engine = frame.implementation
-    if engine.is_duckdb():
-        # One query that reads the rows once; tables of another connection could not be joined.
-        said = ", ".join(f'unnest({_numbers(column)}) AS "{name}"' for name, column in numbers.items())
-        wanted = ", ".join(f'"{name}"' for name in numbers)
-        # Bytes are compared: in the collation of a table a text can be equal to several of the list.
-        query = (
-            f"SELECT {_ROWS}.*, {wanted} FROM {_ROWS} {how} JOIN (SELECT unnest({_texts(values)}) AS {_LISTED}, {said}) "
-            f'ON encode({_ROWS}."{text}") = encode({_LISTED})'
-        )
-        return nw.from_native(native.query(_ROWS, query))
-    columns: dict[str, list[Any]] = {text: list(values)} | {name: list(x) for name, x in numbers.items()}
-    if engine.is_spark_like():
-        schema = ", ".join([f"{text} string", *(f"{name} int" for name in numbers)])
-        rows = list(zip(*columns.values(), strict=True))
-        table = native.sparkSession.createDataFrame(rows, schema).hint("broadcast")
-    elif engine.is_ibis():
-        import ibis
-
-        schema = ibis.schema({text: "string"} | dict.fromkeys(numbers, "int64"))
-        table = ibis.memtable(columns, schema=schema)
-    elif engine.is_polars():
-        import polars as pl
-
-        table = pl.LazyFrame(columns, schema={text: pl.String} | dict.fromkeys(numbers, pl.Int64))
-    else:
-        raise _unknown(frame)
-    return frame.join(nw.from_native(table), on=text, how=how)
-
-
-def _texts(values: Sequence[str]) -> str:
-    """Public texts as a list in SQL. It is split from one text, as a million literals take a minute to plan."""
-    if not values:
-        return "[]::VARCHAR[]"
-    used = "".join(("'", *values))
-    between = next(letter for letter in map(chr, range(1, sys.maxunicode)) if letter not in used)
-    joined = between.join(values).replace("'", "''")
-    return f"string_split('{joined}', '{between}')"
-
-
-def _numbers(values: Sequence[int | None]) -> str:
-    """Public numbers as a list in SQL."""
-    in_turn = values == range(len(values))
-    return f"range({len(values)})" if in_turn else f"'{json.dumps(list(values))}'::BIGINT[]"
 
 
 def _sha256(texts: Any) -> Any:
@@ -301,7 +232,8 @@ def _sha256(texts: Any) -> Any:
     return type(texts)(texts.name, hexadecimal, dtype=texts.dtype)
 
 
-def _unknown(frame: Frame) -> InputError:
+def unsupported(frame: Frame) -> InputError:
+    """The error of an engine that lacks what a release needs."""
     return InputError(
         f"Categories, groups and contributions are not supported on {frame.implementation.name.lower()}. Pass the data as a file, or as a "
         "pandas, polars, Arrow, DuckDB, ibis or PySpark table."

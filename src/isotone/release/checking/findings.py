@@ -8,8 +8,8 @@ from typing import Any
 
 import narwhals as nw
 
-from isotone.reading.columns.native import listed
 from isotone.reading.columns.numbers import as_integer, as_real
+from isotone.reading.columns.public_lists import listed
 from isotone.reading.columns.texts import as_text, name_text
 from isotone.reading.sources.opening import Frame, collect, open_source
 
