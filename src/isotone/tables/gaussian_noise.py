@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.array_types import Ints
+from isotone.errors import InputError
 from isotone.privacy.draws import Draws
 from isotone.privacy.unit import Unit
 from isotone.tables.estimate.beliefs import GaussianBeliefs
@@ -53,14 +54,25 @@ class GaussianMeasurement:
         """The thresholds that are measured."""
         return () if self.cumulative is None else tuple(range(self.upper))
 
-    def measure(self, table: Ints, draws: Draws) -> tuple[Ints, Ints]:
+    @property
+    def finer(self) -> tuple[int, ...]:
+        """None: all thresholds are measured at once."""
+        return ()
+
+    def with_finer(self, finer: tuple[int, ...]) -> GaussianMeasurement:
+        """See :class:`~isotone.tables.measurement.Measurement`."""
+        if finer:
+            raise InputError("With Gaussian noise all thresholds are measured at once.")
+        return self
+
+    def measure(self, table: Ints, draws: Draws) -> tuple[GaussianMeasurement, Ints, Ints]:
         """Both private measurements. Nothing else reads the table."""
         below = np.zeros(0, np.int64)
         if self.cumulative is not None and self.upper:
             below = np.cumsum(np.bincount(table, minlength=self.upper + 1))[:-1].astype(np.int64)
             below = below + np.asarray(draws.discrete_gaussians(self.cumulative, len(below)))
         noise = np.asarray(draws.discrete_gaussians(self.counts, len(table)))
-        return below, table + noise
+        return self, below, table + noise
 
     def histogram(self, cumulative: Ints, noisy: Ints) -> tuple[NDArray[np.float64], str]:
         """The histogram that both measurements tell, and the model it comes from. Post-processing."""
@@ -99,6 +111,10 @@ class GaussianMeasurement:
         away = np.arange(-room, room + 1, dtype=np.float64)
         law = np.exp(-(away**2) / (2 * float(self.counts)))
         return away, law / law.sum()
+
+    def widest(self) -> list[int]:
+        """See :class:`~isotone.tables.measurement.Measurement`."""
+        return [0]
 
     @property
     def deviation(self) -> float:

@@ -27,8 +27,17 @@ class Measurement(Protocol):
         """The thresholds that are measured."""
         ...
 
-    def measure(self, table: Ints, draws: Draws) -> tuple[Ints, Ints]:
-        """Noisy cumulative numbers and noisy counts. Nothing else reads the table."""
+    @property
+    def finer(self) -> tuple[int, ...]:
+        """The thresholds between them that were measured after a look at the first, which is a private output."""
+        ...
+
+    def with_finer(self, finer: tuple[int, ...]) -> Measurement:
+        """The same measurement with these thresholds between the first, refused if it cannot have them."""
+        ...
+
+    def measure(self, table: Ints, draws: Draws) -> tuple[Measurement, Ints, Ints]:
+        """The measurement as it was made, noisy cumulative numbers and noisy counts. Nothing else reads the table."""
         ...
 
     def histogram(self, cumulative: Ints, noisy: Ints) -> tuple[NDArray[np.float64], str]:
@@ -60,6 +69,10 @@ class Measurement(Protocol):
 
         Where no thresholds are measured it is the same for every count.
         """
+        ...
+
+    def widest(self) -> list[int]:
+        """True counts among which the widest :meth:`errors` are."""
         ...
 
     @property

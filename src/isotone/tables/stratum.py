@@ -85,7 +85,7 @@ def published_stratum(
 
     Only the measurement reads the table; all the rest is post-processing.
     """
-    cumulative, noisy = measurement.measure(table, draws)
+    measurement, cumulative, noisy = measurement.measure(table, draws)
     upper, size = measurement.upper, len(members)
     words = draws.words(size)
     if size < SMALL or upper == 0:

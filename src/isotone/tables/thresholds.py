@@ -3,44 +3,61 @@
 The number of categories of at most ``t`` is changed by one step only, that from ``t`` to ``t + 1``. So measuring it costs a
 share of ε on that step alone, and the noise on the counts keeps all of ε on every other step. A measurement carries
 information in proportion to the square of its ε, so few thresholds with more each tell more than all of them with little
-(docs/theory/tables-whole.md, sections 1 and 6). Everything here is a function of public numbers.
+(docs/theory/tables-whole.md, sections 1 and 6). Few thresholds blur what lies between them. Where their own noisy numbers show
+that there is much, the thresholds between are measured too, after a first look. Everything here is a function of public numbers and of
+private outputs.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from bisect import bisect_left
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from math import lcm
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isotone.array_types import Ints
+from isotone.errors import InputError
 from isotone.noise import UnevenLine
 from isotone.privacy.draws import Draws
 from isotone.tables.estimate.beliefs import GeometricBeliefs
-from isotone.tables.estimate.unbiased import error_law, largest_deviation, unbiased
+from isotone.tables.estimate.unbiased import (
+    deviation_bound,
+    error_law,
+    largest_deviation,
+    unbiased,
+    variances,
+)
 from isotone.tables.estimate.views import noise_precision
 from isotone.tables.estimate.whole import estimate_histogram
 from isotone.tables.matrices.geometric import geometric_matrix
+from isotone.tables.rough_gaps import rough_gaps
 
-__all__ = ["DENSE", "SMALL", "Preset", "Thresholds", "default_preset", "share_of", "thresholds_for"]
+__all__ = ["DENSE", "FEW", "SMALL", "Preset", "Thresholds", "default_preset", "share_of", "thresholds_for"]
 
 Preset = Literal["counts", "both", "distribution"]
 
 SMALL = 50
 """Categories below which nothing is spent on the distribution, and nothing is made of it."""
 
-_SHARES: dict[Preset, tuple[Fraction, Fraction]] = {
-    "counts": (Fraction(15, 1000), Fraction(15, 100)),
-    "both": (Fraction(4, 100), Fraction(50, 100)),
-    "distribution": (Fraction(95, 1000), Fraction(80, 100)),
+FEW = 100
+"""Categories below which the default is ``both`` where it would be ``distribution``."""
+
+_SHARES: dict[Preset, tuple[Fraction, Fraction, Fraction]] = {
+    "counts": (Fraction(15, 1000), Fraction(15, 100), Fraction(0)),
+    "both": (Fraction(4, 100), Fraction(50, 100), Fraction(9, 100)),
+    "distribution": (Fraction(8, 100), Fraction(80, 100), Fraction(18, 100)),
 }
-"""The share of ε that each threshold would have if all were measured, and the most that one may have."""
+"""The share of ε that each threshold would have if all were measured, the most that one may have, and that of one between two."""
 
 _SCATTER = 4
 """How the scatter of real tables between thresholds compares with the noise of a threshold: see :func:`_apart`."""
+
+_TRIED = 40  # true counts for which the law of a sum is computed, those with the largest variance
 
 DENSE = 8
 """Categories for each pair of counts from which on thresholds are measured at an ε of 1 or more, unless told otherwise."""
@@ -50,40 +67,77 @@ DENSE = 8
 class Thresholds:
     """The two measurements of a table with counts up to ``upper``, for ``step`` of ε on every step.
 
-    ``places`` are the thresholds that are measured, each with ``share`` of ``step``.
+    ``places`` are the thresholds that are measured, each with ``share`` of ``step``. ``finer`` are those between them that are measured
+    after a look at the first, each with ``finer_share``.
     """
 
     upper: int
     step: Fraction
     places: tuple[int, ...]
     share: Fraction
+    finer_share: Fraction = Fraction(0)
+    finer: tuple[int, ...] = ()
 
     @property
     def rate(self) -> Fraction:
         """The ε of a measured threshold."""
         return self.share * self.step
 
+    @property
+    def finer_rate(self) -> Fraction:
+        """The ε of a threshold that is measured after a look at the first."""
+        return self.finer_share * self.step
+
     @cached_property
     def line(self) -> UnevenLine:
         """The line on which counts get their noise. Its steps have what the thresholds leave of ε."""
-        full, less = self.share.denominator, self.share.denominator - self.share.numerator
+        full = lcm(self.share.denominator, self.finer_share.denominator)
         weights = [full] * self.upper
-        for place in self.places:
-            weights[place] = less
+        for places, share in ((self.places, self.share), (self.finer, self.finer_share)):
+            for place in places:
+                weights[place] = int(full * (1 - share))
         return UnevenLine(self.step / full, tuple(weights), full)
 
-    def measure(self, table: Ints, draws: Draws) -> tuple[Ints, Ints]:
-        """Both private measurements, cumulative numbers at the thresholds, and counts. Nothing else reads the table."""
-        places = list(self.places)
-        cumulative = np.cumsum(np.bincount(table, minlength=self.upper + 1))[places]
-        if places:
-            cumulative = cumulative + draws.geometrics(self.rate, len(places))
-        return cumulative.astype(np.int64), draws.uneven(table, self.line)
+    def measure(self, table: Ints, draws: Draws) -> tuple[Thresholds, Ints, Ints]:
+        """All private measurements, cumulative numbers at the thresholds, and counts. Nothing else reads the table.
+
+        Which thresholds are measured after the first follows from what the first gave, and comes back with the numbers.
+        """
+        below = np.cumsum(np.bincount(table, minlength=self.upper + 1))
+        first = _noisy(below, self.places, self.rate, draws)
+        made = replace(self, finer=self._between(first, len(table)))
+        cumulative = np.concatenate([first, _noisy(below, made.finer, made.finer_rate, draws)])
+        return made, cumulative, draws.uneven(table, made.line)
+
+    def _between(self, cumulative: Ints, size: int) -> tuple[int, ...]:
+        """The thresholds in gaps that the first noisy numbers show to be rough. It reads nothing else."""
+        if not self.finer_share or len(self.places) == self.upper:
+            return ()
+        enough = float(1 / self.rate), float(1 / self.finer_rate)
+        rough = rough_gaps(self._ends, np.concatenate([[0], cumulative, [size]]), enough, _smooth(self.step))
+        return self._within(rough)
+
+    def _within(self, gaps: list[int]) -> tuple[int, ...]:
+        """The thresholds inside these gaps, in order."""
+        ends, last = self._ends, len(self.places)
+        return tuple(place for at in gaps if 0 <= at <= last for place in range(ends[at] + 1, ends[at + 1]))
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        """Where gaps between thresholds end, the first of them before 0."""
+        return [-1, *self.places, self.upper]
+
+    def with_finer(self, finer: tuple[int, ...]) -> Thresholds:
+        """The same measurements with these thresholds between the first, which must fill the gaps that they lie in."""
+        gaps = sorted({bisect_left(self._ends, place) - 1 for place in finer})
+        if finer != self._within(gaps) or (finer and not self.finer_share):
+            raise InputError("The thresholds that were measured last do not fill gaps between the first.")
+        return replace(self, finer=finer)
 
     def histogram(self, cumulative: Ints, noisy: Ints) -> tuple[NDArray[np.float64], str]:
         """The histogram that both measurements tell, and the model it comes from. Post-processing."""
         direct = np.zeros(self.upper, np.int64)
-        direct[list(self.places)] = cumulative
+        direct[[*self.places, *self.finer]] = cumulative
         return estimate_histogram(direct, self.seen(noisy), self.precision(), self.line.rates)
 
     def seen(self, noisy: Ints) -> Ints:
@@ -124,11 +178,35 @@ class Thresholds:
         """The largest standard deviation of :meth:`unbiased` over all true counts."""
         return largest_deviation(self.line)
 
+    @property
+    def deviation_bound(self) -> float:
+        """At least :attr:`deviation`, whichever thresholds are measured after the first, a public number."""
+        all_finer = tuple(sorted(set(range(self.upper)) - set(self.places))) if self.finer_share else ()
+        return (
+            max(self.deviation, deviation_bound(self.line, replace(self, finer=all_finer).line))
+            if all_finer
+            else self.deviation
+        )
+
+    def widest(self) -> list[int]:
+        """See :class:`~isotone.tables.measurement.Measurement`."""
+        if not self.places:
+            return [0]
+        return sorted({0, self.upper, *np.argsort(variances(self.line))[-_TRIED:].tolist()})
+
     def precision(self) -> NDArray[np.float64]:
         """One over the variance of each noisy cumulative number, and 0 where none was measured."""
         precision = np.zeros(self.upper)
-        precision[list(self.places)] = noise_precision(float(self.rate)) if self.share else 0.0
+        precision[list(self.places)] = noise_precision(float(self.rate))
+        precision[list(self.finer)] = noise_precision(float(self.finer_rate))
         return precision
+
+
+def _noisy(below: Ints, places: tuple[int, ...], rate: Fraction, draws: Draws) -> Ints:
+    """The noisy cumulative numbers at some thresholds."""
+    if not places:
+        return np.zeros(0, np.int64)
+    return (below[list(places)] + draws.geometrics(rate, len(places))).astype(np.int64)
 
 
 def share_of(preset: Preset | None, loud: bool) -> Fraction:
@@ -143,27 +221,35 @@ def default_preset(step: Fraction, upper: int, size: int) -> Preset:
     >>> default_preset(Fraction(1), 50, 3000), default_preset(Fraction(1), 50, 30_000)
     ('counts', 'distribution')
     """
-    return "distribution" if step < 1 or size >= DENSE * (upper + 1) ** 2 else "counts"
+    if step < 1:
+        return "distribution" if size >= FEW else "both"
+    return "distribution" if size >= DENSE * (upper + 1) ** 2 else "counts"
 
 
 def thresholds_for(preset: Preset, upper: int, step: Fraction, size: int) -> Thresholds:
     """The thresholds of a preset for ``size`` categories with counts up to ``upper``.
 
     >>> thresholds_for("counts", 50, Fraction(1, 10), 3000)
-    Thresholds(upper=50, step=Fraction(1, 10), places=(0, 1, 2, 4, 8, 16, 24, 32, 40, 48), share=Fraction(3, 20))
+    Thresholds(upper=50, step=Fraction(1, 10), places=(0, 1, 2, 4, 8, 15, 24, 32, 39, 48, 49), share=Fraction(3, 20), ...)
     """
-    each, most = _SHARES[preset]
+    each, most, between = _SHARES[preset]
     each *= (1 + _loud(step) / 4) / max(Fraction(1), step)
     if size < SMALL or (preset == "counts" and step >= 1):
         return Thresholds(upper, step, (), Fraction(0))
     apart = _apart(upper + 1, size, each * step, int(most / each))
     share = Fraction(round(100 * each * apart), 100)
-    return Thresholds(upper, step, _places(upper, apart) if share else (), share)
+    finer = Fraction(round(100 * between * (1 + _loud(step) / 2)), 100) if apart > 1 else Fraction(0)
+    return Thresholds(upper, step, _places(upper, apart) if share else (), share, finer)
 
 
 def _loud(step: Fraction) -> Fraction:
     """From 1 at an ε of 0.1 to 0 at 0.3. Where noise is strong, estimates lose little if thresholds have a quarter more."""
     return min(Fraction(1), max(Fraction(0), (3 - 10 * step) / 2))
+
+
+def _smooth(step: Fraction) -> float:
+    """The share of a gap's categories up to which its excess is left to the smooth models."""
+    return 0.3 / float(1 + _loud(step) / 2)
 
 
 def _apart(counts: int, size: int, rate: Fraction, most: int) -> int:
@@ -183,10 +269,17 @@ def _apart(counts: int, size: int, rate: Fraction, most: int) -> int:
 
 
 def _places(upper: int, apart: int) -> tuple[int, ...]:
-    """Thresholds below ``upper`` that double their distance until it is ``apart``."""
-    places: list[int] = []
-    place = 0
+    """Thresholds below ``upper`` that double their distance until it is ``apart``, and the one below the top count.
+
+    Then distances differ by one in turn: with equal ones every gap of a table of even numbers would look alike.
+    """
+    places = {upper - 1} if upper else set[int]()
+    place, turn = 0, 0
     while place < upper:
-        places.append(place)
-        place += max(1, min(place, apart))
-    return tuple(places)
+        places.add(place)
+        if place < apart:
+            place += max(1, place)
+        else:
+            place += max(1, apart + (-1, 1, 0)[turn % 3]) if apart > 1 else 1
+            turn += 1
+    return tuple(sorted(places))

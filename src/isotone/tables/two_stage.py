@@ -21,7 +21,7 @@ from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
 from isotone.tables.distribution.percentile import choose_upper
 from isotone.tables.stratum import StratifiedMechanism
-from isotone.tables.thresholds import DENSE, SMALL, Preset, Thresholds, default_preset, thresholds_for
+from isotone.tables.thresholds import DENSE, FEW, SMALL, Preset, Thresholds, default_preset, thresholds_for
 
 __all__ = ["LARGEST", "Stages", "TwoStageMechanism"]
 
@@ -136,8 +136,8 @@ class TwoStageMechanism(StratifiedMechanism):
         Estimates are nearer to the truth on average, by how much depends on the table: see ``tables.plan``. The fewer
         the categories, the more a threshold has of ε: the error is that of the smallest tables with thresholds.
         """
-        sizes = (SMALL, max(SMALL, DENSE * (self.upper + 1) ** 2))
-        most = max(self.stages(size).thresholds.deviation for size in sizes) ** 2
+        sizes = (SMALL, FEW, max(SMALL, DENSE * (self.upper + 1) ** 2))
+        most = max(self.stages(size).thresholds.deviation_bound for size in sizes) ** 2
         return Error(np.full(self.upper + 1, most), method="upper bound, of the unbiased noisy counts")
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,22 +19,32 @@ from isotone.tables import thresholds as thresholds_module
 from isotone.tables.matrices.geometric import geometric_matrix
 from isotone.tables.two_stage import TwoStageMechanism
 
-UPPER, SIZE = 4, 2
-REACH = (
-    3  # of the cumulative noise that is looked at: its law is a ratio of powers, so more tells nothing new
+UPPER, SIZE = 7, 2
+FIRST = (
+    *itertools.product((0,), (0,), (0, 300), (0, 300), (0, 300)),
+    (0, 1, 1, 2, 2),
+    (-3, 0, 5, 1, 2),
+    (0, 0, 150, 0, 1),
 )
+"""Noisy numbers at the first thresholds. Those of hundreds lead to more thresholds between them, the others do not."""
+NEXT = (
+    -3,
+    0,
+    1,
+    SIZE + 3,
+)  # at the others: below, at and above all true ones; the law is a ratio of powers, so more tells nothing new
 
 
 class Recorder(SeededDraws):
-    """Keeps what noise is asked for, with which rates, and adds none."""
+    """Leads to given numbers at the first thresholds, keeps what noise is asked for with which rates, and adds none."""
 
-    def __init__(self) -> None:
+    def __init__(self, first: NDArray[np.int64]) -> None:
         super().__init__(np.random.default_rng(0))
-        self.rate = 0.0
+        self.noise, self.rates = [first], list[float]()
 
     def geometrics(self, rate: Fraction, size: int) -> NDArray[np.int64]:
-        self.rate = float(rate)
-        return np.zeros(size, np.int64)
+        self.rates.append(float(rate))
+        return self.noise.pop() if self.noise else np.zeros(size, np.int64)
 
     def uneven(self, values: NDArray[np.int64], line: UnevenLine) -> NDArray[np.int64]:
         self.values = values
@@ -39,22 +52,35 @@ class Recorder(SeededDraws):
         return values
 
 
-def log_law(mechanism: TwoStageMechanism, table: tuple[int, ...]) -> NDArray[np.float64]:
-    """Of every outcome of both measurements, from what the code that releases adds noise to."""
-    draws = Recorder()
+@dataclass(frozen=True)
+class Law:
+    """What a table gives, once the first noisy numbers are known: log-probabilities of all that is drawn independently."""
+
+    finer: tuple[int, ...]
+    first: float
+    rest: tuple[NDArray[np.float64], ...]
+
+
+def law_of(mechanism: TwoStageMechanism, table: tuple[int, ...], wanted: tuple[int, ...]) -> Law:
+    """From what the code that releases adds noise to."""
     spent = mechanism.stages(len(table)).thresholds
-    cumulative, _ = spent.measure(np.array(table), draws)
-    first, second = outcomes(len(spent.places))
-    noise = -draws.rate * np.abs(first - cumulative).sum(axis=1)
-    counts = sum(draws.law[value, second[:, at]] for at, value in enumerate(draws.values.tolist()))
-    return noise[:, None] + counts
+    below = np.cumsum(np.bincount(table, minlength=UPPER + 1))[list(spent.places)]
+    draws = Recorder(np.array(wanted) - below)
+    made, cumulative, _ = spent.measure(np.array(table), draws)
+    assert tuple(cumulative[: len(wanted)]) == wanted
+    first = -draws.rates[0] * float(np.sum(np.abs(np.array(wanted) - below)))
+    others = [-draws.rates[1] * np.abs(np.array(NEXT) - true) for true in cumulative[len(wanted) :]]
+    return Law(made.finer, first, (*others, *(draws.law[value] for value in draws.values.tolist())))
 
 
-def outcomes(places: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Noisy cumulative numbers below, at and above all true ones, and every pair of clamped noisy counts."""
-    first = list(itertools.product((-REACH, 0, 1, SIZE + REACH), repeat=places))
-    second = list(itertools.product(range(UPPER + 1), repeat=SIZE))
-    return np.array(first, np.int64).reshape(len(first), places), np.array(second)
+def loss(one: Law, two: Law) -> float:
+    """The largest log-ratio of the probabilities of one outcome. All that is independent adds up."""
+    assert one.finer == two.finer  # chosen by the first noisy numbers, which are the same
+    ratios = [a - b for a, b in zip(one.rest, two.rest, strict=True)]
+    most, least = (
+        one.first - two.first + sum(float(end(each)) for each in ratios) for end in (np.max, np.min)
+    )
+    return max(most, -least)
 
 
 @pytest.fixture(params=["counts", "both", "distribution"])
@@ -65,12 +91,14 @@ def mechanism(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     return TwoStageMechanism(UPPER, "2/5", request.param)
 
 
+def losses(mechanism: TwoStageMechanism, pairs: Any) -> list[float]:
+    """The largest loss of each pair of tables over everything that may come out."""
+    law = cache(lambda table, wanted: law_of(mechanism, table, wanted))
+    return [max(loss(law(one, wanted), law(two, wanted)) for wanted in FIRST) for one, two in pairs]
+
+
 def worst_loss(mechanism: TwoStageMechanism, pairs: Any) -> float:
-    laws: dict[tuple[int, ...], NDArray[np.float64]] = {}
-    for table in itertools.chain.from_iterable(pairs):
-        if table not in laws:
-            laws[table] = log_law(mechanism, table)
-    return max(float(np.max(np.abs(laws[one] - laws[two]))) for one, two in pairs)
+    return max(losses(mechanism, pairs))
 
 
 def steps() -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
@@ -85,13 +113,22 @@ def steps() -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
 
 
 def test_one_step_costs_epsilon_and_no_less(mechanism: TwoStageMechanism) -> None:
-    assert mechanism.stages(SIZE).thresholds.places
-    assert worst_loss(mechanism, steps()) == pytest.approx(0.4, abs=1e-9)
+    assert mechanism.stages(SIZE).thresholds.places == (0, 1, 2, 4, 6)
+    assert losses(mechanism, steps()) == pytest.approx([0.4] * len(steps()), abs=1e-9)
 
 
-def test_every_single_step_uses_all_of_epsilon(mechanism: TwoStageMechanism) -> None:
-    for step in range(UPPER):
-        assert worst_loss(mechanism, [((step, 2), (step + 1, 2))]) == pytest.approx(0.4, abs=1e-9)
+def test_more_thresholds_are_measured_where_the_first_numbers_say_so(mechanism: TwoStageMechanism) -> None:
+    chosen = {law_of(mechanism, (3, 5), wanted).finer for wanted in FIRST}
+    assert chosen == ({()} if mechanism.preset == "counts" else {(), (3,), (5,), (3, 5)})
+
+
+def test_a_count_that_does_not_pay_for_a_later_threshold_would_be_seen(
+    mechanism: TwoStageMechanism, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = thresholds_module.Thresholds.line.func  # type: ignore[attr-defined]
+    without = property(lambda self: plain(dataclasses.replace(self, finer=())))
+    monkeypatch.setattr(thresholds_module.Thresholds, "line", without)
+    assert (worst_loss(mechanism, steps()) > 0.4 + 1e-3) == (mechanism.preset != "counts")
 
 
 def test_a_person_of_two_steps_costs_twice_as_much(mechanism: TwoStageMechanism) -> None:

@@ -20,7 +20,6 @@ __all__ = ["from_noise", "reach"]
 
 _MANY = 64
 """Categories from which on a sum with measured thresholds is taken as normal."""
-_COUNTS = 32  # true counts that are tried: thresholds are as far apart as they get by then
 _WIDEST = {
     True: 2e4,
     False: 1e6,
@@ -65,10 +64,10 @@ def _reach(parts: tuple[tuple[Measurement, int], ...], confidence: float) -> flo
         return 0.0
     if (total > _MANY and not even) or sum(variances) > _WIDEST[even] ** 2:
         return _normal_reach(variances, [number for _, number in parts], confidence)
-    top = min(measured.upper for measured, _ in parts)
-    tried = [0] if even else sorted({*range(min(top, _COUNTS) + 1), top})
+    tried = {count for measured, _ in parts for count in measured.widest()}
     return max(
-        _quantile([(*measured.errors(c), n) for measured, n in parts], even, confidence) for c in tried
+        _quantile([(*measured.errors(min(c, measured.upper)), n) for measured, n in parts], even, confidence)
+        for c in tried
     )
 
 

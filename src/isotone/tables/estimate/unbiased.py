@@ -8,7 +8,8 @@ public number.
 
 from __future__ import annotations
 
-from math import ceil
+from itertools import product
+from math import ceil, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from isotone.noise import UnevenLine
 from isotone.tables.estimate.views import SILENT
 from isotone.tables.matrices.geometric import spread
 
-__all__ = ["error_law", "largest_deviation", "unbiased"]
+__all__ = ["deviation_bound", "error_law", "largest_deviation", "unbiased", "variances"]
 
 _TAIL = 30.0  # a noisy count is further away, by this sum of rates, with a probability of e^-30
 
@@ -41,7 +42,20 @@ def largest_deviation(line: UnevenLine) -> float:
     plain = float(np.sqrt(2 * a) / -np.expm1(-rate))
     if set(line.weights) <= {line.outside}:
         return plain
-    return max(plain, float(np.sqrt(np.max(_variances(line)))))
+    return max(plain, float(np.sqrt(np.max(variances(line)))))
+
+
+def deviation_bound(line: UnevenLine, other: UnevenLine) -> float:
+    """At least the standard deviation of :func:`unbiased` on every line each of whose steps is that of one of two lines.
+
+    The variance for a true count is the mean, over its noisy counts, of a function of the two steps beside a noisy count (docs/theory/tables-whole.md,
+    section 2). So it is at most the largest value of that function.
+    """
+    largest = 0.0
+    for below, above in product((line, other), repeat=2):
+        down, up = _corrections(_steps(below)[0], _steps(above)[1])
+        largest = max(largest, float(np.max(down + up + (down - up) ** 2)))
+    return sqrt(largest)
 
 
 def error_law(line: UnevenLine, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -67,17 +81,29 @@ def _steps(line: UnevenLine) -> tuple[NDArray[np.float64], NDArray[np.float64], 
     edge = [float(line.unit) * line.outside]
     below = np.minimum(np.concatenate([edge, line.rates]), SILENT)
     above = np.minimum(np.concatenate([line.rates, edge]), SILENT)
-    weights = -np.expm1(-below - above) / ((1 + np.exp(-below)) * (1 + np.exp(-above)))
-    return below, above, weights
+    return below, above, _weights(below, above)
+
+
+def _weights(below: NDArray[np.float64], above: NDArray[np.float64]) -> NDArray[np.float64]:
+    return -np.expm1(-below - above) / ((1 + np.exp(-below)) * (1 + np.exp(-above)))
+
+
+def _corrections(
+    below: NDArray[np.float64], above: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What the steps below and above each noisy count take from it, and add to it."""
+    weights = _weights(below, above)
+    down, up = (np.exp(-rate) / -np.expm1(-2 * rate) / weights for rate in (below, above))
+    return down, up
 
 
 def _shifts(line: UnevenLine) -> NDArray[np.float64]:
-    below, above, weights = _steps(line)
-    down, up = (np.exp(-rate) / -np.expm1(-2 * rate) / weights for rate in (below, above))
+    below, above, _ = _steps(line)
+    down, up = _corrections(below, above)
     return down - up
 
 
-def _variances(line: UnevenLine) -> NDArray[np.float64]:
+def variances(line: UnevenLine) -> NDArray[np.float64]:
     """The variance of :func:`unbiased` for every true count of the line, with the tails outside in closed form."""
     _, _, weights = _steps(line)
     rates = np.minimum(line.rates, SILENT)

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from isotone.errors import InputError
 from isotone.release.kinds.table.pair_query import pair_faults
+from isotone.release.kinds.table.reader import measured_again
 from isotone.release.kinds.table.strata import PER
 from isotone.release.manifest import FORMAT
 from isotone.release.recipes import FORMER_TABLE_ARGUMENTS
@@ -65,9 +67,12 @@ def table_faults(columns: Columns, manifest: Mapping[str, Any], mechanism: Table
     level = float(manifest["confidence"])
     if not 0 < level < 1:
         return [*faults, "the confidence of the intervals is not between 0 and 1"]
-    whole_table = {key: manifest[key] for key in ("method", "distribution")}
+    whole_table = {key: manifest.get(key) for key in ("method", "distribution", "finer")}
     entries = [{"name": None, "size": size, **whole_table}] if strata is None else strata
-    parts = list(_parts(columns, entries, upper, mechanism))
+    try:
+        parts = list(_parts(columns, entries, upper, mechanism))
+    except InputError as refused:
+        return [*faults, str(refused)]
     if sum(len(part.rows) for part in parts) != size or any(
         entry["size"] != len(part.rows) for entry, part in zip(entries, parts, strict=True)
     ):
@@ -110,7 +115,8 @@ def _parts(
     for entry in entries:
         rows = [at for at in range(len(columns["value"])) if names is None or names[at] == entry["name"]]
         share = np.array(entry["distribution"], dtype=float)
-        yield _StratumRows(rows, share, entry["method"], mechanism.measurement(len(rows), upper))
+        measured = measured_again(mechanism, len(rows), upper, entry.get("finer"))
+        yield _StratumRows(rows, share, entry["method"], measured)
 
 
 def _part_faults(columns: Columns, part: _StratumRows, upper: int, level: float, *, joint: bool) -> list[str]:

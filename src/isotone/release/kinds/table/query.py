@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NotRequired
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,12 +30,16 @@ MICRODATA = "one row for each unit"
 
 
 class StratumEntry(TypedDict):
-    """A public class of categories: its name, how many it holds, and the private distribution of its counts."""
+    """A public class of categories.
+
+    Its name, how many it holds, the private distribution of its counts, and the thresholds that were measured after a look at the first.
+    """
 
     name: str
     size: int
     method: str
     distribution: list[float]
+    finer: NotRequired[list[int]]
 
 
 _Form = TypedDict("_Form", {"form": str, "top code": int})
@@ -57,6 +61,7 @@ class TableManifest(Manifest):
         "upper": "The largest count. Counts above it were clipped to it.",
         "method": "table, or noise where there are too few categories to estimate a distribution.",
         "distribution": "The private share of categories with each count from 0 to upper.",
+        "finer": "Where there are no strata: the thresholds that were measured after a look at the first, which is private.",
         "strata": "The public classes of categories, each with its own private distribution.",
         "joint": "For pairs of counts: the private share of categories with each pair, by the first count and the second.",
         "rules": "How rows became counts: unit, contributions, the form of the rows and the top code.",
@@ -69,6 +74,7 @@ class TableManifest(Manifest):
     distribution: list[float]
     rules: TableRules
     confidence: float
+    finer: list[int] | None = None
     strata: list[StratumEntry] | None = None
     joint: list[list[float]] | None = None
 
@@ -163,6 +169,7 @@ class TableQuery(Query[NDArray[np.int64], PublishedTable]):
             distribution=drawn.probabilities.tolist(),  # as computed with: rounding would empty thin tails
             rules=self._rules(),
             confidence=self.confidence,
+            finer=list(drawn.strata[0].thresholds.finer) if self.strata is None else None,
             strata=self._entries(drawn),
             joint=joint,
             **self.entries(stamp),
@@ -192,6 +199,7 @@ class TableQuery(Query[NDArray[np.int64], PublishedTable]):
                 "size": len(held),
                 "method": part.method,
                 "distribution": part.probabilities.tolist(),
+                "finer": list(part.thresholds.finer),
             }
             for (name, held), part in zip(self.strata, drawn.strata, strict=True)
         ]

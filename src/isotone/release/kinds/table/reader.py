@@ -17,10 +17,11 @@ from isotone.privacy.checks import confidence_level, shown
 from isotone.release.kinds.reader import Reader
 from isotone.release.recipes import rebuild_table_mechanism
 from isotone.release.writing.column_texts import Columns
+from isotone.tables.choosing import TableMechanism
 from isotone.tables.estimate.sum_intervals import reach
 from isotone.tables.measurement import Measurement
 
-__all__ = ["TableReader", "sum_of", "sums_of"]
+__all__ = ["TableReader", "measured_again", "sum_of", "sums_of"]
 
 
 class TableReader(Reader):
@@ -47,10 +48,23 @@ class TableReader(Reader):
             self.refuse("sums over categories: its noisy counts were not published")
         mechanism = rebuild_table_mechanism(manifest["mechanism"])
         sizes = Counter(columns.get("stratum", (None,) * len(columns["category"])))
-        return {name: mechanism.measurement(size, manifest["upper"]) for name, size in sizes.items()}
+        finer = {entry["name"]: entry.get("finer") for entry in manifest.get("strata") or ()} or {
+            None: manifest.get("finer")
+        }
+        return {
+            name: measured_again(mechanism, size, manifest["upper"], finer[name])
+            for name, size in sizes.items()
+        }
 
     def _level(self, confidence: float | None) -> float:
         return confidence_level(self.release.manifest["confidence"] if confidence is None else confidence)
+
+
+def measured_again(mechanism: TableMechanism, size: int, upper: int, finer: list[int] | None) -> Measurement:
+    """How a stratum of this size was measured, with the thresholds that its entry says were measured last."""
+    if not all(type(place) is int for place in finer or ()):
+        raise InputError("The thresholds that were measured last are no whole numbers.")
+    return mechanism.measurement(size, upper).with_finer(tuple(finer or ()))
 
 
 def sum_of(
