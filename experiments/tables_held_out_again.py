@@ -18,6 +18,7 @@ from _held_out_again import SECOND, real_again, second
 from _tables import Table
 from common import add_rows, save_figure, write_table
 from isotone.mechanism import Progress
+from isotone.tables.estimate.banded_matrices import many_systems
 from tables_frontier import EPSILONS, once, usual
 
 DRAWS = 25
@@ -41,7 +42,8 @@ def run(out: Path, quick: bool, progress: Progress) -> None:
     epsilons = EPSILONS[2:3] if quick else EPSILONS
     tables = [table for each in groups.values() for table in each]
     draws = {table.name: 2 if quick else MORE if len(table.counts) < 500 else DRAWS for table in tables}
-    found = _read(_draw(out / "draws.csv", tables, epsilons, draws, progress))
+    with many_systems():
+        found = _read(_draw(out / "draws.csv", tables, epsilons, draws, progress))
     _by_table(out, found)
     _aims(out, {group: [table.name for table in each] for group, each in groups.items()}, epsilons, found)
     _picture(out, found, epsilons)
