@@ -234,11 +234,12 @@ def thresholds_for(preset: Preset, upper: int, step: Fraction, size: int) -> Thr
     """
     each, most, between = _SHARES[preset]
     each *= (1 + _loud(step) / 4) / max(Fraction(1), step)
+    between *= (1 + _loud(step) / 2) / max(Fraction(1), step)
     if size < SMALL or (preset == "counts" and step >= 1):
         return Thresholds(upper, step, (), Fraction(0))
     apart = _apart(upper + 1, size, each * step, int(most / each))
     share = Fraction(round(100 * each * apart), 100)
-    finer = Fraction(round(100 * between * (1 + _loud(step) / 2)), 100) if apart > 1 else Fraction(0)
+    finer = Fraction(round(100 * between), 100) if apart > 1 else Fraction(0)
     return Thresholds(upper, step, _places(upper, apart) if share else (), share, finer)
 
 

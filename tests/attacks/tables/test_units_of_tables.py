@@ -57,7 +57,7 @@ def cost(mechanism: Any, first: NDArray[np.int64], second: NDArray[np.int64]) ->
     """The largest loss between two strata: the sum of rates times distances, or of squares over variances."""
     measurement = mechanism.measurement(len(first))
     (below, counts, draws), (other_below, other_counts, _) = (
-        (*measurement.measure(np.minimum(table, mechanism.upper), drawn), drawn)
+        (*measurement.measure(np.minimum(table, mechanism.upper), drawn)[1:], drawn)
         for table, drawn in ((first, Recorder()), (second, Recorder()))
     )
     moved, changed = np.abs(below - other_below), np.abs(counts - other_counts)

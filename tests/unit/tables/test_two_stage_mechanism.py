@@ -95,15 +95,26 @@ def test_every_step_costs_exactly_epsilon(
 
 def test_the_thresholds_are_those_of_the_theory() -> None:
     found = thresholds_for("counts", 50, Fraction(1, 10), 3000)
-    assert found.places == (0, 1, 2, 4, 8, 16, 24, 32, 40, 48)
+    assert found.places == (0, 1, 2, 4, 8, 15, 24, 32, 39, 48, 49)
     shares = {
         preset: [
             thresholds_for(preset, 50, Fraction(epsilon), 3000).share for epsilon in ("0.1", "0.3", "1", "2")
         ]
         for preset in PRESETS
     }
-    hundredths = {"counts": [15, 15, 0, 0], "both": [50, 32, 12, 6], "distribution": [71, 38, 19, 10]}
+    hundredths = {"counts": [15, 15, 0, 0], "both": [50, 32, 12, 6], "distribution": [80, 40, 16, 8]}
     assert shares == {preset: [Fraction(each, 100) for each in row] for preset, row in hundredths.items()}
+    finer = {
+        preset: [
+            thresholds_for(preset, 50, Fraction(epsilon), 3000).finer_share for epsilon in ("0.1", "0.3", "2")
+        ]
+        for preset in PRESETS
+    }
+    between = {"counts": [0, 0, 0], "both": [14, 9, 4], "distribution": [27, 18, 9]}
+    assert finer == {preset: [Fraction(each, 100) for each in row] for preset, row in between.items()}
+    assert (
+        thresholds_for("distribution", 9, Fraction(9, 10), 10**9).finer_share == 0
+    )  # there is nothing between
     assert thresholds_for("counts", 50, Fraction(1), 10**9).places == ()
     assert thresholds_for("counts", 50, Fraction(99, 100), 50).places
 
@@ -115,16 +126,25 @@ def test_thresholds_are_closest_where_their_noise_is_that_of_the_scatter_between
     Below an ε of 0.3 a threshold has up to a quarter more.
     """
     for tenths in range(1, 10):
-        each = 0.095 * {1: 1.25, 2: 1.125}.get(tenths, 1)
+        each = 0.08 * {1: 1.25, 2: 1.125}.get(tenths, 1)
         found = thresholds_for("distribution", 300, Fraction(tenths, 10), size)
         wanted = (4 * 301 / (size * (each * tenths / 10) ** 2)) ** (1 / 3)
-        apart = found.places[-1] - found.places[-2]
+        distances = np.diff([place for place in found.places if place > 16])[
+            :-1
+        ]  # the last is cut off by the top
+        apart = int(np.median(distances))
         assert apart == min(int(0.8 / each), max(1, round(wanted)))
+        assert set(distances) == ({apart - 1, apart, apart + 1} if apart > 1 else {1})
+        assert found.places[-1] == 299
         assert abs(found.share - each * apart) <= 0.005 + 1e-9
 
 
 def test_the_default_is_a_function_of_epsilon_per_step() -> None:
-    assert default_preset(Fraction(99, 100), 9, 10**6) == "distribution"
+    assert [default_preset(Fraction(99, 100), 9, size) for size in (99, 100, 10**6)] == [
+        "both",
+        "distribution",
+        "distribution",
+    ]
     assert [default_preset(Fraction(1), 9, size) for size in (50, 799)] == ["counts"] * 2
     assert [default_preset(Fraction(1), 9, size) for size in (800, 10**6)] == ["distribution"] * 2
     dense = TwoStageMechanism(9, 1).stages(3000)
@@ -239,15 +259,35 @@ def test_a_seed_gives_the_same_simulation_again_and_its_result_is_not_releasable
 
 
 @pytest.mark.parametrize("epsilon", ["0.2", "1"])
-def test_the_error_without_data_is_the_largest_of_the_noisy_counts_over_all_sizes(epsilon: str) -> None:
-    mechanism = TwoStageMechanism(40, epsilon)
+def test_the_error_without_data_is_at_least_that_of_the_noisy_counts(epsilon: str) -> None:
+    """Over all sizes, and whichever gaps are filled; where none can be it is their largest."""
+    rng, mechanism = np.random.default_rng(8), TwoStageMechanism(40, epsilon)
     error = mechanism.error()
     assert "unbiased noisy counts" in error.method
-    sizes = (10, 50, 51, 300, 6149, 6150, 6151, 10**5, 10**6, 10**9)
-    each = [mechanism.stages(size).thresholds.deviation ** 2 for size in sizes]
-    assert error.variance[20] == max(each)
+    each: list[float] = []
+    for size in (10, 50, 99, 100, 300, 6149, 6150, 10**5, 10**9):
+        first = mechanism.stages(size).thresholds
+        each.append(first.deviation)
+        ends = [-1, *first.places, 40]
+        for _ in range(20 if first.finer_share else 0):
+            gaps = [gap for gap in zip(ends, ends[1:], strict=False) if rng.random() < 0.5]
+            each.append(
+                first.with_finer(tuple(at for low, high in gaps for at in range(low + 1, high))).deviation
+            )
+    assert 1 <= error.variance[20] / max(each) ** 2 < (10 if epsilon == "0.2" else 1.0001)
     a = np.exp(-float(epsilon))
-    assert min(each) == pytest.approx(2 * a / (1 - a) ** 2)  # of small tables, which are plain noise
+    assert min(each) ** 2 == pytest.approx(2 * a / (1 - a) ** 2)  # of small tables, which are plain noise
+
+
+def test_thresholds_that_were_measured_last_fill_gaps() -> None:
+    first = thresholds_for("distribution", 20, Fraction(1, 5), 300)
+    assert first.places[:6] == (0, 1, 2, 4, 8, 15)
+    assert first.with_finer((3, 5, 6, 7)).finer == (3, 5, 6, 7)
+    for wrong in ((5, 6), (3, 3), (7, 6, 5), (4,), (-1,), (20,), (3, 5, 6, 7, 8), (10**30,)):
+        with pytest.raises(InputError, match="fill gaps"):
+            first.with_finer(wrong)
+    with pytest.raises(InputError, match="fill gaps"):
+        thresholds_for("counts", 20, Fraction(1, 5), 300).with_finer((3,))
 
 
 @pytest.mark.parametrize(
