@@ -38,9 +38,11 @@ def test_noisy_counts_carry_geometric_noise_that_is_stronger_across_a_threshold(
     )
     spent = mechanism.stages(400).thresholds
     assert 0 < len(spent.places) < 8
-    noisy = spent.measure(np.full(draws(40_000, 0.25), 3), ExactDraws())[1]
+    made, _, noisy = spent.measure(np.full(draws(40_000, 0.25), 3), ExactDraws())
+    assert 3 in made.finer  # between two thresholds, with all categories
+    shares = [spent.share * (f in made.places) + spent.finer_share * (f in made.finer) for f in range(8)]
     seen = np.bincount(np.clip(noisy, 0, 8), minlength=9)
-    rates = np.array([0.5 / steps * (1 - float(spent.share) * (f in spent.places)) for f in range(8)])
+    rates = np.array([0.5 / steps * (1 - float(share)) for share in shares])
     wrong = np.full(8, 0.5 / steps), (1 + off(0.25)) * rates, (1 - off(0.25)) * rates
     assert_tells(seen, *(geometric_matrix(9, each)[3] for each in (rates, *wrong)))
 
@@ -50,7 +52,7 @@ def test_noisy_cumulative_numbers_carry_geometric_noise_of_their_share() -> None
     spent = Thresholds(200, Fraction(2), tuple(range(200)), Fraction(5, 100))
     rate = float(spent.rate)
     truth = np.cumsum(np.bincount(counts, minlength=201))[:-1]
-    noise = np.concatenate([spent.measure(counts, ExactDraws())[0] - truth for _ in range(draws(200, 0.25))])
+    noise = np.concatenate([spent.measure(counts, ExactDraws())[1] - truth for _ in range(draws(200, 0.25))])
     reach = 60
     seen = np.bincount(np.clip(noise, -reach, reach) + reach, minlength=2 * reach + 1)
 
@@ -64,7 +66,7 @@ def test_noisy_cumulative_numbers_carry_geometric_noise_of_their_share() -> None
 
 def test_the_two_measurements_are_independent() -> None:
     spent = TwoStageMechanism(upper=1, epsilon="0.9", preset="distribution").stages(100).thresholds
-    pairs = np.array([np.append(*spent.measure(np.array([0]), ExactDraws())) for _ in range(4000)])
+    pairs = np.array([np.append(*spent.measure(np.array([0]), ExactDraws())[1:]) for _ in range(4000)])
     first, second = np.clip(pairs[:, 0], -1, 3), np.clip(pairs[:, 1], 0, 1)
     together = np.zeros((5, 2))
     np.add.at(together, (first + 1, second), 1)
