@@ -19,8 +19,7 @@ from isotone.privacy.draws import Draws
 from isotone.privacy.unit import Unit
 from isotone.tables.estimate.beliefs import GaussianBeliefs
 from isotone.tables.estimate.gaussian_views import DENSE, DirectViews, GaussianViews, binned_channel
-from isotone.tables.estimate.views import first_guess
-from isotone.tables.estimate.whole import smooth_histogram
+from isotone.tables.estimate.whole import estimate_histogram
 from isotone.tables.thresholds import SMALL, Preset, share_of
 
 __all__ = ["GaussianMeasurement", "change", "measurement_for"]
@@ -78,12 +77,11 @@ class GaussianMeasurement:
         """The histogram that both measurements tell, and the model it comes from. Post-processing."""
         assert self.cumulative is not None
         precision = 1 / float(self.cumulative)
-        start = first_guess(np.bincount(np.clip(noisy, 0, self.upper), minlength=self.upper + 1))
         if self.upper < DENSE:
             views = GaussianViews.of(cumulative, noisy, precision, float(self.counts), self.upper)
         else:
-            views = DirectViews.alone(cumulative, precision, len(noisy))
-        return smooth_histogram(views, start)
+            views = DirectViews.alone(cumulative, noisy, precision)
+        return estimate_histogram(views)
 
     def seen(self, noisy: Ints) -> Ints:
         """What a posterior is computed from."""

@@ -32,7 +32,7 @@ from isotone.tables.estimate.unbiased import (
     unbiased,
     variances,
 )
-from isotone.tables.estimate.views import noise_precision
+from isotone.tables.estimate.views import Views, noise_precision
 from isotone.tables.estimate.whole import estimate_histogram
 from isotone.tables.matrices.geometric import geometric_matrix
 from isotone.tables.rough_gaps import rough_gaps
@@ -138,7 +138,7 @@ class Thresholds:
         """The histogram that both measurements tell, and the model it comes from. Post-processing."""
         direct = np.zeros(self.upper, np.int64)
         direct[[*self.places, *self.finer]] = cumulative
-        return estimate_histogram(direct, self.seen(noisy), self.precision(), self.line.rates)
+        return estimate_histogram(Views.of(direct, self.seen(noisy), self.precision(), self.line.rates))
 
     def seen(self, noisy: Ints) -> Ints:
         """What a posterior is computed from, the noisy counts within 0..upper. Geometric noise beyond says nothing more."""

@@ -105,7 +105,7 @@ def test_the_gradient_of_the_misfit_is_its_derivative() -> None:
 
 def test_the_misfit_of_the_views_themselves_is_zero_where_they_agree() -> None:
     same, rates = np.array([3.0, 5.0]), np.ones(2)
-    views = Views(same, np.full(2, 0.2), same, np.array([[2.0, 2.0], [-0.5, 0.0]]), 9, rates)
+    views = Views(same, np.full(2, 0.2), same, np.array([[2.0, 2.0], [-0.5, 0.0]]), 9, rates, np.full(3, 3.0))
     value, gradient = views.misfit(np.array([3.0, 5.0]))
     assert value == 0.0
     np.testing.assert_array_equal(gradient, 0.0)

@@ -14,7 +14,11 @@ from isotone.tables.estimate import whole
 from isotone.tables.estimate.smooth import Fit
 from isotone.tables.estimate.spikes import stand_out
 from isotone.tables.estimate.views import Views, noise_precision
-from isotone.tables.estimate.whole import estimate_histogram
+from isotone.tables.estimate.whole import HistogramEstimate
+
+
+def estimated(direct: Any, noisy: Any, precision: Any, rates: Any) -> HistogramEstimate:
+    return whole.estimate_histogram(Views.of(direct, noisy, precision, rates))
 
 
 def measured(
@@ -52,7 +56,7 @@ def test_both_views_together_beat_the_isotonic_projection_of_the_first(name: str
     ours, alone = 0.0, 0.0
     for seed in range(3):
         cumulative, noisy = measured(table, 31, 0.1, 0.6, seed)
-        ours += distance(estimate_histogram(cumulative, noisy, noise_precision(0.1), 0.6).histogram, table)
+        ours += distance(estimated(cumulative, noisy, noise_precision(0.1), 0.6).histogram, table)
         rising = np.clip(isotonic_regression(cumulative.astype(float)).x, 0, len(table))
         alone += distance(np.diff(rising, prepend=0.0, append=float(len(table))), table)
     assert ours < 0.95 * alone
@@ -62,7 +66,7 @@ def test_both_views_together_beat_the_isotonic_projection_of_the_first(name: str
 def test_small_tables_give_a_histogram_of_all_their_categories(n: int, size: int) -> None:
     table = np.arange(size) % n
     cumulative, noisy = measured(table, n, 0.3, 0.7, seed=size)
-    found = estimate_histogram(cumulative, noisy, noise_precision(0.3), 0.7)
+    found = estimated(cumulative, noisy, noise_precision(0.3), 0.7)
     assert found.histogram.shape == (n,)
     assert np.all(found.histogram >= 0)
     assert found.histogram.sum() == pytest.approx(size)
@@ -73,7 +77,7 @@ def test_small_tables_give_a_histogram_of_all_their_categories(n: int, size: int
 def test_extreme_privacy_parameters_still_give_a_histogram(first: float, second: float) -> None:
     table = SHAPES["decay"][:500]
     cumulative, noisy = measured(table, 31, first, second, seed=1)
-    found = estimate_histogram(cumulative, noisy, noise_precision(first), second)
+    found = estimated(cumulative, noisy, noise_precision(first), second)
     assert np.all(np.isfinite(found.histogram))
     assert found.histogram.sum() == pytest.approx(500)
     if second >= 5:
@@ -82,24 +86,22 @@ def test_extreme_privacy_parameters_still_give_a_histogram(first: float, second:
 
 def test_wild_measurements_do_not_raise() -> None:
     wild = np.array([10**6, -(10**6), 5, 0, 10**9])
-    found = estimate_histogram(wild, np.array([0, 5, 5, 2]), 0.1, 0.5)
+    found = estimated(wild, np.array([0, 5, 5, 2]), 0.1, 0.5)
     assert np.all(np.isfinite(found.histogram))
 
 
 def test_the_model_is_named_in_words() -> None:
     cumulative, noisy = measured(np.full(900, 7), 20, 0.5, 1.5, seed=0)
-    assert estimate_histogram(cumulative, noisy, noise_precision(0.5), 1.5).model == "1 distinct count"
+    assert estimated(cumulative, noisy, noise_precision(0.5), 1.5).model == "1 distinct count"
     cumulative, noisy = measured(SHAPES["bell"], 31, 0.5, 1.0, seed=0)
-    assert estimate_histogram(cumulative, noisy, noise_precision(0.5), 1.0).model.startswith(
-        "differences of order 2"
-    )
+    assert estimated(cumulative, noisy, noise_precision(0.5), 1.0).model.startswith("differences of order 2")
 
 
 def test_a_power_law_is_told_by_a_scale_that_falls() -> None:
     """Smooth in the logarithm of the count: bent at the first counts, straight further on. Seeded."""
     table = np.repeat(np.arange(60), np.round(4000.0 * np.arange(1, 61) ** -1.7).astype(int))
     cumulative, noisy = measured(table, 60, 0.05, 1.0, seed=2)
-    assert "that falls" in estimate_histogram(cumulative, noisy, noise_precision(0.05), 1.0).model
+    assert "that falls" in estimated(cumulative, noisy, noise_precision(0.05), 1.0).model
 
 
 def test_round_numbers_that_stand_out_are_told_from_the_ground() -> None:
@@ -112,7 +114,7 @@ def test_round_numbers_that_stand_out_are_told_from_the_ground() -> None:
     round_numbers = np.arange(80) % 10 == 0
     assert np.count_nonzero(out & round_numbers) >= 5
     assert np.count_nonzero(out & ~round_numbers) <= 2
-    found = estimate_histogram(cumulative, noisy, noise_precision(0.3), 1.0)
+    found = estimated(cumulative, noisy, noise_precision(0.3), 1.0)
     assert "spikes" in found.model
     truth = np.bincount(heaped, minlength=80)
     assert np.all(found.histogram[10:60:10] > 0.8 * truth[10:60:10])
@@ -122,7 +124,7 @@ def test_round_numbers_that_stand_out_are_told_from_the_ground() -> None:
 def test_the_top_of_a_narrow_bell_is_proposed_as_a_spike_and_not_taken_for_one() -> None:
     cumulative, noisy = measured(SHAPES["bell"], 31, 0.3, 1.0, seed=3)
     assert np.any(stand_out(Views.of(cumulative, noisy, noise_precision(0.3), 1.0))[0])
-    assert "spikes" not in estimate_histogram(cumulative, noisy, noise_precision(0.3), 1.0).model
+    assert "spikes" not in estimated(cumulative, noisy, noise_precision(0.3), 1.0).model
 
 
 def test_counts_are_not_said_to_be_absent_where_nothing_can_be_resolved(
@@ -135,13 +137,13 @@ def test_counts_are_not_said_to_be_absent_where_nothing_can_be_resolved(
     table = np.random.default_rng(8).poisson(4, 2000)
     for seed in range(4):
         _, noisy = measured(table, 31, 1.0, 0.1, seed)
-        found = estimate_histogram(np.zeros(30, np.int64), noisy, 0.0, 0.1)
+        found = estimated(np.zeros(30, np.int64), noisy, 0.0, 0.1)
         assert "distinct" not in found.model
     tried: list[bool] = []
     monkeypatch.setattr(whole, "few_distinct", lambda views: tried.append(True))
-    estimate_histogram(np.zeros(30, np.int64), table, 0.0, 0.1)
+    estimated(np.zeros(30, np.int64), table, 0.0, 0.1)
     assert not tried
-    estimate_histogram(np.zeros(30, np.int64), table, 0.0, 1.0)
+    estimated(np.zeros(30, np.int64), table, 0.0, 1.0)
     assert tried
 
 
@@ -153,7 +155,7 @@ def test_only_measured_thresholds_speak() -> None:
     direct = np.cumsum(np.bincount(table, minlength=31))[:-1]
     wild = direct.copy()
     wild[precision == 0] = -(10**7)
-    one, two = (estimate_histogram(view, noisy, precision, 0.4).histogram for view in (direct, wild))
+    one, two = (estimated(view, noisy, precision, 0.4).histogram for view in (direct, wild))
     np.testing.assert_allclose(one, two, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(np.cumsum(one)[[3, 12]], direct[[3, 12]], atol=5)
 

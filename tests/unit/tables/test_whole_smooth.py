@@ -114,7 +114,7 @@ def test_a_smooth_table_is_found_again_from_views_without_noise() -> None:
     exact = np.cumsum(truth)[:-1]
     quiet = np.zeros((2, 11))
     quiet[0] = 1e-3
-    views = Views(exact, np.full(11, 1e3), exact, quiet, int(truth.sum()), np.ones(11))
+    views = Views(exact, np.full(11, 1e3), exact, quiet, int(truth.sum()), np.ones(11), truth)
     found = fit(views, roughness(12, 2, 0.3), np.ones(12), Fit.start(push_through(truth, 0.5)))
     np.testing.assert_allclose(np.cumsum(found.histogram)[:-1], exact, atol=0.2)
 

@@ -22,7 +22,7 @@ from isotone.published.tables.split import PUBLISHED, WHOLE_TABLE
 from isotone.tables.distribution.distribution import Distribution
 from isotone.tables.distribution.privatize import measure_cumulative
 from isotone.tables.estimate.remap import assign, cuts_of
-from isotone.tables.estimate.views import noise_precision
+from isotone.tables.estimate.views import Views, noise_precision
 from isotone.tables.estimate.whole import estimate_histogram
 from isotone.tables.matrices.coupling import comonotone, draw_remap
 from isotone.tables.matrices.geometric import push_through
@@ -106,7 +106,7 @@ def even_split_table(
     assert first.noisy_cumulative is not None  # the cumulative privatiser always has it
     precision = noise_precision(float(total * part))
     cumulative = first.noisy_cumulative.view(np.ndarray)
-    found = estimate_histogram(cumulative, noisy, precision, float(total - total * part))
+    found = estimate_histogram(Views.of(cumulative, noisy, precision, float(total - total * part)))
     return Simulated.wrap(assign(noisy, cuts_of(found.histogram, len(table)), draws.words(len(table))))
 
 

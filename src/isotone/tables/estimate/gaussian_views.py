@@ -27,7 +27,8 @@ _RIDGE = 0.05  # categories of variance that are added to every bin: nearly empt
 class GaussianViews:
     """The two views of the cumulative histogram of ``size`` categories.
 
-    ``direct`` has independent errors of variance ``1/precision``. ``observed`` has the mean ``histogram @ channel``.
+    ``direct`` has independent errors of variance ``1/precision``. ``observed`` has the mean ``histogram @ channel``, and the
+    covariance of the histogram that is ``believed``.
     """
 
     direct: Floats
@@ -47,7 +48,6 @@ class GaussianViews:
         upper: int,
     ) -> GaussianViews:
         """From the noisy cumulative histogram, and the noisy counts with the variance of their noise."""
-        believed = first_guess(np.bincount(np.clip(noisy, 0, upper), minlength=upper + 1))
         deviation = variance**0.5
         reach, width = int(3 * deviation) + 1, max(1, int(deviation / 4))
         starts = np.arange(-reach, upper + reach + 1, width)  # the first and the last bin are open
@@ -55,9 +55,8 @@ class GaussianViews:
             np.clip(np.searchsorted(starts, noisy, side="right") - 1, 0, None), minlength=len(starts)
         )
         channel = binned_channel(upper + 1, starts, variance)
-        return cls(
-            direct.astype(np.float64), precision, observed.astype(np.float64), channel, len(noisy), believed
-        )
+        seen, believed = observed.astype(np.float64), _guessed(noisy, upper)
+        return cls(direct.astype(np.float64), precision, seen, channel, len(noisy), believed)
 
     def given(self, histogram: Floats) -> GaussianViews:
         """The same views, their errors judged by a better idea of the histogram."""
@@ -89,6 +88,10 @@ class GaussianViews:
         value = 0.5 * float((pull - linear) @ histogram + constant)
         value += 0.5 * self.precision * float(straight @ straight)
         return value, self.precision * straight - np.diff(pull)
+
+
+def _guessed(noisy: NDArray[np.int64], upper: int) -> Floats:
+    return first_guess(np.bincount(np.clip(noisy, 0, upper), minlength=upper + 1))
 
 
 def binned_channel(n: int, starts: NDArray[np.int64], variance: float) -> Floats:
@@ -147,12 +150,12 @@ class DirectViews(Views):
     """The direct view alone, for tables with too many counts for full matrices."""
 
     @classmethod
-    def alone(cls, direct: NDArray[np.int64], precision: float, size: int) -> DirectViews:
-        """From the noisy cumulative histogram. The other view is made to say next to nothing."""
-        seen, n = direct.astype(np.float64), len(direct)
+    def alone(cls, direct: NDArray[np.int64], noisy: NDArray[np.int64], precision: float) -> DirectViews:
+        """From the noisy cumulative histogram. The noisy counts are where a fit begins, and say next to nothing."""
+        seen, n, size = direct.astype(np.float64), len(direct), len(noisy)
         silent = np.zeros((2, n))
         silent[0] = 1e6 * max(size, 1) ** 2
-        return cls(seen, np.full(n, precision), seen, silent, size, np.zeros(n))
+        return cls(seen, np.full(n, precision), seen, silent, size, np.zeros(n), _guessed(noisy, n))
 
     def given(self, histogram: Floats) -> DirectViews:
         """The same, as its errors do not depend on the histogram."""

@@ -97,7 +97,8 @@ class Views:
 
     ``direct`` has independent errors of variance ``1/precision[t]``, and a precision of 0 where it was not measured;
     ``indirect`` has the tridiagonal ``covariance`` (its bands). A histogram ``η`` has the misfit
-    ``½·(F-indirect)ᵀ·covariance⁻¹·(F-indirect) + ½·Σ precision·(F-direct)²`` with ``F`` its cumulative sums.
+    ``½·(F-indirect)ᵀ·covariance⁻¹·(F-indirect) + ½·Σ precision·(F-direct)²`` with ``F`` its cumulative sums. The covariance
+    is that of the histogram that is ``believed``.
     """
 
     direct: NDArray[np.float64]
@@ -106,6 +107,7 @@ class Views:
     covariance: NDArray[np.float64]
     size: int
     rates: NDArray[np.float64]
+    believed: NDArray[np.float64]
 
     @classmethod
     def of(
@@ -117,22 +119,26 @@ class Views:
     ) -> Views:
         """From the noisy cumulative histogram with its precisions, and the noisy table with the rates of its steps.
 
-        The covariance is that of :func:`first_guess`, until :meth:`given` knows better.
+        ``noisy_counts`` carry clamped geometric noise of ``rates[f]`` for the step from ``f`` to ``f + 1``. At first
+        :func:`first_guess` is believed.
         """
         n = len(direct) + 1
         observed = np.bincount(noisy_counts, minlength=n)
+        believed = first_guess(observed)
         return cls(
             direct=np.asarray(direct, np.float64),
             precision=step_rates(n, precision),
             indirect=unbiased_cumulative(observed.astype(np.float64), rates),
-            covariance=cumulative_covariance(first_guess(observed), rates),
+            covariance=cumulative_covariance(believed, rates),
             size=len(noisy_counts),
             rates=step_rates(n, rates),
+            believed=believed,
         )
 
     def given(self, histogram: NDArray[np.float64]) -> Views:
         """The same views, their errors judged by a better idea of the histogram."""
-        return replace(self, covariance=cumulative_covariance(histogram, self.rates))
+        covariance = cumulative_covariance(histogram, self.rates)
+        return replace(self, covariance=covariance, believed=histogram)
 
     @cached_property
     def _factored(self) -> bands.Factor:

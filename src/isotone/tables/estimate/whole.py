@@ -19,10 +19,9 @@ from isotone.tables.estimate.distinct import few_distinct
 from isotone.tables.estimate.gaussian_views import DirectViews, GaussianViews
 from isotone.tables.estimate.smooth import Fit, Penalty, fit, roughness
 from isotone.tables.estimate.spikes import stand_out
-from isotone.tables.estimate.views import Views, first_guess
-from isotone.tables.matrices.geometric import Rates
+from isotone.tables.estimate.views import Views
 
-__all__ = ["HistogramEstimate", "estimate_histogram", "smooth_histogram"]
+__all__ = ["HistogramEstimate", "estimate_histogram"]
 
 _FAINT = 0.5  # categories on a count, at least, when the error of a view is judged
 _TELLING = (
@@ -68,7 +67,7 @@ class _ModelSearch:
         shapes: Shapes,
         spikes: NDArray[np.bool_] | None = None,
     ) -> None:
-        n = len(views.direct) + 1
+        n = len(views.believed)
         self.views = views
         self.spikes = np.zeros(n, np.bool_) if spikes is None else spikes
         self.penalties: list[Penalty] = [roughness(n, *shape) for shape in shapes]
@@ -155,28 +154,18 @@ def _shapes(n: int) -> Shapes:
     return tuple(shape for shape in shapes if n > shape[0])
 
 
-def estimate_histogram(
-    direct: NDArray[np.int64],
-    noisy_counts: NDArray[np.int64],
-    precision: float | NDArray[np.float64],
-    rates: Rates,
-) -> HistogramEstimate:
+def estimate_histogram(views: Views | GaussianViews) -> HistogramEstimate:
     """The histogram of a table of at least two counts and at least one category.
 
-    ``direct[t]`` is the noisy number of categories of at most ``t``, with a variance of ``1/precision[t]``; a precision
-    of 0 says that it was not measured. ``noisy_counts`` carry clamped geometric noise of ``rates[f]`` for the step from
-    ``f`` to ``f + 1``.
+    By all models whose features the noise of the views leaves to be seen. Gaussian noise blurs spikes and gaps beyond recognition.
     """
-    n, size = len(direct) + 1, len(noisy_counts)
-    views = Views.of(direct, noisy_counts, precision, rates)
-    telling = size * min(float(np.max(views.rates)), 1.0) ** 3 >= _TELLING
-    shapes = _shapes(n)
-    smooth = _ModelSearch(views, shapes).best(Fit.start(first_guess(np.bincount(noisy_counts, minlength=n))))
-    distinct = few_distinct(views) if telling else None
+    shapes = _shapes(len(views.believed))
+    smooth = _ModelSearch(views, shapes).best(Fit.start(views.believed))
+    distinct = _few_distinct(views)
     chosen = distinct if distinct and distinct.evidence > smooth.evidence else smooth.fit
     views = views.given(np.maximum(chosen.histogram, _FAINT))
     smooth = _blended(views, shapes, smooth)
-    distinct = few_distinct(views) if telling else None
+    distinct = _few_distinct(views)
     spikes, spiked = _with_spikes(views, shapes, smooth.fit)
     if distinct and distinct.evidence > smooth.evidence and _bare(spikes, spiked):
         spiked = None  # if nearly all mass is in spikes, prefer the few-distinct-counts model
@@ -185,27 +174,27 @@ def estimate_histogram(
         smooth, words = spiked, f"{_in_words(shapes, spiked)}, spikes {int(np.sum(spikes))}"
     if distinct and distinct.evidence > smooth.evidence:
         number = int(np.sum(distinct.histogram > 0))
-        return _told(distinct, size, f"{number} distinct count" + "s" * (number > 1))
-    return _told(smooth.fit, size, words)
+        return _told(distinct, views.size, f"{number} distinct count" + "s" * (number > 1))
+    return _told(smooth.fit, views.size, words)
 
 
-def smooth_histogram(views: GaussianViews | DirectViews, start: NDArray[np.float64]) -> HistogramEstimate:
-    """The histogram of a table whose counts carry Gaussian noise, by the smooth models alone.
-
-    Gaussian noise blurs spikes and gaps beyond recognition.
-    """
-    shapes = _shapes(len(start))
-    smooth = _ModelSearch(views, shapes).best(Fit.start(start))
-    views = views.given(np.maximum(smooth.fit.histogram, _FAINT))
-    smooth = _blended(views, shapes, smooth)
-    return _told(smooth.fit, views.size, _in_words(shapes, smooth))
+def _few_distinct(views: Views | GaussianViews) -> Fit | None:
+    """The model of few distinct counts, where there are categories enough to say that all others are absent."""
+    if isinstance(views, GaussianViews):
+        return None
+    telling = views.size * min(float(np.max(views.rates)), 1.0) ** 3 >= _TELLING
+    return few_distinct(views) if telling else None
 
 
-def _with_spikes(views: Views, shapes: Shapes, smooth: Fit) -> tuple[NDArray[np.bool_], _FittedModel | None]:
+def _with_spikes(
+    views: Views | GaussianViews, shapes: Shapes, smooth: Fit
+) -> tuple[NDArray[np.bool_], _FittedModel | None]:
     """The counts that may be spikes, and the best model in which they are.
 
     The model is None if there are none.
     """
+    if isinstance(views, (GaussianViews, DirectViews)):
+        return np.zeros(len(views.believed), np.bool_), None
     spikes, ground = stand_out(views)
     if not 0 < np.sum(spikes) < len(spikes) / 2:
         return spikes, None
