@@ -1,11 +1,11 @@
-"""Symmetric banded linear systems, factored without pivoting.
+"""Symmetric banded linear systems.
 
 Solve, log-determinant and inverse take O(n) each.
 
 A matrix with ``b`` diagonals on either side is stored as an array of shape ``(b + 1, n)`` whose entry
-``[k, i]`` is the matrix entry ``(i + k, i)``. The matrices of this package are positive definite or
-*quasi-definite* (a positive definite block, a negative definite block, anything between them, in any order),
-and those have a factor ``L·diag(d)·Lᵀ`` without pivoting (Vanderbei 1995), so bands never fill in.
+``[k, i]`` is the matrix entry ``(i + k, i)``. LAPACK solves. It has no inverse within the band, for which the matrices must be positive definite or
+*quasi-definite* (a positive definite block, a negative definite block, anything between them, in any order):
+those have a factor ``L·diag(d)·Lᵀ`` without pivoting (Vanderbei 1995), so bands never fill in.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.kernels import Floats, Int, Kernel, can_compile, kernel, most_steps
+from isotone.kernels import Floats, Int, can_compile, kernel, most_steps
 
 __all__ = ["Factor", "factor", "many_systems", "multiply"]
 
@@ -29,7 +31,7 @@ _many: ContextVar[bool] = ContextVar("many", default=False)
 
 @contextmanager
 def many_systems() -> Generator[None]:
-    """Solve small systems by compiled code too within, if there is a compiler: enough are solved that loading it pays."""
+    """Invert small matrices by compiled code too within, if there is a compiler: there are enough that loading it pays."""
     token = _many.set(True)
     try:
         yield
@@ -39,59 +41,59 @@ def many_systems() -> Generator[None]:
 
 @dataclass(frozen=True, eq=False)
 class Factor:
-    """The factors ``L·diag(pivots)·Lᵀ`` of a symmetric banded matrix.
+    """A symmetric banded matrix with its triangular factors, in the form of LAPACK."""
 
-    ``lower`` holds the bands of unit ``L``, one after the other.
-    """
+    band: Band
+    triangles: Band
+    swaps: NDArray[np.int32]
 
-    lower: Floats
-    pivots: Floats
-    width: int
+    @property
+    def _width(self) -> int:
+        return len(self.triangles) // 3
 
     @property
     def log_determinant(self) -> float:
         """The logarithm of the absolute determinant."""
-        return float(np.sum(np.log(np.abs(self.pivots))))
+        return float(np.sum(np.log(np.abs(self.triangles[2 * self._width]))))
 
     def solve(self, right: NDArray[np.float64]) -> NDArray[np.float64]:
         """The solution of ``matrix @ x = right``."""
-        return self._run(_solve, right)
+        return _lapack()[1](self.triangles, self._width, self._width, right, self.swaps)[0]
 
     def inverse(self) -> Band:
         """The inverse, within the band of the matrix only (Takahashi, Fagan and Chen 1973)."""
-        n = len(self.pivots)
-        return self._run(_inverse, np.zeros((self.width + 1) * n)).reshape(self.width + 1, n)
-
-    def _run(self, code: Kernel[..., None], start: NDArray[np.float64]) -> NDArray[np.float64]:
-        n = len(self.pivots)
-        if _few(self.width, n):
-            work = start.tolist()
-            code.plain(self.lower, self.pivots, self.width, n, work)
-            return np.array(work)
-        work = start.astype(np.float64)
-        code.compiled(self.lower, self.pivots, self.width, n, work)
-        return work
+        n = self.band.shape[1]
+        few = 2 * n * len(self.band) ** 2 <= most_steps() and not (_many.get() and can_compile())
+        lower, pivots, inverse = self.band.ravel(), np.zeros(n), np.zeros(self.band.size)
+        if few:  # as lists, whose numbers Python reaches quicker than those of arrays
+            lower, pivots, inverse = lower.tolist(), pivots.tolist(), inverse.tolist()
+        else:
+            lower = lower.copy()
+        (_inverse.plain if few else _inverse.compiled)(lower, pivots, len(self.band) - 1, n, inverse)
+        return np.array(inverse).reshape(self.band.shape)
 
 
 def factor(band: Band) -> Factor:
-    """Factor a positive definite or quasi-definite matrix.
+    """Factor a matrix that has an inverse.
 
     >>> factor(np.array([[2.0, 2.0], [1.0, 0.0]])).solve(np.array([3.0, 3.0]))
     array([1., 1.])
     """
-    width, n = band.shape[0] - 1, band.shape[1]
-    if _few(width, n):
-        lower, pivots = band.ravel().tolist(), [0.0] * n
-        _factor.plain(lower, pivots, width, n)
-    else:
-        lower, pivots = band.astype(np.float64).ravel(), np.empty(n)
-        _factor.compiled(lower, pivots, width, n)
-    return Factor(lower, pivots, width)
+    n, width = band.shape[1], min(band.shape) - 1
+    both = np.zeros((3 * width + 1, n), order="F")
+    for k in range(width + 1):
+        both[2 * width - k, k:] = both[2 * width + k, : n - k] = band[k, : n - k]
+    triangles, swaps, _ = _lapack()[0](both, width, width, overwrite_ab=True)
+    return Factor(band, triangles, swaps)
 
 
-def _few(width: int, n: int) -> bool:
-    """Whether lists in plain Python are used, whose numbers are quicker to reach than those of arrays."""
-    return 2 * n * (width + 1) ** 2 <= most_steps() and not (_many.get() and can_compile())
+@cache
+def _lapack() -> tuple[Any, Any]:
+    """The functions that factor and solve."""
+    from scipy.linalg import get_lapack_funcs
+
+    factored, solved = get_lapack_funcs(("gbtrf", "gbtrs"))
+    return factored, solved
 
 
 def multiply(band: Band, x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -124,27 +126,12 @@ def _factor(lower: Floats, pivots: Floats, width: Int, n: Int) -> None:
 
 
 @kernel
-def _solve(lower: Floats, pivots: Floats, width: Int, n: Int, x: Floats) -> None:
-    """Turn the right side ``x`` into the solution, in place."""
-    for j in range(n):
-        known, place = x[j], j
-        for a in range(j + n, j + n * min(width, n - 1 - j) + 1, n):
-            place += 1
-            x[place] -= lower[a] * known
-    for j in range(n - 1, -1, -1):
-        known, place = x[j] / pivots[j], j
-        for a in range(j + n, j + n * min(width, n - 1 - j) + 1, n):
-            place += 1
-            known -= lower[a] * x[place]
-        x[j] = known
-
-
-@kernel
 def _inverse(lower: Floats, pivots: Floats, width: Int, n: Int, inverse: Floats) -> None:
-    """Entries of the inverse inside the band, from the last column back.
+    """Entries of the inverse inside the band, from the last column back, as each needs only later ones.
 
-    Each needs only later ones.
+    The matrix in ``lower`` is turned into its factor.
     """
+    _factor(lower, pivots, width, n)
     for j in range(n - 1, -1, -1):
         reach = min(width, n - 1 - j)
         for a in range(reach, -1, -1):
