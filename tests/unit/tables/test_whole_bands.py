@@ -43,5 +43,6 @@ def test_solutions_determinants_and_inverses_agree_with_dense_ones(n: int, width
 def test_factoring_leaves_the_matrix_as_it_was() -> None:
     band = quasi_definite(8, 2, seed=1)
     before = band.copy()
-    bands.factor(band)
+    with bands.many_systems():
+        bands.factor(band).inverse()
     np.testing.assert_array_equal(band, before)
