@@ -1,7 +1,7 @@
 """A second set of tables on which no constant of the table release was chosen.
 
-The tables of ``_held_out`` had been seen when the last constants were chosen. These were written after all constants were final
-and committed before any release of them was measured. Their rules are others: compound and mixed laws from the literature
+The tables of ``_held_out`` had been seen when the last constants were chosen. These were written after all constants of that time
+were final, and committed before any release of them was measured. Constants that came later were chosen on other tables. Their rules are others: compound and mixed laws from the literature
 on counts, each with a seed of its own, 200 to 5,000 categories, counts up to 10 to 200, from nearly empty to far from 0. Two
 tables are real: how many words the title of an industry has, and how many of 200 packages each of them needs directly.
 """

@@ -1,4 +1,4 @@
-"""The default table release on a second set of tables, written after its constants were final.
+"""The default table release on a second set of tables, which its constants were not chosen on.
 
 Errors are held against plain clamped noise and against the even split before, by the same seeds. Every draw is a row of
 ``draws.csv`` as soon as it is made, and a run that was interrupted goes on from there.

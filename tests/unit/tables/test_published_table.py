@@ -13,7 +13,7 @@ from isotone.noise import UnevenLine
 from isotone.privacy.guarantee import Guarantee
 from isotone.tables.estimate.intervals import content, is_shortest, shortest
 from isotone.tables.estimate.sum_intervals import from_noise
-from isotone.tables.estimate.unbiased import largest_deviation, unbiased
+from isotone.tables.estimate.unbiased import deviation_bound, largest_deviation, unbiased
 from isotone.tables.gaussian_noise import GaussianMeasurement
 from isotone.tables.published_table import PublishedTable, Stratum
 from isotone.tables.thresholds import SMALL, Thresholds
@@ -167,3 +167,15 @@ def test_the_unbiased_column_is_unbiased_and_its_deviation_is_the_largest(line):
     a = exp(-float(line.unit) * line.outside)
     far = np.sqrt(2 * a) / (1 - a)  # of a count far beyond the line
     assert largest_deviation(line) == pytest.approx(max(far, spread.max()), rel=1e-8)
+    parts = np.array([variance_part(line, count) for count in counts.tolist()])
+    assert law @ parts == pytest.approx(spread**2, rel=1e-8)
+    assert deviation_bound(line, line) == pytest.approx(sqrt(parts[400:-400].max()), rel=1e-12)
+
+
+def variance_part(line, count):
+    """What a noisy count adds to the variance of its unbiased estimate, from the two steps beside it."""
+    weights = [line.weights[at] if 0 <= at < len(line.weights) else line.outside for at in (count - 1, count)]
+    below, above = (exp(-float(line.unit) * weight) for weight in weights)
+    column = (1 - below * above) / ((1 + below) * (1 + above))
+    down, up = (a / (1 - a * a) / column for a in (below, above))
+    return down + up + (down - up) ** 2
