@@ -17,7 +17,9 @@ from _held_out import held_out, packages
 from _tables import Table, load
 from common import save_figure, write_table
 from isotone.mechanism import Progress
+from isotone.privacy.guarantee import Guarantee
 from isotone.tables import GaussianTableMechanism, TwoStageMechanism, plan, truncated_geometric
+from isotone.tables.choosing import table_mechanism
 from isotone.tables.pairs import simulate_pair
 from isotone.tables.population_classes import population_bands
 
@@ -99,7 +101,8 @@ def pairs(epsilons: tuple[str, ...], draws: int) -> Rows:
             rng = np.random.default_rng(seed)
             plain = truncated_geometric(UPPER + 1, epsilon)
             noisy = np.column_stack([np.asarray(plain.simulate(column, rng)) for column in truth.T])
-            made = simulate_pair(TwoStageMechanism(UPPER, epsilon), truth[:, 0], truth[:, 1], rng)
+            mechanism = table_mechanism(UPPER, Guarantee.pure(epsilon), small="counts")
+            made = simulate_pair(mechanism, truth[:, 0], truth[:, 1], rng)
             apart = made.table.values.view(np.ndarray).reshape(2, -1).T
             alone = made.table.estimates.reshape(2, -1).T
             found["plain noise"].append(_measured(noisy, noisy, truth))

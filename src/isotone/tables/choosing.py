@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import expm1
+from typing import Any
 
 from isotone.privacy.calibration import largest_pure
 from isotone.privacy.guarantee import Guarantee
@@ -23,10 +24,12 @@ def table_mechanism(
     *,
     contributions: int = 1,
     once: bool = True,
+    small: Preset | None = None,
 ) -> TableMechanism:
     """The mechanism for a guarantee.
 
     Geometric noise for ε, Gaussian noise for ρ. For (ε, δ) the one with less noise on a count: one that keeps ε keeps (ε, δ).
+    ``small`` takes the place of a preset that is not given, at an ε below 1 for each step of a count.
 
     >>> type(table_mechanism(9, Guarantee.approximate(1, "1e-6"))).__name__
     'TwoStageMechanism'
@@ -34,9 +37,10 @@ def table_mechanism(
     'GaussianTableMechanism'
     """
     if guarantee.kind != "zcdp":
-        pure = TwoStageMechanism(
-            upper, guarantee.epsilon, preset, contributions=contributions, neighbours=guarantee.neighbours
-        )
+        asked: dict[str, Any] = {"contributions": contributions, "neighbours": guarantee.neighbours}
+        pure = TwoStageMechanism(upper, guarantee.epsilon, preset, **asked)
+        if preset is None and pure.unit.per_step(pure.epsilon) < 1:
+            pure = TwoStageMechanism(upper, guarantee.epsilon, small, **asked)
         if guarantee.kind == "pure":
             return pure
         geometric, gaussian = noises(guarantee, contributions, once)

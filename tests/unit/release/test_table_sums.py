@@ -12,7 +12,9 @@ import pytest
 
 import isotone as iso
 from isotone.errors import InputError
+from isotone.privacy.guarantee import Guarantee
 from isotone.release.kinds.table.reader import sum_of, sums_of
+from isotone.release.kinds.table.release import table_query
 from isotone.release.spec import load_spec
 from isotone.tables import population_bands
 from isotone.tables.thresholds import Thresholds
@@ -61,6 +63,22 @@ def test_a_release_has_a_column_for_each_use(tmp_path: Path) -> None:
 def test_every_preset_can_be_asked_for(tmp_path: Path, preset: Any) -> None:
     release = released(tmp_path, preset=preset)
     assert release.manifest["mechanism"]["preset"] == preset
+
+
+@pytest.mark.parametrize(
+    ("asked", "preset"),
+    [
+        ({}, None),
+        ({"strata": ["x", "y"]}, None),
+        ({"counts": ["m", "n"], "contributions": 1}, "counts"),
+    ],
+)
+def test_the_preset_of_two_columns_is_their_own_below_an_epsilon_of_1(asked: Any, preset: Any) -> None:
+    for epsilon, used in (("0.5", preset), (1, None)):
+        query = table_query(None, "c", ["a", "b"], 9, Guarantee.pure(epsilon), **asked)
+        assert query.mechanism.preset == used
+        query = table_query(None, "c", ["a", "b"], 9, Guarantee.pure(epsilon), preset="distribution", **asked)
+        assert query.mechanism.preset == "distribution"
 
 
 def test_a_sum_adds_up_noisy_counts_with_their_noise(tmp_path: Path) -> None:

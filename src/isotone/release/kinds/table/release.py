@@ -88,7 +88,8 @@ def release_table(
         The column of the privacy unit, and in how many categories one unit may count (1 unless given). Of two columns it is in how
         many of both together; for two columns of counts it must be given.
     preset
-        ``counts``, ``both`` or ``distribution``, as for :class:`~isotone.tables.TwoStageMechanism`.
+        ``counts``, ``both`` or ``distribution``, as for :class:`~isotone.tables.TwoStageMechanism`. For two columns the default is
+        ``counts`` at an ε below 1 too.
     strata
         Public classes of categories, such as bands of population: the class of each category in their order, or a mapping
         from each class to its categories. A unit's step touches one category and so one class, so each class is measured
@@ -155,8 +156,12 @@ def table_query(
     pair = None if counts is None else two_columns(counts, kind, contributions)
     aggregated = count is not None if pair is None else kind is None
     units = check_contributions(1 if contributions is None else contributions, "" if aggregated else unit)
+    # at a small ε the other column says much of the distribution (docs/theory/tables-whole.md, section 6)
+    small = None if pair is None else "counts"
     # rows of a unit are counted once in a category; of aggregated rows nothing is known but their number
-    mechanism = table_mechanism(upper, guarantee, preset, contributions=units, once=not aggregated)
+    mechanism = table_mechanism(
+        upper, guarantee, preset, contributions=units, once=not aggregated, small=small
+    )
     guarantee = replace(mechanism.guarantee, unit=guarantee.unit)  # ε alone, where δ buys nothing
     names, level = public_names(categories, "categories"), confidence_level(confidence)
     if not names:
