@@ -63,7 +63,7 @@ def clamped(table: Table, epsilon: float, rng: np.random.Generator, share: float
 def _noisy(table: Table, epsilon: float, rng: np.random.Generator) -> Ints:
     """The noise that isotone draws where it has no thresholds, from the same numbers."""
     plain = Thresholds(table.upper, exact(repr(epsilon)), (), Fraction(0))
-    return np.clip(plain.measure(table.counts, PairedDraws(rng))[1], 0, table.upper)
+    return np.clip(plain.measure(table.counts, PairedDraws(rng))[2], 0, table.upper)
 
 
 class PairedDraws(SeededDraws):
