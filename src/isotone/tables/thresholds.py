@@ -239,8 +239,10 @@ def thresholds_for(preset: Preset, upper: int, step: Fraction, size: int) -> Thr
         return Thresholds(upper, step, (), Fraction(0))
     apart = _apart(upper + 1, size, each * step, int(most / each))
     share = Fraction(round(100 * each * apart), 100)
+    if not share:
+        return Thresholds(upper, step, (), share)
     finer = Fraction(round(100 * between), 100) if apart > 1 else Fraction(0)
-    return Thresholds(upper, step, _places(upper, apart) if share else (), share, finer)
+    return Thresholds(upper, step, _places(upper, apart), share, finer)
 
 
 def _loud(step: Fraction) -> Fraction:

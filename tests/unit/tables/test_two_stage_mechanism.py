@@ -287,6 +287,13 @@ def test_the_error_without_data_is_at_least_that_of_the_noisy_counts(epsilon: st
     assert min(each) ** 2 == pytest.approx(2 * a / (1 - a) ** 2)  # of small tables, which are plain noise
 
 
+def test_where_epsilon_is_too_large_for_thresholds_none_are_measured_last() -> None:
+    """At ε = 34 the share of a first threshold is rounded to 0, and that of one between them is not."""
+    made = TwoStageMechanism(3, 34).measurement(200)
+    assert (made.places, made.share, made.finer_share) == ((), 0, 0)
+    assert TwoStageMechanism(3, 34).release([2] * 200).tolist() == [2] * 200  # noise has a probability of 1e-12
+
+
 def test_thresholds_that_were_measured_last_fill_gaps() -> None:
     first = thresholds_for("distribution", 20, Fraction(1, 5), 300)
     assert first.places[:6] == (0, 1, 2, 4, 8, 15)
