@@ -110,7 +110,7 @@ class GaussianMeasurement:
         law = np.exp(-(away**2) / (2 * float(self.counts)))
         return away, law / law.sum()
 
-    def widest(self) -> list[int]:
+    def widest(self, many: bool) -> list[int]:
         """See :class:`~isotone.tables.measurement.Measurement`."""
         return [0]
 

@@ -71,8 +71,11 @@ class Measurement(Protocol):
         """
         ...
 
-    def widest(self) -> list[int]:
-        """True counts among which the widest :meth:`errors` are."""
+    def widest(self, many: bool) -> list[int]:
+        """True counts among which the widest :meth:`errors` are.
+
+        The sum of many is widest for the largest variances, that of a few need not be.
+        """
         ...
 
     @property

@@ -57,7 +57,7 @@ _SHARES: dict[Preset, tuple[Fraction, Fraction, Fraction]] = {
 _SCATTER = 4
 """How the scatter of real tables between thresholds compares with the noise of a threshold: see :func:`_apart`."""
 
-_TRIED = 40  # true counts for which the law of a sum is computed, those with the largest variance
+_TRIED, _TRIED_OF_MANY = 300, 20  # true counts at most for which the law of a sum is computed
 
 DENSE = 8
 """Categories for each pair of counts from which on thresholds are measured at an ε of 1 or more, unless told otherwise."""
@@ -188,11 +188,15 @@ class Thresholds:
             else self.deviation
         )
 
-    def widest(self) -> list[int]:
+    def widest(self, many: bool) -> list[int]:
         """See :class:`~isotone.tables.measurement.Measurement`."""
         if not self.places:
             return [0]
-        return sorted({0, self.upper, *np.argsort(variances(self.line))[-_TRIED:].tolist()})
+        variance = variances(self.line)
+        # counts between steps that look alike have one law, and one variance
+        unlike = np.unique(np.round(variance / variance.max(), 4), return_index=True)[1]
+        tried = unlike[-_TRIED_OF_MANY:] if many else unlike[:: 1 + len(unlike) // _TRIED]
+        return sorted({0, self.upper, *tried.tolist()})
 
     def precision(self) -> NDArray[np.float64]:
         """One over the variance of each noisy cumulative number, and 0 where none was measured."""

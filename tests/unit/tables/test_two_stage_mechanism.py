@@ -291,7 +291,8 @@ def test_where_epsilon_is_too_large_for_thresholds_none_are_measured_last() -> N
     """At ε = 34 the share of a first threshold is rounded to 0, and that of one between them is not."""
     made = TwoStageMechanism(3, 34).measurement(200)
     assert (made.places, made.share, made.finer_share) == ((), 0, 0)
-    assert TwoStageMechanism(3, 34).release([2] * 200).tolist() == [2] * 200  # noise has a probability of 1e-12
+    # there is noise with a probability of 1e-12
+    assert TwoStageMechanism(3, 34).release([2] * 200).tolist() == [2] * 200
 
 
 def test_thresholds_that_were_measured_last_fill_gaps() -> None:

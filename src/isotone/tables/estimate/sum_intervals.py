@@ -18,13 +18,14 @@ from isotone.tables.measurement import Measurement
 
 __all__ = ["from_noise", "reach"]
 
-_MANY = 64
+_MANY = 10_000
 """Categories from which on a sum with measured thresholds is taken as normal."""
 _WIDEST = {
     True: 2e4,
     False: 1e6,
 }  # standard deviations up to which even, and uneven, noise is summed up term by term
 _LEAST_TERM = 0.61  # with less, one noise alone is too often beyond at confidences from 0.9 to 0.932
+_FEW = 64  # categories up to which sums may have few values
 _FINE = 400  # places of a grid for a standard deviation of the sum
 
 
@@ -64,7 +65,7 @@ def _reach(parts: tuple[tuple[Measurement, int], ...], confidence: float) -> flo
         return 0.0
     if (total > _MANY and not even) or sum(variances) > _WIDEST[even] ** 2:
         return _normal_reach(variances, [number for _, number in parts], confidence)
-    tried = {count for measured, _ in parts for count in measured.widest()}
+    tried = {count for measured, _ in parts for count in measured.widest(many=total > _FEW)}
     return max(
         _quantile([(*measured.errors(min(c, measured.upper)), n) for measured, n in parts], even, confidence)
         for c in tried
@@ -80,14 +81,19 @@ def _quantile(
     places = 1 << int(max(60 * spread / step, 64.0)).bit_length()
     transform = np.ones(places // 2 + 1, np.complex128)
     for errors, law, number in laws:
-        at = np.round(errors / step).astype(np.int64) % places
-        transform *= np.fft.rfft(np.bincount(at, law, places)) ** number
+        below = np.floor(errors / step)
+        above = law * (errors / step - below)  # shared between two places so that the mean stays
+        at = below.astype(np.int64)
+        binned = np.bincount(at % places, law - above, places) + np.bincount((at + 1) % places, above, places)
+        transform *= np.fft.rfft(binned) ** number
     sizes = np.fft.irfft(transform, places)
     sizes = np.append(sizes[0], sizes[1 : places // 2] + sizes[: places // 2 : -1])
     found = int(np.searchsorted(np.cumsum(np.maximum(sizes, 0.0)), confidence - 1e-12))
-    # a grid that is not that of the noise moves each error by half a step at most, some up and some down; and noise of
-    # different counts is not on one grid: one count more makes up for it, and half of one does not
-    slack = 0.0 if even else 1.0 + step * (1 + sqrt(sum(number for _, _, number in laws)) / 2)
+    # a grid that is not that of the noise moves each error by a step at most, some up and some down, which matters where
+    # sums have few values; and noise of different counts is not on one grid: one count more makes up for it, and half of
+    # one does not
+    total = sum(number for _, _, number in laws)
+    slack = 0.0 if even else 1.0 + step * (1 + (sqrt(total) / 2 if total <= _FEW else 1))
     return min(found, places // 2) * step + slack
 
 
