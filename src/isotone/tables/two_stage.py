@@ -44,9 +44,9 @@ class Stages:
 class TwoStageMechanism(StratifiedMechanism):
     """A table of counts, one for each category, whose distribution of counts survives the noise.
 
-    Two measurements are made: the numbers of categories of at most ``t`` for a few thresholds ``t``, with geometric noise,
-    and every count with geometric noise that is stronger on the steps across these thresholds. All the rest is
-    post-processing of the two.
+    The numbers of categories of at most ``t`` are measured with geometric noise for a few thresholds ``t``, then for those in gaps
+    that these noisy numbers show to be rough, and every count with geometric noise that is stronger on the steps across
+    all these thresholds. The rest is post-processing.
 
     Guarantee: epsilon-DP for adding or removing one person who is counted at most ``contributions`` times, or
     for replacing one (``neighbours="replace"``). A step of one count costs ε, shared between the one threshold that
@@ -62,7 +62,7 @@ class TwoStageMechanism(StratifiedMechanism):
         The largest count, public: larger ones are top-coded. It must not be chosen by looking at the data.
     preset
         What ε is spent on: ``counts``, ``both`` or ``distribution``. None takes ``distribution`` for an epsilon per step
-        below 1 or eight categories or more for each pair of counts, and otherwise ``counts``.
+        below 1 (``both`` for fewer than 100 categories) or eight categories or more for each pair of counts, and otherwise ``counts``.
     percentile
         If given, the bound for top-coding is itself private: about this percentile of the counts, at most
         ``upper``, for ``upper_share`` of epsilon.
