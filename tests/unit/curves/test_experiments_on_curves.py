@@ -9,8 +9,9 @@ import pytest
 import _curve_rivals
 import curves_bands
 from _curve_comparisons import comparisons, losses, summary
+from _curve_goals import table_of_goals
 from _curve_populations import POINTS, Population
-from common import write_table
+from common import read_table, write_table
 from isotone.curves.grids import FINE
 
 
@@ -92,3 +93,10 @@ def test_losses_are_beyond_three_percent_and_two_standard_errors() -> None:
     assert table["fit"]["over_before"] == pytest.approx(0.5**0.5)
     assert table["squared"]["over_best"] == pytest.approx(4)
     assert (table["squared"]["more_than_3_percent_worse"], table["squared"]["beyond_chance"]) == (2, 1)
+
+
+@pytest.mark.parametrize("file", ["goals", "others_goals"])
+def test_the_page_of_the_quality_of_curves_has_the_stored_goals(file: str) -> None:
+    folder = Path(__file__).resolve().parents[3] / "docs" / "reproduction" / "curves_quality"
+    page = (folder / "README.md").read_text(encoding="utf-8")
+    assert table_of_goals(read_table(folder / f"{file}.csv")) in page
