@@ -49,7 +49,7 @@ FEW = 100
 
 _SHARES: dict[Preset, tuple[Fraction, Fraction, Fraction]] = {
     "counts": (Fraction(15, 1000), Fraction(15, 100), Fraction(0)),
-    "both": (Fraction(4, 100), Fraction(50, 100), Fraction(9, 100)),
+    "both": (Fraction(2, 100), Fraction(30, 100), Fraction(9, 100)),
     "distribution": (Fraction(8, 100), Fraction(80, 100), Fraction(18, 100)),
 }
 """The share of ε that each threshold would have if all were measured, the most that one may have, and that of one between two."""

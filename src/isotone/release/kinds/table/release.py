@@ -156,8 +156,8 @@ def table_query(
     pair = None if counts is None else two_columns(counts, kind, contributions)
     aggregated = count is not None if pair is None else kind is None
     units = check_contributions(1 if contributions is None else contributions, "" if aggregated else unit)
-    # at a small ε the other column says much of the distribution (docs/theory/tables-whole.md, section 6)
-    small = None if pair is None else "counts"
+    # at a small ε the other column, or the class, says much of the distribution (docs/theory/tables-whole.md, section 6)
+    small = "counts" if pair is not None else None if strata is None else "both"
     # rows of a unit are counted once in a category; of aggregated rows nothing is known but their number
     mechanism = table_mechanism(
         upper, guarantee, preset, contributions=units, once=not aggregated, small=small
