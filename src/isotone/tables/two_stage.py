@@ -118,7 +118,7 @@ class TwoStageMechanism(StratifiedMechanism):
         It is a function of public numbers, and of the private bound ``upper`` if there is one.
 
         >>> TwoStageMechanism(upper=9, epsilon=1, preset="both").stages(100).thresholds.share
-        Fraction(6, 25)
+        Fraction(1, 5)
         """
         bound = self.epsilon * self.upper_share if self.percentile is not None else Fraction(0)
         step = self.unit.per_step(self.epsilon - bound)

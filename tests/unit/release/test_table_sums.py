@@ -69,11 +69,13 @@ def test_every_preset_can_be_asked_for(tmp_path: Path, preset: Any) -> None:
     ("asked", "preset"),
     [
         ({}, None),
-        ({"strata": ["x", "y"]}, None),
+        ({"strata": ["x", "y"]}, "both"),
         ({"counts": ["m", "n"], "contributions": 1}, "counts"),
     ],
 )
-def test_the_preset_of_two_columns_is_their_own_below_an_epsilon_of_1(asked: Any, preset: Any) -> None:
+def test_classes_and_two_columns_have_presets_of_their_own_below_an_epsilon_of_1(
+    asked: Any, preset: Any
+) -> None:
     for epsilon, used in (("0.5", preset), (1, None)):
         query = table_query(None, "c", ["a", "b"], 9, Guarantee.pure(epsilon), **asked)
         assert query.mechanism.preset == used

@@ -109,7 +109,7 @@ def test_the_thresholds_are_those_of_the_theory() -> None:
         ]
         for preset in PRESETS
     }
-    hundredths = {"counts": [15, 15, 0, 0], "both": [50, 32, 12, 6], "distribution": [80, 40, 16, 8]}
+    hundredths = {"counts": [15, 15, 0, 0], "both": [30, 24, 12, 6], "distribution": [80, 40, 16, 8]}
     assert shares == {preset: [Fraction(each, 100) for each in row] for preset, row in hundredths.items()}
     finer = {
         preset: [
