@@ -88,8 +88,8 @@ def release_table(
         The column of the privacy unit, and in how many categories one unit may count (1 unless given). Of two columns it is in how
         many of both together; for two columns of counts it must be given.
     preset
-        ``counts``, ``both`` or ``distribution``, as for :class:`~isotone.tables.TwoStageMechanism`. For two columns the default is
-        ``counts`` at an ε below 1 too.
+        ``counts``, ``both`` or ``distribution``, as for :class:`~isotone.tables.TwoStageMechanism`. At an ε below 1 the default
+        is ``counts`` for two columns, and ``both`` for strata.
     strata
         Public classes of categories, such as bands of population: the class of each category in their order, or a mapping
         from each class to its categories. A unit's step touches one category and so one class, so each class is measured

@@ -34,7 +34,7 @@ class TableSection(Section):
     upper: Size
     """The largest count. Counts above it are clipped to it. Not chosen by the data."""
     preset: Preset | None = None
-    """What ε is spent on: "counts", "both" or "distribution". By default "distribution" for an ε below 1 or eight categories or more for each pair of counts, and otherwise "counts". Below 1 it is "both" for fewer than 100 categories, and "counts" for two columns."""
+    """What ε is spent on: "counts", "both" or "distribution". By default "distribution" for an ε below 1 or eight categories or more for each pair of counts, and otherwise "counts". Below 1 it is "both" for fewer than 100 categories and for strata, and "counts" for two columns."""
     strata: Text | None = None
     """The column of categories_file with the public class of each category. Each class is measured with all of ε."""
     population: Text | None = None
