@@ -7,6 +7,8 @@ from functools import wraps
 from inspect import signature
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
+import numpy as np
+
 from isotone.errors import InputError, IsotoneError
 from isotone.privacy.checks import truth
 
@@ -41,7 +43,9 @@ def answered(ask: Callable[P, T]) -> Callable[P, T]:
     def answer(*args: P.args, **kwargs: P.kwargs) -> T:
         known.bind(*args, **kwargs)  # a call with other arguments is the caller's error
         try:
-            return ask(*args, **kwargs)
+            # such errors may raise, if a caller has said so, and are no fault of the release
+            with np.errstate(all="ignore"):
+                return ask(*args, **kwargs)
         except IsotoneError:
             raise
         except _STRANGE as error:

@@ -42,6 +42,8 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     iso.release_table(
         data, categories=NAMES[:9], counts=["a", "b"], epsilon=9, folder=folder / "few", **common
     )
+    heaped: Any = common | {"upper": 20, "preset": "distribution", "folder": folder / "heaped"}
+    iso.release_table(data.assign(a=7), categories=NAMES, count="a", epsilon="0.9", **heaped)
     return folder
 
 
@@ -89,14 +91,32 @@ def moved_interval(entries: Entries, columns: Columns) -> None:
     columns["low"] = columns["high"]
 
 
-@pytest.mark.parametrize("name", ["strata", "pair", "few"])
-def test_honest_ones_hold(shelf: Path, name: str) -> None:
-    assert verify(shelf / name).holds
+def no_thresholds_measured_last(entries: Entries, columns: Columns) -> None:
+    assert {5, 6, 7} <= set(entries["finer"])  # the others are chance
+    entries["finer"] = []
+
+
+def part_of_a_gap(entries: Entries, columns: Columns) -> None:
+    entries["finer"].remove(6)
+
+
+def thresholds_of_no_stratum(entries: Entries, columns: Columns) -> None:
+    entries["finer"] = []
+
+
+@pytest.mark.parametrize("name", ["strata", "pair", "few", "heaped"])
+def test_honest_ones_hold_whatever_a_reader_says_of_floats(shelf: Path, name: str) -> None:
+    with np.errstate(all="raise"):
+        assert verify(shelf / name).holds
+        assert iso.load_release(shelf / name).sum(None).low >= 0
 
 
 @pytest.mark.parametrize(
     ("name", "change", "words"),
     [
+        ("heaped", no_thresholds_measured_last, "an error is not that of the noise"),
+        ("heaped", part_of_a_gap, "do not fill gaps"),
+        ("strata", thresholds_of_no_stratum, "and not of its strata"),
         ("strata", reversed_distribution, "of the whole table"),
         ("strata", other_method, "of the whole table"),
         ("pair", reversed_distribution, "of the whole table"),

@@ -67,6 +67,8 @@ def table_faults(columns: Columns, manifest: Mapping[str, Any], mechanism: Table
     level = float(manifest["confidence"])
     if not 0 < level < 1:
         return [*faults, "the confidence of the intervals is not between 0 and 1"]
+    if strata is not None and manifest.get("finer") is not None:
+        return [*faults, "thresholds measured last are said of the whole table and not of its strata"]
     whole_table = {key: manifest.get(key) for key in ("method", "distribution", "finer")}
     entries = [{"name": None, "size": size, **whole_table}] if strata is None else strata
     try:
