@@ -26,7 +26,7 @@ def rough_gaps(ends: Sequence[int], reached: Ints, one_over: tuple[float, float]
     clear, and more than the share ``smooth`` of the denser ones. Heaps come together: if much of a table is clear excess, gaps with many categories count
     as rough as well.
 
-    >>> ends, even, heaped = [-1, 4, 9, 14], np.array([0, 100, 200, 300]), np.array([0, 10, 290, 300])
+    >>> ends, even, heaped = [-1, 4, 9, 14], np.array([0, 100, 200, 300]), np.array([0, 5, 295, 300])
     >>> rough_gaps(ends, even, (1, 2), 0.3), rough_gaps(ends, heaped, (1, 2), 0.3)
     ([], [1])
     """
