@@ -181,12 +181,10 @@ class Thresholds:
     @property
     def deviation_bound(self) -> float:
         """At least :attr:`deviation`, whichever thresholds are measured after the first, a public number."""
-        all_finer = tuple(sorted(set(range(self.upper)) - set(self.places))) if self.finer_share else ()
-        return (
-            max(self.deviation, deviation_bound(self.line, replace(self, finer=all_finer).line))
-            if all_finer
-            else self.deviation
-        )
+        if not self.finer_share:
+            return self.deviation
+        filled = replace(self, finer=self._within(list(range(len(self._ends)))))
+        return max(self.deviation, deviation_bound(self.line, filled.line))
 
     def widest(self, many: bool) -> list[int]:
         """See :class:`~isotone.tables.measurement.Measurement`."""

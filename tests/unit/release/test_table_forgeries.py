@@ -178,3 +178,15 @@ def test_distributions_are_published_as_they_were_computed_with(
     assert verify(tmp_path / "r").holds
     # noise takes none of the 240 counts from 4 to 1 or 0 but with a probability below 1e-20
     assert min(release.frame()["estimate"]) > 1
+
+
+def test_what_was_not_computed_again_is_not_said_to_have_been(tmp_path: Path) -> None:
+    """Posteriors over more counts than 1,500 are left out, and the words of the check say so."""
+    data = pd.DataFrame({"c": ["x", "y"], "a": [3, 4]})
+    asked: Any = {"category": "c", "categories": ["x", "y"], "count": "a", "contributions": 1, "epsilon": 1}
+    ledger = iso.Ledger(tmp_path / "ledger", epsilon=9)
+    for upper, left_out in ((1500, False), (1501, True)):
+        iso.release_table(data, upper=upper, ledger=ledger, folder=tmp_path / str(upper), **asked)
+        check = verify(tmp_path / str(upper))["error"]
+        assert check.holds
+        assert ("were not computed again" in check.words) == left_out

@@ -128,9 +128,16 @@ class TableKind(Kind):
     errors_are_known = False
 
     def looked_at(self, release: Release) -> str:
-        """Errors of the version before followed from counts that were not published."""
+        """Errors of the version before followed from counts that were not published. Posteriors over very many counts are left out."""
+        from isotone.release.kinds.table.faults import LARGEST_TABLE
+
         if FORMER_TABLE_ARGUMENTS & set(release.manifest.mechanism):
             return "categories, largest count and distribution are possible; errors and intervals were not computed again"
+        if release.manifest["upper"] > LARGEST_TABLE:
+            return (
+                "categories, largest count and distribution are possible, values have the distribution, and the error is that of the noise; "
+                f"estimates and intervals were not computed again, as counts go beyond {LARGEST_TABLE:,}"
+            )
         return self.recomputed
 
     def reader(self, release: Release) -> TableReader:
