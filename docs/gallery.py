@@ -189,7 +189,7 @@ def calibration(ledger: iso.Ledger) -> iso.Release:
     """A curve of means."""
     rows = arrow_csv.read_csv(DATA / "curves" / "calibration_breast_cancer.csv")
     options: dict[str, Any] = {"x": "score", "y": "label", "bounds": (0, 1), "y_values": (0, 1)}
-    return iso.release_curve(rows, **options, epsilon=1, ledger=ledger, unit_name="patient")
+    return iso.Curve(**options, unit=iso.Unit(name="patient")).release(rows, epsilon=1, ledger=ledger)
 
 
 @entry(
@@ -203,7 +203,7 @@ def diabetes(ledger: iso.Ledger) -> iso.Release:
     found: Any = load_diabetes(scaled=False)
     rows = pa.table({"bmi": found.data[:, found.feature_names.index("bmi")], "progression": found.target})
     options: dict[str, Any] = {"x": "bmi", "y": "progression", "bounds": (15, 45), "y_range": (0, 350)}
-    return iso.release_curve(rows, **options, epsilon=2, ledger=ledger, unit_name="patient")
+    return iso.Curve(**options, unit=iso.Unit(name="patient")).release(rows, epsilon=2, ledger=ledger)
 
 
 @entry(
@@ -217,9 +217,8 @@ def tumours(ledger: iso.Ledger) -> iso.Release:
     found: Any = load_breast_cancer()
     rows = pa.table({"radius": found.data[:, 0], "texture": found.data[:, 1], "malignant": 1 - found.target})
     options: dict[str, Any] = {"x": ("radius", "texture"), "y": "malignant", "bounds": ((6, 30), (9, 40))}
-    return iso.release_surface(
-        rows, **options, y_range=(0, 1), bins=12, epsilon=2, ledger=ledger, unit_name="patient"
-    )
+    surface = iso.Curve(**options, y_range=(0, 1), x_grid=12, unit=iso.Unit(name="patient"))
+    return surface.release(rows, epsilon=2, ledger=ledger)
 
 
 def picture(drawn: str) -> str:
@@ -247,7 +246,7 @@ def main() -> int:
                 print(f"{title}: it does not verify", file=sys.stderr)
                 return 1
             (pictures / f"{make.__name__}.svg").write_text(
-                picture(kind_named(release.kind).page.svg(release)), encoding="utf-8"
+                picture(kind_named(release.kind).page(release).svg(release)), encoding="utf-8"
             )
             lines += ["", f"## {title}", "", words, "", f"![{title}](gallery/{make.__name__}.svg)", ""]
             lines += [

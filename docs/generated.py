@@ -6,9 +6,8 @@ writes them again, and the indexes of benchmarks and experiments.
 
 from __future__ import annotations
 
-import types
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any
 
 DOCS = Path(__file__).resolve().parent
 
@@ -19,8 +18,7 @@ _SECTION_NOTES = {
     "breakdown": "Counts in the cells of several margins, which add up. It has all entries of `[order]`, and these.",
     "questions": "One table for each question, such as `[questions.hypertension]`. Its name is the element of the order.",
     "table": "One count for each category of a public list.",
-    "curve": "y as a monotone function of x.",
-    "surface": "y as a function of two columns, monotone in each.",
+    "curve": "y as a monotone function of x, or of two columns.",
     "output": "Where the release goes.",
 }
 
@@ -59,7 +57,7 @@ def spec_page() -> str:
         "# The spec",
         "",
         "One TOML file describes a release: `isotone plan`, `release`, `check` and `audit` read it. It has the sections",
-        "`[data]`, `[privacy]` and `[output]`, and exactly one of `[order]`, `[breakdown]`, `[table]`, `[curve]` and `[surface]`. Relative",
+        "`[data]`, `[privacy]` and `[output]`, and exactly one of `[order]`, `[breakdown]`, `[table]` and `[curve]`. Relative",
         "paths start at the file's own folder. An entry that is unknown, missing or of the wrong type is refused with its name.",
         "",
         "!!! warning",
@@ -97,13 +95,18 @@ def schema_text() -> str:
 
 def _entries(section: Any, name: str) -> list[str]:
     rows = ["| entry | type | default | meaning |", "|---|---|---|---|"]
-    own = {key: field for key, field in section.model_fields.items() if key in section.__annotations__}
-    for key, field in own.items():
+    schema = section.model_json_schema()
+    inherited = {
+        key for base in section.__mro__[1:] if base.__name__.endswith("Section") for key in getattr(base, "model_fields", {})
+    }
+    for key, field in section.model_fields.items():
+        if key in inherited:
+            continue
         if not field.description:
-            raise ValueError(f"{name}.{key} has no description: write one under it in release/spec.py.")
+            raise ValueError(f"{name}.{key} has no description: write one under it.")
         default = "**required**" if field.is_required() else _default(field.default)
         meaning = _sentence(field.description)
-        rows.append(f"| `{key}` | {_type(section, key, field)} | {default} | {meaning} |")
+        rows.append(f"| `{key}` | {_words(schema['properties'][key])} | {default} | {meaning} |")
     return rows
 
 
@@ -120,34 +123,25 @@ def _default(value: Any) -> str:
     return f'`"{value}"`' if isinstance(value, str) else f"`{value}`"
 
 
-def _type(section: Any, key: str, field: Any) -> str:
-    """The type of an entry in words; exact numbers are text in Python and numbers in TOML."""
-    written = str(section.__annotations__[key])
-    words = _words(field.annotation)
-    if "Real" in written or "Amount" in written:
-        words = (
-            words.replace("list of text", "list of numbers").replace("text", "number", 1)
-            if "str" not in written
-            else "text, or a pair of text and number"
-        )
-    return words
+_TYPES = {"string": "text", "integer": "whole number", "number": "number", "boolean": "`true` or `false`"}
 
 
-def _words(kind: Any) -> str:
-    origin, parts = get_origin(kind), get_args(kind)
-    if origin is Literal:
-        return " or ".join(f'`"{part}"`' if isinstance(part, str) else f"`{part}`" for part in parts)
-    if origin in (Union, types.UnionType):
-        return " or ".join(dict.fromkeys(_words(part) for part in parts if part is not type(None)))
-    if origin is list:
-        return "list of pairs" if _words(parts[0]) == "pair of numbers" else "list of text"
-    if origin is tuple:
-        return "pair of numbers"
-    if origin is dict:
-        return "table"
-    if hasattr(kind, "__metadata__"):
-        return _words(kind.__origin__)
-    return {str: "text", int: "whole number", float: "number", bool: "`true` or `false`"}.get(kind, "table")
+def _words(entry: Any) -> str:
+    """The type of an entry in words, from its JSON Schema."""
+    if "anyOf" in entry:
+        given = [part for part in entry["anyOf"] if part.get("type") != "null"]
+        exact = any(part.get("type") == "number" for part in given)  # such numbers may be texts
+        return " or ".join(dict.fromkeys(_words(part) for part in given if not (exact and "pattern" in part)))
+    if "enum" in entry or "const" in entry:
+        return " or ".join(f'`"{part}"`' for part in entry.get("enum", [entry.get("const")]))
+    if entry.get("type") != "array":
+        return _TYPES.get(entry.get("type", ""), "table")
+    parts = [_words(part) for part in entry.get("prefixItems", [entry.get("items", {})])]
+    what = "list" if len(parts) != 2 else "pair"
+    if len(set(parts)) > 1:
+        return f"{what} of {', '.join(parts[:-1])} and {parts[-1]}"
+    many = {"text": "text", "whole number": "whole numbers", "number": "numbers"}
+    return f"{what} of {many[parts[0]]}" if parts[0] in many else f"{what} of {'pairs' if 'pair' in parts[0] else 'lists'}" if "of" in parts[0] else what
 
 
 # ---------------------------------------------------------------------------- the manifest
@@ -155,7 +149,7 @@ def _words(kind: Any) -> str:
 
 def manifest_page() -> str:
     """Every entry of a manifest with its type and meaning, for each kind of release."""
-    from isotone.release.kinds import KINDS
+    from isotone.release.kinds import all_kinds
     from isotone.release.manifest import FORMAT, Manifest, manifest_schema
 
     lines = [
@@ -170,8 +164,8 @@ def manifest_page() -> str:
     ]
     common = set(Manifest.meanings)
     for title, form, names in [
-        ("Every release", KINDS[0].manifest, common),
-        *((f"kind = {kind.name}", kind.manifest, set(kind.manifest.meanings) - common) for kind in KINDS),
+        ("Every release", Manifest, common),
+        *((f"kind = {kind.name}", kind.manifest, set(kind.manifest.meanings) - common) for kind in all_kinds()),
     ]:
         schema = manifest_schema(form)
         lines += ["", f"## {title}", "", "| entry | JSON | meaning |", "|---|---|---|"]

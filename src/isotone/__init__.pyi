@@ -15,15 +15,15 @@ from isotone.privacy.guarantee import Guarantee as Guarantee
 from isotone.reading.columns.answers import Answers as Answers
 from isotone.reading.columns.asking import order_of as order_of
 from isotone.reading.columns.question import Question as Question
-from isotone.release import plan_waves as plan_waves
-from isotone.release import release_counts as release_counts
-from isotone.release import release_curve as release_curve
-from isotone.release import release_surface as release_surface
-from isotone.release import release_table as release_table
-from isotone.release import verify as verify
+from isotone.release.description import Unit as Unit
+from isotone.release.kinds.counts.release import release_counts as release_counts
+from isotone.release.kinds.curve.description import Curve as Curve
+from isotone.release.kinds.table.release import release_table as release_table
 from isotone.release.reader_questions import combine as combine
 from isotone.release.result import Release as Release
 from isotone.release.result import load_release as load_release
+from isotone.release.verifying.verify import verify as verify
+from isotone.release.waves import plan_waves as plan_waves
 
 __all__: list[str]
 __version__: str

@@ -7,6 +7,7 @@ import subprocess
 
 import pandas as pd
 import pytest
+from tests.support import flat
 
 import isotone as iso
 
@@ -38,7 +39,7 @@ def releases(folder):
         table, category="age", categories=[f"a category number {i}" for i in range(60)], upper=9, epsilon=1,
         ledger=ledger, unit="person",
     )  # fmt: skip
-    yield iso.release_curve(
+    yield flat.curve(
         table, x="age", y="risk", bounds=(0, 60), y_range=(0, 1), epsilon=1, ledger=ledger, unit="person"
     )
 

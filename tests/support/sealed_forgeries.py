@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 import isotone as iso
+from tests.support import flat
 
 N_ORDER = [("a", "c"), ("b", "c"), ("b", "d")]
 ONE_OF_TWO = iso.Poset("abcd", [("a", "c"), ("b", "c")], [("exclusive", ["a", "b"])])
@@ -44,8 +45,8 @@ def honest(folder: Path) -> None:
             data, category="region", categories=["north", "south", "east", "west"], upper=20, epsilon=1, unit="person",
             ledger=ledger, contributions=2,
         ),
-        "curve": iso.release_curve(points, ledger=ledger, **line),
-        "bare": iso.release_curve(points, ledger=ledger, band="none", **line),
+        "curve": flat.curve(points, ledger=ledger, **line),
+        "bare": flat.curve(points, ledger=ledger, band="none", **line),
     }  # fmt: skip
     released["consistent"] = released["counts"].consistent()
     for name, release in released.items():

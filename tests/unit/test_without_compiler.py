@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.support import flat
 
 import isotone as iso
 from isotone import kernels
@@ -62,7 +63,7 @@ def test_a_release_that_needs_compiled_code_is_refused_before_the_charge(
 ) -> None:
     ledger = iso.Ledger(tmp_path / "a.ledger", epsilon=1)
     with pytest.raises(MissingExtraError, match="Nothing was charged"):
-        iso.release_curve(POINTS, ledger=ledger, shape=("linear", 8), **CURVE)
+        flat.curve(POINTS, ledger=ledger, shape=("linear", 8), **CURVE)
     assert ledger.spent().epsilon == 0
     assert ledger.charges() == []
 
@@ -70,21 +71,19 @@ def test_a_release_that_needs_compiled_code_is_refused_before_the_charge(
 def test_a_release_is_drawn_where_nothing_is_refused(without: None, tmp_path: Path, monkeypatch: Any) -> None:
     """The rehearsal refuses; reading and drawing do not, whatever the data asks for."""
     seen: list[bool] = []
-    from isotone.release.kinds.curve.query import CurveQuery
+    draw = iso.Curve.draw
 
-    draw = CurveQuery.draw
-
-    def watched(self: CurveQuery, statistic: Any) -> Any:
+    def watched(self: iso.Curve, mechanism: Any, statistic: Any) -> Any:
         try:
             UNSIZED(1)
             seen.append(True)
         except MissingExtraError:
             seen.append(False)
-        return draw(self, statistic)
+        return draw(self, mechanism, statistic)
 
-    monkeypatch.setattr(CurveQuery, "draw", watched)
+    monkeypatch.setattr(iso.Curve, "draw", watched)
     ledger = iso.Ledger(tmp_path / "a.ledger", epsilon=1)
-    iso.release_curve(POINTS, ledger=ledger, **CURVE)
+    flat.curve(POINTS, ledger=ledger, **CURVE)
     assert seen == [False, True]
 
 
@@ -92,7 +91,7 @@ def test_verify_says_that_it_cannot_look_and_not_that_a_release_is_wrong(
     without: None, tmp_path: Path, monkeypatch: Any
 ) -> None:
     ledger = iso.Ledger(tmp_path / "a.ledger", epsilon=1)
-    iso.release_curve(POINTS, ledger=ledger, **CURVE).save(tmp_path / "out", report=False)
+    flat.curve(POINTS, ledger=ledger, **CURVE).save(tmp_path / "out", report=False)
     assert iso.verify(tmp_path / "out").holds
 
     def faults(*_: Any) -> list[str]:

@@ -150,7 +150,7 @@ def _words(release: Release) -> dict[str, str]:
     """What people read in place of an element: its label where it has one."""
     from isotone.release.kinds import kind_named
 
-    return kind_named(release.kind).page.labels(release)
+    return kind_named(release.kind).page(release).labels(release)
 
 
 def _show(names: list[str], rows: list[dict[str, Any]], *, as_json: bool, single: bool) -> None:

@@ -97,6 +97,7 @@ class Manifest(Mapping[str, Any]):
         "format": "The version of this layout. A reader of version n also reads version n - 1.",
         "kind": "What was released.",
         "title": "The title of the report; presentation, and sealed with the rest.",
+        "description": "Every public parameter of the release, as it was described (docs/reference/manifest.md).",
         "mechanism": "The name of the mechanism's class and the arguments that build it again.",
         "guarantee": "What is guaranteed: kind, exact numbers as text, neighbours, and the unit in words.",
         "versions": "The software that made the release.",
@@ -119,6 +120,7 @@ class Manifest(Mapping[str, Any]):
     charge: int
     dataset: str
     request: str = ""
+    description: dict[str, Any] | None = None
     format: str = FORMAT
     consistent: bool | None = None
     content_hash: str | None = None
@@ -137,12 +139,9 @@ class Manifest(Mapping[str, Any]):
             for now, before in _RENAMED.items():
                 if before in entries:
                     entries[now] = entries.pop(before)
-        forms = {form.name: form for form in cls.__subclasses__()}
-        form = forms.get(str(entries.get("kind")))
-        if form is None:
-            raise InputError(
-                f"The manifest has the kind {entries.get('kind')!r}; known are {', '.join(forms)}."
-            )
+        from isotone.release.kinds import kind_named  # the kind that is asked for, and no other
+
+        form = kind_named(str(entries.get("kind"))).manifest
         try:
             return _adapter(form).validate_json(json.dumps(entries, allow_nan=False), strict=True)
         except ValidationError as error:
@@ -164,6 +163,19 @@ class Manifest(Mapping[str, Any]):
     def text_columns(self) -> frozenset[str]:
         """The columns of this release that hold names and not numbers."""
         return self.texts
+
+    @property
+    def rows(self) -> Mapping[str, Any]:
+        """Whose rows belong together, and how many of them count."""
+        unit = (self.description or {}).get("unit")
+        if unit is None:
+            return self.get("rules") or {}
+        return {"unit": unit["column"], "contributions": unit["contributions"] or 1}
+
+    @property
+    def stated_confidence(self) -> float | None:
+        """The confidence of intervals and bands."""
+        return (self.description or self).get("confidence")
 
     def sealed(self, columns: Mapping[str, tuple[Any, ...]]) -> Self:
         """The same manifest with the hash of the values and of everything it says about them."""

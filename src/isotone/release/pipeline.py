@@ -23,20 +23,81 @@ from isotone.ledger import Ledger, SealedError
 from isotone.ledger.ledger import require_ledger
 from isotone.mechanism import Progress, no_progress
 from isotone.privacy.checks import plain_text, shown, truth
+from isotone.privacy.guarantee import Guarantee
 from isotone.reading.sources.engine import watching
 from isotone.reading.sources.opening import Frame, blank
+from isotone.release.description import Description
 from isotone.release.folder import LARGEST
 from isotone.release.kinds.kind import Query, Stamp
-from isotone.release.manifest import content_hash
+from isotone.release.kinds.parameters import stated_texts
+from isotone.release.manifest import Stated, content_hash, guarantee_to
 from isotone.release.place import Place
-from isotone.release.result import Release, load_release
+from isotone.release.result import Release, load_release, seal
 from isotone.release.waves import require_affordable
 from isotone.scratch import scratch
 
-__all__ = ["Outcome", "Presentation", "released", "request_id", "run"]
+__all__ = ["Job", "Outcome", "Presentation", "released", "request_id", "run"]
 
 _REHEARSED = Stamp(1, "2000-01-01T00:00:00+00:00", "rehearsal", "")
 _FILLED = 3 / 4  # of the largest file that is read: counts have more digits than the noise of a rehearsal
+
+
+@dataclass(frozen=True)
+class Job(Query[Any, Any]):
+    """One release of a description: its data, its guarantee and the one mechanism for it. Made before the charge."""
+
+    described: Description
+    source: Any
+    mechanism: Any
+    asked: Guarantee
+    guarantee: Guarantee
+    """What is charged, which may be less than what was asked for."""
+    stated: Stated
+
+    @classmethod
+    def of(cls, described: Description, data: Any, asked: Guarantee, stated: Stated) -> Job:
+        """A job of checked parameters."""
+        mechanism = described.mechanism(asked)
+        source, charged = described.source(data, mechanism), described.charged(mechanism, asked)
+        return cls(described, source, mechanism, asked, charged, stated_texts(stated, described.title))
+
+    @property
+    def description(self) -> str:
+        """A few public words for the ledger."""
+        return self.described.words
+
+    @property
+    def mechanism_name(self) -> str:
+        """The class of the mechanism, for the ledger."""
+        return self.described.mechanism_name(self.mechanism)
+
+    @property
+    def waves(self) -> int:
+        """How many releases like this one are planned."""
+        return self.described.planned_waves
+
+    def parameters(self) -> dict[str, Any]:
+        """What a request is known by: every parameter, and the guarantee that was asked for."""
+        asked = {"guarantee": guarantee_to(self.asked), "description": self.described.identity()}
+        return {"kind": self.described.kind, **asked}
+
+    def read(self, frame: Frame) -> Any:
+        """The statistic of the data."""
+        return self.described.read(self.source, frame)
+
+    def draw(self, statistic: Any) -> Any:
+        """The private outputs."""
+        return self.described.draw(self.mechanism, statistic)
+
+    def publish(self, drawn: Any, stamp: Stamp) -> Release:
+        """The private outputs as a sealed release."""
+        said = {"kind": self.described.kind, "description": self.described.said(), **self.entries(stamp)}
+        manifest = self.described.manifest(self.mechanism, drawn, said)
+        return seal(self.described.columns(self.mechanism, drawn), manifest)
+
+    def rehearsal(self, frame: Frame, stamp: Stamp) -> tuple[Release, dict[str, int]]:
+        """A release of zero rows, and how many bytes more some files of a real one have, by name."""
+        return self.described.rehearsed(self, frame, stamp)
 
 
 @dataclass(frozen=True)

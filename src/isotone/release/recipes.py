@@ -26,9 +26,9 @@ __all__ = [
     "count_mechanism",
     "count_mechanisms",
     "rebuild_count_mechanism",
+    "rebuild_curve_mechanism",
     "rebuild_table_mechanism",
     "recipe_of",
-    "surface_estimator",
 ]
 
 
@@ -80,26 +80,6 @@ def rebuild_curve_mechanism(recipe: Mapping[str, Any]) -> Any:
         for key, value in _given(PrivateIsotonicRegression, recipe).items()
     }
     return PrivateIsotonicRegression(**given).check()
-
-
-def surface_estimator(recipe: Mapping[str, Any], unit: str) -> Any:
-    """The estimator of a surface that a recipe describes."""
-    from isotone.curves import PrivatePosetRegression  # here: it brings scikit-learn
-
-    _require_named(recipe, PrivatePosetRegression, "surfaces")
-    given = {key: value for key, value in recipe.items() if key != "name"}
-    unknown = sorted(set(given) - _SURFACE_ARGUMENTS)
-    if unknown:
-        raise InputError(f"A surface has no argument {unknown[0]!r}; the recipe is of another version.")
-    given["bounds"] = [tuple(pair) for pair in given["bounds"]]
-    given["y_range"] = tuple(given["y_range"])
-    return PrivatePosetRegression.from_features(unit=unit, **given)
-
-
-_SURFACE_ARGUMENTS = frozenset(
-    {"bounds", "bins", "directions", "y_range", "neighbours", "contributions", "loss", "public_n"}
-    | {"epsilon", "rho"}
-)
 
 
 def _require_named(recipe: Mapping[str, Any], kind: type[Any], what: str) -> None:

@@ -121,7 +121,7 @@ class Release(Questions):
         """Draw the release as a Hasse diagram, a distribution, or a curve."""
         from isotone.release.kinds import kind_named
 
-        page = kind_named(self.kind).page
+        page = kind_named(self.kind).page(self)
         ax = new_axes(figsize=page.size(self), layout="constrained") if ax is None else ax
         page.draw(self, ax)
         return ax

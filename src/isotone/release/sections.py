@@ -6,10 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from isotone.privacy.guarantee import exact, positive
 from isotone.reading.columns.question import Question
+from isotone.release import description
 
 __all__ = ["Amount", "Asked", "Listed", "Pair", "Real", "Section", "Size", "Text"]
 
@@ -43,15 +44,8 @@ Listed = Field(strict=False)
 Pair = Annotated[tuple[Real, Real], Listed]
 
 
-class Section(BaseModel):
-    """One table of a spec. The text under an entry is its meaning in the documentation (docs/reference/spec.md)."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
-
-    def complete(self, asked: bool) -> None:
-        """Refuse what the rest of the spec does not allow; ``asked`` says whether there are questions."""
-        if asked:
-            raise ValueError("questions are for counts, which have [order]")
+class Section(description.Section):
+    """One table of a spec."""
 
     def content(self, resolve: Callable[[str], Path]) -> dict[str, Any]:
         """What the section says, with the contents of the public files that it names."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import fields
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
@@ -21,9 +21,14 @@ from isotone.privacy.guarantee import Guarantee, Neighbours
 from isotone.reading.columns.answers import Answers
 from isotone.reading.columns.question import Question, book_of
 from isotone.reading.sources.opening import ColumnType, Declared
-from isotone.release.kinds import KINDS, Kind
+from isotone.release.description import Section
+from isotone.release.kinds import SECTIONS, all_kinds, kind_of_section
 from isotone.release.manifest import Stated, content_hash
-from isotone.release.sections import Amount, Asked, Real, Section, Size, Text
+from isotone.release.sections import Amount, Asked, Real, Size, Text
+
+if TYPE_CHECKING:
+    from isotone.release.description import Description
+    from isotone.release.kinds.kind import Kind
 
 __all__ = ["Budget", "Data", "Output", "Privacy", "Spec", "load_spec", "parse_spec", "sections"]
 
@@ -163,13 +168,22 @@ class _SpecHead(Section):
 
     @model_validator(mode="after")
     def _one_release(self) -> Self:
-        if sum(getattr(self, kind.key) is not None for kind in KINDS) != 1:
-            *others, last = (f"[{kind.key}]" for kind in KINDS)
-            raise ValueError(f"a spec has exactly one of {', '.join(others)} and {last}")
         if (self.privacy.waves or 1) > 1 and not self.kind.has_waves:
             raise ValueError("privacy.waves is for counts: readers get changes between their releases")
         getattr(self, self.kind.key).complete(bool(self.asked))
         return self
+
+    @property
+    def asked_for(self) -> Section:
+        """The section of the spec's kind."""
+        return getattr(self, self.kind.key)
+
+    @cached_property
+    def description(self) -> Description:
+        """What is published, about whom."""
+        given = {"data": self.data, "privacy": self.privacy, "output": self.output, self.kind.key: self.asked_for}
+        sections = {name: section.given() for name, section in given.items()}
+        return self.kind.described.from_sections(sections, self.resolve)
 
     @cached_property
     def asked(self) -> dict[str, Question]:
@@ -179,7 +193,7 @@ class _SpecHead(Section):
     @property
     def kind(self) -> Kind:
         """The kind of release that the spec asks for."""
-        return next(kind for kind in KINDS if getattr(self, kind.key) is not None)
+        return next(kind_of_section(key) for key in SECTIONS if getattr(self, key, None) is not None)
 
     def said(self, section: type[SectionType]) -> SectionType:
         """The section of the spec's kind, which must be of the type given."""
@@ -202,8 +216,10 @@ class _SpecHead(Section):
     @property
     def hash(self) -> str:
         """A digest of the entries of this spec, and of the public files it names."""
-        content = self.model_dump(mode="json", exclude_none=True)
-        content[self.kind.key] = getattr(self, self.kind.key).content(self.resolve)
+        rest = {"data": self.data, "privacy": self.privacy, "output": self.output}
+        content = {name: section.model_dump(mode="json", exclude_none=True) for name, section in rest.items()}
+        content[self.kind.key] = self.kind.content(self)
+        content["questions"] = {name: said.model_dump(mode="json", exclude_none=True) for name, said in (self.questions or {}).items()}
         return content_hash(content).removeprefix("sha256:")
 
     @property
@@ -222,20 +238,18 @@ class _SpecHead(Section):
         return self.folder / path
 
 
-if TYPE_CHECKING:
+class Spec(_SpecHead):
+    """A whole specification. Relative paths in it are relative to the file it came from."""
 
-    class Spec(_SpecHead):
-        """A whole specification. Relative paths in it are relative to the file it came from."""
 
-else:
-    # One optional section for each kind; that exactly one is there is checked above.
-    Spec = create_model(
-        "Spec",
-        __base__=_SpecHead,
-        __doc__="A whole specification. Relative paths in it are relative to the file it came from.",
-        __module__=__name__,
-        **{kind.key: (kind.section | None, None) for kind in KINDS},
-    )
+@cache
+def spec_form(*keys: str) -> type[Spec]:
+    """The form of specs with one of these sections, which is required if there is only one."""
+    if len(keys) == 1:
+        sections: dict[str, Any] = {keys[0]: (kind_of_section(keys[0]).section, ...)}
+    else:
+        sections = {key: (kind_of_section(key).section | None, None) for key in keys}
+    return create_model("Spec", __base__=Spec, __doc__=Spec.__doc__, __module__=__name__, **sections)
 
 
 def load_spec(path: str | Path) -> Spec:
@@ -257,8 +271,13 @@ def parse_spec(text: str, folder: Path, name: str) -> Spec:
         entries = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SpecError(f"The spec {name!r} is not valid TOML: {error}.") from None
+    asked = [key for key in SECTIONS if key in entries]
+    if len(asked) != 1:
+        *others, last = (f"[{key}]" for key in SECTIONS)
+        reason = f"  the spec: a spec has exactly one of {', '.join(others)} and {last}"
+        raise SpecError(f"The spec {name!r} cannot be used:\n{reason}")
     try:
-        return Spec.model_validate({**entries, "folder": folder})
+        return spec_form(asked[0]).model_validate({**entries, "folder": folder})
     except ValidationError as error:
         raise SpecError("\n".join([f"The spec {name!r} cannot be used:", *_explain(error)])) from None
 
@@ -288,7 +307,7 @@ def _is_alternative(part: int | str) -> bool:
 
 def sections() -> dict[str, type[Section]]:
     """The sections that a spec may have, by name."""
-    kinds = {kind.key: kind.section for kind in KINDS}
+    kinds = {kind.key: kind.section for kind in all_kinds()}
     return {"data": Data, "privacy": Privacy, **kinds, "questions": Asked, "output": Output}
 
 

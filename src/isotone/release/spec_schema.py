@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from isotone.release.kinds import KINDS
-from isotone.release.spec import Spec
+from isotone.release.kinds import SECTIONS, all_kinds
+from isotone.release.spec import spec_form
 
 __all__ = ["spec_schema"]
 
@@ -18,9 +18,9 @@ _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 def spec_schema() -> dict[str, Any]:
     """The JSON Schema of a spec, which is a TOML file with the tables that it describes."""
-    schema = Spec.model_json_schema()
+    schema = spec_form(*SECTIONS).model_json_schema()
     schema["properties"].pop("folder")  # where the file is, which it does not say
-    for kind in KINDS:
+    for kind in all_kinds():
         schema["properties"][kind.key] = {"$ref": f"#/$defs/{kind.section.__name__}"}
-    schema["oneOf"] = [{"required": [kind.key]} for kind in KINDS]
+    schema["oneOf"] = [{"required": [key]} for key in SECTIONS]
     return {"$schema": _DRAFT, "title": "isotone spec", **{k: v for k, v in schema.items() if k != "title"}}

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from tests.support import flat
 from tests.support.curve_outcomes import Outcomes, records_of
 
 import isotone as iso
@@ -52,7 +53,7 @@ def measured(model: Any, x: Any, data: Any) -> Any:
 def released(folder: Path, **more: Any) -> Any:
     with iso.Ledger(folder / "x.ledger", epsilon=9, unit="record") as ledger:
         how: dict[str, Any] = {"x": "x", "y": "y", "bounds": (0, 1), "y_range": (0, 1), "x_grid": 4}
-        return iso.release_curve(DATA, epsilon=1, ledger=ledger, **how, **more)
+        return flat.curve(DATA, epsilon=1, ledger=ledger, **how, **more)
 
 
 ENTRIES: dict[str, Callable[..., Any]] = {
@@ -61,7 +62,7 @@ ENTRIES: dict[str, Callable[..., Any]] = {
     "features": lambda folder, **more: FEATURES.fit([[0, 0], [1, 1]], [0, 1], **more),
     "chain mechanism": lambda folder, **more: mechanism_of(CHAIN).release(RECORDS, **more),
     "order mechanism": lambda folder, **more: mechanism_of(ORDER).release(RECORDS, **more),
-    "release_curve": released,
+    "release of a curve": released,
 }
 MEASUREMENTS: dict[str, Callable[..., Any]] = {
     "OpenDP, chain": lambda folder: measured(CHAIN, "x", DATA),
@@ -74,7 +75,7 @@ MEASUREMENTS: dict[str, Callable[..., Any]] = {
 @pytest.mark.parametrize("other", OTHERS)
 def test_no_entry_has_a_parameter_for_draws(name: str, other: str, tmp_path: Path) -> None:
     for keyword in ("draws", "choices", "rng"):
-        with pytest.raises((TypeError, InputError), match=r"unexpected keyword|has no option"):
+        with pytest.raises((TypeError, InputError), match=r"unexpected keyword|has no parameter"):
             ENTRIES[name](tmp_path, **{keyword: OTHERS[other]()})
 
 
@@ -87,7 +88,7 @@ def test_other_draws_in_the_place_of_exact_ones_are_refused(
     entry(tmp_path)
     monkeypatch.setattr(selection, "ExactCurveDraws", OTHERS[other])
     with pytest.raises(Exception, match="ExactDraws only"):
-        entry(tmp_path, **({"title": "again"} if name == "release_curve" else {}))
+        entry(tmp_path, **({"title": "again"} if name == "release of a curve" else {}))
 
 
 @pytest.mark.parametrize("name", ["chain mechanism", "order mechanism"])

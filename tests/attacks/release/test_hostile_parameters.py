@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from tests.support import flat
 
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.reading.columns.answers import Answers
 from isotone.reading.columns.question import Question
-from isotone.release import Ledger, release_counts, release_curve
+from isotone.release import Ledger, release_counts
 
 P = Poset.chain(["twice", "hyp"])
 DATA = pd.DataFrame({"person": range(6), "hyp": 1, "twice": [0, 1] * 3, "g": ["a", "b"] * 3})
@@ -86,7 +87,7 @@ def test_odd_options_of_a_curve_are_refused_before_the_charge(odd: Any, tmp_path
         "band",
     ):
         with pytest.raises(InputError):
-            release_curve(
+            flat.curve(
                 DATA,
                 x="hyp",
                 y="twice",
@@ -118,7 +119,7 @@ def test_points_beyond_floats_and_spans_of_time_are_no_grid(tmp_path: Path) -> N
     ledger = Ledger(tmp_path / "a.ledger", epsilon=5)
     for odd in ([0, Decimal("1e400")], [Decimal("-1e400"), 1], np.timedelta64(3, "s"), [9, 0]):
         with pytest.raises(InputError, match="x_grid"):
-            release_curve(
+            flat.curve(
                 DATA, x="hyp", y="twice", bounds=(0, 9), y_range=(0, 1), epsilon=1, ledger=ledger, x_grid=odd
             )
 

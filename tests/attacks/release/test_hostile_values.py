@@ -14,6 +14,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from tests.support import flat
 from tests.support.hostile import ARRAYS, HOSTILE, objects
 
 import isotone as iso
@@ -90,7 +91,7 @@ RELEASES: dict[str, Callable[[Any, Any], Any]] = {
     "table": lambda data, ledger: iso.release_table(
         data, category="c", categories=["A", "B"], upper=5, epsilon=1, ledger=ledger, unit="u"
     ),
-    "curve": lambda data, ledger: iso.release_curve(
+    "curve": lambda data, ledger: flat.curve(
         data, x="x", y="y", bounds=(0, 2), y_range=(0, 1), x_grid=3, epsilon=1, ledger=ledger, unit="u"
     ),
 }

@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from tests.support import flat
 
 import isotone as iso
 from isotone.errors import InputError
@@ -164,7 +165,7 @@ def test_an_error_of_the_engine_is_not_kept_in_the_chain_of_errors(monkeypatch):
         lambda ledger: iso.release_counts(
             pd.DataFrame({"A": [1], "a": [1]}), Poset(["A", "a"], []), epsilon=1, ledger=ledger
         ),
-        lambda ledger: iso.release_curve(
+        lambda ledger: flat.curve(
             pd.DataFrame({"x": [1], "y": [1]}),
             x="x",
             y="y",

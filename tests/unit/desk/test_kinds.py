@@ -16,7 +16,7 @@ from isotone.curves.grids import FINE
 from isotone.desk.screens.review import simulated_release
 from isotone.desk.sheets import sheet_named
 from isotone.release import load_spec
-from isotone.release.kinds.surface.query import SurfaceQuery
+from isotone.release.pipeline import Job
 
 TABLE = {"category": "region", "categories": "A\nB\nC\nD", "upper": "200"}
 CURVE = {"x": "age", "y": "risk", "low": "0", "high": "90", "least": "0", "most": "1", "direction": "rises"}
@@ -58,8 +58,8 @@ def test_the_preview_of_a_surface_falls_where_it_is_said_to(monkeypatch, tmp_pat
     client.post("/begin", kind="surface", name="survey")
     (kept,) = client.desk.drafts.values()
     sheet_named("surface").change(kept, SURFACE)
-    monkeypatch.setattr(SurfaceQuery, "draw", lambda self, cells: cells)
-    monkeypatch.setattr(SurfaceQuery, "publish", lambda self, drawn, stamp: drawn)
+    monkeypatch.setattr(Job, "draw", lambda self, cells: cells)
+    monkeypatch.setattr(Job, "publish", lambda self, drawn, stamp: drawn)
     cells: Any = sheet_named("surface").preview(kept.spec(client.desk.root), {})
     y = cells.y.reshape(16, 16)
     assert (y[0, 15], y[15, 15], y[15, 0]) == (0, FINE // 2, FINE)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from tests.support import flat
 from tests.support.backends import every_backend
 from tests.support.record_rules import SALT, chosen
 
@@ -18,7 +19,7 @@ from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.curves import PrivateIsotonicRegression
 from isotone.order import Poset
 from isotone.reading import contributions
-from isotone.release import Ledger, release_counts, release_curve, release_table
+from isotone.release import Ledger, release_counts, release_table
 from isotone.tables import TwoStageMechanism
 
 P = Poset(["hyp", "twice", "meds", "year"], [("twice", "hyp"), ("meds", "hyp"), ("year", "twice")])
@@ -144,7 +145,7 @@ def table(data: Any, ledger: Ledger, patch: pytest.MonkeyPatch) -> Any:
 def curve(data: Any, ledger: Ledger, patch: pytest.MonkeyPatch) -> Any:
     seen = spy(patch, PrivateIsotonicRegression, "fit")
     ranges: dict[str, Any] = {"x": "age", "y": "risk", "bounds": (0, 100), "y_range": (0, 1), "x_grid": 21}
-    release_curve(data, epsilon=1, ledger=ledger, unit="person", contributions=2, **ranges)
+    flat.curve(data, epsilon=1, ledger=ledger, unit="person", contributions=2, **ranges)
     return sorted(zip(seen[-1][0].tolist(), seen[-1][1].tolist(), strict=True))
 
 

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from tests.support import flat
 
 import isotone as iso
 from isotone.curves import PrivateIsotonicRegression
 from isotone.curves.chain.choosing import sums_for
 from isotone.errors import InputError
 from isotone.release.kinds.curve.bands import measured_from
-from isotone.release.kinds.curve.faults import curve_faults
+from isotone.release.kinds.curve.kind import curve_faults
 from isotone.release.recipes import rebuild_curve_mechanism
 from isotone.release.result import Release, load_release, seal
 from isotone.release.verifying.verify import verify
@@ -35,7 +36,7 @@ def ledger(tmp_path_factory) -> iso.Ledger:
 
 def release(ledger: iso.Ledger, **given: Any) -> Release:
     y: dict[str, Any] = {} if "y_range" in given else {"y_values": (0, 1)}
-    return iso.release_curve(DATA, ledger=ledger, again=True, **{**COMMON, **y, **given})
+    return flat.curve(DATA, ledger=ledger, again=True, **{**COMMON, **y, **given})
 
 
 @pytest.mark.parametrize("kind", ["population", "records", "credible"])
@@ -43,7 +44,7 @@ def test_low_and_high_are_the_band_of_the_published_sums(ledger, kind: str) -> N
     found = release(ledger, band=kind, confidence=0.9)
     assert list(found.columns) == ["x", "value", "low", "high"]
     assert found.columns["x"] == tuple(range(20))
-    assert (found.manifest["band"], found.manifest["confidence"]) == (kind, 0.9)
+    assert (found.manifest["band"], found.manifest["description"]["confidence"]) == (kind, 0.9)
     problem = rebuild_curve_mechanism(found.manifest["mechanism"])
     measured = measured_from(found.manifest, problem)
     assert (measured.sums.rate, measured.sums.variance) in sums_for(problem)
@@ -204,7 +205,7 @@ def test_noise_without_a_look_is_believed_of_few_records_in_even_bins(
     public_n: int | None, starts: list[int], rate: str, values: int, refused: str
 ) -> None:
     sums = {"starts": starts, "ones": starts, "zeros": starts, "values": values, "rate": rate}
-    entries = {"sums": sums, "increasing": True, "mechanism": {}, "rules": {"contributions": 1}}
+    entries = {"sums": sums, "increasing": True, "mechanism": {}, "description": {"unit": {"contributions": 1}}}
     problem = PrivateIsotonicRegression(
         2, (0, 19), y_values=(0, 1), x_grid="integers", public_n=public_n
     ).check()
@@ -230,7 +231,7 @@ def test_a_corner_of_the_curve_that_is_left_out_is_noticed(ledger) -> None:
     measured = measured_from(entries, problem)
     curve, band = (
         measured.curve("population", problem.ends, True),
-        measured.band(entries["confidence"], "population"),
+        measured.band(entries["description"]["confidence"], "population"),
     )
     for left_out, at in ((False, np.union1d(curve.knots, band.corners)), (True, band.corners)):
         columns: Any = {"x": problem.grid.positions(at), "value": curve.at(at), **band.at(at)._asdict()}
@@ -275,7 +276,7 @@ def test_questions_without_a_law_are_refused_with_the_reason(ledger) -> None:
 def test_a_curve_with_gaussian_noise_has_its_band(tmp_path: Path) -> None:
     ledger = iso.Ledger(tmp_path / "l", rho=3, unit="record")
     given: dict[str, Any] = {**COMMON, "epsilon": None, "rho": 1, "y_values": (0, 1)}
-    found = iso.release_curve(DATA, ledger=ledger, **given)
+    found = flat.curve(DATA, ledger=ledger, **given)
     assert found.manifest["band"] == "population"
     assert "rate" not in found.manifest["sums"]
     found.save(tmp_path / "out", report=False)
@@ -285,7 +286,7 @@ def test_a_curve_with_gaussian_noise_has_its_band(tmp_path: Path) -> None:
 
 def test_falling_curves_have_differences_that_fall(ledger) -> None:
     data = DATA.assign(y=1 - DATA["y"])
-    found = iso.release_curve(data, ledger=ledger, again=True, y_values=(0, 1), increasing=False, **COMMON)
+    found = flat.curve(data, ledger=ledger, again=True, y_values=(0, 1), increasing=False, **COMMON)
     apart = found.difference(2, 18)
     assert apart.high <= 0
     assert np.all(np.diff(found.low) <= 0)
@@ -315,12 +316,9 @@ folder = "out"
 confidence = 0.8
 """
     )
-    from isotone.release.kinds.curve.query import CurveQuery
+
     from isotone.release.spec import load_spec
 
     spec = load_spec(tmp_path / "spec.toml")
-    from isotone.release.kinds import kind_named
-
-    query: Any = kind_named("curve").query(spec)
-    assert isinstance(query, CurveQuery)
-    assert (query.band, query.confidence) == ("records", 0.8)
+    described: Any = spec.description
+    assert (described.band, described.confidence) == ("records", 0.8)

@@ -12,11 +12,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from pydantic import ValidationError
+from tests.support import flat
 
 import isotone as iso
 from isotone.reading.points import PointSource, count_points
-from isotone.release.kinds.curve.section import CurveSection
 
 ONE = (Fraction(0), Fraction(1))
 
@@ -45,21 +44,21 @@ def test_a_row_without_a_label_does_not_use_up_a_contribution() -> None:
 def test_a_release_of_labels_can_be_verified(tmp_path: Path) -> None:
     data = pd.DataFrame({"x": [i / 40 for i in range(40)] * 5, "y": [int(i >= 20) for i in range(40)] * 5})
     ledger = iso.Ledger(tmp_path / "a.ledger", epsilon=9, unit="row")
-    release = iso.release_curve(
+    release = flat.curve(
         data, x="x", y="y", bounds=(0, 1), y_values=(0, 1), epsilon=9, ledger=ledger, unit_name="row",
         x_grid=40, public_n=200, output="records", folder=tmp_path / "out",
     )  # fmt: skip
     values = release.columns["value"]
     assert values[0] < 0.3 < 0.7 < values[-1]
-    assert release.manifest["mechanism"]["y_values"] == [0, 1]
-    assert release.manifest["y_range"] == ["0", "1"]
+    assert release.manifest["mechanism"]["y_values"] == ["0", "1"]
+    assert release.manifest["description"]["y_range"] is None
     assert iso.verify(tmp_path / "out").holds
 
 
 def test_a_release_of_bounded_slope_keeps_it_exactly_and_can_be_verified(tmp_path: Path) -> None:
     data = pd.DataFrame({"x": [i % 40 for i in range(200)], "y": [5.3 * (i % 40 >= 20) for i in range(200)]})
     ledger = iso.Ledger(tmp_path / "a.ledger", epsilon=900, unit="row")
-    release = iso.release_curve(
+    release = flat.curve(
         data, x="x", y="y", bounds=(0, 40), y_range=("-0.1", "5.3"), epsilon=900, ledger=ledger, unit_name="row",
         x_grid=21, shape=["lipschitz", "1/3"], folder=tmp_path / "out",
     )  # fmt: skip
@@ -74,14 +73,14 @@ def test_a_release_takes_no_second_budget(tmp_path: Path) -> None:
     ledger = iso.Ledger(tmp_path / "a.ledger", epsilon=9, unit="row")
     data = pd.DataFrame({"x": [0.5], "y": [1]})
     with pytest.raises(iso.InputError, match="not both"):
-        iso.release_curve(
+        flat.curve(
             data, x="x", y="y", bounds=(0, 1), y_values=(0, 1), epsilon=1, rho=5, ledger=ledger, unit_name="row"
         )  # fmt: skip
 
 
-def test_a_section_needs_a_range_or_two_values() -> None:
+def test_a_curve_needs_a_range_or_two_values() -> None:
     entries: dict[str, Any] = {"x": "x", "y": "y", "bounds": [0, 1]}
-    with pytest.raises(ValidationError, match="y_range is missing"):
-        CurveSection(**entries)
-    assert CurveSection.model_validate({**entries, "y_values": [0, 1]}).y_ends == ("0", "1")
-    assert CurveSection.model_validate({**entries, "y_range": [0, 2]}).y_ends == ("0", "2")
+    with pytest.raises(iso.InputError, match="y_range is missing"):
+        iso.Curve(**entries)
+    assert iso.Curve(**entries, y_values=[0, 1]).y_ends == (0, 1)
+    assert iso.Curve(**entries, y_range=[0, 2]).y_ends == (0, 2)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from tests.support import flat
 from tests.support.derived import ROWS, SIZE, P, made, refused
 
 import isotone as iso
@@ -91,7 +92,7 @@ def test_other_kinds_say_why_there_is_no_answer(tmp_path):
         "epsilon": 1,
         "ledger": ledger,
     }
-    curve = iso.release_curve(data, loss="absolute", **options)
+    curve = flat.curve(data, loss="absolute", **options)
     refused("curve has no shares", curve.share, "x", of="y")
     refused("curve has no ranks", curve.rank, "x")
     for ask_for, values in ((curve.at, [3]), (curve.difference, [3, 4]), (curve.sum, [[3]])):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from tests.support import flat
 from tests.support.forgeries import edited, forged
 
 import isotone as iso
@@ -60,8 +61,8 @@ def shelf(tmp_path_factory) -> Path:
         "breakdown": iso.release_counts(rows, P, **common, by=["place"], groups={"place": ["n", "s"]}, margins=["", "*"]),
         "table": iso.release_table(rows, **PLACES, **common),
         "pairs": iso.release_table(sums, **two, epsilon=1, ledger=iso.Ledger(folder / "other.ledger", epsilon=1, unit="adult")),
-        "curve": iso.release_curve(rows, x="u", y="y", public_n=N, **ends, **common),
-        "surface": iso.release_surface(
+        "curve": flat.curve(rows, x="u", y="y", public_n=N, **ends, **common),
+        "surface": flat.surface(
             rows, x=("u", "v"), y="y", bounds=((0, 4), (0, 4)), y_range=(0, 1), bins=2, **common
         ),
     }  # fmt: skip

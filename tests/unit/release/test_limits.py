@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from tests.support import flat
 
 import isotone as iso
 from isotone.errors import InputError, IsotoneError
@@ -42,7 +43,7 @@ def test_a_margin_that_leaves_no_room_is_refused_before_the_charge(ledger, metho
     data = pd.DataFrame({"x": np.arange(20.0), "y": [0, 1] * 10, "u": range(20)})
     given: dict[str, Any] = {"x": "x", "y": "y", "bounds": (0, 20), "y_range": (0, 1), "unit": "u"}
     with pytest.raises(InputError, match="all predictions are the same"):
-        iso.release_curve(data, ledger=ledger, epsilon=1, loss=("logistic", margin), method=method, **given)
+        flat.curve(data, ledger=ledger, epsilon=1, loss=("logistic", margin), method=method, **given)
     assert not ledger.charges()
 
 

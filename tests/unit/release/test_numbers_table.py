@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
+from tests.support import flat
 
 import isotone as iso
 from isotone.order.drawing.nested_order import nested_order
@@ -59,7 +60,7 @@ def test_ranks_sort_by_value_and_by_name_without_a_script(tmp_path: Path) -> Non
 def test_a_long_curve_shows_21_rows_and_folds_the_whole(tmp_path: Path) -> None:
     data = pd.DataFrame({"age": ["1", "2"], "sick": ["0", "1"]})
     ledger = iso.Ledger(tmp_path / "l.ledger", epsilon=9)
-    made = iso.release_curve(
+    made = flat.curve(
         data, x="age", y="sick", bounds=(0, 100), y_range=(0, 1), epsilon=1, ledger=ledger
     )
     for rows, lengths in ((42, [42]), (43, [21, 43]), (170, [21, 170])):

@@ -11,14 +11,15 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 import pytest
+from tests.support import flat
 
 import isotone as iso
 from isotone.curves.estimator import ComparisonWarning, charged
 from isotone.errors import InputError
 from isotone.release.kinds.counts.query import CountQuery
 from isotone.release.kinds.counts.request import CountRequest
-from isotone.release.kinds.curve.query import CurveQuery
 from isotone.release.kinds.table.query import TableQuery
+from isotone.release.pipeline import Job
 
 P = iso.Poset(["hyp", "twice"], [("twice", "hyp")])
 DATA = pd.DataFrame(
@@ -63,12 +64,12 @@ def curve(ledger, **options):
         "epsilon": 1,
         "unit": "person",
     }
-    return iso.release_curve(DATA, ledger=ledger, **{**given, **options})
+    return flat.curve(DATA, ledger=ledger, **{**given, **options})
 
 
 KINDS = pytest.mark.parametrize(
     ("release", "query"),
-    [(counts, CountQuery), (table, TableQuery), (curve, CurveQuery)],
+    [(counts, CountQuery), (table, TableQuery), (curve, Job)],
     ids=["counts", "table", "curve"],
 )
 
@@ -284,8 +285,6 @@ from isotone.curves import PrivateIsotonicRegression
 from isotone.curves.chain.choosing import mechanism_for
 from isotone.curves.setting import CurveSetting
 from isotone.privacy.guarantee import Guarantee
-from isotone.release.kinds.surface.release import surface_query
-from isotone.release.manifest import Stated
 
 def built(**options):
     model = PrivateIsotonicRegression(1, (0, 1), (0, 1), **options)
@@ -300,8 +299,7 @@ with iso.Ledger({str(tmp_path / "a.ledger")!r}, epsilon=9) as ledger:
     iso.release_table(data, category="a", categories=[0, 1], upper=5, epsilon=1, ledger=ledger)
 for options in ({{}}, {{"loss": "absolute"}}, {{"shape": "convex", "x_grid": 5}}, {{"levels": 3}}, {{"method": "additive"}}):
     built(**options)
-square = {{"bounds": ((0, 1), (0, 1)), "y_range": (0, 1), "bins": 2}}
-surface_query(data, ("a", "b"), "a2", Guarantee.pure(1), None, 1, Stated(), square)
+iso.Curve(("a", "b"), y="a2", bounds=((0, 1), (0, 1)), y_range=(0, 1), x_grid=2).mechanism(Guarantee.pure(1))
 assert not loaded(), loaded()
 built(method="threshold")
 assert loaded()

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from scipy.special import ndtr
 from scipy.stats import binom, gamma
+from tests.support import flat
 
 import isotone as iso
 from isotone.counts import OrderGaussianMechanism, PosetMechanism
@@ -266,7 +267,7 @@ def test_a_table_is_released_for_the_public_list(ledger):
 def test_a_curve_is_released_on_public_bounds(ledger):
     x = np.arange(3000) % 100
     data = pd.DataFrame({"age": x, "risk": x / 100, "person": np.arange(3000) // 2})
-    release = iso.release_curve(
+    release = flat.curve(
         data, x="age", y="risk", bounds=(0, 100), y_range=(0, 1), epsilon=2, ledger=ledger, unit="person"
     )
     frame = release.frame()
@@ -292,13 +293,13 @@ def test_a_curve_is_released_on_public_bounds(ledger):
         lambda ledger: iso.release_table(
             TABLE, category="hyp", categories=["1"], upper=1, epsilon=0, ledger=ledger
         ),
-        lambda ledger: iso.release_curve(
+        lambda ledger: flat.curve(
             TABLE, x="hyp", y="twice", bounds=(1, 0), y_range=(0, 1), epsilon=1, ledger=ledger
         ),
-        lambda ledger: iso.release_curve(
+        lambda ledger: flat.curve(
             TABLE, x="no", y="twice", bounds=(0, 1), y_range=(0, 1), epsilon=1, ledger=ledger
         ),
-        lambda ledger: iso.release_curve(
+        lambda ledger: flat.curve(
             TABLE, x="hyp", y="twice", bounds=(0, 1), y_range=(0, 1), epsilon=1, ledger=ledger, method="magic"
         ),
     ],
@@ -360,7 +361,7 @@ def test_progress_of_a_long_count_comes_from_the_engine_and_never_goes_back(ledg
 
 def test_an_option_that_a_curve_does_not_have_is_named_with_the_nearest_one(ledger):
     with pytest.raises(InputError, match=r"no option 'los'; did you mean 'loss'\?"):
-        iso.release_curve(
+        flat.curve(
             TABLE, x="hyp", y="twice", bounds=(0, 1), y_range=(0, 1), epsilon=1, ledger=ledger, los=1
         )
     assert ledger.charges() == []

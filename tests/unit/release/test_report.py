@@ -5,6 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.support import flat
 
 import isotone as iso
 from isotone.release.reporting.html_report import report_html
@@ -89,7 +90,7 @@ def test_tables_name_their_columns_and_show_the_digits_that_errors_leave(ledger)
     shown = [re.findall(r"<td.*?>(.*?)</td>", row) for row in page.split("<tr")[2:]]
     assert [row[:2] for row in shown] == [["all", "ill"], ["f", "ill"], ["m", "ill"]]
     assert not [cell for row in shown for cell in (row[2], *row[4:]) if "." in cell]
-    curve = iso.release_curve(
+    curve = flat.curve(
         people, x="age", y="ill", epsilon=1, ledger=ledger, bounds=(0, 90), y_range=(0, 1)
     )
     assert ">age</th>" in numbers_table(curve)

@@ -99,7 +99,7 @@ SPECS: dict[str, tuple[str, str, str, str]] = {
     "median": ("wide.csv", "", "epsilon = 1", LINE.replace('"ill"', '"score"') + 'y_range = [0, 1]\nloss = "absolute"\npublic_n = 400\n'),
     "bent": ("wide.csv", "", "epsilon = 2", LINE + 'y_range = [0, 1]\nshape = ["lipschitz", 0.1]\nincreasing = "auto"\n'),
     "surface": ("wide.csv", 'unit = "id"\ncontributions = 2', "epsilon = 1",
-                '@surface\nx = ["age", "dose"]\ny = "ill"\nbounds = [[18, 88], [0, 9]]\ny_range = [0, 1]\nbins = [4, 3]\nincreasing = [true, false]\n'),
+                '[curve]\nx = ["age", "dose"]\ny = "ill"\nbounds = [[18, 88], [0, 9]]\ny_range = [0, 1]\nx_grid = [4, 3]\nincreasing = [true, false]\n'),
 }  # fmt: skip
 BY = 'by = "region"\ngroups = ["north", "south"]'
 BREAKDOWN = CHAIN.replace("order", "breakdown") + (
@@ -115,12 +115,13 @@ def spec_text(name: str) -> str:
         f"budget = {{ {'rho = 1' if 'rho' in privacy else 'epsilon = 9, delta = 0.1'} }}\n"
         f'{asked}\n[output]\nfolder = "{name}"\nconfidence = 0.9\n'
     )
-    return text.replace("@by", BY).replace("@breakdown", BREAKDOWN).replace("@surface", "[surface]")
+    return text.replace("@by", BY).replace("@breakdown", BREAKDOWN)
 
 
 def gallery() -> Any:
     found = util.spec_from_file_location("gallery_on_tape", ROOT / "docs" / "gallery.py")
-    assert found is not None and found.loader is not None
+    assert found is not None
+    assert found.loader is not None
     module = util.module_from_spec(found)
     sys.modules[module.__name__] = module
     found.loader.exec_module(module)

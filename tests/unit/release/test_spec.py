@@ -4,11 +4,11 @@ from fractions import Fraction
 
 import pytest
 
+import isotone as iso
 from isotone.errors import IsotoneError, OrderError, SpecError
 from isotone.planning.plan import Plan
 from isotone.release import load_order, load_spec, plan_spec
 from isotone.release.kinds.counts.section import OrderSection
-from isotone.release.kinds.curve.section import CurveSection
 from isotone.release.order_files import read_categories, read_order
 from isotone.release.whatif import side_by_side
 
@@ -173,12 +173,17 @@ def curve_spec(tmp_path, more="", privacy='epsilon = "1"'):
 
 
 def test_a_curve_may_have_a_list_of_points_and_steps_of_values(tmp_path):
-    curve = curve_spec(tmp_path, 'x_grid = [0, 0.25, 1]\nvalue_levels = 16\nmethod = "baseline"').said(
-        CurveSection
+    curve = curve_spec(tmp_path, 'x_grid = [0, 0.25, 1]\nmethod = ["baseline", 16]').description
+    assert curve == iso.Curve(
+        "score",
+        y="label",
+        bounds=(0, 1),
+        y_range=(0, 1),
+        x_grid=[0, Fraction(1, 4), 1],
+        method=("baseline", 16),
+        unit=curve.whose,
     )
-    assert isinstance(curve.x_grid, list)
-    assert [Fraction(point) for point in curve.x_grid] == [0, Fraction(1, 4), 1]
-    assert curve.value_levels == 16
+    assert curve.mechanism(curve.guarantee(1)).settings["value_levels"] == 16
     assert "baseline method" in str(plan_spec(curve_spec(tmp_path, 'method = "baseline"')))
 
 
@@ -235,7 +240,7 @@ def test_the_plan_of_a_shape_does_not_pass_other_methods_off_as_its_own(tmp_path
         ('loss = ["pinball", 2]', "strictly between 0 and 1"),
         ('shape = ["constant", 0]', "whole number from 1 to 64"),
         ("x_grid = [0, 1, 0.5]", "0.5 comes after 1"),
-        ("value_levels = 17", "power of two"),
+        ('method = ["auto", 17]', "power of two"),
     ],
 )
 def test_the_plan_of_a_curve_refuses_what_its_release_would_refuse(tmp_path, more, message):

@@ -10,18 +10,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from tests.support import flat
 
 import isotone as iso
 from isotone.curves.losses.known_losses import Huber, Loss, Pinball, parse_loss
 from isotone.errors import InputError
 from isotone.privacy.checks import exact
-from isotone.privacy.guarantee import Guarantee
 from isotone.reading.surface_cells import CellSource, count_cells
 from isotone.release import plan_spec, release_spec
-from isotone.release.kinds.surface.kind import SurfaceKind
-from isotone.release.kinds.surface.release import surface_query
-from isotone.release.manifest import Stated
-from isotone.release.recipes import surface_estimator
+from isotone.release.kinds import kind_named
 from isotone.release.reporting.html_report import report_html
 from isotone.release.result import Release, load_release, seal
 from isotone.release.spec import load_spec
@@ -48,7 +45,7 @@ def ledger(tmp_path_factory) -> iso.Ledger:
 @pytest.fixture(scope="module")
 def shelf(ledger, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("shelf")
-    iso.release_surface(DATA, epsilon=20, ledger=ledger, **COMMON).save(folder)
+    flat.surface(DATA, epsilon=20, ledger=ledger, **COMMON).save(folder)
     return folder
 
 
@@ -127,7 +124,7 @@ def test_a_surface_is_monotone_as_declared_and_near_the_data(shelf: Path) -> Non
 def test_what_is_wrong_is_refused_before_the_charge(ledger, given: dict[str, Any]) -> None:
     spent = ledger.spent()
     with pytest.raises(iso.IsotoneError):
-        iso.release_surface(DATA, epsilon=1, ledger=ledger, **{**COMMON, **given})
+        flat.surface(DATA, epsilon=1, ledger=ledger, **{**COMMON, **given})
     assert ledger.spent() == spent
 
 
@@ -155,7 +152,7 @@ def forged(shelf: Path, folder: Path, change: Any) -> Release:
         (lambda c, m: m["mechanism"].update(bins=[10**9, 1]), "error"),
         (lambda c, m: m["guarantee"].update(epsilon="1"), "guarantee"),
         (lambda c, m: m["guarantee"].update(neighbours="replace"), "guarantee"),
-        (lambda c, m: m["rules"].update(contributions=2), "guarantee"),
+        (lambda c, m: m["description"]["unit"].update(contributions=2), "guarantee"),
         (lambda c, m: m["mechanism"].update(ledger="x"), "guarantee"),
         (lambda c, m: m["mechanism"].update(name="Other"), "guarantee"),
     ],
@@ -173,12 +170,12 @@ epsilon = "1"
 ledger = "l"
 unit = "record"
 budget = { epsilon = "3" }
-[surface]
+[curve]
 x = ["a", "b"]
 y = "y"
 bounds = [[0, 10], [-1, 1]]
 y_range = [0, 1]
-bins = [4, 3]
+x_grid = [4, 3]
 increasing = [true, false]
 [output]
 folder = "out"
@@ -189,7 +186,7 @@ def test_a_spec_asks_for_a_surface(tmp_path: Path) -> None:
     DATA.to_csv(tmp_path / "d.csv", index=False)
     (tmp_path / "spec.toml").write_text(SPEC)
     spec = load_spec(tmp_path / "spec.toml")
-    assert isinstance(spec.kind, SurfaceKind)
+    assert spec.description.words == "surface of y over a and b"
     plan = plan_spec(spec)
     assert "4 × 3 cells" in str(plan)
     release_spec(spec)
@@ -199,7 +196,7 @@ def test_a_spec_asks_for_a_surface(tmp_path: Path) -> None:
 
 def test_a_manifest_of_a_surface_guarantees_no_less_rho_than_was_spent(tmp_path: Path) -> None:
     book = iso.Ledger(tmp_path / "l", rho=9, unit="record")
-    found = iso.release_surface(DATA, rho=1, ledger=book, **COMMON)
+    found = flat.surface(DATA, rho=1, ledger=book, **COMMON)
     assert "ρ = 1" in report_html(found)
     found.save(tmp_path / "honest", report=False)
     assert verify(tmp_path / "honest").holds
@@ -213,14 +210,14 @@ def test_a_manifest_of_a_surface_guarantees_no_less_rho_than_was_spent(tmp_path:
         assert not verify(tmp_path / "forged")["guarantee"].holds
     for both in ({"epsilon": 1, "rho": 1}, {"rho": 1, "delta": "1e-6"}, {}, {"rho": "1e-40"}):
         with pytest.raises(iso.IsotoneError):
-            iso.release_surface(DATA, ledger=book, **both, **COMMON)
+            flat.surface(DATA, ledger=book, **both, **COMMON)
     assert book.spent().rho == 1
 
 
 def test_an_audit_finds_no_more_than_was_guaranteed() -> None:
     def progress(share: float, words: str) -> None: ...
 
-    found = SurfaceKind().audit_named("PrivatePosetRegression", 1, 300, progress)
+    found = kind_named("curve").audit_named("PrivatePosetRegression", 1, 300, progress)
     assert len(found.findings) == 1
 
 
@@ -233,8 +230,10 @@ def test_an_audit_finds_no_more_than_was_guaranteed() -> None:
     ],
 )
 def test_a_surface_is_built_again_with_every_loss_of_a_curve(loss: Any, parsed: Loss) -> None:
-    options = {"bounds": ((0, 1), (0, 1)), "y_range": (0, 1), "bins": 2, "loss": loss}
-    query = surface_query(None, ("a", "b"), "y", Guarantee.pure(1), None, 1, Stated(), options)
-    again = surface_estimator(json.loads(json.dumps(query.recipe)), "record")
-    assert parse_loss(again.loss) == parsed
-    again.check()
+    given: dict[str, Any] = {"y": "y", "bounds": ((0, 1), (0, 1)), "y_range": (0, 1), "x_grid": 2}
+    described = iso.Curve(("a", "b"), loss=loss, **given)
+    again = iso.Curve(**json.loads(json.dumps(described.plain())))
+    assert again == described
+    estimator: Any = again.mechanism(again.guarantee(1)).estimator()
+    assert parse_loss(estimator.loss) == parsed
+    estimator.check()

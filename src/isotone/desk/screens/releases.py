@@ -36,7 +36,7 @@ def one(request: Request) -> Response:
         folder=desk.root.shown(folder),
         release=release,
         verdict=verdict,
-        labels=kind_named(release.kind).page.labels(release),
+        labels=kind_named(release.kind).page(release).labels(release),
         rows=rows[:500],
         left_out=max(0, len(rows) - 500),
     )

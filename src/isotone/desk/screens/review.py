@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from isotone.desk.screens.common import desk_of, draft_of, go, screen, writable
-from isotone.desk.sheets import sheet_named
+from isotone.desk.sheets import sheet_for
 from isotone.errors import IsotoneError
 from isotone.release.reporting.html_report import report_html
 from isotone.release.result import Release
@@ -69,7 +69,7 @@ def preview(request: Request) -> Response:
 
 def simulated_release(spec: Spec, guesses: Mapping[str, int]) -> Release:
     """What a release might look like, in a format that :func:`isotone.load_release` refuses."""
-    made = sheet_named(spec.kind.key).preview(spec, guesses)
+    made = sheet_for(spec).preview(spec, guesses)
     marked = replace(
         made.manifest,
         format="isotone simulation",

@@ -38,7 +38,7 @@ def begin(request: Request) -> Response:
             draft.entries = _asked_for(form.get("kind", ""), draft.entries)
             return go("draft", desk.keep(draft).id, "what")
         sheet = sheet_named(form.get("kind", ""))
-        draft = new_draft(form.get("name", ""), {sheet.key: {}}, desk.root)
+        draft = new_draft(form.get("name", ""), {sheet.key: dict(sheet.first)}, desk.root)
         if form.get("title", "").strip():
             draft.change("output", title=form["title"].strip())
         return go("draft", desk.keep(draft).id, "what")

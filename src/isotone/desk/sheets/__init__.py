@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from isotone.desk.drafts import Draft
 from isotone.desk.sheets.breakdown import BreakdownSheet
 from isotone.desk.sheets.counts import CountsSheet
@@ -10,23 +13,33 @@ from isotone.desk.sheets.sheet import Sheet
 from isotone.desk.sheets.surface import SurfaceSheet
 from isotone.desk.sheets.table import TableSheet
 from isotone.desk.words import FormError
+from isotone.release.spec import Spec
 
-__all__ = ["SHEETS", "Sheet", "sheet_named", "sheet_of"]
+__all__ = ["SHEETS", "Sheet", "sheet_for", "sheet_named", "sheet_of"]
 
 SHEETS: tuple[Sheet, ...] = (CountsSheet(), BreakdownSheet(), TableSheet(), CurveSheet(), SurfaceSheet())
 
 
-def sheet_named(key: str) -> Sheet:
-    """The sheet of a section of a spec."""
+def sheet_named(id: str) -> Sheet:
+    """The sheet that people choose by ``id``."""
     for sheet in SHEETS:
-        if sheet.key == key:
+        if sheet.id == id:
             return sheet
     raise FormError("Choose what to release.")
 
 
 def sheet_of(draft: Draft) -> Sheet:
     """The sheet of a draft."""
+    return _sheet({key: draft.section(key) for key in draft.entries})
+
+
+def sheet_for(spec: Spec) -> Sheet:
+    """The sheet of a spec."""
+    return _sheet({spec.kind.key: spec.asked_for.given()})
+
+
+def _sheet(sections: Mapping[str, Mapping[str, Any]]) -> Sheet:
     for sheet in SHEETS:
-        if sheet.key in draft.entries:
+        if sheet.key in sections and sheet.holds(sections[sheet.key]):
             return sheet
     raise FormError("The desk has no screen for this kind of release yet. Use the command line.")

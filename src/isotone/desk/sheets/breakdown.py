@@ -25,6 +25,7 @@ __all__ = ["BreakdownSheet"]
 class BreakdownSheet(CountsSheet):
     """An outline of questions, attributes with their public lists, and the tables to release."""
 
+    id: ClassVar[str] = "breakdown"
     key: ClassVar[str] = "breakdown"
     name: ClassVar[str] = "Counts of answers, broken down"
     about: ClassVar[str] = "The same by region, sex, age and the like, in tables that add up."

@@ -33,6 +33,7 @@ USUAL = 100
 class CountsSheet(Sheet):
     """An outline of questions, where indenting means that a question is asked only after a yes."""
 
+    id: ClassVar[str] = "order"
     key: ClassVar[str] = "order"
     name: ClassVar[str] = "Counts of answers"
     about: ClassVar[str] = (

@@ -13,7 +13,6 @@ from isotone.desk.root import Root
 from isotone.desk.sheets.sheet import SIMULATED, Sheet
 from isotone.desk.words import FormError
 from isotone.reading.points import Points
-from isotone.release.kinds.curve.query import CurveQuery
 from isotone.release.result import Release
 from isotone.release.spec import Spec
 from isotone.release.steward import plan_spec
@@ -27,10 +26,15 @@ _USUAL = 1000
 class CurveSheet(Sheet):
     """Two columns and their public limits."""
 
+    id: ClassVar[str] = "curve"
     key: ClassVar[str] = "curve"
     name: ClassVar[str] = "A curve"
     about: ClassVar[str] = "How one number rises or falls with another, such as risk with age."
     template: ClassVar[str] = "curve.html"
+
+    def holds(self, section: Mapping[str, Any]) -> bool:
+        """Whether x is one column."""
+        return not isinstance(section.get("x"), (list, tuple))
 
     def change(self, draft: Draft, form: Mapping[str, str]) -> None:
         """Both columns, their limits, and the direction."""
@@ -69,17 +73,16 @@ class CurveSheet(Sheet):
         if typed and (not (typed.isascii() and typed.isdigit()) or not 0 < int(typed[:12]) < 10**10):
             raise FormError("The number of records is a whole number, guessed without the data.")
         plan = plan_spec(spec, records=int(typed) if typed else None).plain()
-        said = plan["text"].partition("\n")[0].replace("With --records the plan", "With a guess the plan")
+        said = plan["text"].partition("\n")[0]
         return {"text": said, "methods": plan.get("rows", []), "records": typed}
 
     def preview(self, spec: Spec, guesses: Mapping[str, int]) -> Release:
         """A straight line with noise."""
         query = spec.kind.query(spec)
-        assert isinstance(query, CurveQuery)
-        steps = query.problem.points - 1
+        steps = query.mechanism.problem.points - 1
         x = np.unique(np.linspace(0, steps, min(50, steps + 1)).astype(np.int64))
         y = x * FINE // max(steps, 1)
-        rising = y if query.settings.get("increasing", True) else FINE - y
+        rising = y if query.mechanism.settings["increasing"] else FINE - y
         if query.source.labels:
             rising = np.where(2 * rising >= FINE, FINE, 0)
         count = np.full(len(x), max(1, _USUAL // len(x)), dtype=np.int64)

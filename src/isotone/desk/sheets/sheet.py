@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from isotone.desk.drafts import Draft
@@ -22,13 +23,22 @@ SIMULATED = Stamp(0, "2000-01-01T00:00:00+00:00", "simulated")
 class Sheet(ABC):
     """The second screen, the accuracy and the preview of one kind of release."""
 
+    id: ClassVar[str]
+    """What people choose."""
     key: ClassVar[str]
     """The section of the spec."""
+    first: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+    """What that section holds in a new draft."""
     name: ClassVar[str]
     about: ClassVar[str]
     """What it is, in a sentence for people who choose."""
     template: ClassVar[str]
     """The template of the second screen."""
+
+    def holds(self, section: Mapping[str, Any]) -> bool:
+        """Whether it is the sheet for what the section asks for."""
+        del section
+        return True
 
     @abstractmethod
     def change(self, draft: Draft, form: Mapping[str, str]) -> None:

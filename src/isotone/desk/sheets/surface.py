@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import product
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +15,6 @@ from isotone.desk.root import Root
 from isotone.desk.sheets.sheet import SIMULATED, Sheet
 from isotone.desk.words import FormError
 from isotone.reading.surface_cells import Cells
-from isotone.release.kinds.surface.query import SurfaceQuery
 from isotone.release.result import Release
 from isotone.release.spec import Spec
 from isotone.release.steward import plan_spec
@@ -29,10 +29,16 @@ _USUAL = 1000
 class SurfaceSheet(Sheet):
     """Three columns and their public limits."""
 
-    key: ClassVar[str] = "surface"
+    id: ClassVar[str] = "surface"
+    key: ClassVar[str] = "curve"
+    first: ClassVar[Mapping[str, Any]] = MappingProxyType({"x": ["", ""]})
     name: ClassVar[str] = "A surface"
     about: ClassVar[str] = "How one number rises or falls with two others, such as risk with age and weight."
     template: ClassVar[str] = "surface.html"
+
+    def holds(self, section: Mapping[str, Any]) -> bool:
+        """Whether x is two columns."""
+        return isinstance(section.get("x"), (list, tuple))
 
     def change(self, draft: Draft, form: Mapping[str, str]) -> None:
         """The columns, their limits, and both directions."""
@@ -55,7 +61,7 @@ class SurfaceSheet(Sheet):
         (low, high), (low2, high2) = section.get("bounds", (("", ""), ("", "")))
         x, x2 = section.get("x", ("", ""))
         least, most = section.get("y_range", ("", ""))
-        rising = section.get("increasing", True)
+        rising: Any = section.get("increasing", True)
         first, second = rising if isinstance(rising, list) else (rising, rising)
         values = (x, low, high, x2, low2, high2, section.get("y", ""), least, most)
         said = dict(zip(_FIELDS, values, strict=True))
@@ -73,10 +79,9 @@ class SurfaceSheet(Sheet):
     def preview(self, spec: Spec, guesses: Mapping[str, int]) -> Release:
         """A plane with noise."""
         query = spec.kind.query(spec)
-        assert isinstance(query, SurfaceQuery)
         bins = np.array(list(product(*map(range, query.source.bins))), dtype=np.int64)
         share = bins / np.maximum(np.array(query.source.bins) - 1, 1)
-        height = np.where(query.recipe["directions"], share, 1 - share).mean(axis=1)
+        height = np.where(query.mechanism.settings["directions"], share, 1 - share).mean(axis=1)
         y = np.round(height * FINE).astype(np.int64)
         count = np.full(len(bins), max(1, _USUAL // len(bins)), dtype=np.int64)
         return query.publish(query.draw(Cells(bins, y, count)), SIMULATED)

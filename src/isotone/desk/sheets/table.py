@@ -27,6 +27,7 @@ __all__ = ["TableSheet"]
 class TableSheet(Sheet):
     """A public list of categories and the largest count."""
 
+    id: ClassVar[str] = "table"
     key: ClassVar[str] = "table"
     name: ClassVar[str] = "A table"
     about: ClassVar[str] = "How many there are in each of many categories, such as regions."

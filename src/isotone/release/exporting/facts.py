@@ -113,11 +113,11 @@ def facts_of(release: Release, words: PublisherWords | None = None) -> Facts:
         raise InputError("The values or the manifest were changed after the release: not exported.")
     kind = kind_named(manifest.kind)
     columns = _unit_columns(manifest)
-    rules, recipe = manifest.get("rules") or {}, manifest.mechanism
+    rules, recipe = manifest.rows, manifest.mechanism
     return Facts(
         words=words,
         title=_words(manifest.title, columns) or f"Differentially private {kind.name}",
-        lead=kind.page.lead,
+        lead=kind.page(release).lead,
         kind=kind.name,
         identifier=sealed,
         file_hash=digest(release.csv().encode()).removeprefix("sha256:"),
@@ -127,7 +127,7 @@ def facts_of(release: Release, words: PublisherWords | None = None) -> Facts:
         unit=words.unit or _words(release.guarantee.unit, columns),
         contributions=_whole(rules.get("contributions")),
         mechanism=next((name for name in kind.classes if name == recipe.get("name")), None),
-        confidence=_share(manifest.get("confidence")),
+        confidence=_share(manifest.stated_confidence),
         population=_whole(recipe.get("public_n")),
     )
 
@@ -136,7 +136,7 @@ def _unit_columns(manifest: Manifest) -> frozenset[str]:
     """The names of the columns that say whose row it is, of this release and of those it was derived from."""
     try:
         draws = [manifest, *kind_named(manifest.kind).draws(manifest)]
-        found = {(draw.get("rules") or {}).get("unit") for draw in draws}
+        found = {draw.rows.get("unit") for draw in draws}
     except (LookupError, TypeError, ValueError, AttributeError):
         raise InputError("The manifest is not usable: verify the release first.") from None
     return frozenset(str(name).casefold() for name in found if name)

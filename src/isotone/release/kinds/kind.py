@@ -18,12 +18,12 @@ from isotone.privacy.guarantee import Guarantee
 from isotone.release.kinds.page import Page
 from isotone.release.kinds.reader import Reader
 from isotone.release.manifest import Manifest, Stated, guarantee_to
-from isotone.release.sections import Section
 
 if TYPE_CHECKING:
     from isotone.audit.audit_report import AuditReport
     from isotone.privacy.guarantee import Number
     from isotone.reading.sources.opening import Frame
+    from isotone.release.description import Description, Section
     from isotone.release.result import Release
     from isotone.release.spec import Spec
     from isotone.release.spec_plan import SpecPlan
@@ -117,12 +117,9 @@ class Query(ABC, Generic[Statistic, Drawn]):
 class Kind(ABC):
     """Everything that the project knows about one kind of release."""
 
-    key: ClassVar[str]
-    """The section of a spec that asks for it."""
-    section: ClassVar[type[Section]]
+    described: ClassVar[type[Description]]
+    """The class that describes a release of this kind."""
     manifest: ClassVar[type[Manifest]]
-    page: ClassVar[Page]
-    """What the report says and draws."""
     combines: ClassVar[bool] = False
     """Whether ``contributions = 1`` makes one record of all rows of a unit, in place of choosing one."""
     classes: ClassVar[tuple[str, ...]] = ()
@@ -135,29 +132,52 @@ class Kind(ABC):
     """Why readers get no intervals for derived figures, where they do not."""
 
     @property
+    def key(self) -> str:
+        """The section of a spec that asks for it."""
+        return self.described.key
+
+    @property
+    def section(self) -> type[Section]:
+        """What that section holds."""
+        return self.described.section()
+
+    @property
     def name(self) -> str:
         """What a manifest calls it."""
         return self.manifest.name
 
-    @abstractmethod
     def query(self, spec: Spec) -> Query[Any, Any]:
         """What a spec asks for, checked."""
+        return spec.description.job(spec.source, spec.privacy.guarantee(spec.unit), spec.output.stated)
 
-    @abstractmethod
+    def content(self, spec: Spec) -> Any:
+        """What a spec says in the section of this kind, with the contents of the public files that it names."""
+        return spec.description.identity()
+
     def plan(self, spec: Spec, records: int | None, progress: Progress) -> SpecPlan:
         """What would be released and with what error. No data is read and no budget is spent."""
+        from isotone.release.spec_plan import SpecPlan
 
-    @abstractmethod
+        made = spec.description.planned(spec.privacy.guarantee(spec.unit), records, progress)
+        view = made if made.rows[0].columns else None
+        return SpecPlan(view, {**spec.head(), **made.plain()}, "" if view else str(made))
+
     def audit(self, spec: Spec, trials: int, progress: Progress) -> AuditReport:
         """An attack on the mechanism that a spec would use. The data is not opened."""
+        guarantee, description = spec.privacy.guarantee(spec.unit), spec.description
+        return description.attacked(description.mechanism(guarantee), guarantee, trials, progress)
 
     @abstractmethod
     def audit_named(self, name: str, epsilon: Number, trials: int, progress: Progress) -> AuditReport:
         """An attack on one of ``classes``, on a small example."""
 
-    @abstractmethod
     def check(self, spec: Spec, source: Any) -> list[str]:
         """What the steward should know about the contents of the data. Not private."""
+        return spec.description.findings(source)
+
+    @abstractmethod
+    def page(self, release: Release) -> Page:
+        """What the report of a release says and draws."""
 
     def consistent(self, release: Release, *, integers: bool, weights: str) -> Release:
         """A release of values that could be true. By default all that are released could."""

@@ -17,7 +17,8 @@ import numpy as np
 
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.contributions import rows_in_words
-from isotone.release.kinds import Page, kind_named
+from isotone.release.kinds import kind_named
+from isotone.release.kinds.page import Page
 from isotone.release.reporting.numbers_table import STYLE, numbers_table
 
 if TYPE_CHECKING:
@@ -61,7 +62,8 @@ def report_html(release: Release) -> str:
     """The whole page."""
     manifest = release.manifest
     title, unit, page = escape(str(manifest["title"])), escape(release.guarantee.unit), _page(release)
-    level = f"{100 * float(manifest['confidence']):g} %" if "confidence" in manifest else ""
+    stated = manifest.stated_confidence
+    level = "" if stated is None else f"{100 * stated:g} %"
     accuracy = "".join(f"<p>{escape(text)}</p>" for text in page.accuracy(release, level))
     parts = [
         f"<h1>{title}</h1>",
@@ -129,7 +131,7 @@ def _short(number: Fraction) -> str:
 
 
 def _page(release: Release) -> Page:
-    return kind_named(release.kind).page
+    return kind_named(release.kind).page(release)
 
 
 def _facts(release: Release) -> str:
@@ -175,8 +177,7 @@ def _rules(release: Release) -> str:
 
 def rules_in_words(release: Release) -> list[str]:
     """The declared rules of a release, a sentence each."""
-    rules, unit = release.manifest.get("rules", {}), release.guarantee.unit
-    return [rows_in_words(rules, unit), *_page(release).rules(release)]
+    return [rows_in_words(release.manifest.rows, release.guarantee.unit), *_page(release).rules(release)]
 
 
 def _plain(value: Any) -> str:
@@ -202,7 +203,6 @@ def _details(release: Release) -> str:
         "mechanism": ", ".join(f"{key} = {_plain(value)}" for key, value in manifest["mechanism"].items()),
         "data set": manifest.get("dataset"),
         "charge in the ledger": manifest.get("charge"),
-        "specification": manifest.get("spec") or None,
         "time of release": manifest["time"],
         "software": ", ".join(f"{key} {value}" for key, value in manifest["versions"].items()),
     }

@@ -41,7 +41,7 @@ _FEWEST = 3  # rows that are worth sorting
 
 def numbers_table(release: Release) -> str:
     """The table, with the choice of a sequence above it, and folded where a few rows in equal steps tell the same."""
-    page = kind_named(release.kind).page
+    page = kind_named(release.kind).page(release)
     number = len(next(iter(release.columns.values()), ()))
     errors = release.columns.get("sd", ())
     # one error of all rows stands above the picture, and not in every row
@@ -62,7 +62,7 @@ def numbers_table(release: Release) -> str:
 
 def _table(release: Release, sequence: Sequence[tuple[int, int]], left: int, *, apart: bool) -> str:
     """The table of these rows, each with its error if they are told apart, and how many are left out."""
-    page = kind_named(release.kind).page
+    page = kind_named(release.kind).page(release)
     shown = {
         name: column
         for name, column in page.shown(release).items()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from isotone.audit.count_audit import audit_count_mechanism, example_of
 from isotone.counts.breakdowns.margins import MarginsMechanism
@@ -30,19 +30,26 @@ if TYPE_CHECKING:
     from isotone.audit.audit_report import AuditReport
     from isotone.release.spec import Spec
 
-__all__ = ["BreakdownKind"]
+__all__ = ["KIND", "BreakdownKind"]
 
 
 class BreakdownKind(Kind):
     """Counts over a partial order in the cells of several margins."""
 
-    key = "breakdown"
-    section = BreakdownSection
+    key: ClassVar[str] = "breakdown"  # pyright: ignore
+    section: ClassVar[Any] = BreakdownSection  # pyright: ignore
     manifest = BreakdownManifest
-    page = BreakdownPage()
     combines = True
     classes = (MarginsMechanism.__name__,)
     has_waves = True
+
+    def page(self, release: Release) -> BreakdownPage:
+        """What the report says and draws."""
+        return BreakdownPage()
+
+    def content(self, spec: Spec) -> Any:
+        """What the section says."""
+        return getattr(spec, self.key).content(spec.resolve)
 
     def query(self, spec: Spec) -> BreakdownQuery:
         """The query of a spec with ``[breakdown]``."""
@@ -120,3 +127,6 @@ class BreakdownKind(Kind):
         from isotone.release.kinds.breakdown.faults import breakdown_faults
 
         return breakdown_faults(release, self.rebuild(release.manifest))
+
+
+KIND = BreakdownKind()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from isotone.audit.count_audit import audit_count_mechanism, example_of
 from isotone.counts.choosing import count_mechanism, count_mechanisms
@@ -32,19 +32,26 @@ if TYPE_CHECKING:
     from isotone.order import Poset
     from isotone.release.spec import Spec
 
-__all__ = ["CountsKind", "require_repaired"]
+__all__ = ["KIND", "CountsKind", "require_repaired"]
 
 
 class CountsKind(Kind):
     """Counts over a partial order."""
 
-    key = "order"
-    section = OrderSection
+    key: ClassVar[str] = "order"  # pyright: ignore
+    section: ClassVar[Any] = OrderSection  # pyright: ignore
     manifest = CountManifest
-    page = CountsPage()
     combines = True
     classes = count_mechanisms()
     has_waves = True
+
+    def page(self, release: Release) -> CountsPage:
+        """What the report says and draws."""
+        return CountsPage()
+
+    def content(self, spec: Spec) -> Any:
+        """What the section says."""
+        return getattr(spec, self.key).content(spec.resolve)
 
     def query(self, spec: Spec) -> CountQuery:
         """The query of a spec with ``[order]``."""
@@ -170,3 +177,6 @@ def require_repaired(rules: Any, P: Poset) -> None:
         raise InputError("the rules do not say what was read as a yes")
     if P.choices and rules.get("on_conflict") not in ("first", "drop"):
         raise InputError("the rules do not give every record one option of each choice")
+
+
+KIND = CountsKind()

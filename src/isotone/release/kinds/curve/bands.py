@@ -1,9 +1,10 @@
-"""Bands of a published curve. Which one, and from which published sums."""
+"""Bands of a published curve, which one and from which published sums, and the answers that follow from them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NotRequired
+from typing import TYPE_CHECKING, Any, Literal, NotRequired
 
 import numpy as np
 from typing_extensions import TypedDict
@@ -12,14 +13,17 @@ from isotone.curves.bands.measured_curve import KINDS, MeasuredSums, no_band, wh
 from isotone.curves.grids import FINE
 from isotone.curves.measure import NoisySums
 from isotone.errors import InputError
-from isotone.privacy.checks import one_of
-from isotone.privacy.guarantee import exact
+from isotone.inference.estimate import Estimate
+from isotone.privacy.checks import confidence_level, exact, one_of, shown
+from isotone.reading.columns.values import real_of
+from isotone.release.kinds.reader import Reader
+from isotone.release.recipes import rebuild_curve_mechanism
 
 if TYPE_CHECKING:
     from isotone.curves.chain.posterior_fit import Law, PossibleSums
     from isotone.curves.chain.problem import ChainProblem
 
-__all__ = ["SumsEntry", "band_kind", "measured_from", "sums_to", "usual_kind"]
+__all__ = ["CREDIBLE", "CurveReader", "SumsEntry", "band_kind", "measured_from", "sums_to", "usual_kind"]
 
 MOST_BINS = 1024
 
@@ -107,6 +111,72 @@ def measured_from(manifest: Mapping[str, Any], problem: ChainProblem) -> Measure
         manifest["increasing"],
         problem.labels,
         entry["values"],
-        manifest["rules"]["contributions"],
+        int(manifest["description"]["unit"]["contributions"] or 1),
         found,
     )
+
+
+CREDIBLE = "credible: what a model believes, not a guarantee"
+
+
+class CurveReader(Reader):
+    """Answers from the band of a curve of means.
+
+    The band holds at all points at once, so any number of answers holds with its confidence. A credible band
+    holds point by point, as far as its model is right: no difference follows from it.
+    """
+
+    def at(self, x: Any, confidence: float | None) -> Estimate:
+        """The value at ``x``, with the band there."""
+        kind, level, low, high = self._band("value with an interval", confidence, [x])
+        value, note = self._value(x), CREDIBLE if kind == "credible" else ""
+        return Estimate(value, float(low[0]), float(high[0]), level, note, _about(kind))
+
+    def difference(self, first: Any, second: Any, what: Any, confidence: float | None) -> Estimate:
+        """The value at ``second`` minus that at ``first``. What the band leaves possible for a monotone curve."""
+        if what is not None:
+            raise InputError("A curve has no elements: leave out what.")
+        kind, level, low, high = self._band("differences with an interval", confidence, [first, second])
+        if kind == "credible":
+            raise InputError(
+                "The band of this release is credible, point by point: no interval of a difference follows from it."
+            )
+        least, most = float(low[1] - high[0]), float(high[1] - low[0])
+        forward = _number(second) >= _number(first)
+        rises = forward == self.release.manifest["increasing"]
+        least, most = (max(least, 0.0), max(most, 0.0)) if rises else (min(least, 0.0), min(most, 0.0))
+        value = self._value(second) - self._value(first)
+        return Estimate(value, least, most, level, about=_about(kind))
+
+    def _band(self, what: str, confidence: float | None, xs: list[Any]) -> tuple[str, float, Any, Any]:
+        """The kind of the band, its confidence, and its ends at some points."""
+        manifest = self.release.manifest
+        if manifest.get("sums") is None:
+            self.refuse(what)
+        problem = rebuild_curve_mechanism(manifest["mechanism"])
+        level = confidence_level(manifest["description"]["confidence"] if confidence is None else confidence)
+        kind = manifest.get("band") or usual_kind(problem)
+        assert kind is not None, "there are sums"
+        measured, places = measured_from(manifest, problem), np.array([_number(x) for x in xs])
+        if np.any(places < float(problem.grid.low)) or np.any(places > float(problem.grid.high)):
+            raise InputError(
+                f"x must lie in the bounds of the curve, from {problem.grid.low} to {problem.grid.high}."
+            )
+        bottom, top = map(float, problem.y_range)
+        low, high = measured.band(level, kind).at(problem.grid.snap(places))
+        return kind, level, bottom + (top - bottom) * low, bottom + (top - bottom) * high
+
+    def _value(self, x: Any) -> float:
+        columns = self.release.columns
+        return float(np.interp(_number(x), columns["x"], columns["value"]))
+
+
+def _number(x: Any) -> float:
+    number = real_of(x)
+    if math.isnan(number):
+        raise InputError(f"x must be a number, not {shown(x)}.")
+    return number
+
+
+def _about(kind: str) -> Literal["records", "population"]:
+    return "records" if kind == "records" else "population"

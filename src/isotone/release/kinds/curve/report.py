@@ -5,6 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
+from isotone.privacy.guarantee import exact
 from isotone.release.kinds.page import INK, SOFT, Page
 from isotone.svg import charts
 
@@ -13,7 +16,7 @@ if TYPE_CHECKING:
 
     from isotone.release.result import Release
 
-__all__ = ["CurvePage"]
+__all__ = ["CurvePage", "SurfacePage"]
 
 _BANDS = {
     "population": (
@@ -36,6 +39,16 @@ _BANDS = {
 """What a band is, in few and in more words."""
 
 
+def _said(release: Release) -> dict[str, Any]:
+    return release.manifest["description"]
+
+
+def _ends(release: Release) -> tuple[float, float]:
+    """The lowest and the highest y."""
+    low, high = _said(release)["y_values"] or _said(release)["y_range"]
+    return float(Fraction(low)), float(Fraction(high))
+
+
 class CurvePage(Page):
     """The fitted curve."""
 
@@ -51,7 +64,7 @@ class CurvePage(Page):
     def shown(self, release: Release) -> dict[str, tuple[Any, ...]]:
         """The columns, with the name of x."""
         return {
-            str(release.manifest["x"]) if name == "x" else name: column
+            str(_said(release)["x"]) if name == "x" else name: column
             for name, column in release.columns.items()
         }
 
@@ -68,7 +81,7 @@ class CurvePage(Page):
 
     def rules(self, release: Release) -> list[str]:
         """The bounds of x."""
-        low, high = release.manifest["rules"]["bounds"]
+        low, high = _said(release)["bounds"]
         return [
             f"Values of x below {low} or above {high} count as {low} or {high}; rows that lack x or y are left out."
         ]
@@ -79,17 +92,75 @@ class CurvePage(Page):
             ends = release.columns["low"], release.columns["high"]
             ax.fill_between(release.columns["x"], *ends, color=SOFT, alpha=0.45, linewidth=0)
         ax.plot(release.columns["x"], release.columns["value"], color=INK, linewidth=2)
-        ax.set_xlabel(str(release.manifest["x"]))
-        ax.set_ylabel(str(release.manifest["y"]))
-        ax.set_ylim(*(float(Fraction(end)) for end in release.manifest["y_range"]))
+        ax.set_xlabel(str(_said(release)["x"]))
+        ax.set_ylabel(str(_said(release)["y"]))
+        ax.set_ylim(*_ends(release))
         ax.grid(alpha=0.3)
 
     def svg(self, release: Release) -> str:
         """The corners, joined."""
-        low, high = (float(Fraction(end)) for end in release.manifest["y_range"])
         xs, ys = ([float(at) for at in release.columns[name]] for name in ("x", "value"))
         band = None
         if release.manifest.get("band"):
             band = tuple([float(at) for at in release.columns[name]] for name in ("low", "high"))
-        labels = str(release.manifest["x"]), str(release.manifest["y"])
-        return charts.curve(xs, ys, (low, high), labels, band)
+        labels = str(_said(release)["x"]), str(_said(release)["y"])
+        return charts.curve(xs, ys, _ends(release), labels, band)
+
+
+class SurfacePage(Page):
+    """A heat map."""
+
+    lead: ClassVar[str] = "A monotone function of two columns, fitted to the data."
+
+    def caption(self, release: Release, level: str) -> str:
+        """What dark and light mean."""
+        low, high = release.manifest.mechanism["y_range"]
+        return f"The released values, from {low} (light) to {high} (dark). They are monotone by construction."
+
+    def shown(self, release: Release) -> dict[str, tuple[Any, ...]]:
+        """The columns, with the names of both."""
+        first, second = map(str, _said(release)["x"])
+        names: dict[str, str] = {"x1": first, "x2": second}
+        return {names.get(name, name): column for name, column in release.columns.items()}
+
+    def accuracy(self, release: Release, level: str) -> list[str]:
+        """That it depends on the data."""
+        return [
+            "The values were made from noisy numbers and favour a good fit. How large their error is depends on the data; no "
+            "intervals are stated."
+        ]
+
+    def rules(self, release: Release) -> list[str]:
+        """The limits of both columns."""
+        limits = release.manifest.mechanism["bounds"]
+        return [
+            f"Values of {name} below {low} or above {high} count as {low} or {high}."
+            for name, (low, high) in zip(_said(release)["x"], limits, strict=True)
+        ] + ["Rows that lack a number in one of the columns are left out."]
+
+    def draw(self, release: Release, ax: Axes) -> None:
+        """The cells, the darker the higher."""
+        edges, values, limits = _cells(release)
+        shown = ax.pcolormesh(*edges, values.T, vmin=limits[0], vmax=limits[1], cmap="Blues")
+        ax.set_xlabel(str(_said(release)["x"][0]))
+        ax.set_ylabel(str(_said(release)["x"][1]))
+        ax.figure.colorbar(shown, ax=ax, label=str(_said(release)["y"]))
+
+    def svg(self, release: Release) -> str:
+        """The cells, the darker the higher."""
+        edges, values, limits = _cells(release)
+        first, second = _said(release)["x"]
+        return charts.heat_map(
+            edges[0].tolist(), edges[1].tolist(), values.tolist(), limits, (str(first), str(second))
+        )
+
+
+def _cells(release: Release) -> tuple[list[Any], Any, tuple[float, float]]:
+    """The edges of the bins of both columns, the values in a matrix, and the range of y."""
+    recipe = release.manifest["mechanism"]
+    edges = [
+        np.linspace(float(exact(first, "bounds")), float(exact(last, "bounds")), size + 1)
+        for (first, last), size in zip(recipe["bounds"], recipe["bins"], strict=True)
+    ]
+    low, high = (float(exact(end, "y_range")) for end in recipe["y_range"])
+    return edges, np.array(release.columns["value"]).reshape(recipe["bins"]), (low, high)

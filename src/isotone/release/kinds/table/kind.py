@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -33,21 +33,28 @@ from isotone.tables.two_stage import TwoStageMechanism
 if TYPE_CHECKING:
     from isotone.release.spec import Spec
 
-__all__ = ["TableKind"]
+__all__ = ["KIND", "TableKind"]
 
 
 class TableKind(Kind):
     """A table of counts."""
 
-    key = "table"
-    section = TableSection
+    key: ClassVar[str] = "table"  # pyright: ignore
+    section: ClassVar[Any] = TableSection  # pyright: ignore
     manifest = TableManifest
-    page = TablePage()
     classes = (TwoStageMechanism.__name__, GaussianTableMechanism.__name__)
     why_no_answers = (
         "Published counts are estimates, and the law of their error depends on the data; that of sums of the noisy counts is "
         "known: ask sum()."
     )
+
+    def page(self, release: Release) -> TablePage:
+        """What the report says and draws."""
+        return TablePage()
+
+    def content(self, spec: Spec) -> Any:
+        """What the section says."""
+        return getattr(spec, self.key).content(spec.resolve)
 
     def query(self, spec: Spec) -> TableQuery:
         """The query of a spec with ``[table]``."""
@@ -171,3 +178,6 @@ def _audit(mechanism: TableMechanism, trials: int, progress: Progress) -> AuditR
 
     found = audit(release, first, second, trials, claimed=mechanism.guarantee, progress=progress)
     return AuditReport((found,))
+
+
+KIND = TableKind()

@@ -1,0 +1,32 @@
+from isotone.audit.audit_report import AuditReport as AuditReport
+from isotone.ledger import Charge as Charge
+from isotone.ledger import Cost as Cost
+from isotone.ledger import Ledger as Ledger
+from isotone.reading.columns.answers import Answers as Answers
+from isotone.reading.sources.opening import SourceError as SourceError
+from isotone.release.checking.contents import DeskReport as DeskReport
+from isotone.release.checking.contents import check_spec as check_spec
+from isotone.release.exporting.export import export as export
+from isotone.release.kinds.counts.release import release_counts as release_counts
+from isotone.release.kinds.table.release import release_table as release_table
+from isotone.release.manifest import Manifest as Manifest
+from isotone.release.order_files import describe_order as describe_order
+from isotone.release.order_files import load_order as load_order
+from isotone.release.order_files import read_order as read_order
+from isotone.release.reader_questions import combine as combine
+from isotone.release.result import Release as Release
+from isotone.release.result import load_release as load_release
+from isotone.release.spec import Spec as Spec
+from isotone.release.spec import load_spec as load_spec
+from isotone.release.spec_plan import SpecPlan as SpecPlan
+from isotone.release.spec_schema import spec_schema as spec_schema
+from isotone.release.steward import audit_name as audit_name
+from isotone.release.steward import audit_spec as audit_spec
+from isotone.release.steward import plan_spec as plan_spec
+from isotone.release.steward import release_spec as release_spec
+from isotone.release.verifying.verify import Verdict as Verdict
+from isotone.release.verifying.verify import verify as verify
+from isotone.release.waves import WavePlan as WavePlan
+from isotone.release.waves import plan_waves as plan_waves
+
+__all__: list[str]

@@ -1,0 +1,620 @@
+"""A description says what is published, about whom. It is built without data, and it plans, releases, checks and audits.
+
+There is one class for each kind of release. A parameter is written once, as a field with its type, its default and a
+sentence: the signature, the section of a spec, its JSON Schema, the reference pages, the manifest and the hash of a request
+are made from it. Every public parameter is checked when a description is built, and again before anything is planned, charged
+or attacked, so that no copy or pickle gets round a check. Errors never show data: a frame is refused by its type.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass
+from functools import cache, wraps
+from inspect import signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar, cast, dataclass_transform
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    WithJsonSchema,
+    create_model,
+)
+from pydantic.dataclasses import dataclass as pydantic_dataclass
+from pydantic_core.core_schema import ValidationInfo
+
+from isotone.errors import InputError
+from isotone.mechanism import Progress, no_progress
+from isotone.privacy.adjacency import Neighbours
+from isotone.privacy.checks import (
+    Number,
+    confidence_level,
+    did_you_mean,
+    exact,
+    frozen,
+    plain_text,
+    positive,
+    shown,
+    truth,
+    whole_number,
+)
+from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.unit import Unit as PrivacyUnit
+from isotone.reading.contributions import UnitEntry, check_contributions
+from isotone.release.kinds.parameters import column_name
+from isotone.release.manifest import Stated
+
+if TYPE_CHECKING:
+    from isotone.audit.audit_report import AuditReport
+    from isotone.ledger import Ledger
+    from isotone.planning.plan import Plan
+    from isotone.reading.sources.opening import Frame
+    from isotone.release.checking.contents import DeskReport
+    from isotone.release.kinds.kind import Stamp
+    from isotone.release.manifest import Manifest
+    from isotone.release.pipeline import Job
+    from isotone.release.result import Release
+
+__all__ = [
+    "Amount",
+    "ColumnName",
+    "Description",
+    "FrozenMapping",
+    "Listed",
+    "Pair",
+    "Placed",
+    "Real",
+    "Section",
+    "Size",
+    "Text",
+    "Truth",
+    "Unit",
+    "described",
+    "section_of",
+]
+
+T = TypeVar("T")
+
+# ---------------------------------------------------------------------------- values that cannot change
+
+
+class FrozenMapping(Mapping[str, Any]):
+    """A mapping that cannot change and can be hashed."""
+
+    __slots__ = ("_items",)
+
+    def __init__(self, items: Mapping[str, Any]) -> None:
+        self._items = dict(items)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._items[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._items.items()))
+
+    def __repr__(self) -> str:
+        return repr(self._items)
+
+    def __reduce__(self) -> Any:
+        return FrozenMapping, (self._items,)
+
+
+_DATA = {"pandas", "polars", "pyarrow", "duckdb", "ibis", "pyspark", "narwhals", "dask", "modin", "cudf", "numpy", "scipy"}
+_PLAIN = {"bool", "bool_", "str_", "datetime64"}
+
+
+def _refuse_data(value: Any, name: str, depth: int = 0) -> None:
+    """Refuse what holds data, by its type and without looking into it. A list of names may be a column or an array."""
+    kind = type(value)
+    if (kind.__module__ or "").partition(".")[0] in _DATA and getattr(value, "shape", None) != ():
+        if depth == 0 and name in _LISTS and getattr(value, "ndim", 1) == 1 and not hasattr(value, "columns"):
+            return
+        raise InputError(
+            f"{name} must not be data, and this is of the type {kind.__module__.partition('.')[0]}.{kind.__name__}: a "
+            "description is built without data. Give the data to release()."
+        )
+    if depth < 4 and isinstance(value, Mapping):
+        for part in cast("Mapping[Any, Any]", value).values():
+            _refuse_data(part, name, depth + (name not in _LISTS))
+    elif depth < 4 and isinstance(value, (list, tuple)):
+        for part in cast("list[Any]", value)[:100]:
+            _refuse_data(part, name, depth + 1)
+
+
+_LISTS = {"categories", "strata", "population", "by", "bounds", "y_range", "y_values", "x_grid"}
+"""Parameters that are lists, which people keep in columns and arrays."""
+
+# ---------------------------------------------------------------------------- types of parameters
+
+
+def _named(check: Callable[[Any, str], Any]) -> BeforeValidator:
+    """A check that is told the name of its parameter."""
+    return BeforeValidator(lambda value, info: check(value, _name(info)))
+
+
+def _name(info: ValidationInfo) -> str:
+    return info.field_name or "this entry"
+
+
+def _list(value: Any) -> Any:
+    """Lists and arrays as tuples."""
+    return frozen(value)
+
+
+_WRITTEN = r"^\s*[-+]?(\d[\d_]*(\.\d*)?|\.\d+)([eE][-+]?\d+)?(\s*/\s*\d+)?\s*$"
+_A_NUMBER: dict[str, Any] = {"anyOf": [{"type": "number"}, {"type": "string", "pattern": _WRITTEN}]}
+_A_POSITIVE: dict[str, Any] = {
+    "anyOf": [
+        {"type": "number", "exclusiveMinimum": 0},
+        {"type": "string", "pattern": _WRITTEN.replace("[-+]?", "", 1)},
+    ]
+}
+
+Text = Annotated[str, _named(plain_text), Field(min_length=1)]
+ColumnName = Annotated[str, _named(column_name), Field(min_length=1)]
+Real = Annotated[Number, _named(exact), WithJsonSchema(_A_NUMBER)]
+"""A number, kept exact."""
+Amount = Annotated[Number, _named(positive), WithJsonSchema(_A_POSITIVE)]
+Size = Annotated[int, _named(whole_number), Field(ge=1)]
+Truth = Annotated[bool, _named(truth)]
+Listed = BeforeValidator(_list)
+"""For tuples, which may be given as lists or arrays."""
+Pair = Annotated[tuple[Real, Real], Listed]
+Confidence = Annotated[float, _named(confidence_level), Field(gt=0, lt=1)]
+
+# ---------------------------------------------------------------------------- classes of parameters
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Where a spec says a parameter: the section, and the entry if it has another name. By default in that of the kind."""
+
+    section: str
+    entry: str = ""
+
+
+_CONFIG = ConfigDict(
+    strict=True,
+    extra="forbid",
+    use_attribute_docstrings=True,
+    arbitrary_types_allowed=True,
+    hide_input_in_errors=True,
+    revalidate_instances="always",
+)
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(Field, dataclasses.field))
+def described(cls: type[T]) -> type[T]:
+    """A frozen class of checked parameters. What is wrong with one is an InputError that names it and shows no data."""
+    made: Any = pydantic_dataclass(frozen=True, repr=False, config=_CONFIG)(cls)
+    build, names = made.__init__, [field.name for field in dataclasses.fields(made) if not field.kw_only]
+
+    @wraps(build)
+    def build_checked(self: Any, *args: Any, **given: Any) -> None:
+        for name, value in (*zip(names, args, strict=False), *given.items()):
+            _refuse_data(value, name)
+        try:
+            build(self, *args, **given)
+        except ValidationError as error:
+            problem = _explained(made, error)
+        else:
+            return
+        raise problem
+
+    made.__init__ = build_checked
+    made.__repr__ = _short
+    return made
+
+
+def _short(self: Any) -> str:
+    """The parameters that are not as by default."""
+    said: list[str] = []
+    for field in dataclasses.fields(self):
+        value = getattr(self, field.name)
+        if value != default_of(type(self), field.name):
+            text = shown(value) if len(shown(value)) <= 60 else f"{shown(value)[:57]}..."
+            said.append(f"{field.name}={text}" if field.kw_only else text)
+    return f"{type(self).__name__}({', '.join(said)})"
+
+
+def default_of(kind: type[Any], name: str) -> Any:
+    """What a parameter is if it is not given, as it is stored."""
+    info = fields_of(kind)[name]
+    return info.get_default(call_default_factory=True) if not info.is_required() else dataclasses.MISSING
+
+
+def fields_of(kind: type[Any]) -> dict[str, Any]:
+    """The parameters of a class with their types, defaults and sentences."""
+    return kind.__pydantic_fields__
+
+
+def _explained(kind: type[Any], error: ValidationError) -> InputError:
+    """What is wrong with a parameter, in a sentence without data."""
+    problems = error.errors(include_url=False)
+    problem = problems[0]
+    name, what = str(problem["loc"][0]) if problem["loc"] else kind.__name__, problem["type"]
+    for one in problems:  # of several types that were tried, the last one with a reason
+        raised = one.get("ctx", {}).get("error")
+        if one["loc"][:1] == problem["loc"][:1] and isinstance(raised, InputError):
+            return raised
+    known = list(fields_of(kind))
+    if what == "unexpected_keyword_argument":
+        reason = getattr(kind, "refused", {}).get(name)
+        near = did_you_mean(name, known) or f"; there are: {', '.join(known)}."
+        return InputError(reason or f"{kind.__name__} has no parameter {name!r}{near}")
+    if len(problem["loc"]) > 1 and what in ("missing", "too_long", "too_short"):
+        return InputError(f"{name} has too few or too many entries.")
+    if what.startswith("missing"):
+        meaning = fields_of(kind)[name].description or ""
+        return InputError(f"{kind.__name__} needs {name}. {meaning}".rstrip())
+    if what == "unexpected_positional_argument":
+        return InputError(f"{kind.__name__} takes its first parameter without a name; give all others by name.")
+    value = problem["input"]
+    quoted = f", not {shown(value)}" if isinstance(value, (str, int, float)) else f", not a {type(value).__name__}"
+    reason = problem["msg"].removeprefix("Value error, ")
+    if not reason.startswith("Input should "):
+        return InputError(f"{name}: {reason}.")
+    return InputError(f"{name} must {reason.removeprefix('Input should ')}{quoted}.")
+
+
+@described
+class Unit:
+    """Whose rows belong together, how many of them count, and what neighbouring data sets are.
+
+    >>> Unit("person", contributions=2)
+    Unit('person', contributions=2)
+    """
+
+    column: Annotated[ColumnName | None, Placed("data", "unit")] = None
+    """The column that says whose row it is. Without it every row is one unit; rows without a value are dropped."""
+    _: KW_ONLY
+    contributions: Annotated[Size | None, Placed("data")] = None
+    """How many records one unit may give; the noise grows with it. By default 1, which combines a unit's rows of counts into one record."""
+    neighbours: Annotated[Neighbours, Placed("privacy")] = "add-remove"
+    """What one change of the data is: a unit more or less, or a unit with other answers."""
+    name: Annotated[Text | None, Placed("privacy", "unit")] = None
+    """What is protected, in words: person, household, … By default the name of the unit's column, or "record"."""
+
+    @classmethod
+    def of(cls, given: Any) -> Any:
+        """A unit from its column alone, or as it is."""
+        if given is None or isinstance(given, str):
+            return cls(given)
+        if isinstance(given, Mapping):
+            return cls(**cast("Mapping[str, Any]", given))
+        if not isinstance(given, cls):
+            raise InputError(f"unit must be the name of one column as text, or a Unit, not a {type(given).__name__}.")
+        return given
+
+    @property
+    def most(self) -> int:
+        """How many records of a unit count at most."""
+        return self.contributions or 1
+
+    @property
+    def words(self) -> str:
+        """What is protected, in words."""
+        return self.name or self.column or "record"
+
+    def entry(self) -> UnitEntry:
+        """Column and contributions, as readers of rows know them."""
+        return {"unit": self.column, "contributions": self.most}
+
+    def require_column(self) -> None:
+        """Refuse contributions where every row is a unit of its own."""
+        check_contributions(self.most, self.column)
+
+
+UnitLike = Annotated[Unit | str | None, BeforeValidator(Unit.of)]
+
+
+class Section(BaseModel):
+    """One table of a spec. The text under an entry is its meaning in the documentation (docs/reference/spec.md)."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True, arbitrary_types_allowed=True
+    )
+
+    def complete(self, asked: bool) -> None:
+        """Refuse what the rest of the spec does not allow; ``asked`` says whether there are questions."""
+        if asked:
+            raise ValueError("questions are for counts, which have [order]")
+
+    def given(self) -> dict[str, Any]:
+        """The entries that stand in the spec."""
+        return {name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set}
+
+
+def placed(kind: type[Any], own: str = "") -> Iterator[tuple[str, str, str]]:
+    """For each parameter of a class its name, and the section and entry of a spec that say it."""
+    for name, info in fields_of(kind).items():
+        where = next((part for part in info.metadata if isinstance(part, Placed)), Placed(own))
+        yield name, where.section, where.entry or name
+
+
+def section_of(name: str, base: type[Section], section: str, *kinds: type[Any], leave: frozenset[str] = frozenset()) -> type[Section]:
+    """The section of a spec that holds the entries of ``base``, and the parameters of some classes that stand there."""
+    entries: dict[str, Any] = {}
+    for kind in kinds:
+        own = getattr(kind, "key", "")
+        for field, where, entry in placed(kind, own):
+            if where == section and field not in leave and entry not in base.model_fields:
+                info = fields_of(kind)[field]
+                kept: Any = Annotated[info.annotation, *info.metadata] if info.metadata else info.annotation
+                default = ... if info.is_required() else info.default
+                entries[entry] = (kept, Field(default, description=info.description))
+    return create_model(name, __base__=base, __doc__=base.__doc__, __module__=base.__module__, **entries)
+
+
+def gathered(kind: type[T], sections: Mapping[str, Mapping[str, Any]], own: str = "") -> dict[str, Any]:
+    """The parameters of a class that the sections of a spec give."""
+    return {
+        name: sections[section][entry]
+        for name, section, entry in placed(kind, own)
+        if section in sections and entry in sections[section]
+    }
+
+
+# ---------------------------------------------------------------------------- what every description can do
+
+
+@described
+class Description(ABC):
+    """What is published, about whom. Frozen, and built without data; every parameter is public.
+
+    The first parameter may be given without its name. ``unit`` is a column, or a :class:`Unit`.
+    """
+
+    kind: ClassVar[str]
+    """What a manifest calls this kind of release."""
+    key: ClassVar[str]
+    """The section of a spec that asks for it."""
+    entries: ClassVar[type[Section]] = Section
+    """The entries of that section beside the parameters."""
+    told: ClassVar[Mapping[str, str]] = FrozenMapping({})
+    """Parameters that the manifest does not repeat, each with the place that says it."""
+    refused: ClassVar[Mapping[str, str]] = FrozenMapping({})
+    """Parameters that people ask for and that there are none of, each with the reason."""
+
+    _: KW_ONLY
+    unit: UnitLike = Unit()
+    """The column of the privacy unit, or a Unit that says also how many of its rows count and what neighbours are."""
+    confidence: Annotated[Confidence, Placed("output")] = 0.95
+    """The confidence of the intervals."""
+
+    def plan(
+        self,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        guess: Any = None,
+        progress: Progress = no_progress,
+    ) -> Plan[Any]:
+        """What would be released, by which mechanism and with what error. Nothing is read and nothing is spent.
+
+        The first mechanism is the one that :meth:`release` uses. ``guess`` is what a plan may assume about the data, and must
+        not come from them: about how many records there are, for a curve; for a table the shape of its distribution.
+        """
+        description = self.checked()
+        return description.planned(description.guarantee(epsilon, delta, rho), guess, progress)
+
+    def release(
+        self,
+        data: Any,
+        *,
+        ledger: Ledger,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        folder: str | os.PathLike[str] | None = None,
+        request: str | None = None,
+        again: bool = False,
+        title: str | None = None,
+        progress: Progress = no_progress,
+    ) -> Release:
+        """Charge the ledger, read the data, add noise. Everything that can be refused is refused before the charge.
+
+        Parameters
+        ----------
+        data
+            A path (CSV, Parquet, JSON lines, Arrow; globs) or a table (pandas, polars, Arrow, DuckDB, ibis, Spark).
+        ledger
+            Pays for the release. The charge is durable before the data is read.
+        epsilon, delta, rho
+            The guarantee: pure ``epsilon``, ``epsilon`` with ``delta``, or ``rho``-zCDP.
+        folder
+            Where the release is written before this returns; the same as what ``isotone release`` does with a spec. A
+            request that was released there before is read back, and nothing is charged.
+        request
+            A name for this request. A second call with the same name and parameters takes over a charge whose process
+            ended before anything was drawn, instead of paying again. Data in memory has no identity without it.
+        again
+            Draw and charge anew although the request was released before.
+        title
+            The title of the report. It is presentation, and no part of the request.
+        """
+        from isotone.ledger.ledger import require_ledger
+        from isotone.release import pipeline
+
+        require_ledger(ledger)
+        description = self.checked()
+        job = description.job(data, description.guarantee(epsilon, delta, rho), Stated(title=title))
+        return pipeline.released(job, ledger, request, again, folder, progress)
+
+    def check(self, data: Any) -> DeskReport:
+        """Look at the contents of the data for oddities. NOT PRIVATE, never to be published."""
+        from isotone.release.checking.contents import check_data
+
+        return check_data(self.checked(), data)
+
+    def audit(
+        self,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        trials: int = 30_000,
+        progress: Progress = no_progress,
+    ) -> AuditReport:
+        """Attack the mechanism that a release would use, by draws. No data is opened and nothing is spent."""
+        description = self.checked()
+        guarantee = description.guarantee(epsilon, delta, rho)
+        return description.attacked(description.mechanism(guarantee), guarantee, trials, progress)
+
+    # -- what each kind says
+
+    @property
+    @abstractmethod
+    def words(self) -> str:
+        """A few public words for the ledger."""
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """The title of a report that is given none."""
+
+    @abstractmethod
+    def mechanism(self, guarantee: Guarantee) -> Any:
+        """The one mechanism that plans, releases and audits use for a guarantee."""
+
+    def charged(self, mechanism: Any, guarantee: Guarantee) -> Guarantee:
+        """What is charged, which may be less than was asked for."""
+        del mechanism
+        return guarantee
+
+    def mechanism_name(self, mechanism: Any) -> str:
+        """The class of the mechanism, for the ledger."""
+        return type(mechanism).__name__
+
+    @abstractmethod
+    def source(self, data: Any, mechanism: Any) -> Any:
+        """How rows are read. It has ``open()``, which looks at the schema alone."""
+
+    @abstractmethod
+    def read(self, source: Any, frame: Frame) -> Any:
+        """The statistic of the data, computed where the data is. Zero rows are rows like any others."""
+
+    @abstractmethod
+    def draw(self, mechanism: Any, statistic: Any) -> Any:
+        """The private outputs, from cryptographic bits. The only step that draws noise."""
+
+    @abstractmethod
+    def columns(self, mechanism: Any, drawn: Any) -> dict[str, tuple[Any, ...]]:
+        """The published columns, which follow from the private outputs and the mechanism."""
+
+    @abstractmethod
+    def manifest(self, mechanism: Any, drawn: Any, common: Mapping[str, Any]) -> Manifest:
+        """The manifest, given the entries that all kinds have."""
+
+    @abstractmethod
+    def planned(self, guarantee: Guarantee, guess: Any, progress: Progress) -> Plan[Any]:
+        """See :meth:`plan`."""
+
+    @abstractmethod
+    def attacked(self, mechanism: Any, guarantee: Guarantee, trials: int, progress: Progress) -> AuditReport:
+        """See :meth:`audit`."""
+
+    @abstractmethod
+    def findings(self, source: Any) -> list[str]:
+        """What the steward should know about the contents of the data beside its units. Not private."""
+
+    combines: ClassVar[bool] = False
+    """Whether one contribution makes one record of all rows of a unit, in place of choosing one."""
+
+    @property
+    def planned_waves(self) -> int:
+        """How many releases like this one are planned, this one among them."""
+        return 1
+
+    # -- what follows for all kinds
+
+    @property
+    def whose(self) -> Unit:
+        """The unit."""
+        return cast("Unit", self.unit)
+
+    def guarantee(self, epsilon: Any = None, delta: Any = None, rho: Any = None) -> Guarantee:
+        """The guarantee to the unit of this description."""
+        return PrivacyUnit(1, self.whose.neighbours, self.whose.words).guarantee(epsilon, delta, rho)
+
+    def checked(self) -> Self:
+        """The same description, built again: nothing that got round a check gets further."""
+        names = [field.name for field in dataclasses.fields(cast("Any", self))]
+        return type(self)(**{name: getattr(self, name) for name in names})
+
+    def job(self, data: Any, guarantee: Guarantee, stated: Stated) -> Any:
+        """One release of this description, ready to be charged."""
+        from isotone.release.pipeline import Job
+
+        return Job.of(self, data, guarantee, stated)
+
+    def plain(self) -> dict[str, Any]:
+        """Every parameter as plain values, which a request is known by."""
+        return {name: plain_value(getattr(self, name)) for name in fields_of(type(self))}
+
+    def identity(self) -> dict[str, Any]:
+        """What a request is known by: every parameter that decides about the numbers."""
+        return self.plain()
+
+    def rehearsed(self, job: Job, frame: Frame, stamp: Stamp) -> tuple[Release, dict[str, int]]:
+        """A release of zero rows, and how many bytes more some files of a real one have, by name.
+
+        A large release may be drawn in full and written in part, by a public rule.
+        """
+        return job.publish(job.draw(job.read(frame)), stamp), {}
+
+    def said(self) -> dict[str, Any]:
+        """What the manifest says of it."""
+        return {name: value for name, value in self.plain().items() if name not in self.told}
+
+    @classmethod
+    def from_manifest(cls, manifest: Manifest, columns: Mapping[str, tuple[Any, ...]]) -> Self:
+        """The description of a release."""
+        del columns
+        return cls(**manifest.description or {})
+
+    @classmethod
+    def from_sections(cls, sections: Mapping[str, Mapping[str, Any]], resolve: Callable[[str], Path]) -> Self:
+        """The description that a spec gives in its sections, whose files are found by ``resolve``."""
+        del resolve
+        return cls(**{**gathered(cls, sections, cls.key), "unit": Unit(**gathered(Unit, sections))})
+
+    @classmethod
+    @cache
+    def section(cls) -> type[Section]:
+        """The section of a spec that asks for this kind."""
+        return section_of(f"{cls.__name__}Section", cls.entries, cls.key, cls, leave=frozenset({"unit"}))
+
+
+def plain_value(value: Any) -> Any:
+    """A parameter as values of JSON. Numbers that are no whole numbers become exact texts."""
+    if isinstance(value, (bool, int, str)) or value is None:
+        return value
+    if isinstance(value, float):
+        return value
+    if isinstance(value, tuple):
+        return [plain_value(part) for part in cast("tuple[Any, ...]", value)]
+    if isinstance(value, Mapping):
+        return {str(key): plain_value(part) for key, part in cast("Mapping[Any, Any]", value).items()}
+    if hasattr(value, "__pydantic_fields__"):
+        return {name: plain_value(getattr(value, name)) for name in fields_of(type(value))}
+    return str(value)
+
+
+def require_signature(kind: type[Any]) -> int:
+    """How many parameters a class has."""
+    return len(signature(kind).parameters)

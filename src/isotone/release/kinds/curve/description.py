@@ -1,0 +1,548 @@
+"""Curves and surfaces: y as a function of one column or of two, which rises or falls with each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BeforeValidator, Field
+
+import isotone.curves as curves
+from isotone.curves.counted import fit_counted, point_source
+from isotone.curves.grids import FINE
+from isotone.curves.losses.known_losses import LOSSES, parse_loss
+from isotone.curves.shapes.parse import SHAPES
+from isotone.errors import InputError
+from isotone.planning.plan import Column, Plan, Row
+from isotone.privacy.calibration import largest_rho
+from isotone.privacy.checks import exact, shown, truth, whole_number
+from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.unit import budget_of
+from isotone.reading.points import PointSource, count_points
+from isotone.reading.surface_cells import CellSource, count_cells
+from isotone.release.description import (
+    ColumnName,
+    Description,
+    FrozenMapping,
+    Listed,
+    Pair,
+    Real,
+    Section,
+    Size,
+    Text,
+    described,
+    plain_value,
+)
+from isotone.release.kinds.curve.bands import SumsEntry, band_kind, sums_to
+from isotone.release.manifest import Manifest
+
+if TYPE_CHECKING:
+    from isotone.audit.audit_report import AuditReport
+    from isotone.curves.chain.problem import ChainProblem
+    from isotone.curves.curve_plan import CurvePlan
+    from isotone.mechanism import Progress
+    from isotone.reading.sources.opening import Frame
+
+__all__ = ["ChainFit", "Curve", "CurveManifest", "SurfaceFit", "kept", "middles"]
+
+_IN_TOML = str.maketrans("()'", '[]"')
+_LOSSES, _SHAPES = (", ".join(kind.usage for kind in kinds).translate(_IN_TOML) for kinds in (LOSSES, SHAPES))
+_POINTS = ", ".join(f"{kind.points} ({kind.name})" for kind in SHAPES)
+MOST_BINS = 64
+USUAL_BINS = 16
+_FITS = 6_000  # an audit fits at most so often: a fit takes milliseconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class CurveManifest(Manifest):
+    """The manifest of a curve or a surface."""
+
+    name: ClassVar[str] = "curve"
+
+    meanings: ClassVar[dict[str, str]] = Manifest.meanings | {
+        "increasing": "Whether the curve rises; absent for a surface, whose directions were stated.",
+        "band": "What low and high are a band for: the population, the fit to the records, or what a model finds credible.",
+        "sums": "The noisy sums that the curve and its band were made of: bins by their first points, sums of y and of 1 - y "
+        "(as shares of y_range, in labels or 65,536ths of a record), the rate or the variance of their noise, and the number of values of the posterior.",
+    }
+
+    increasing: bool | None = None
+    band: str | None = None
+    sums: SumsEntry | None = None
+
+
+class CurveEntries(Section):
+    """``[curve]``: y as a monotone function of x, or of two columns."""
+
+
+def _rising(given: Any) -> Any:
+    """True, False or "auto", or two of the first."""
+    if isinstance(given, str) and given == "auto":
+        return given
+    if isinstance(given, (tuple, list)):
+        return tuple(truth(part, "increasing") for part in cast("list[Any]", given))
+    return truth(given, "increasing (or 'auto')")
+
+
+@described
+class Curve(Description):
+    """A curve: y as a function of x that rises or falls with it. With two columns for x it is a surface.
+
+    The published columns are the corners of the curve and of its band, ``x``, ``value``, ``low`` and ``high``: between two rows
+    the ends of a band keep their value, and those of a credible band are linear, as the curve is. A surface has a row for
+    each cell, with ``x1`` and ``x2``, the middles of its bins, and ``value``.
+
+    With ``delta`` a curve is made, and charged, with ``epsilon`` alone: noise of sums and choices grows in proportion to
+    contributions either way, so that δ buys nothing. Curves are fitted by
+    :class:`~isotone.curves.PrivateIsotonicRegression`, surfaces by :class:`~isotone.curves.PrivatePosetRegression`.
+
+    >>> Curve("age", y="ill", bounds=(18, 90), y_range=(0, 1))
+    Curve('age', y='ill', bounds=(Fraction(18, 1), Fraction(90, 1)), y_range=(Fraction(0, 1), Fraction(1, 1)))
+    """
+
+    kind: ClassVar[str] = "curve"
+    key: ClassVar[str] = "curve"
+    entries: ClassVar[type[Section]] = CurveEntries
+
+    x: ColumnName | Annotated[tuple[ColumnName, ColumnName], Listed]
+    """The column of x, or two for a surface."""
+    _: KW_ONLY
+    y: ColumnName
+    """The column of y."""
+    bounds: Annotated[tuple[Real, Real] | tuple[tuple[Real, Real], tuple[Real, Real]], Listed]
+    """Public limits [low, high] of x; values outside are moved to the ends. Not chosen by the data. A surface has a pair for each column."""
+    y_range: Pair | None = None
+    """Public limits [low, high] of y, in the same way. The noise grows with their distance. Required, but for `y_values`."""
+    y_values: Pair | None = None
+    """In place of `y_range`: the two values of y, such as [0, 1]. Rows with any other y are left out."""
+    increasing: Annotated[Literal["auto"] | bool | tuple[bool, bool], BeforeValidator(_rising)] = True
+    """Whether y rises or falls with x; "auto" spends 5 % of ε on finding out. For a surface one answer for both columns, or two."""
+    loss: Text | Annotated[tuple[Text, Real], Listed] = Field(
+        default="squared", description=f"What a fit minimises, one of {_LOSSES}."
+    )
+    method: Text | Annotated[tuple[Text, Size], Listed] = "auto"
+    """The mechanism: "auto", or for comparison "additive", "threshold", "baseline" or "bins". A pair such as ["baseline", 64] says also into how many steps, a power of two up to 1024, the values of a baseline or a shape are cut."""
+    output: Literal["population", "records"] = "population"
+    """What a fit by means estimates: the curve that the records were drawn from, or the fit to these records."""
+    shape: (
+        Text | Annotated[tuple[Text, Real], Listed] | Annotated[tuple[Text, Real, Size], Listed] | None
+    ) = Field(default=None, description=f"Beyond rising, one of {_SHAPES}.")
+    x_grid: Size | Literal["integers"] | Annotated[tuple[Real, ...], Listed] | None = Field(
+        default=None,
+        description='The public grid of x: so many even points, "integers" for every whole number of bounds, or a list of points. '
+        f"By default 4096 points, and fewer for a baseline and for shapes: {_POINTS}. For a surface the number of equal bins of each column, one for both or two; at most {MOST_BINS}, by default {USUAL_BINS}.",
+    )
+    public_n: Size | None = None
+    """The number of records, if it is public. Otherwise a noisy one costs 2 % of ε."""
+    band: Literal["population", "records", "credible", "none"] | None = None
+    """The band beside the curve: for the mean in the population, for the fit to these records, what a model finds credible, or none. By default the guaranteed one that fits `output` and holds."""
+
+    def __post_init__(self) -> None:
+        if self.y_range is None and self.y_values is None:
+            raise InputError("y_range is missing: give the public limits of y, or its two values as y_values.")
+        if self.is_surface:
+            _surface_bounds(self.bounds)
+            for name in ("y_values", "shape", "band"):
+                if getattr(self, name) is not None:
+                    raise InputError(f"A surface has no {name}: leave it out.")
+            if (self.method, self.output) != ("auto", "population"):
+                raise InputError("A surface has one method and one output: leave out both.")
+            if self.increasing == "auto":
+                raise InputError("A surface finds no directions: say increasing for each column.")
+        elif any(isinstance(end, tuple) for end in cast("tuple[Any, ...]", self.bounds)):
+            raise InputError("bounds must be one pair (low, high) for one column x.")
+        elif isinstance(self.increasing, tuple):
+            raise InputError(f"increasing must be True, False or 'auto', not {shown(self.increasing)}.")
+
+    @property
+    def is_surface(self) -> bool:
+        """Whether there are two columns."""
+        return isinstance(self.x, tuple)
+
+    @property
+    def xs(self) -> tuple[str, ...]:
+        """The columns of x."""
+        return self.x if isinstance(self.x, tuple) else (self.x,)
+
+    @property
+    def limits(self) -> list[tuple[Fraction, Fraction]]:
+        """The limits of each column of x."""
+        return cast("Any", list(self.bounds) if self.is_surface else [self.bounds])
+
+    @property
+    def y_ends(self) -> tuple[Fraction, Fraction]:
+        """The lowest and the highest y."""
+        return cast("Any", self.y_values or self.y_range)
+
+    @property
+    def words(self) -> str:
+        """The names of the columns."""
+        return f"{'surface' if self.is_surface else 'curve'} of {self.y} over {' and '.join(self.xs)}"
+
+    @property
+    def title(self) -> str:
+        """The names of the columns."""
+        return f"{self.y} by {' and '.join(self.xs)}"
+
+    def mechanism(self, guarantee: Guarantee) -> ChainFit | SurfaceFit:
+        """The estimator, with every parameter checked."""
+        self.whose.require_column()
+        return (SurfaceFit if self.is_surface else ChainFit).of(self, kept(guarantee))
+
+    def charged(self, mechanism: ChainFit | SurfaceFit, guarantee: Guarantee) -> Guarantee:
+        """Of (ε, δ) the ε alone."""
+        return kept(guarantee)
+
+    def mechanism_name(self, mechanism: ChainFit | SurfaceFit) -> str:
+        """The class of the estimator."""
+        return mechanism.name
+
+    def source(self, data: Any, mechanism: ChainFit | SurfaceFit) -> Any:
+        """Columns, limits and grids."""
+        return mechanism.source(data, self)
+
+    def read(self, source: Any, frame: Frame) -> Any:
+        """How many records fall on each point of the grid, or in each cell."""
+        return count_cells(source, frame) if self.is_surface else count_points(source, frame)
+
+    def draw(self, mechanism: ChainFit | SurfaceFit, statistic: Any) -> Any:
+        """The fitted estimator."""
+        return mechanism.fitted(statistic)
+
+    def columns(self, mechanism: ChainFit | SurfaceFit, drawn: Any) -> dict[str, tuple[Any, ...]]:
+        """The corners of the curve and of its band, or the cells of the surface."""
+        return mechanism.columns(drawn, cast("float", self.confidence))
+
+    def manifest(self, mechanism: ChainFit | SurfaceFit, drawn: Any, common: Mapping[str, Any]) -> CurveManifest:
+        """With direction, band and noisy sums of a curve."""
+        return CurveManifest(mechanism=mechanism.recipe(), **mechanism.entries(drawn), **common)
+
+    def planned(self, guarantee: Guarantee, guess: Any, progress: Progress) -> Plan[Any]:
+        """What the methods are expected to lose on about ``guess`` records."""
+        mechanism = self.mechanism(guarantee)
+        text, size = mechanism.described(self, kept(guarantee)) + compared(guarantee), guess or self.public_n
+        own = OwnRow(mechanism.name, mechanism.estimator())
+        if self.is_surface:
+            return CurveOutline((own,), text, own.mechanism)
+        if size is None:
+            asked = " About how many records are there? With a guess the plan tells the expected error."
+            return CurveOutline((own,), text + asked, own.mechanism)
+        from isotone.curves.curve_plan import plan
+
+        method = str(mechanism.recipe()["method"])
+        made = plan(
+            n=size,
+            **budget_of(kept(guarantee)),
+            loss=self.loss,
+            y_range=self.y_ends,
+            labels=self.y_values is not None or None,
+            methods=tuple(dict.fromkeys((method, "auto", "baseline", "bins"))),
+            output=self.output,
+            neighbours=guarantee.neighbours,
+            contributions=self.whose.most,
+        )
+        if self.shape is not None:
+            text += " What follows is for curves without the shape: those of other methods, to compare with."
+            return CurveOutline(made.rows, text, own.mechanism, made)
+        first = replace(made[method], mechanism=own.mechanism)
+        made = replace(made, rows=(first, *(row for row in made.rows if row.name != method)))
+        return CurveOutline(made.rows, text, own.mechanism, made)
+
+    def attacked(
+        self, mechanism: ChainFit | SurfaceFit, guarantee: Guarantee, trials: int, progress: Progress
+    ) -> AuditReport:
+        """A fit to a dozen records, with and without the units that neighbours differ in, seen at three points."""
+        from isotone.audit import audit
+        from isotone.audit.audit_report import AuditReport
+
+        guarantee, (bottom, top) = kept(guarantee), map(float, self.y_ends)
+        (x, y), last, seen = mechanism.example(self)
+        units, times = guarantee.adjacency.changes, self.whose.most
+        owners = np.append(np.arange(len(y)), len(y) + np.repeat(np.arange(units), times))
+
+        def release(extra: float | None) -> Any:
+            more = 0 if extra is None else units * times
+            rows = np.concatenate([x, np.repeat(np.asarray(last)[None], more, axis=0)])
+            values = np.append(y, [extra or 0.0] * more)
+            return mechanism.estimator().fit(rows, values, groups=owners[: len(values)]).predict(seen)
+
+        sides = (top, bottom) if guarantee.adjacency.exchanges else (None, bottom)
+        trials = min(trials, _FITS // len(self.xs))
+        return AuditReport((audit(release, *sides, trials=trials, claimed=guarantee, progress=progress),))
+
+    def findings(self, source: Any) -> list[str]:
+        """Values of x and y that are missing, no numbers or outside."""
+        from isotone.release.checking.findings import outside
+
+        return outside(source, [*zip(self.xs, self.limits, strict=True), (self.y, self.y_ends)])
+
+
+def _surface_bounds(bounds: Any) -> None:
+    if not all(isinstance(pair, tuple) for pair in bounds):
+        raise InputError(f"bounds must have two entries, one for each column of a surface, not {shown(bounds)}.")
+
+
+def kept(guarantee: Guarantee) -> Guarantee:
+    """What a fit keeps of a guarantee. Of (ε, δ) it keeps ε alone."""
+    if guarantee.kind != "approximate":
+        return guarantee
+    return replace(guarantee, kind="pure", delta=Fraction(0))
+
+
+def compared(guarantee: Guarantee) -> str:
+    """What another kind of guarantee would mean for a fit, in words. Choices have bounded range (docs/theory/composition.md)."""
+    if guarantee.kind == "approximate":
+        choices = (8 * float(largest_rho(guarantee.epsilon, guarantee.delta))) ** 0.5
+        return (
+            " δ is not used, nor charged: the fit is made with ε alone. As the zCDP that implies (ε, δ) one choice would have "
+            f"ε = {choices:.3g} in place of {float(guarantee.epsilon):.3g}."
+        )
+    if guarantee.kind == "zcdp":
+        pure = (2 * float(guarantee.rho)) ** 0.5
+        return (
+            f" The pure guarantee that implies this one has ε = {pure:.3g}; with zCDP choices have twice that, {2 * pure:.3g}, "
+            "and sums have Gaussian noise."
+        )
+    return ""
+
+
+@dataclass(frozen=True)
+class OwnRow(Row):
+    """The mechanism of a release whose error cannot be told without the data."""
+
+    columns: ClassVar[tuple[Column, ...]] = ()
+
+
+@dataclass(frozen=True)
+class CurveOutline(Plan[Row]):
+    """What would be released, in words, and methods to compare with where their error can be told without the data."""
+
+    text: str
+    own: Any
+    view: CurvePlan | None = None
+
+    @property
+    def best(self) -> Any:
+        """The estimator of a release."""
+        return self.own
+
+    @property
+    def title(self) -> str:
+        """What would be released."""
+        return self.text
+
+    def plain(self) -> dict[str, Any]:
+        """The words, and what is compared."""
+        compared = {} if self.view is None else self.view.plain()
+        return {"text": str(self), **compared}
+
+    def __str__(self) -> str:
+        return self.text if self.view is None else f"{self.text}\n{self.view}"
+
+    def __rich__(self) -> Any:
+        from rich.console import Group
+
+        return Group(self.text, *([] if self.view is None else [self.view]))
+
+
+@dataclass(frozen=True)
+class ChainFit:
+    """The estimator of a curve, by its checked parameters."""
+
+    settings: Mapping[str, Any]
+    guarantee: Guarantee
+    band: str | None = None
+
+    name: ClassVar[str] = "PrivateIsotonicRegression"
+    """The class, which is not loaded for it: it brings scikit-learn."""
+
+    @classmethod
+    def of(cls, curve: Curve, guarantee: Guarantee) -> ChainFit:
+        """The estimator of a description under a guarantee."""
+        method, steps = curve.method if isinstance(curve.method, tuple) else (curve.method, None)
+        given = {name: getattr(curve, name) for name in _OF_CURVES} | {"method": method, "value_levels": steps}
+        settings = {
+            **budget_of(guarantee),
+            "neighbours": guarantee.neighbours,
+            "contributions": curve.whose.most,
+            **{name: value for name, value in given.items() if value is not None},
+        }
+        fit = cls(FrozenMapping(settings), guarantee)
+        return replace(fit, band=band_kind(curve.band, fit.problem))
+
+    def estimator(self) -> Any:
+        """A new estimator."""
+        return curves.PrivateIsotonicRegression(unit=self.guarantee.unit, **self.settings)
+
+    @cached_property
+    def problem(self) -> ChainProblem:
+        """What is public about the fit."""
+        return self.estimator().check()
+
+    def recipe(self) -> dict[str, Any]:
+        """The name and the arguments that make the estimator again."""
+        return {"name": self.name, **{name: plain_value(value) for name, value in self.settings.items()}}
+
+    def source(self, data: Any, curve: Curve) -> PointSource:
+        """Both columns on the grids of the problem."""
+        return point_source(data, curve.xs[0], curve.y, self.problem, curve.whose.column)
+
+    def fitted(self, points: Any) -> Any:
+        """The estimator fitted to counted points."""
+        x = self.problem.grid.positions(points.x)
+        return fit_counted(self.estimator(), x, points.y, points.count, self.problem.y_range)
+
+    def columns(self, drawn: Any, confidence: float) -> dict[str, tuple[Any, ...]]:
+        """The corners of the curve and of its band."""
+        xs, values, measured = drawn.X_thresholds_, drawn.y_thresholds_, drawn.measured_
+        ends: dict[str, Any] = {}
+        if self.band is not None and measured is not None:
+            corners = self.problem.grid.positions(measured.band(confidence, self.band).corners)
+            xs = np.union1d(xs, corners)
+            values = drawn.predict(xs)
+            ends = drawn.band(xs, confidence, self.band)._asdict()
+        found = {"x": xs, "value": values, **ends}
+        if self.problem.shape is None:  # rounded, a curve would not have its shape exactly
+            found = {name: np.round(column, 12) for name, column in found.items()}
+        return {name: tuple(column.tolist()) for name, column in found.items()}
+
+    def entries(self, drawn: Any) -> dict[str, Any]:
+        """What was drawn beside the values."""
+        sums = drawn.measured_ and sums_to(drawn.measured_)
+        return {"increasing": bool(drawn.increasing_), "band": self.band, "sums": sums}
+
+    def described(self, curve: Curve, guarantee: Guarantee) -> str:
+        """What would be released, in words."""
+        loss, shape = (_called(named) for named in (curve.loss, curve.shape))
+        method = str(self.settings["method"])
+        way = f"{method} method, {loss} loss"
+        if curve.shape is not None:
+            way = "the published tree" if method == "threshold" else "one draw from all curves"
+            if method == "auto" and parse_loss(curve.loss).by_means:
+                way = "a curve fitted to noisy sums,"
+            way = f"{way} of shape {shape}, {loss} loss"
+        return (
+            f"A monotone curve of {curve.y} over {curve.xs[0]}: {way}, {guarantee}. No data was read and no budget was "
+            "spent."
+        )
+
+    def example(self, curve: Curve) -> tuple[Any, Any, Any]:
+        """A dozen records, where one more has the most to say, and three points to look at."""
+        (low, high), (bottom, top) = map(float, curve.limits[0]), map(float, curve.y_ends)
+        x = np.linspace(low, high, 12)
+        return (x, np.where(x < (low + high) / 2, bottom, top)), high, np.linspace(low, high, 5)[1:4]
+
+
+_OF_CURVES = ("bounds", "y_range", "y_values", "increasing", "loss", "output", "shape", "x_grid", "public_n")
+"""Parameters that the estimator of curves has under the same name."""
+
+
+def _called(named: Any) -> str:
+    return f"{named[0]}({_decimal(named[1])})" if isinstance(named, tuple) else str(named)
+
+
+def _decimal(number: Any) -> str:
+    """A number as people write it."""
+    return f"{float(number):g}" if Fraction(f"{float(number):g}") == number else str(number)
+
+
+def middles(bounds: Any, bins: Any) -> list[NDArray[np.float64]]:
+    """The middles of the bins of each column."""
+    return [
+        float(low) + (np.arange(size) + 0.5) / size * (float(high) - float(low))
+        for (low, high), size in zip(bounds, bins, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class SurfaceFit:
+    """The estimator of a surface, by its checked parameters."""
+
+    settings: Mapping[str, Any]
+    guarantee: Guarantee
+
+    name: ClassVar[str] = "PrivatePosetRegression"
+    """The class, which is not loaded for it: it brings scikit-learn."""
+
+    @classmethod
+    def of(cls, curve: Curve, guarantee: Guarantee) -> SurfaceFit:
+        """The estimator of a description under a guarantee."""
+        settings = {
+            "bounds": tuple(curve.limits),
+            "bins": _bins(curve.x_grid),
+            "directions": curve.increasing if isinstance(curve.increasing, tuple) else (curve.increasing,) * 2,
+            "y_range": curve.y_ends,
+            **budget_of(guarantee),
+            "neighbours": guarantee.neighbours,
+            "contributions": curve.whose.most,
+            "loss": curve.loss,
+            **({} if curve.public_n is None else {"public_n": curve.public_n}),
+        }
+        fit = cls(FrozenMapping(settings), guarantee)
+        fit.estimator().check()
+        return fit
+
+    def estimator(self) -> Any:
+        """A new estimator."""
+        given = {**self.settings, "bins": list(self.settings["bins"]), "directions": list(self.settings["directions"])}
+        return curves.PrivatePosetRegression.from_features(unit=self.guarantee.unit, **given)
+
+    def recipe(self) -> dict[str, Any]:
+        """The name and the arguments that make the estimator again."""
+        return {"name": self.name, **{name: plain_value(value) for name, value in self.settings.items()}}
+
+    def source(self, data: Any, curve: Curve) -> CellSource:
+        """The columns in bins."""
+        unit, bins = curve.whose, self.settings["bins"]
+        return CellSource(
+            data, curve.xs, curve.y, tuple(curve.limits), bins, curve.y_ends, FINE, unit.column, unit.most
+        )
+
+    def fitted(self, cells: Any) -> Any:
+        """The estimator fitted to counted cells."""
+        places = middles(self.settings["bounds"], self.settings["bins"])
+        x = np.stack([at[cells.bins[:, axis]] for axis, at in enumerate(places)], axis=1)
+        return fit_counted(self.estimator(), x, cells.y, cells.count, self.settings["y_range"])
+
+    def columns(self, drawn: Any, confidence: float) -> dict[str, tuple[Any, ...]]:
+        """A row for each cell, with the middles of its bins."""
+        cells = np.array(list(product(*middles(self.settings["bounds"], self.settings["bins"]))))
+        found = {"x1": cells[:, 0], "x2": cells[:, 1], "value": drawn.predict(cells)}
+        return {name: tuple(np.round(column, 12).tolist()) for name, column in found.items()}
+
+    def entries(self, drawn: Any) -> dict[str, Any]:
+        """Nothing was drawn beside the values."""
+        return {}
+
+    def described(self, curve: Curve, guarantee: Guarantee) -> str:
+        """What would be released, in words."""
+        first, second = self.settings["bins"]
+        return (
+            f"A surface of {curve.y} over {' and '.join(curve.xs)}, {first} × {second} cells, {guarantee}. No "
+            "data was read and no budget was spent. Its error depends on the data: isotone audits and simulations do not tell it."
+        )
+
+    def example(self, curve: Curve) -> tuple[Any, Any, Any]:
+        """A dozen records at three corners, which are looked at."""
+        first, second = middles(self.settings["bounds"], self.settings["bins"])
+        bottom, top = map(float, curve.y_ends)
+        corners = np.array([[first[0], second[0]], [first[-1], second[0]], [first[-1], second[-1]]])
+        return (np.repeat(corners, 4, axis=0), np.repeat([bottom, bottom, top], 4)), corners[-1], corners
+
+
+def _bins(given: Any) -> tuple[int, int]:
+    """The number of bins of each column."""
+    listed = given if isinstance(given, tuple) else (USUAL_BINS if given is None else given,) * 2
+    if len(listed) != 2 or any(isinstance(size, str) for size in listed):
+        raise InputError("x_grid must be one number of bins for both columns of a surface, or two.")
+    sizes = [exact(size, "x_grid") for size in listed]
+    if any(size.denominator != 1 for size in sizes):
+        raise InputError("x_grid must be whole numbers of bins for a surface.")
+    first, second = (whole_number(int(size), "x_grid", 1, MOST_BINS) for size in sizes)
+    return first, second

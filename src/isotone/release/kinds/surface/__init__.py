@@ -1,1 +1,0 @@
-"""Surfaces, y as a function of two columns that rises or falls with each."""
