@@ -2,8 +2,8 @@ from isotone.audit.audit_report import AuditReport as AuditReport
 from isotone.ledger import Charge as Charge
 from isotone.ledger import Cost as Cost
 from isotone.ledger import Ledger as Ledger
-from isotone.reading.columns.answers import Answers as Answers
-from isotone.reading.sources.opening import SourceError as SourceError
+from isotone.reading.questions import Answers as Answers
+from isotone.reading.sources import SourceError as SourceError
 from isotone.release.checking.contents import DeskReport as DeskReport
 from isotone.release.checking.contents import check_spec as check_spec
 from isotone.release.exporting.export import export as export

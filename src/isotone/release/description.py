@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from isotone.audit.audit_report import AuditReport
     from isotone.ledger import Ledger
     from isotone.planning.plan import Plan
-    from isotone.reading.sources.opening import Frame
+    from isotone.reading.sources import Frame
     from isotone.release.checking.contents import DeskReport
     from isotone.release.kinds.kind import Stamp
     from isotone.release.manifest import Manifest
@@ -112,7 +112,20 @@ class FrozenMapping(Mapping[str, Any]):
         return FrozenMapping, (self._items,)
 
 
-_DATA = {"pandas", "polars", "pyarrow", "duckdb", "ibis", "pyspark", "narwhals", "dask", "modin", "cudf", "numpy", "scipy"}
+_DATA = {
+    "pandas",
+    "polars",
+    "pyarrow",
+    "duckdb",
+    "ibis",
+    "pyspark",
+    "narwhals",
+    "dask",
+    "modin",
+    "cudf",
+    "numpy",
+    "scipy",
+}
 _PLAIN = {"bool", "bool_", "str_", "datetime64"}
 
 
@@ -261,9 +274,13 @@ def _explained(kind: type[Any], error: ValidationError) -> InputError:
         meaning = fields_of(kind)[name].description or ""
         return InputError(f"{kind.__name__} needs {name}. {meaning}".rstrip())
     if what == "unexpected_positional_argument":
-        return InputError(f"{kind.__name__} takes its first parameter without a name; give all others by name.")
+        return InputError(
+            f"{kind.__name__} takes its first parameter without a name; give all others by name."
+        )
     value = problem["input"]
-    quoted = f", not {shown(value)}" if isinstance(value, (str, int, float)) else f", not a {type(value).__name__}"
+    quoted = (
+        f", not {shown(value)}" if isinstance(value, (str, int, float)) else f", not a {type(value).__name__}"
+    )
     reason = problem["msg"].removeprefix("Value error, ")
     if not reason.startswith("Input should "):
         return InputError(f"{name}: {reason}.")
@@ -296,7 +313,9 @@ class Unit:
         if isinstance(given, Mapping):
             return cls(**cast("Mapping[str, Any]", given))
         if not isinstance(given, cls):
-            raise InputError(f"unit must be the name of one column as text, or a Unit, not a {type(given).__name__}.")
+            raise InputError(
+                f"unit must be the name of one column as text, or a Unit, not a {type(given).__name__}."
+            )
         return given
 
     @property
@@ -335,7 +354,9 @@ class Section(BaseModel):
 
     def given(self) -> dict[str, Any]:
         """The entries that stand in the spec."""
-        return {name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set}
+        return {
+            name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set
+        }
 
 
 def placed(kind: type[Any], own: str = "") -> Iterator[tuple[str, str, str]]:
@@ -345,7 +366,9 @@ def placed(kind: type[Any], own: str = "") -> Iterator[tuple[str, str, str]]:
         yield name, where.section, where.entry or name
 
 
-def section_of(name: str, base: type[Section], section: str, *kinds: type[Any], leave: frozenset[str] = frozenset()) -> type[Section]:
+def section_of(
+    name: str, base: type[Section], section: str, *kinds: type[Any], leave: frozenset[str] = frozenset()
+) -> type[Section]:
     """The section of a spec that holds the entries of ``base``, and the parameters of some classes that stand there."""
     entries: dict[str, Any] = {}
     for kind in kinds:

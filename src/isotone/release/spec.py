@@ -18,9 +18,8 @@ from pydantic import Field, ValidationError, create_model, model_validator
 from isotone.errors import SpecError
 from isotone.privacy.checks import did_you_mean
 from isotone.privacy.guarantee import Guarantee, Neighbours
-from isotone.reading.columns.answers import Answers
-from isotone.reading.columns.question import Question, book_of
-from isotone.reading.sources.opening import ColumnType, Declared
+from isotone.reading.questions import Answers, Question, book_of
+from isotone.reading.sources import ColumnType, Declared
 from isotone.release.description import Section
 from isotone.release.kinds import SECTIONS, all_kinds, kind_of_section
 from isotone.release.manifest import Stated, content_hash
@@ -181,7 +180,12 @@ class _SpecHead(Section):
     @cached_property
     def description(self) -> Description:
         """What is published, about whom."""
-        given = {"data": self.data, "privacy": self.privacy, "output": self.output, self.kind.key: self.asked_for}
+        given = {
+            "data": self.data,
+            "privacy": self.privacy,
+            "output": self.output,
+            self.kind.key: self.asked_for,
+        }
         sections = {name: section.given() for name, section in given.items()}
         return self.kind.described.from_sections(sections, self.resolve)
 
@@ -219,7 +223,10 @@ class _SpecHead(Section):
         rest = {"data": self.data, "privacy": self.privacy, "output": self.output}
         content = {name: section.model_dump(mode="json", exclude_none=True) for name, section in rest.items()}
         content[self.kind.key] = self.kind.content(self)
-        content["questions"] = {name: said.model_dump(mode="json", exclude_none=True) for name, said in (self.questions or {}).items()}
+        content["questions"] = {
+            name: said.model_dump(mode="json", exclude_none=True)
+            for name, said in (self.questions or {}).items()
+        }
         return content_hash(content).removeprefix("sha256:")
 
     @property

@@ -15,7 +15,7 @@ import pytest
 from tests.support import flat
 
 import isotone as iso
-from isotone.reading.points import PointSource, count_points
+from isotone.reading.grids import PointSource, count_points
 
 ONE = (Fraction(0), Fraction(1))
 

@@ -16,7 +16,7 @@ import isotone as iso
 from isotone.curves.losses.known_losses import Huber, Loss, Pinball, parse_loss
 from isotone.errors import InputError
 from isotone.privacy.checks import exact
-from isotone.reading.surface_cells import CellSource, count_cells
+from isotone.reading.grids import CellSource, count_cells
 from isotone.release import plan_spec, release_spec
 from isotone.release.kinds import kind_named
 from isotone.release.reporting.html_report import report_html

@@ -22,7 +22,7 @@ from isotone.release.manifest import Manifest, Stated, guarantee_to
 if TYPE_CHECKING:
     from isotone.audit.audit_report import AuditReport
     from isotone.privacy.guarantee import Number
-    from isotone.reading.sources.opening import Frame
+    from isotone.reading.sources import Frame
     from isotone.release.description import Description, Section
     from isotone.release.result import Release
     from isotone.release.spec import Spec

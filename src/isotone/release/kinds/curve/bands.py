@@ -15,7 +15,7 @@ from isotone.curves.measure import NoisySums
 from isotone.errors import InputError
 from isotone.inference.estimate import Estimate
 from isotone.privacy.checks import confidence_level, exact, one_of, shown
-from isotone.reading.columns.values import real_of
+from isotone.reading.values import real_of
 from isotone.release.kinds.reader import Reader
 from isotone.release.recipes import rebuild_curve_mechanism
 

@@ -24,8 +24,7 @@ from isotone.privacy.calibration import largest_rho
 from isotone.privacy.checks import exact, shown, truth, whole_number
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import budget_of
-from isotone.reading.points import PointSource, count_points
-from isotone.reading.surface_cells import CellSource, count_cells
+from isotone.reading.grids import CellSource, PointSource, count_cells, count_points
 from isotone.release.description import (
     ColumnName,
     Description,
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
     from isotone.curves.chain.problem import ChainProblem
     from isotone.curves.curve_plan import CurvePlan
     from isotone.mechanism import Progress
-    from isotone.reading.sources.opening import Frame
+    from isotone.reading.sources import Frame
 
 __all__ = ["ChainFit", "Curve", "CurveManifest", "SurfaceFit", "kept", "middles"]
 
@@ -130,9 +129,9 @@ class Curve(Description):
     """The mechanism: "auto", or for comparison "additive", "threshold", "baseline" or "bins". A pair such as ["baseline", 64] says also into how many steps, a power of two up to 1024, the values of a baseline or a shape are cut."""
     output: Literal["population", "records"] = "population"
     """What a fit by means estimates: the curve that the records were drawn from, or the fit to these records."""
-    shape: (
-        Text | Annotated[tuple[Text, Real], Listed] | Annotated[tuple[Text, Real, Size], Listed] | None
-    ) = Field(default=None, description=f"Beyond rising, one of {_SHAPES}.")
+    shape: Text | Annotated[tuple[Text, Real], Listed] | Annotated[tuple[Text, Real, Size], Listed] | None = (
+        Field(default=None, description=f"Beyond rising, one of {_SHAPES}.")
+    )
     x_grid: Size | Literal["integers"] | Annotated[tuple[Real, ...], Listed] | None = Field(
         default=None,
         description='The public grid of x: so many even points, "integers" for every whole number of bounds, or a list of points. '
@@ -145,7 +144,9 @@ class Curve(Description):
 
     def __post_init__(self) -> None:
         if self.y_range is None and self.y_values is None:
-            raise InputError("y_range is missing: give the public limits of y, or its two values as y_values.")
+            raise InputError(
+                "y_range is missing: give the public limits of y, or its two values as y_values."
+            )
         if self.is_surface:
             _surface_bounds(self.bounds)
             for name in ("y_values", "shape", "band"):
@@ -219,7 +220,9 @@ class Curve(Description):
         """The corners of the curve and of its band, or the cells of the surface."""
         return mechanism.columns(drawn, cast("float", self.confidence))
 
-    def manifest(self, mechanism: ChainFit | SurfaceFit, drawn: Any, common: Mapping[str, Any]) -> CurveManifest:
+    def manifest(
+        self, mechanism: ChainFit | SurfaceFit, drawn: Any, common: Mapping[str, Any]
+    ) -> CurveManifest:
         """With direction, band and noisy sums of a curve."""
         return CurveManifest(mechanism=mechanism.recipe(), **mechanism.entries(drawn), **common)
 
@@ -285,7 +288,9 @@ class Curve(Description):
 
 def _surface_bounds(bounds: Any) -> None:
     if not all(isinstance(pair, tuple) for pair in bounds):
-        raise InputError(f"bounds must have two entries, one for each column of a surface, not {shown(bounds)}.")
+        raise InputError(
+            f"bounds must have two entries, one for each column of a surface, not {shown(bounds)}."
+        )
 
 
 def kept(guarantee: Guarantee) -> Guarantee:
@@ -366,7 +371,10 @@ class ChainFit:
     def of(cls, curve: Curve, guarantee: Guarantee) -> ChainFit:
         """The estimator of a description under a guarantee."""
         method, steps = curve.method if isinstance(curve.method, tuple) else (curve.method, None)
-        given = {name: getattr(curve, name) for name in _OF_CURVES} | {"method": method, "value_levels": steps}
+        given = {name: getattr(curve, name) for name in _OF_CURVES} | {
+            "method": method,
+            "value_levels": steps,
+        }
         settings = {
             **budget_of(guarantee),
             "neighbours": guarantee.neighbours,
@@ -476,7 +484,9 @@ class SurfaceFit:
         settings = {
             "bounds": tuple(curve.limits),
             "bins": _bins(curve.x_grid),
-            "directions": curve.increasing if isinstance(curve.increasing, tuple) else (curve.increasing,) * 2,
+            "directions": curve.increasing
+            if isinstance(curve.increasing, tuple)
+            else (curve.increasing,) * 2,
             "y_range": curve.y_ends,
             **budget_of(guarantee),
             "neighbours": guarantee.neighbours,
@@ -490,7 +500,11 @@ class SurfaceFit:
 
     def estimator(self) -> Any:
         """A new estimator."""
-        given = {**self.settings, "bins": list(self.settings["bins"]), "directions": list(self.settings["directions"])}
+        given = {
+            **self.settings,
+            "bins": list(self.settings["bins"]),
+            "directions": list(self.settings["directions"]),
+        }
         return curves.PrivatePosetRegression.from_features(unit=self.guarantee.unit, **given)
 
     def recipe(self) -> dict[str, Any]:
