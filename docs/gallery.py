@@ -152,9 +152,9 @@ def _homicides() -> pa.Table:
 def homicides(ledger: iso.Ledger) -> iso.Release:
     """A table of counts."""
     rows = _homicides()
-    options: dict[str, Any] = {"category": "county", "count": "homicides", "upper": 50, "unit_name": "victim"}
-    names = [str(x) for x in rows["county"]]
-    return iso.release_table(rows, categories=names, **options, epsilon=1, contributions=1, ledger=ledger)
+    counties = [str(x) for x in rows["county"]]
+    table = iso.Table("county", counties, count="homicides", upper=50, unit=iso.Unit(name="victim"))
+    return table.release(rows, epsilon=1, ledger=ledger)
 
 
 @entry(
@@ -170,13 +170,8 @@ def teachers(ledger: iso.Ledger) -> iso.Release:
     some = np.random.default_rng(0).choice(every, 3_000, replace=False)
     names = [f"school {k}" for k in range(3_000)]
     rows = pa.table({"school": names, "teachers": some})
-    options: dict[str, Any] = {
-        "category": "school",
-        "count": "teachers",
-        "upper": 100,
-        "unit_name": "teacher",
-    }
-    return iso.release_table(rows, categories=names, **options, epsilon="1/2", contributions=1, ledger=ledger)
+    table = iso.Table("school", names, count="teachers", upper=100, unit=iso.Unit(name="teacher"))
+    return table.release(rows, epsilon="1/2", ledger=ledger)
 
 
 @entry(

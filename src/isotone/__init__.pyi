@@ -18,7 +18,7 @@ from isotone.reading.questions import order_of as order_of
 from isotone.release.description import Unit as Unit
 from isotone.release.kinds.counts.release import release_counts as release_counts
 from isotone.release.kinds.curve.description import Curve as Curve
-from isotone.release.kinds.table.release import release_table as release_table
+from isotone.release.kinds.table.description import Table as Table
 from isotone.release.reader_questions import combine as combine
 from isotone.release.result import Release as Release
 from isotone.release.result import load_release as load_release

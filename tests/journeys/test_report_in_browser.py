@@ -35,7 +35,7 @@ def releases(folder):
     yield iso.release_counts(
         table, P, epsilon=1, ledger=ledger, unit="person", title="An unbreakablylongtitle " * 3
     )
-    yield iso.release_table(
+    yield flat.table(
         table, category="age", categories=[f"a category number {i}" for i in range(60)], upper=9, epsilon=1,
         ledger=ledger, unit="person",
     )  # fmt: skip

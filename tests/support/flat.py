@@ -6,7 +6,7 @@ from typing import Any
 
 import isotone as iso
 
-__all__ = ["curve", "surface"]
+__all__ = ["curve", "surface", "table"]
 
 _DELIVERY = {"ledger", "epsilon", "delta", "rho", "folder", "request", "again", "title", "progress"}
 _UNIT = {"unit": "column", "contributions": "contributions", "neighbours": "neighbours", "unit_name": "name"}
@@ -33,3 +33,9 @@ def surface(data: Any, **given: Any) -> iso.Release:
     if "bins" in given:
         given["x_grid"] = given.pop("bins")
     return curve(data, **given)
+
+
+def table(data: Any, **given: Any) -> iso.Release:
+    """A release of a table."""
+    described, delivered = split(given)
+    return iso.Table(described.pop("category"), described.pop("categories"), **described).release(data, **delivered)

@@ -41,7 +41,7 @@ def honest(folder: Path) -> None:
         "exclusive": iso.release_counts(data, ONE_OF_TWO, ledger=ledger, **common),
         "cut": iso.release_counts(data, ONE_OF_TWO, ledger=ledger, **common, mechanism="LaplaceMechanism", max_size=2),
         "partition": iso.release_counts(data, ONE_MUST_BE, ledger=ledger, **common),
-        "table": iso.release_table(
+        "table": flat.table(
             data, category="region", categories=["north", "south", "east", "west"], upper=20, epsilon=1, unit="person",
             ledger=ledger, contributions=2,
         ),

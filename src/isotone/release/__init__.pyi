@@ -8,7 +8,6 @@ from isotone.release.checking.contents import DeskReport as DeskReport
 from isotone.release.checking.contents import check_spec as check_spec
 from isotone.release.exporting.export import export as export
 from isotone.release.kinds.counts.release import release_counts as release_counts
-from isotone.release.kinds.table.release import release_table as release_table
 from isotone.release.manifest import Manifest as Manifest
 from isotone.release.order_files import describe_order as describe_order
 from isotone.release.order_files import load_order as load_order

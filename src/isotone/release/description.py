@@ -14,7 +14,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import cache, wraps
-from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar, cast, dataclass_transform
 
@@ -235,7 +234,7 @@ def described(cls: type[T]) -> type[T]:
 def _short(self: Any) -> str:
     """The parameters that are not as by default."""
     said: list[str] = []
-    for field in dataclasses.fields(self):
+    for field in sorted(dataclasses.fields(self), key=lambda field: field.kw_only):
         value = getattr(self, field.name)
         if value != default_of(type(self), field.name):
             text = shown(value) if len(shown(value)) <= 60 else f"{shown(value)[:57]}..."
@@ -401,7 +400,7 @@ class Description(ABC):
     The first parameter may be given without its name. ``unit`` is a column, or a :class:`Unit`.
     """
 
-    kind: ClassVar[str]
+    kind_name: ClassVar[str]
     """What a manifest calls this kind of release."""
     key: ClassVar[str]
     """The section of a spec that asks for it."""
@@ -617,6 +616,12 @@ class Description(ABC):
         return cls(**{**gathered(cls, sections, cls.key), "unit": Unit(**gathered(Unit, sections))})
 
     @classmethod
+    def guessed(cls, section: Section, records: int | None) -> Any:
+        """What a spec lets a plan assume about the data."""
+        del section
+        return records
+
+    @classmethod
     @cache
     def section(cls) -> type[Section]:
         """The section of a spec that asks for this kind."""
@@ -636,8 +641,3 @@ def plain_value(value: Any) -> Any:
     if hasattr(value, "__pydantic_fields__"):
         return {name: plain_value(getattr(value, name)) for name in fields_of(type(value))}
     return str(value)
-
-
-def require_signature(kind: type[Any]) -> int:
-    """How many parameters a class has."""
-    return len(signature(kind).parameters)

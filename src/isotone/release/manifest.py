@@ -38,11 +38,9 @@ __all__ = [
     "order_to",
 ]
 
-FORMAT = "isotone release 2"
-_BEFORE = "isotone release 1"
+FORMAT = "isotone release 1"
 LARGEST_ORDER, MOST_COVERS = 20_000, 1_000_000
 """The largest order of a release, and so the most that a stranger's manifest makes those who verify it compute."""
-_RENAMED = {"request": "spec"}  # what version 1 called them
 
 
 class GuaranteeEntry(TypedDict):
@@ -94,7 +92,7 @@ class Manifest(Mapping[str, Any]):
     """The columns of the release that hold names and not numbers."""
 
     meanings: ClassVar[dict[str, str]] = {
-        "format": "The version of this layout. A reader of version n also reads version n - 1.",
+        "format": "The version of this layout.",
         "kind": "What was released.",
         "title": "The title of the report; presentation, and sealed with the rest.",
         "description": "Every public parameter of the release, as it was described (docs/reference/manifest.md).",
@@ -128,17 +126,12 @@ class Manifest(Mapping[str, Any]):
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Manifest:
-        """The manifest that was written as ``plain``, by this version or the one before."""
-        written = plain.get("format")
-        if written not in (FORMAT, _BEFORE):
+        """The manifest that was written as ``plain``."""
+        if plain.get("format") != FORMAT:
             raise InputError(
                 f"The manifest was not written by this version of isotone (expected {FORMAT!r})."
             )
         entries = dict(plain)
-        if written == _BEFORE:
-            for now, before in _RENAMED.items():
-                if before in entries:
-                    entries[now] = entries.pop(before)
         from isotone.release.kinds import kind_named  # the kind that is asked for, and no other
 
         form = kind_named(str(entries.get("kind"))).manifest
@@ -152,12 +145,9 @@ class Manifest(Mapping[str, Any]):
             raise InputError(f"The manifest cannot be read: {error}.") from None
 
     def plain(self) -> dict[str, Any]:
-        """The entries as they are written, in the layout of the manifest's own version."""
+        """The entries as they are written."""
         entries = [(field, getattr(self, field.name)) for field in fields(self)]
-        kept = {field.name: said for field, said in entries if said is not None or field.default is not None}
-        if self.format == _BEFORE:
-            return {_RENAMED.get(key, key): value for key, value in kept.items()}
-        return kept
+        return {field.name: said for field, said in entries if said is not None or field.default is not None}
 
     @property
     def text_columns(self) -> frozenset[str]:

@@ -79,7 +79,7 @@ class Job(Query[Any, Any]):
     def parameters(self) -> dict[str, Any]:
         """What a request is known by: every parameter, and the guarantee that was asked for."""
         asked = {"guarantee": guarantee_to(self.asked), "description": self.described.identity()}
-        return {"kind": self.described.kind, **asked}
+        return {"kind": self.described.kind_name, **asked}
 
     def read(self, frame: Frame) -> Any:
         """The statistic of the data."""
@@ -91,7 +91,7 @@ class Job(Query[Any, Any]):
 
     def publish(self, drawn: Any, stamp: Stamp) -> Release:
         """The private outputs as a sealed release."""
-        said = {"kind": self.described.kind, "description": self.described.said(), **self.entries(stamp)}
+        said = {"kind": self.described.kind_name, "description": self.described.said(), **self.entries(stamp)}
         manifest = self.described.manifest(self.mechanism, drawn, said)
         return seal(self.described.columns(self.mechanism, drawn), manifest)
 

@@ -22,7 +22,6 @@ from isotone.tables.gaussian_table import GaussianTableMechanism
 from isotone.tables.two_stage import TwoStageMechanism
 
 __all__ = [
-    "FORMER_TABLE_ARGUMENTS",
     "count_mechanism",
     "count_mechanisms",
     "rebuild_count_mechanism",
@@ -54,20 +53,12 @@ def rebuild_count_mechanism(P: Poset, recipe: Mapping[str, Any]) -> Any:
     return kind(P, **given)
 
 
-FORMER_TABLE_ARGUMENTS = frozenset({"split", "remap", "price"})
-"""How tables of the version before were measured and published. None of it changed what was guaranteed."""
-
-
 def rebuild_table_mechanism(recipe: Mapping[str, Any]) -> TableMechanism:
-    """The mechanism of a table that a recipe describes.
-
-    For a recipe of the version before it has the same guarantee and the same largest count, and another law.
-    """
+    """The mechanism of a table that a recipe describes."""
     if recipe.get("name") == GaussianTableMechanism.__name__:
         return GaussianTableMechanism(**_given(GaussianTableMechanism, recipe))
     _require_named(recipe, TwoStageMechanism, "tables")
-    present = {key: value for key, value in recipe.items() if key not in FORMER_TABLE_ARGUMENTS}
-    return TwoStageMechanism(**_given(TwoStageMechanism, present))
+    return TwoStageMechanism(**_given(TwoStageMechanism, recipe))
 
 
 def rebuild_curve_mechanism(recipe: Mapping[str, Any]) -> Any:

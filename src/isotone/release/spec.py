@@ -203,7 +203,7 @@ class _SpecHead(Section):
         """The section of the spec's kind, which must be of the type given."""
         found = getattr(self, self.kind.key)
         if not isinstance(found, section):
-            asked = section.__name__.removesuffix("Section").lower()
+            asked = section.__name__.removesuffix("Section").removesuffix("Entries").lower()
             raise SpecError(f"This spec has no [{asked}]: it has [{self.kind.key}].")
         return found
 

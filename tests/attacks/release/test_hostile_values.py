@@ -88,7 +88,7 @@ RELEASES: dict[str, Callable[[Any, Any], Any]] = {
     "counts": lambda data, ledger: iso.release_counts(
         data, P, epsilon=1, ledger=ledger, unit="u", by="c", groups=["A", "B"], mechanism="PosetMechanism"
     ),
-    "table": lambda data, ledger: iso.release_table(
+    "table": lambda data, ledger: flat.table(
         data, category="c", categories=["A", "B"], upper=5, epsilon=1, ledger=ledger, unit="u"
     ),
     "curve": lambda data, ledger: flat.curve(

@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from tests.support import flat
 
 import isotone as iso
 from isotone import noise
@@ -83,7 +84,7 @@ def test_a_tiny_epsilon_gives_huge_noise_or_an_error_of_ours(kind, epsilon):
 )
 def test_huge_counts_in_the_data_are_clamped_or_missing_and_never_raise(tmp_path, ledger, cases):
     (tmp_path / "cases.csv").write_text(f"county,cases\nA,{cases}\nA,{cases}\nB,2\n")
-    release = iso.release_table(
+    release = flat.table(
         tmp_path / "cases.csv",
         category="county",
         categories=["A", "B"],
@@ -99,7 +100,7 @@ def test_huge_counts_in_the_data_are_clamped_or_missing_and_never_raise(tmp_path
 
 def test_sums_of_large_integers_in_a_frame_do_not_wrap(ledger):
     frame = pd.DataFrame({"county": ["A"] * 6, "cases": np.array([2**63 - 1] * 6)})
-    release = iso.release_table(
+    release = flat.table(
         frame, category="county", categories=["A"], count="cases", upper=5, epsilon=50, ledger=ledger
     )
     assert release.columns["value"][0] in (0, 5)
@@ -125,7 +126,7 @@ def test_one_person_more_never_takes_a_huge_count_to_nothing(make, cases):
 def test_a_top_code_beyond_reach_is_refused_before_the_charge(ledger, upper):
     frame = pd.DataFrame({"county": ["A"]})
     with pytest.raises(IsotoneError):
-        iso.release_table(frame, category="county", categories=["A"], upper=upper, epsilon=1, ledger=ledger)
+        flat.table(frame, category="county", categories=["A"], upper=upper, epsilon=1, ledger=ledger)
     assert ledger.charges() == []
 
 

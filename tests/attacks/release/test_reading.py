@@ -154,7 +154,7 @@ def test_an_error_of_the_engine_is_not_kept_in_the_chain_of_errors(monkeypatch):
 @pytest.mark.parametrize(
     "release",
     [
-        lambda ledger: iso.release_table(
+        lambda ledger: flat.table(
             pd.DataFrame({"c": ["x"]}),
             category="c",
             categories=["x"],

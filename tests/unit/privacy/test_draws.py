@@ -194,7 +194,7 @@ def released_counts(folder: Path, **more: Any) -> Any:
 def released_table(folder: Path, **more: Any) -> Any:
     how: dict[str, Any] = {"category": "c", "categories": ["x", "y"], "upper": 3, "epsilon": 1}
     with isotone.Ledger(folder / "table.ledger", epsilon=9, unit="record") as ledger:
-        return isotone.release_table(pa.table({"c": ["x", "x"]}), ledger=ledger, **how, **more)
+        return isotone.flat.table(pa.table({"c": ["x", "x"]}), ledger=ledger, **how, **more)
 
 
 def released_spec(folder: Path, **more: Any) -> Any:

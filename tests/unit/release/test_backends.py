@@ -19,7 +19,7 @@ from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.curves import PrivateIsotonicRegression
 from isotone.order import Poset
 from isotone.reading import contributions
-from isotone.release import Ledger, release_counts, release_table
+from isotone.release import Ledger, release_counts
 from isotone.tables import TwoStageMechanism
 
 P = Poset(["hyp", "twice", "meds", "year"], [("twice", "hyp"), ("meds", "hyp"), ("year", "twice")])
@@ -138,7 +138,7 @@ def long(data: Any, ledger: Ledger, patch: pytest.MonkeyPatch) -> Any:
 def table(data: Any, ledger: Ledger, patch: pytest.MonkeyPatch) -> Any:
     seen = spy(patch, TwoStageMechanism, "release_in_full")
     settings: dict[str, Any] = {"category": "county", "categories": COUNTIES, "upper": 60}
-    release_table(data, epsilon=1, ledger=ledger, unit="person", contributions=2, **settings)
+    flat.table(data, epsilon=1, ledger=ledger, unit="person", contributions=2, **settings)
     return seen[-1][0].tolist()
 
 

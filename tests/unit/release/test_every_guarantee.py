@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from tests.support import flat
 from tests.support.forgeries import forged
 
 import isotone as iso
@@ -123,7 +124,7 @@ def test_aggregated_rows_may_hold_a_person_twice_in_a_category(tmp_path):
         "upper": 9,
         "unit_name": "person",
     }
-    made = iso.release_table(data, **options, count="n", rho="1/2", contributions=3, ledger=ledger)
+    made = flat.table(data, **options, count="n", rho="1/2", contributions=3, ledger=ledger)
     assert made.manifest.mechanism["once"] is False
     with pytest.raises(iso.InputError, match="not both"):
-        iso.release_table(data, **options, count="n", rho="1/2", epsilon=1, ledger=ledger)
+        flat.table(data, **options, count="n", rho="1/2", epsilon=1, ledger=ledger)

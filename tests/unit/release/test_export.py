@@ -59,8 +59,8 @@ def shelf(tmp_path_factory) -> Path:
         "counts": iso.release_counts(rows, P, **common, title="Two questions"),
         "hierarchy": iso.release_counts(rows, tree, **common),
         "breakdown": iso.release_counts(rows, P, **common, by=["place"], groups={"place": ["n", "s"]}, margins=["", "*"]),
-        "table": iso.release_table(rows, **PLACES, **common),
-        "pairs": iso.release_table(sums, **two, epsilon=1, ledger=iso.Ledger(folder / "other.ledger", epsilon=1, unit="adult")),
+        "table": flat.table(rows, **PLACES, **common),
+        "pairs": flat.table(sums, **two, epsilon=1, ledger=iso.Ledger(folder / "other.ledger", epsilon=1, unit="adult")),
         "curve": flat.curve(rows, x="u", y="y", public_n=N, **ends, **common),
         "surface": flat.surface(
             rows, x=("u", "v"), y="y", bounds=((0, 4), (0, 4)), y_range=(0, 1), bins=2, **common

@@ -5,6 +5,7 @@ import contextlib
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.support import flat
 from tests.support.forgeries import forged
 
 import isotone as iso
@@ -88,7 +89,7 @@ def test_no_relaxation_is_searched_for_a_stranger(counts, monkeypatch, name):
 def test_no_table_is_computed_for_a_largest_count_beyond_the_limit(tmp_path, monkeypatch, upper):
     data = pa.table({"person": range(9), "c": ["x", "y", "x"] * 3})
     with iso.Ledger(tmp_path / "ledger", epsilon=1) as ledger:
-        made = iso.release_table(
+        made = flat.table(
             data, category="c", categories=["x", "y"], upper=3, epsilon=1, ledger=ledger, unit="person"
         )
 

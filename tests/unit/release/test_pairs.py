@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from tests.support import flat
 from tests.support.forgeries import forged
 
 import isotone as iso
@@ -31,7 +32,7 @@ def ledger(tmp_path) -> iso.Ledger:
 
 
 def test_two_columns_are_released_with_their_joint_distribution(tmp_path, ledger):
-    made = iso.release_table(
+    made = flat.table(
         aggregated(),
         **OPTIONS,
         counts=["theft", "arson"],
@@ -54,7 +55,7 @@ def test_two_columns_are_released_with_their_joint_distribution(tmp_path, ledger
 
 def test_contributions_of_two_columns_of_counts_have_no_default(ledger):
     with pytest.raises(iso.InputError, match="contributions must be declared"):
-        iso.release_table(aggregated(), **OPTIONS, counts=["theft", "arson"], epsilon=1, ledger=ledger)
+        flat.table(aggregated(), **OPTIONS, counts=["theft", "arson"], epsilon=1, ledger=ledger)
     assert ledger.spent().epsilon == 0
 
 
@@ -72,7 +73,7 @@ def test_contributions_of_two_columns_of_counts_have_no_default(ledger):
 def test_what_is_no_pair_is_refused_before_the_charge(ledger, given, words):
     options: dict[str, Any] = {**OPTIONS, "contributions": 1, "epsilon": 1, **given}
     with pytest.raises(iso.InputError, match=words):
-        iso.release_table(aggregated(), **options, ledger=ledger)
+        flat.table(aggregated(), **options, ledger=ledger)
     assert ledger.charges() == []
 
 
@@ -119,7 +120,7 @@ def against_each_other(manifest, columns):
     ],
 )
 def test_a_forged_pair_is_found_out(tmp_path, ledger, change, words):
-    iso.release_table(
+    flat.table(
         aggregated(),
         **OPTIONS,
         counts=["theft", "arson"],
@@ -175,7 +176,7 @@ def test_a_spec_of_two_columns_of_counts_must_declare_contributions(tmp_path: Pa
 def test_names_of_columns_may_have_a_bar_in_them(tmp_path, ledger):
     data = aggregated().rename(columns={"arson": "fire | arson"})
     options: dict[str, Any] = {**OPTIONS, "categories": CATEGORIES[:9], "contributions": 1, "epsilon": 1}
-    iso.release_table(
+    flat.table(
         data, **options, counts=["theft", "fire | arson"], ledger=ledger, folder=tmp_path / "out"
     )
     assert verify(tmp_path / "out").holds

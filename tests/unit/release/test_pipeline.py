@@ -11,6 +11,7 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 import pytest
+from isotone.release.kinds.table.query import TableQuery
 from tests.support import flat
 
 import isotone as iso
@@ -18,7 +19,6 @@ from isotone.curves.estimator import ComparisonWarning, charged
 from isotone.errors import InputError
 from isotone.release.kinds.counts.query import CountQuery
 from isotone.release.kinds.counts.request import CountRequest
-from isotone.release.kinds.table.query import TableQuery
 from isotone.release.pipeline import Job
 
 P = iso.Poset(["hyp", "twice"], [("twice", "hyp")])
@@ -52,7 +52,7 @@ def table(ledger, **options):
         "epsilon": 1,
         "unit": "person",
     }
-    return iso.release_table(DATA, ledger=ledger, **{**given, **options})
+    return flat.table(DATA, ledger=ledger, **{**given, **options})
 
 
 def curve(ledger, **options):
@@ -296,7 +296,7 @@ def loaded():
 data = pd.DataFrame({{"a": [0, 1], "b": [0, 0]}})
 with iso.Ledger({str(tmp_path / "a.ledger")!r}, epsilon=9) as ledger:
     iso.release_counts(data, iso.Poset.chain("ba"), epsilon=1, ledger=ledger)
-    iso.release_table(data, category="a", categories=[0, 1], upper=5, epsilon=1, ledger=ledger)
+    flat.table(data, category="a", categories=[0, 1], upper=5, epsilon=1, ledger=ledger)
 for options in ({{}}, {{"loss": "absolute"}}, {{"shape": "convex", "x_grid": 5}}, {{"levels": 3}}, {{"method": "additive"}}):
     built(**options)
 iso.Curve(("a", "b"), y="a2", bounds=((0, 1), (0, 1)), y_range=(0, 1), x_grid=2).mechanism(Guarantee.pure(1))

@@ -253,7 +253,7 @@ def test_consistent_values_follow_the_order_and_keep_the_guarantee(ledger, monke
 
 def test_a_table_is_released_for_the_public_list(ledger):
     data = pd.DataFrame({"county": ["a"] * 9 + ["b"] * 3 + ["elsewhere"] * 5, "person": range(17)})
-    release = iso.release_table(
+    release = flat.table(
         data, category="county", categories=["b", "a", "c"], upper=20, epsilon=5, ledger=ledger, unit="person"
     )
     frame = release.frame()
@@ -281,16 +281,16 @@ def test_a_curve_is_released_on_public_bounds(ledger):
 @pytest.mark.parametrize(
     "release",
     [
-        lambda ledger: iso.release_table(
+        lambda ledger: flat.table(
             TABLE, category="x", categories=["a"], upper=3, epsilon=1, ledger=ledger
         ),
-        lambda ledger: iso.release_table(
+        lambda ledger: flat.table(
             TABLE, category="hyp", categories=[], upper=3, epsilon=1, ledger=ledger
         ),
-        lambda ledger: iso.release_table(
+        lambda ledger: flat.table(
             TABLE, category="hyp", categories=["1"], upper=-1, epsilon=1, ledger=ledger
         ),
-        lambda ledger: iso.release_table(
+        lambda ledger: flat.table(
             TABLE, category="hyp", categories=["1"], upper=1, epsilon=0, ledger=ledger
         ),
         lambda ledger: flat.curve(
@@ -370,7 +370,7 @@ def test_an_option_that_a_curve_does_not_have_is_named_with_the_nearest_one(ledg
 def test_booleans_are_categories_and_groups_like_the_column_they_come_from(tmp_path: Any) -> None:
     frame = pd.DataFrame({"smokes": [True] * 30 + [False] * 12, "a": [1] * 42})
     with iso.Ledger(tmp_path / "x.ledger", epsilon=200_000) as ledger:
-        table = iso.release_table(
+        table = flat.table(
             frame, category="smokes", categories=[True, False], epsilon=50_000, upper=100, ledger=ledger
         )
         assert table.columns["category"] == ("true", "false")

@@ -33,7 +33,7 @@ def test_a_report_states_one_typical_error_and_installs_nothing(ledger):
 
 
 def test_a_report_of_a_table_claims_nothing_about_distances_to_the_truth(ledger):
-    made = iso.release_table(
+    made = flat.table(
         PEOPLE, category="hyp", categories=["0", "1"], upper=40, epsilon=1, ledger=ledger, unit="person"
     )
     page = report_html(made)

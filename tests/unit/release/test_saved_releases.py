@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from tests.support import flat
 
 import isotone as iso
 from isotone.errors import InputError, IsotoneError
@@ -123,7 +124,7 @@ def test_nothing_of_the_data_is_stored_but_its_private_outputs(ledger, tmp_path)
 def test_a_verdict_claims_no_error_that_it_could_not_check(ledger, tmp_path):
     counts(ledger).save(tmp_path / "counts", report=False)
     assert verify(tmp_path / "counts")["error"].checked
-    table = iso.release_table(
+    table = flat.table(
         TABLE, category="hyp", categories=["0", "1"], upper=500, epsilon=1, ledger=ledger, unit_name="person"
     )
     table.save(tmp_path / "table", report=False)

@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 import pytest
+from tests.support import flat
 from tests.support.forgeries import Columns, Entries, forged
 
 import isotone as iso
@@ -28,7 +29,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     data = pd.DataFrame({"place": NAMES, "a": COUNTS, "b": COUNTS[::-1]})
     common: dict[str, Any] = {"category": "place", "upper": 4, "contributions": 1, "ledger": ledger}
     classes = ["x"] * SIZE + ["y"] * SIZE
-    iso.release_table(
+    flat.table(
         data,
         categories=NAMES,
         count="a",
@@ -38,12 +39,12 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
         folder=folder / "strata",
         **common,
     )
-    iso.release_table(data, categories=NAMES, counts=["a", "b"], rho=9, folder=folder / "pair", **common)
-    iso.release_table(
+    flat.table(data, categories=NAMES, counts=["a", "b"], rho=9, folder=folder / "pair", **common)
+    flat.table(
         data, categories=NAMES[:9], counts=["a", "b"], epsilon=9, folder=folder / "few", **common
     )
     heaped: Any = common | {"upper": 20, "preset": "distribution", "folder": folder / "heaped"}
-    iso.release_table(data.assign(a=7), categories=NAMES, count="a", epsilon="0.9", **heaped)
+    flat.table(data.assign(a=7), categories=NAMES, count="a", epsilon="0.9", **heaped)
     return folder
 
 
@@ -144,9 +145,9 @@ def test_classes_of_one_name_and_places_without_people_are_refused_before_the_ch
     given: Any = {"category": "place", "categories": ["a", "b"], "upper": 4, "epsilon": 1, "ledger": ledger}
     data, twice = pd.DataFrame({"place": ["a"]}), cast(Any, {1: ["a"], "1": ["b"]})
     with pytest.raises(iso.InputError, match="the class '1' twice"):
-        iso.release_table(data, **given, strata=twice)
+        flat.table(data, **given, strata=twice)
     with pytest.raises(iso.InputError, match="no rate without people"):
-        iso.release_table(data, population=[0, 5], **given)
+        flat.table(data, population=[0, 5], **given)
     assert ledger.charges() == []
 
 
@@ -174,7 +175,7 @@ def test_distributions_are_published_as_they_were_computed_with(
     ledger = iso.Ledger(tmp_path / "a.ledger", rho=9000, final_delta="1e-6", composition="zcdp filter")
     data = pd.DataFrame({"place": NAMES, "a": [4] * len(NAMES), "b": [4] * len(NAMES)})
     common: Any = {"category": "place", "categories": NAMES, "upper": 4, "contributions": 1}
-    release = iso.release_table(data, **common, **given, ledger=ledger, folder=tmp_path / "r")
+    release = flat.table(data, **common, **given, ledger=ledger, folder=tmp_path / "r")
     assert verify(tmp_path / "r").holds
     # noise takes none of the 240 counts from 4 to 1 or 0 but with a probability below 1e-20
     assert min(release.frame()["estimate"]) > 1
@@ -186,7 +187,7 @@ def test_what_was_not_computed_again_is_not_said_to_have_been(tmp_path: Path) ->
     asked: Any = {"category": "c", "categories": ["x", "y"], "count": "a", "contributions": 1, "epsilon": 1}
     ledger = iso.Ledger(tmp_path / "ledger", epsilon=9)
     for upper, left_out in ((1500, False), (1501, True)):
-        iso.release_table(data, upper=upper, ledger=ledger, folder=tmp_path / str(upper), **asked)
+        flat.table(data, upper=upper, ledger=ledger, folder=tmp_path / str(upper), **asked)
         check = verify(tmp_path / str(upper))["error"]
         assert check.holds
         assert ("were not computed again" in check.words) == left_out

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from isotone.release.kinds.table.release import table_query
+from tests.support import flat
 
 import isotone as iso
 from isotone.errors import InputError
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.kinds.table.reader import sum_of, sums_of
-from isotone.release.kinds.table.release import table_query
 from isotone.release.spec import load_spec
 from isotone.tables import population_bands
 from isotone.tables.thresholds import Thresholds
@@ -27,11 +28,11 @@ def released(tmp_path: Path, **options: Any) -> Any:
     data = pd.DataFrame({"place": NAMES, "cases": TRUE})
     ledger = iso.Ledger(tmp_path / "l.ledger", epsilon=100)
     usual: dict[str, Any] = {"category": "place", "categories": NAMES, "count": "cases", "upper": 25}
-    return iso.release_table(data, epsilon=1, ledger=ledger, **(usual | options))
+    return flat.table(data, epsilon=1, ledger=ledger, **(usual | options))
 
 
 def test_other_questions_to_a_table_are_refused_with_the_reason(tmp_path: Path) -> None:
-    table = iso.release_table(
+    table = flat.table(
         pd.DataFrame({"c": ["a", "b"]}),
         category="c",
         categories=["a", "b"],

@@ -12,14 +12,11 @@ from isotone.desk.root import Root
 from isotone.desk.sheets.searching import least_budget
 from isotone.desk.sheets.sheet import SIMULATED, Sheet
 from isotone.desk.words import FormError, number
-from isotone.release.kinds.table.pair_query import PairQuery
-from isotone.release.kinds.table.section import TableSection
+from isotone.release.kinds.table.description import Table, TableEntries
 from isotone.release.result import Release
 from isotone.release.spec import Spec
 from isotone.release.steward import plan_spec
-from isotone.tables import GaussianTableMechanism
 from isotone.tables.table_plan import expected_errors
-from isotone.tables.thresholds import default_preset
 
 __all__ = ["TableSheet"]
 
@@ -59,10 +56,10 @@ class TableSheet(Sheet):
     def accuracy(self, spec: Spec, asked: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
         """What mechanisms are expected to lose on a table of the guessed shape."""
         within = _within(spec)
-        shape = spec.said(TableSection).shape
+        shape = spec.said(TableEntries).shape
         words = f"95 % of the counts are expected within ± {within} of the truth, if the table is {shape}."
         plan, said = plan_spec(spec).view, "" if within is None else words
-        return {"half": within, "plan": plan, "ours": _ours(spec), "words": said}
+        return {"half": within, "plan": plan, "words": said}
 
     def budget(self, spec: Spec, asked: Mapping[str, str]) -> str:
         """The least budget at which 95 % of the counts are expected within the error, to three digits."""
@@ -75,29 +72,24 @@ class TableSheet(Sheet):
         """The guesses with noise."""
         query = spec.kind.query(spec)
         usual = min(100, query.source.upper)
-        columns = 2 if isinstance(query, PairQuery) else 1
+        columns = 2 if _table(spec).counts else 1
         counts = columns * [
             min(guesses.get(name, usual), query.source.upper) for name in query.source.categories
         ]
         return query.publish(query.draw(np.array(counts, dtype=np.int64)), SIMULATED)
 
 
+def _table(spec: Spec) -> Table:
+    described = spec.description
+    assert isinstance(described, Table)
+    return described
+
+
 def _within(spec: Spec) -> int | None:
     """How far 95 % of the counts are off, on a table of the guessed shape, or None for pairs of counts."""
-    query, table = spec.kind.query(spec), spec.said(TableSection)
-    if isinstance(query, PairQuery):
+    table = _table(spec)
+    if table.counts is not None:
         return None
-    size = len(query.source.categories)
-    return expected_errors(query.mechanism, table.shape, size=size, upper=table.upper).within
-
-
-def _ours(spec: Spec) -> str:
-    """What the plan calls the mechanism that releases, or nothing where it plans another one."""
-    query = spec.kind.query(spec)
-    if isinstance(query, PairQuery):
-        return ""
-    mechanism, preset = query.mechanism, query.mechanism.preset
-    if isinstance(mechanism, GaussianTableMechanism):
-        return f"{preset or 'counts'}, Gaussian"
-    step, size = mechanism.unit.per_step(mechanism.epsilon), len(query.source.categories)
-    return preset or default_preset(step, mechanism.upper, size)
+    mechanism = table.mechanism(spec.privacy.guarantee(spec.unit))
+    size, shape = len(table.categories), spec.said(TableEntries).shape
+    return expected_errors(mechanism, shape, size=size, upper=table.upper).within

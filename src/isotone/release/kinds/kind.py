@@ -158,7 +158,9 @@ class Kind(ABC):
         """What would be released and with what error. No data is read and no budget is spent."""
         from isotone.release.spec_plan import SpecPlan
 
-        made = spec.description.planned(spec.privacy.guarantee(spec.unit), records, progress)
+        made = spec.description.planned(
+            spec.privacy.guarantee(spec.unit), self.described.guessed(spec.asked_for, records), progress
+        )
         view = made if made.rows[0].columns else None
         return SpecPlan(view, {**spec.head(), **made.plain()}, "" if view else str(made))
 

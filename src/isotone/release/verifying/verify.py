@@ -56,7 +56,6 @@ class Verdict:
         return all(check.holds for check in self.checks)
 
     def __getitem__(self, name: str) -> Check:
-        name = _FORMER_NAMES.get(name, name)
         return next(check for check in self.checks if check.name == name)
 
     def __str__(self) -> str:
@@ -86,9 +85,6 @@ _TRUST = {
 
 _COMPUTED = {"error", "report"}
 """What development versions may compute in another way, although they have the number of one version."""
-
-_FORMER_NAMES = {"promise": "guarantee"}
-"""Checks by the names they had before."""
 
 _FAULTS = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, MemoryError)
 

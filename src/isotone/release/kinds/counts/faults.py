@@ -23,10 +23,10 @@ from isotone.noise.public_stream import public_stream
 from isotone.release.kinds.counts.asked import question_faults
 from isotone.release.kinds.counts.combining import combine_counts
 from isotone.release.kinds.counts.deriving import given, made_consistent
-from isotone.release.kinds.counts.law_entry import closed_form, law_entry
+from isotone.release.kinds.counts.law_entry import law_entry
 from isotone.release.kinds.counts.measuring import groups_of, mechanism_of, origins
 from isotone.release.kinds.counts.query import CountManifest, count_columns, original_columns
-from isotone.release.manifest import FORMAT, Manifest
+from isotone.release.manifest import Manifest
 from isotone.release.result import Release
 from isotone.release.waves import wave_faults
 from isotone.release.writing.column_texts import ROUNDING, Columns, Floats
@@ -69,8 +69,6 @@ def count_faults(columns: Columns, manifest: Manifest, mechanism: AdditiveMechan
         faults.append("the standard deviations are not the mechanism's")
     if "total" in manifest or "total_sd" in manifest:
         faults += _total_faults(manifest, mechanism, repeat)
-    if manifest["format"] != FORMAT and not closed_form(mechanism):
-        return faults + _faults_before(columns, mechanism, level, repeat)
     if manifest.get("law") != law_entry(mechanism, level):
         faults.append("the law of the noise is not described as this version draws it")
     widths = count_columns(mechanism, level)
@@ -96,15 +94,6 @@ def _keeps_within(mechanism: PosetMechanism, widths: Mapping[str, NDArray[Any]],
     outside = np.concatenate((rows, rows.max(axis=1, keepdims=True)), axis=1) > wide
     share = mean_of_rows(outside.astype(np.float64))
     return bool(np.all(share.variance <= 1 - level + SPREADS * share.standard_error))
-
-
-def _faults_before(columns: Columns, mechanism: AdditiveMechanism, level: float, repeat: int) -> list[str]:
-    """Faults in intervals of the version before, which had draws of numpy, as near as their number lets one expect."""
-    slack = SPREADS * math.sqrt(level * (1 - level) / _draws(len(mechanism.P)))
-    around = max(level - slack, level / 2), min(level + slack, (1 + level) / 2)
-    narrow, wide = (count_columns(mechanism, end) for end in around)
-    fit = _intervals_between(columns, narrow, wide, repeat)
-    return [] if fit else ["the intervals are not the mechanism's"]
 
 
 def derived_faults(release: Release) -> list[str]:
@@ -202,30 +191,3 @@ def _total_faults(manifest: Mapping[str, Any], mechanism: AdditiveMechanism, rep
     relative = float(np.max(_spread(error.sd, error.standard_error) / np.maximum(error.sd, 1e-9)))
     near = stated is not None and abs(float(stated) - known) <= SPREADS * relative * known + ROUNDING
     return [] if near else ["the standard deviation of the number of records is not the mechanism's"]
-
-
-def _intervals_between(
-    columns: Columns,
-    narrow: Mapping[str, NDArray[Any]],
-    wide: Mapping[str, NDArray[Any]],
-    repeat: int,
-) -> bool:
-    """Whether each half-width is between the narrow and the wide one, and the same below as above its value."""
-    value = np.array(columns["value"], dtype=np.int64).reshape(repeat, -1)
-    for kind, names in (("alone", ("low", "high")), ("together", ("low_all", "high_all"))):
-        low, high = (np.array(columns[name]).reshape(repeat, -1) for name in names)
-        shown = high > 0  # elsewhere the whole interval is below 0, and both ends are 0
-        half = np.where(shown, high - value, narrow[kind])
-        within = np.all((narrow[kind] <= half) & (half <= wide[kind]))
-        if not within or np.any(low != np.where(shown, np.maximum(value - half, 0), 0)):
-            return False
-        # one half-width for an element in all groups, and one for all elements together
-        seen = [half[:, x][shown[:, x]] for x in range(half.shape[1])] if kind == "alone" else [half[shown]]
-        if any(len(set(part.tolist())) > 1 for part in seen):
-            return False
-    return True
-
-
-def _draws(size: int) -> int:
-    """How many draws the half-widths of an order of this size came from in the version before."""
-    return min(50_000, max(2_000, 1_000_000 // size))

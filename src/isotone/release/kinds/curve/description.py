@@ -105,7 +105,7 @@ class Curve(Description):
     Curve('age', y='ill', bounds=(Fraction(18, 1), Fraction(90, 1)), y_range=(Fraction(0, 1), Fraction(1, 1)))
     """
 
-    kind: ClassVar[str] = "curve"
+    kind_name: ClassVar[str] = "curve"
     key: ClassVar[str] = "curve"
     entries: ClassVar[type[Section]] = CurveEntries
 

@@ -1,46 +1,51 @@
-"""Binds query, plan, audit and verification of tables."""
+"""What strangers and readers do with a published table: verify, read, attack by name."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isotone import tables
-from isotone.audit import audit
-from isotone.audit.audit_report import AuditReport
 from isotone.errors import InputError
-from isotone.mechanism import Progress
 from isotone.privacy.guarantee import Guarantee, Number
-from isotone.privacy.unit import budget_of
-from isotone.release.checking.findings import numbers, unlisted
 from isotone.release.kinds.kind import Kind
-from isotone.release.kinds.table.query import MICRODATA, TableManifest, TableQuery
-from isotone.release.kinds.table.reader import TableReader
-from isotone.release.kinds.table.release import table_query
+from isotone.release.kinds.table.description import BETWEEN, PER, Table, TableManifest, attack
+from isotone.release.kinds.table.reader import TableReader, measured_again
 from isotone.release.kinds.table.report import TablePage
-from isotone.release.kinds.table.section import TableSection
 from isotone.release.manifest import Manifest, guarantee_from
-from isotone.release.recipes import FORMER_TABLE_ARGUMENTS, rebuild_table_mechanism
-from isotone.release.result import Release
-from isotone.release.spec_plan import SpecPlan
+from isotone.release.recipes import rebuild_table_mechanism
+from isotone.release.writing.column_texts import ROUNDING, Columns, Floats
 from isotone.tables.choosing import TableMechanism
+from isotone.tables.estimate.intervals import content, is_shortest, shortest
+from isotone.tables.estimate.remap import cuts_of
+from isotone.tables.estimate.sum_intervals import from_noise
 from isotone.tables.gaussian_table import GaussianTableMechanism
+from isotone.tables.measurement import Measurement
+from isotone.tables.pairs import is_matched, pair_means
 from isotone.tables.thresholds import SMALL
 from isotone.tables.two_stage import TwoStageMechanism
 
 if TYPE_CHECKING:
-    from isotone.release.spec import Spec
+    from isotone.audit.audit_report import AuditReport
+    from isotone.mechanism import Progress
+    from isotone.release.result import Release
 
 __all__ = ["KIND", "TableKind"]
+
+LARGEST_TABLE = 1_500
+"""Up to this count the posterior of each row is computed again."""
+
+_EXACT = 1e-9
+"""How far computers may be apart that compute the same from the same numbers."""
+_NAMES = ("category", "value", "estimate", "low", "high", "noisy", "sd")
 
 
 class TableKind(Kind):
     """A table of counts."""
 
-    key: ClassVar[str] = "table"  # pyright: ignore
-    section: ClassVar[Any] = TableSection  # pyright: ignore
+    described = Table
     manifest = TableManifest
     classes = (TwoStageMechanism.__name__, GaussianTableMechanism.__name__)
     why_no_answers = (
@@ -52,80 +57,28 @@ class TableKind(Kind):
         """What the report says and draws."""
         return TablePage()
 
-    def content(self, spec: Spec) -> Any:
-        """What the section says."""
-        return getattr(spec, self.key).content(spec.resolve)
-
-    def query(self, spec: Spec) -> TableQuery:
-        """The query of a spec with ``[table]``."""
-        table, guarantee = spec.said(TableSection), spec.privacy.guarantee(spec.unit)
-        declared = "contributions" in spec.data.model_fields_set
-        return table_query(
-            spec.source,
-            table.category,
-            table.names(spec.resolve),
-            table.upper,
-            guarantee,
-            count=table.count,
-            counts=table.counts,
-            kind=table.kind,
-            unit=spec.data.unit,
-            contributions=spec.data.contributions if declared else None,
-            preset=table.preset,
-            strata=table.column(table.strata, spec.resolve),
-            population=table.column(table.population, spec.resolve),
-            confidence=spec.output.confidence,
-            stated=spec.output.stated,
-        )
-
-    def plan(self, spec: Spec, records: int | None, progress: Progress) -> SpecPlan:
-        """Mechanisms compared on a table of the guessed shape."""
-        table, guarantee = spec.said(TableSection), spec.privacy.guarantee(spec.unit)
-        made = tables.plan(
-            table.shape,
-            upper=table.upper,
-            size=len(table.names(spec.resolve)),
-            **budget_of(guarantee),
-            once=table.count is None and (table.counts is None or table.kind is not None),
-            contributions=spec.data.contributions,
-            neighbours=guarantee.neighbours,
-            progress=progress,
-        )
-        return SpecPlan(made, {**spec.head(), "text": str(made), **made.plain()})
-
-    def audit(self, spec: Spec, trials: int, progress: Progress) -> AuditReport:
-        """The mechanism of the spec, by draws."""
-        return _audit(self.query(spec).mechanism, trials, progress)
-
     def audit_named(self, name: str, epsilon: Number, trials: int, progress: Progress) -> AuditReport:
         """The mechanism for counts up to 20."""
         if name == GaussianTableMechanism.__name__:
-            return _audit(GaussianTableMechanism(20, epsilon=epsilon, delta="1e-3"), trials, progress)
-        return _audit(TwoStageMechanism(20, epsilon), trials, progress)
-
-    def check(self, spec: Spec, source: Any) -> list[str]:
-        """Categories outside the list, and counts that are no numbers."""
-        table = spec.said(TableSection)
-        lines = unlisted(source, table.category, table.names(spec.resolve), "a category")
-        columns = [table.count] if table.count else table.counts if table.counts and not table.kind else []
-        return lines + [
-            line for column in columns for line in numbers(source, column, 0, table.upper, whole=True)
-        ]
+            return attack(GaussianTableMechanism(20, epsilon=epsilon, delta="1e-3"), trials, progress)
+        return attack(TwoStageMechanism(20, epsilon), trials, progress)
 
     def rebuild(self, manifest: Manifest) -> TableMechanism:
         """The mechanism of the manifest."""
         return rebuild_table_mechanism(manifest.mechanism)
 
     def derived_guarantee(self, release: Release) -> Guarantee:
-        """What the mechanism of the manifest guarantees."""
+        """What the mechanism of the manifest guarantees, which must be that of its description."""
         stated, mechanism = guarantee_from(release.manifest.guarantee), self.rebuild(release.manifest)
-        if mechanism.unit.contributions < release.manifest["rules"]["contributions"]:
+        description = Table.from_manifest(release.manifest, release.columns)
+        if mechanism.unit.contributions < description.whose.most:
             raise InputError("the noise is for fewer categories a unit than the rules let through")
-        aggregated = release.manifest["rules"]["form"] != MICRODATA
-        if isinstance(mechanism, GaussianTableMechanism) and mechanism.once and aggregated:
+        if isinstance(mechanism, GaussianTableMechanism) and mechanism.once and description.aggregated:
             raise InputError(
                 "the noise is for units that count once in a category, and the rules do not see to it"
             )
+        if description.whose.neighbours != stated.neighbours:
+            raise InputError("the neighbours of the description are not those of the guarantee")
         return replace(mechanism.guarantee, unit=stated.unit)
 
     recomputed = (
@@ -135,12 +88,8 @@ class TableKind(Kind):
     errors_are_known = False
 
     def looked_at(self, release: Release) -> str:
-        """Errors of the version before followed from counts that were not published. Posteriors over very many counts are left out."""
-        from isotone.release.kinds.table.faults import LARGEST_TABLE
-
-        if FORMER_TABLE_ARGUMENTS & set(release.manifest.mechanism):
-            return "categories, largest count and distribution are possible; errors and intervals were not computed again"
-        if release.manifest["upper"] > LARGEST_TABLE:
+        """What was compared. Posteriors over very many counts are left out."""
+        if release.manifest["description"]["upper"] > LARGEST_TABLE:
             return (
                 "categories, largest count and distribution are possible, values have the distribution, and the error is that of the noise; "
                 f"estimates and intervals were not computed again, as counts go beyond {LARGEST_TABLE:,}"
@@ -153,31 +102,246 @@ class TableKind(Kind):
 
     def faults(self, release: Release) -> list[str]:
         """Categories, bounds, errors and intervals that the mechanism cannot have given."""
-        from isotone.release.kinds.table.faults import table_faults
-
         return table_faults(release.columns, release.manifest, self.rebuild(release.manifest))
 
 
-def _audit(mechanism: TableMechanism, trials: int, progress: Progress) -> AuditReport:
-    """One unit more in the first of some categories, or (replace) moved from the first to the second.
+@dataclass(frozen=True)
+class _StratumRows:
+    """The rows of one stratum, and what the manifest says of it."""
 
-    Looked at are the published value of that category and the noisy numbers that it was made of.
+    rows: list[int]
+    share: Floats
+    method: str
+    thresholds: Measurement
+
+
+def table_faults(columns: Columns, manifest: Mapping[str, Any], mechanism: TableMechanism) -> list[str]:
+    """Faults in the categories, bounds, distribution, errors and intervals of a table."""
+    said, strata = manifest["description"], manifest.get("strata")
+    wanted = {*_NAMES, *(["stratum"] if strata is not None else [])}
+    if set(columns) not in (wanted, wanted | {"population", "rate"}):
+        return ["the columns are not those of a table"]
+    upper, size = said["upper"], len(columns["value"])
+    faults: list[str] = []
+    if len(set(columns["category"])) < size:
+        faults.append("a category stands twice")
+    if upper != mechanism.upper:
+        faults.append("the largest count is not the mechanism's")
+        return faults
+    counts = [columns[name] for name in ("value", "low", "high") if size]
+    if not all({*map(type, x)} == {int} and min(x) >= 0 and max(x) <= upper for x in counts):
+        return [*faults, "a value or an end of an interval is no count from 0 to the largest"]
+    level = float(said["confidence"])
+    if not 0 < level < 1:
+        return [*faults, "the confidence of the intervals is not between 0 and 1"]
+    if strata is not None and manifest.get("finer") is not None:
+        return [*faults, "thresholds measured last are said of the whole table and not of its strata"]
+    whole_table = {key: manifest.get(key) for key in ("method", "distribution", "finer")}
+    entries = [{"name": None, "size": size, **whole_table}] if strata is None else strata
+    try:
+        parts = list(_parts(columns, entries, upper, mechanism))
+    except InputError as refused:
+        return [*faults, str(refused)]
+    if sum(len(part.rows) for part in parts) != size or any(
+        entry["size"] != len(part.rows) for entry, part in zip(entries, parts, strict=True)
+    ):
+        return [*faults, "the strata do not hold each category once"]
+    joint = manifest.get("joint") is not None
+    for part in parts:
+        faults += _part_faults(columns, part, upper, level, joint=joint)
+    if not faults and not _whole_fits(manifest, parts):
+        faults.append("the distribution and the method of the whole table are not those of its strata")
+    if joint and not faults:
+        faults += pair_faults(
+            columns, manifest, [part.rows for part in parts], [part.thresholds for part in parts]
+        )
+    if "rate" in columns and not _rates_fit(columns):
+        faults.append("a rate is not its value for the population")
+    return list(dict.fromkeys(faults))
+
+
+def _is_distribution(share: Floats, upper: int) -> bool:
+    """Whether these are shares of the counts from 0 to the largest."""
+    whole = abs(share.sum() - 1) <= 1e-8 * (upper + 2)
+    return share.shape == (upper + 1,) and bool(np.all(share >= 0) and whole)
+
+
+def _parts(
+    columns: Columns, entries: list[dict[str, Any]], upper: int, mechanism: TableMechanism
+) -> Iterator[_StratumRows]:
+    names = columns.get("stratum")
+    for entry in entries:
+        rows = [at for at in range(len(columns["value"])) if names is None or names[at] == entry["name"]]
+        share = np.array(entry["distribution"], dtype=float)
+        measured = measured_again(mechanism, len(rows), upper, entry.get("finer"))
+        yield _StratumRows(rows, share, entry["method"], measured)
+
+
+def _part_faults(columns: Columns, part: _StratumRows, upper: int, level: float, *, joint: bool) -> list[str]:
+    share, size = part.share, len(part.rows)
+    if not _is_distribution(share, upper):
+        return ["the distribution is not one of counts from 0 to the largest"]
+    faults: list[str] = []
+    if part.method != ("noise" if size < SMALL or upper == 0 else "table"):
+        faults.append("the method is not the mechanism's")
+    sd = part.thresholds.deviation
+    if any(abs(float(columns["sd"][at]) - sd) > ROUNDING + 1e-9 * sd for at in part.rows):
+        faults.append("an error is not that of the noise")
+    if part.method == "table" and not _follows(columns, part, len(part.share) if joint else 1):
+        faults.append("the values do not have the private distribution")
+    if upper > LARGEST_TABLE:
+        return faults
+    readings = _readings(columns, part)
+    if not _posteriors_fit(columns, part, readings, upper, level, joint=joint):
+        faults.append("an estimate or an interval does not follow from its noisy count")
+    elif part.method == "table" and not joint and not _in_order(columns, part, readings):
+        faults.append("the values are not in the order of the noisy counts")
+    return faults
+
+
+def _whole_fits(manifest: Mapping[str, Any], parts: list[_StratumRows]) -> bool:
+    """Whether the whole table has the mean distribution of its strata."""
+    sizes = np.array([len(part.rows) for part in parts], np.float64)
+    mean = sizes / max(sizes.sum(), 1.0) @ np.array([part.share for part in parts])
+    whole = np.array(manifest["distribution"], dtype=float)
+    method = "table" if any(part.method == "table" for part in parts) else "noise"
+    return (
+        manifest["method"] == method
+        and whole.shape == mean.shape
+        and bool(np.all(np.abs(whole - mean) <= _EXACT))
+    )
+
+
+def _readings(columns: Columns, part: _StratumRows) -> list[list[int]]:
+    """For each row what its noisy count may have been, computed once for equal ones."""
+    known: dict[float, list[int]] = {}
+    for at in part.rows:
+        noisy = float(columns["noisy"][at])
+        if noisy not in known:
+            known[noisy] = part.thresholds.readings(noisy)
+    return [known[float(columns["noisy"][at])] for at in part.rows]
+
+
+def _in_order(columns: Columns, part: _StratumRows, readings: list[list[int]]) -> bool:
+    """Whether no value is below that of a row with a smaller noisy count. Every row has a reading."""
+    values = np.array([columns["value"][at] for at in part.rows], np.int64)
+    least, most = (np.array([end(known) for known in readings], np.int64) for end in (min, max))
+    order = np.argsort(most)
+    highest = np.maximum.accumulate(np.append(0, values[order]))  # of the rows with the smallest noisy counts
+    below = np.searchsorted(most[order], least)
+    return bool(np.all(values >= highest[below]))
+
+
+def _follows(columns: Columns, part: _StratumRows, slack: int) -> bool:
+    """Whether as many values are at most each count as the distribution says.
+
+    The second column of a pair is rounded with the first, by at most one for each of its counts.
     """
-    units, replaced = mechanism.unit.changes, mechanism.guarantee.adjacency.exchanges
-    low = min(2, max(mechanism.upper - units, 0))
-    other = min(3, mechanism.upper)
-    rest = np.full(max(SMALL - 2, 1), other)  # enough categories for thresholds to be measured
-    first = np.append([min(low + units, mechanism.upper), 0], rest)
-    second = np.append([low, units if replaced else 0], rest)
-    place = {at: k for k, at in enumerate(mechanism.measurement(len(first)).places)}.get(low)
+    size = len(part.rows)
+    values = np.array([columns["value"][at] for at in part.rows], np.int64)
+    found = np.cumsum(np.bincount(values, minlength=len(part.share)))[:-1]
+    return bool(np.all(np.abs(found - cuts_of(part.share * size, size)) <= slack))
 
-    def release(table: Any) -> Any:
-        made = mechanism.release_in_full(table)
-        crossed = 0 if place is None else made.noisy_cumulative[place]
-        return made.values[0], made.noisy_counts[0], crossed
 
-    found = audit(release, first, second, trials, claimed=mechanism.guarantee, progress=progress)
-    return AuditReport((found,))
+def _posteriors_fit(
+    columns: Columns, part: _StratumRows, readings: list[list[int]], upper: int, level: float, *, joint: bool
+) -> bool:
+    """Whether each row has the estimate and the interval that its noisy count gives it."""
+    if part.method == "noise":
+        return _noise_fits(columns, part, readings, upper, level)
+    beliefs = part.thresholds.beliefs(part.share, len(part.rows))
+    share = content(level, len(part.rows))
+    laws: dict[int, tuple[float, Floats, tuple[int, int]]] = {}
+    for at, known in zip(part.rows, readings, strict=True):
+        for k in known:
+            if k not in laws:
+                law = beliefs.posterior(k)
+                laws[k] = beliefs.mean(k), law, shortest(law, share)
+        # estimates of a pair follow from both noisy counts
+        if not any(_row_fits(columns, at, *laws[k], share, own=not joint) for k in known):
+            return False
+    return True
+
+
+def _noise_fits(
+    columns: Columns, part: _StratumRows, readings: list[list[int]], upper: int, level: float
+) -> bool:
+    """Whether each row is its noisy count within the bounds, and has the interval of the noise alone."""
+    noisy = np.array([float(columns["noisy"][at]) for at in part.rows])
+    low, high = from_noise(noisy, part.thresholds, level)
+    nearest = np.clip(noisy, 0, upper)
+    return all(readings) and all(
+        (columns["low"][at], columns["high"][at]) == (a, b)
+        and columns["value"][at] == count
+        and float(columns["estimate"][at]) == count
+        for at, a, b, count in zip(part.rows, low, high, nearest, strict=True)
+    )
+
+
+def _row_fits(
+    columns: Columns, at: int, mean: float, law: Floats, wanted: tuple[int, int], share: float, *, own: bool
+) -> bool:
+    """Whether a row has its estimate, and the shortest interval with this share of its posterior."""
+    low, high = columns["low"][at], columns["high"][at]
+    return (not own or abs(float(columns["estimate"][at]) - mean) <= ROUNDING + _EXACT * mean) and (
+        (low, high) == wanted or (low <= high and is_shortest(law, low, high, share, _EXACT))
+    )
+
+
+def _rates_fit(columns: Columns) -> bool:
+    rows = zip(*(columns[name] for name in ("value", "population", "rate")), strict=True)
+    return all(
+        float(people) > 0
+        and abs(PER * value / float(people) - float(rate)) <= ROUNDING + 1e-9 * abs(float(rate))
+        for value, people, rate in rows
+    )
+
+
+def _names(columns: Columns, rows: list[int]) -> list[str]:
+    """The categories of one column, or their whole labels where they do not end with the name of the column."""
+    return [str(columns["category"][at]).removesuffix(f"{BETWEEN}{columns['stratum'][at]}") for at in rows]
+
+
+def pair_faults(
+    columns: Columns, manifest: Mapping[str, Any], parts: list[list[int]], made: list[Measurement]
+) -> list[str]:
+    """Faults in what both columns say together, names of rows, the joint distribution, values and estimates."""
+    joint = np.array(manifest["joint"], dtype=float)
+    n = manifest["description"]["upper"] + 1
+    if joint.shape != (n, n) or np.any(joint < 0) or abs(joint.sum() - 1) > 1e-7:
+        return ["the joint distribution is not one of pairs of counts from 0 to the largest"]
+    if len(parts) != 2 or len(parts[0]) != len(parts[1]):
+        return ["the two columns do not have the same categories"]
+    if _names(columns, parts[0]) != _names(columns, parts[1]):
+        return ["the two columns do not have the same categories"]
+    if manifest["method"] == "noise":
+        apart = np.outer(*(entry["distribution"] for entry in manifest["strata"]))
+        fits = bool(np.all(np.abs(joint - apart) <= 1e-9))
+        return [] if fits else ["the joint distribution is not that of two columns apart"]
+    faults: list[str] = []
+    size = len(parts[0])
+    values = np.column_stack([[columns["value"][at] for at in rows] for rows in parts])
+    found = np.zeros((n, n))
+    np.add.at(found, (values[:, 0], values[:, 1]), 1.0)
+    gap = np.abs((found - size * joint).cumsum(axis=0).cumsum(axis=1))
+    if np.max(gap, initial=0.0) > n + 1:
+        faults.append("the values do not have the joint distribution")
+    channels = made[0].channel(), made[1].channel()
+    readings = [
+        [made[side].readings(float(columns["noisy"][at])) for at in rows] for side, rows in enumerate(parts)
+    ]
+    stated = np.column_stack([[float(columns["estimate"][at]) for at in rows] for rows in parts])
+    top = manifest["description"]["upper"]
+    for first, second, estimate in zip(*readings, stated, strict=True):
+        pairs = np.array(
+            [[min(max(a, 0), top), min(max(b, 0), top)] for a in first for b in second], np.int64
+        )
+        means = pair_means(joint, channels, pairs.reshape(-1, 2))
+        if not np.any(np.all(np.abs(means - estimate) <= ROUNDING + 1e-9 * means, axis=1)):
+            return [*faults, "an estimate does not follow from its noisy counts"]
+    if not is_matched(stated, values, ROUNDING):
+        faults.append("the values are not as near to the estimates as they can be")
+    return faults
 
 
 KIND = TableKind()

@@ -52,12 +52,12 @@ class TableReader(Reader):
             None: manifest.get("finer")
         }
         return {
-            name: measured_again(mechanism, size, manifest["upper"], finer[name])
+            name: measured_again(mechanism, size, manifest["description"]["upper"], finer[name])
             for name, size in sizes.items()
         }
 
     def _level(self, confidence: float | None) -> float:
-        return confidence_level(self.release.manifest["confidence"] if confidence is None else confidence)
+        return confidence_level(self.release.manifest["description"]["confidence"] if confidence is None else confidence)
 
 
 def measured_again(mechanism: TableMechanism, size: int, upper: int, finer: list[int] | None) -> Measurement:

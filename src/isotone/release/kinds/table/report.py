@@ -49,7 +49,7 @@ class TablePage(Page):
 
     def rules(self, release: Release) -> list[str]:
         """Categories outside the list, and the top code."""
-        top = release.manifest["rules"]["top code"]
+        top = release.manifest["description"]["upper"]
         return [
             "Categories that are not in the published list are ignored; listed ones without a row count 0.",
             f"Counts above {top} are published as {top} at most.",
@@ -76,7 +76,7 @@ class TablePage(Page):
 def _shares(release: Release) -> tuple[_Floats, _Floats, _Floats]:
     """Edges of bars, with the shares of the released table and of the private distribution between them."""
     value = np.array(release.columns["value"])
-    upper = int(release.manifest["upper"])
+    upper = int(release.manifest["description"]["upper"])
     released = np.bincount(value, minlength=upper + 1)[: upper + 1] / max(len(value), 1)
     width = -(-(upper + 1) // _BARS)  # neighbouring counts share a bar if there are many
     starts = np.arange(0, upper + 1, width)
@@ -92,7 +92,7 @@ def _is_heavy(release: Release) -> bool:
 
 def _steps(release: Release) -> tuple[list[int], list[float], list[float]]:
     """Counts that can be told apart on a logarithmic axis, and both cumulative shares at them."""
-    upper = int(release.manifest["upper"])
+    upper = int(release.manifest["description"]["upper"])
     counts = np.unique(np.round(np.expm1(np.linspace(0.0, np.log1p(upper), 400))).astype(np.int64))
     value = np.sort(np.array(release.columns["value"]))
     released = np.searchsorted(value, counts, side="right") / max(len(value), 1)

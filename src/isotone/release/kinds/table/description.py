@@ -1,0 +1,480 @@
+"""Tables: one count for each category of a public list, made so that the distribution of counts survives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NotRequired, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BeforeValidator, model_validator
+from typing_extensions import TypedDict
+
+from isotone.errors import InputError
+from isotone.privacy.checks import exact, positive, require_list, shown
+from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.unit import budget_of
+from isotone.reading.categories import CategorySource, PairSource, count_categories, count_pairs
+from isotone.reading.contributions import check_contributions
+from isotone.release.description import (
+    ColumnName,
+    Description,
+    FrozenMapping,
+    Section,
+    Size,
+    Text,
+    Unit,
+    described,
+    gathered,
+)
+from isotone.release.kinds.parameters import public_names
+from isotone.release.manifest import Manifest
+from isotone.release.order_files import read_categories, read_column
+from isotone.release.recipes import recipe_of
+from isotone.tables.choosing import TableMechanism, table_mechanism
+from isotone.tables.gaussian_table import GaussianTableMechanism
+from isotone.tables.pairs import LARGEST_PAIR, release_pair
+from isotone.tables.published_table import PublishedTable
+from isotone.tables.shapes import Shape
+from isotone.tables.thresholds import SMALL, Preset, default_preset
+
+if TYPE_CHECKING:
+    from isotone.audit.audit_report import AuditReport
+    from isotone.mechanism import Progress
+    from isotone.planning.plan import Plan
+    from isotone.reading.sources import Frame
+
+__all__ = ["BETWEEN", "PER", "Table", "TableManifest"]
+
+BETWEEN = " | "
+"""Between the name of a category and that of its column, in the names of rows."""
+PER = 100_000
+"""Rates are cases for so many people."""
+
+
+class StratumEntry(TypedDict):
+    """A public class of categories.
+
+    Its name, how many it holds, the private distribution of its counts, and the thresholds that were measured after a look at the first.
+    """
+
+    name: str
+    size: int
+    method: str
+    distribution: list[float]
+    finer: NotRequired[list[int]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableManifest(Manifest):
+    """The manifest of a table. ``distribution`` is the private share of categories with each count."""
+
+    name: ClassVar[str] = "table"
+    texts: ClassVar[frozenset[str]] = frozenset({"category", "stratum"})
+
+    meanings: ClassVar[dict[str, str]] = Manifest.meanings | {
+        "method": "table, or noise where there are too few categories to estimate a distribution.",
+        "distribution": "The private share of categories with each count from 0 to upper.",
+        "finer": "Where there are no strata: the thresholds that were measured after a look at the first noisy numbers.",
+        "strata": "The public classes of categories, each with its own private distribution and its own finer thresholds.",
+        "joint": "For pairs of counts: the private share of categories with each pair, by the first count and the second.",
+    }
+
+    method: str
+    distribution: list[float]
+    finer: list[int] | None = None
+    strata: list[StratumEntry] | None = None
+    joint: list[list[float]] | None = None
+
+
+class TableEntries(Section):
+    """``[table]``: one count per category."""
+
+    categories: list[str] | None = None
+    """The public list of the categories: others are ignored, absent ones count 0."""
+    categories_file: Text | None = None
+    """A public CSV file that has the list, in a column called like category."""
+    strata: Text | None = None
+    """The column of categories_file with the public class of each category. Each class is measured with all of ε."""
+    population: Text | None = None
+    """The column of categories_file with the public population of each category, for rates per 100,000."""
+    shape: Shape = "skewed"
+    """Your guess at the distribution, for the plan alone: a release does not use it."""
+
+    @model_validator(mode="after")
+    def _one_list(self) -> TableEntries:
+        if (self.categories is None) == (self.categories_file is None):
+            raise ValueError("give categories (the public list) or categories_file, and not both")
+        if self.categories_file is None and (self.strata or self.population):
+            raise ValueError("strata and population name columns of categories_file: give that file")
+        return self
+
+
+@described
+class Table(Description):
+    """A table: one count for each category of a public list.
+
+    For each category there is a ``value`` (integers whose distribution is right, for histograms), an ``estimate`` (the smallest
+    expected error, for maps and lists) with ``low`` and ``high``, and ``noisy`` (unbiased, for adding up) with ``sd``.
+
+    With ``delta`` the noise is Gaussian where that is less: from about ten contributions on.
+
+    >>> Table("county", ["A", "B"], upper=50, unit="person")
+    Table('county', ('A', 'B'), unit=Unit('person'), upper=50)
+    """
+
+    kind_name: ClassVar[str] = "table"
+    key: ClassVar[str] = "table"
+    entries: ClassVar[type[Section]] = TableEntries
+    told: ClassVar[Mapping[str, str]] = FrozenMapping(
+        {
+            "categories": "the column category of release.csv",
+            "strata": "the column stratum of release.csv, and the entry strata",
+            "population": "the column population of release.csv",
+        }
+    )
+
+    category: ColumnName
+    """The column of the categories."""
+    categories: Annotated[tuple[str, ...], BeforeValidator(lambda given: public_names(given, "categories"))]
+    """The public list of the categories: others are ignored, absent ones count 0. It must not come from the data."""
+    _: KW_ONLY
+    upper: Size
+    """The largest count. Counts above it are clipped to it. Not chosen by the data."""
+    count: ColumnName | None = None
+    """For rows that are already counts: the column of the count. Without it a row counts as one."""
+    counts: Annotated[tuple[str, ...], BeforeValidator(lambda given: public_names(given, "counts"))] | None = None
+    """Two columns of counts, released with their joint distribution; or, with kind, two values of that column. The unit then says contributions, in how many of both together it may count, and upper is at most 63."""
+    kind: ColumnName | None = None
+    """With counts: the column that says to which of the two a row belongs. A row then counts as one."""
+    preset: Preset | None = None
+    """What ε is spent on: "counts", "both" or "distribution". By default "distribution" for an ε below 1 or eight categories or more for each pair of counts, and otherwise "counts". Below 1 it is "both" for fewer than 100 categories and for strata, and "counts" for two columns."""
+    strata: Any = None
+    """Public classes of categories, such as bands of population: the class of each category in their order, or a mapping from each class to its categories. Each class is measured with all of ε. They must follow from the public category alone."""
+    population: Any = None
+    """The public population of each category, for a column of rates per 100,000."""
+
+    def __post_init__(self) -> None:
+        if self.counts is not None and not (self.count is None and self.strata is None and self.population is None):
+            raise InputError("Two columns (counts=) take no count, strata or population.")
+        if self.kind is not None and self.counts is None:
+            raise InputError("kind= goes with counts=, the two values of that column.")
+        if not self.categories:
+            raise InputError("categories is empty: give the public list of categories.")
+        if self.counts is not None:
+            self._require_pair(self.counts)
+        check_contributions(self.whose.most, "" if self.aggregated else self.whose.column)
+        object.__setattr__(self, "strata", _classes(self.strata, self.categories))
+        object.__setattr__(self, "population", _people_of(self.population, self.categories))
+
+    def _require_pair(self, names: Sequence[str]) -> None:
+        """Refuse pairs that are none, whose contributions nobody stated, or whose rows could not be told apart."""
+        if len(names) != 2:
+            raise InputError(f"counts must name two columns, not {len(names)}.")
+        if self.kind is None and self.whose.contributions is None:
+            raise InputError(
+                "contributions must be declared for two columns of counts: how often one unit may count in both together. Nothing in "
+                "such rows could tell or bound it."
+            )
+        if self.upper > LARGEST_PAIR:
+            raise InputError(f"upper must be at most {LARGEST_PAIR} for pairs of counts, not {self.upper}.")
+        if len(set(self.labels)) < 2 * len(self.categories):
+            raise InputError(
+                f"Two rows would have one name: rename the column or the categories with {BETWEEN!r} in them."
+            )
+
+    @property
+    def aggregated(self) -> bool:
+        """Whether the rows are already counts."""
+        return self.count is not None if self.counts is None else self.kind is None
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the rows."""
+        if self.counts is None:
+            return self.categories
+        return tuple(f"{name}{BETWEEN}{column}" for column in self.counts for name in self.categories)
+
+    @property
+    def classes(self) -> tuple[tuple[str, tuple[int, ...]], ...] | None:
+        """The name of each class and the positions of its categories. Two columns are two classes of one table."""
+        size = len(self.categories)
+        if self.counts is not None:
+            return tuple((name, tuple(range(k * size, (k + 1) * size))) for k, name in enumerate(self.counts))
+        if self.strata is None:
+            return None
+        place = {name: at for at, name in enumerate(self.categories)}
+        return tuple((name, tuple(place[member] for member in held)) for name, held in self.strata.items())
+
+    @property
+    def words(self) -> str:
+        """How many categories there are."""
+        what = "table" if self.counts is None else "two columns"
+        return f"{what} of {len(self.categories)} categories"
+
+    @property
+    def title(self) -> str:
+        """What it is."""
+        return "Table of counts" if self.counts is None else "Pairs of counts"
+
+    def mechanism(self, guarantee: Guarantee) -> TableMechanism:
+        """Geometric or Gaussian noise, by the guarantee."""
+        # at a small ε the other column, or the class, says much of the distribution (docs/theory/tables-whole.md, section 6)
+        small = "counts" if self.counts is not None else None if self.strata is None else "both"
+        # rows of a unit are counted once in a category; of aggregated rows nothing is known but their number
+        more: dict[str, Any] = {"contributions": self.whose.most, "once": not self.aggregated}
+        return table_mechanism(self.upper, guarantee, self.preset, small=small, **more)
+
+    def charged(self, mechanism: TableMechanism, guarantee: Guarantee) -> Guarantee:
+        """ε alone, where δ buys nothing."""
+        return replace(mechanism.guarantee, unit=guarantee.unit)
+
+    def source(self, data: Any, mechanism: TableMechanism) -> CategorySource | PairSource:
+        """The column of the categories, and that of counts where there is one."""
+        unit, top = self.whose, mechanism.upper
+        if self.counts is None:
+            return CategorySource(data, self.category, self.categories, top, self.count, unit.column, unit.most)
+        both = self.counts[0], self.counts[1]
+        return PairSource(data, self.category, self.categories, top, both, self.kind, unit.column, unit.most)
+
+    def read(self, source: Any, frame: Frame) -> NDArray[np.int64]:
+        """One count per category; of two columns those of the first, then those of the second."""
+        return count_categories(source, frame) if self.counts is None else count_pairs(source, frame)
+
+    def draw(self, mechanism: TableMechanism, statistic: NDArray[np.int64]) -> Any:
+        """Both noisy measurements of each stratum, and the table that is estimated from them."""
+        if self.counts is not None:
+            return release_pair(mechanism, *np.split(statistic, 2))
+        classes = self.classes
+        strata = None if classes is None else [np.array(held, np.int64) for _, held in classes]
+        return mechanism.release_in_full(statistic, strata)
+
+    def columns(self, mechanism: TableMechanism, drawn: Any) -> dict[str, tuple[Any, ...]]:
+        """Values, estimates with intervals, and unbiased noisy counts."""
+        table: PublishedTable = drawn if self.counts is None else drawn.table
+        values, estimates = (drawn.values, drawn.estimates) if self.counts is None else (
+            drawn.values.T.ravel(), drawn.estimates.T.ravel()
+        )  # fmt: skip
+        low, high = table.interval(cast("float", self.confidence))
+        return {
+            "category": self.labels,
+            **self._class_column(),
+            "value": tuple(values.tolist()),
+            "estimate": tuple(np.round(estimates, 4).tolist()),
+            "low": tuple(low.tolist()),
+            "high": tuple(high.tolist()),
+            "noisy": tuple(np.round(table.noisy, 4).tolist()),
+            "sd": tuple(np.round(table.deviation, 4).tolist()),
+            **self._rates(values),
+        }
+
+    def _class_column(self) -> dict[str, tuple[str, ...]]:
+        """The class of each category, if there are classes."""
+        classes = self.classes
+        if classes is None:
+            return {}
+        named = {at: name for name, held in classes for at in held}
+        return {"stratum": tuple(named[at] for at in range(len(self.labels)))}
+
+    def _rates(self, values: NDArray[np.int64]) -> dict[str, tuple[float, ...]]:
+        """Populations and rates of the values, if populations are known."""
+        if self.population is None:
+            return {}
+        rates = np.round(PER * values / np.array(self.population), 4)
+        return {"population": self.population, "rate": tuple(rates.tolist())}
+
+    def manifest(self, mechanism: TableMechanism, drawn: Any, common: Mapping[str, Any]) -> TableManifest:
+        """With the private distribution, of the whole table and of each class."""
+        table: PublishedTable = drawn if self.counts is None else drawn.table
+        classes = self.classes
+        strata: list[StratumEntry] | None = None
+        if classes is not None:
+            strata = [
+                {
+                    "name": name,
+                    "size": len(held),
+                    "method": part.method,
+                    "distribution": part.probabilities.tolist(),
+                    "finer": list(part.thresholds.finer),
+                }
+                for (name, held), part in zip(classes, table.strata, strict=True)
+            ]
+        return TableManifest(
+            mechanism=recipe_of(mechanism),
+            method=table.method,
+            distribution=table.probabilities.tolist(),  # as computed with: rounding would empty thin tails
+            finer=list(table.strata[0].thresholds.finer) if classes is None else None,
+            strata=strata,
+            joint=None if self.counts is None else drawn.joint.tolist(),
+            **common,
+        )
+
+    def planned(self, guarantee: Guarantee, guess: Any, progress: Progress) -> Plan[Any]:
+        """Mechanisms compared on a table of the guessed shape, by default a skewed one."""
+        from isotone.tables.table_plan import plan
+
+        mechanism = self.mechanism(guarantee)
+        return plan(
+            "skewed" if guess is None else guess,
+            upper=self.upper,
+            size=len(self.categories),
+            **budget_of(guarantee),
+            once=not self.aggregated,
+            contributions=self.whose.most,
+            neighbours=guarantee.neighbours,
+            progress=progress,
+            released=(self.row_name(mechanism), mechanism),
+        )
+
+    def row_name(self, mechanism: TableMechanism) -> str:
+        """What a plan calls the mechanism that releases."""
+        if isinstance(mechanism, GaussianTableMechanism):
+            return f"{mechanism.preset or 'counts'}, Gaussian"
+        step = mechanism.unit.per_step(mechanism.epsilon)
+        return mechanism.preset or default_preset(step, mechanism.upper, len(self.categories))
+
+    def attacked(
+        self, mechanism: TableMechanism, guarantee: Guarantee, trials: int, progress: Progress
+    ) -> AuditReport:
+        """One unit more in the first of some categories, or (replace) moved from the first to the second."""
+        return attack(mechanism, trials, progress)
+
+    def findings(self, source: Any) -> list[str]:
+        """Categories outside the list, and counts that are no numbers."""
+        from isotone.release.checking.findings import numbers, unlisted
+
+        lines = unlisted(source, self.category, self.categories, "a category")
+        columns = [self.count] if self.count else self.counts if self.counts and not self.kind else []
+        return lines + [
+            line for column in columns for line in numbers(source, column, 0, self.upper, whole=True)
+        ]
+
+    @classmethod
+    def from_manifest(cls, manifest: Manifest, columns: Mapping[str, tuple[Any, ...]]) -> Table:
+        """The description of a release, with the lists that its columns hold."""
+        given: dict[str, Any] = dict(manifest.description or {})
+        names: tuple[Any, ...] = columns["category"]
+        if given.get("counts") is not None:
+            last = f"{BETWEEN}{given['counts'][0]}"
+            return cls(categories=[str(name).removesuffix(last) for name in names[: len(names) // 2]], **given)
+        if manifest.get("strata") is not None:
+            held: dict[str, list[Any]] = {str(entry["name"]): [] for entry in manifest["strata"]}
+            for name, stratum in zip(names, columns["stratum"], strict=True):
+                held.setdefault(str(stratum), []).append(name)
+            given["strata"] = held
+        return cls(categories=names, population=columns.get("population"), **given)
+
+    @classmethod
+    def from_sections(cls, sections: Mapping[str, Mapping[str, Any]], resolve: Callable[[str], Path]) -> Table:
+        """The description that a spec gives, with the columns of its file of categories."""
+        given = gathered(cls, sections, cls.key)
+        file = sections[cls.key].get("categories_file")
+        if file is not None:
+            given["categories"] = read_categories(resolve(file), given["category"])
+            for name in ("strata", "population"):
+                if given.get(name) is not None:
+                    given[name] = read_column(resolve(file), given["category"], given[name])
+        return cls(**{**given, "unit": Unit(**gathered(Unit, sections))})
+
+    @classmethod
+    def guessed(cls, section: Section, records: int | None) -> Any:
+        """The guessed shape of a spec."""
+        return cast("TableEntries", section).shape
+
+
+def _classes(strata: Any, names: Sequence[str]) -> FrozenMapping | None:
+    """Strata as a list of class names, one for each category, or as a mapping from a class to its categories.
+
+    They must follow from the public category alone. A class may be empty or hold one category.
+    """
+    if strata is None:
+        return None
+    if isinstance(strata, Mapping):
+        return _of_mapping(strata, names)  # pyright: ignore[reportUnknownArgumentType]
+    classes = public_names(strata, "strata")
+    if len(classes) != len(names):
+        raise InputError(
+            f"strata must name the class of each of the {len(names):,} categories in their order, not of {len(classes):,}."
+        )
+    places: dict[str, list[int]] = {}
+    for at, name in enumerate(classes):
+        places.setdefault(name, []).append(at)
+    return FrozenMapping({name: tuple(names[at] for at in members) for name, members in places.items()})
+
+
+def _of_mapping(strata: Mapping[Any, Any], names: Sequence[str]) -> FrozenMapping:
+    known, found = set(names), dict[str, tuple[str, ...]]()
+    seen: set[str] = set()
+    classes = public_names(list(strata), "strata")
+    if len(set(classes)) < len(classes):
+        twice = next(name for name in classes if classes.count(name) > 1)
+        raise InputError(f"strata has the class {twice!r} twice: 1 and '1' are one name. Name each once.")
+    for name, held in zip(classes, strata.values(), strict=True):
+        members = public_names(held, f"the class {name!r} of strata")
+        for member in members:
+            if member not in known:
+                raise InputError(
+                    f"strata has {shown(member)} in {name!r}, which is not one of the categories."
+                )
+            if member in seen:
+                raise InputError(f"strata has {shown(member)} twice: each category belongs to one class.")
+            seen.add(member)
+        found[name] = members
+    missing = [name for name in names if name not in seen]
+    if missing:
+        raise InputError(f"strata has no class for {shown(missing[0])}: each category belongs to one class.")
+    return FrozenMapping(found)
+
+
+def _people_of(population: Any, names: Sequence[str]) -> tuple[float, ...] | None:
+    """The public population of each category, in their order or by their names, above 0."""
+    if population is None:
+        return None
+    if isinstance(population, Mapping):
+        by_name: dict[str, Any] = {str(name): value for name, value in population.items()}  # pyright: ignore
+        missing = [name for name in names if name not in by_name]
+        if missing:
+            raise InputError(f"population has no entry for {shown(missing[0])}.")
+        population = [by_name[name] for name in names]
+    require_list(population, "population", "numbers")
+    values = [_people(value) for value in population]
+    if len(values) != len(names):
+        raise InputError(
+            f"population must have {len(names):,} entries, one for each category, not {len(values):,}."
+        )
+    return tuple(values)
+
+
+def _people(value: Any) -> float:
+    if exact(value, "each population") <= 0:
+        raise InputError(
+            f"each population must be above 0, not {shown(value)}: there is no rate without people."
+        )
+    return float(positive(value, "each population"))
+
+
+def attack(mechanism: TableMechanism, trials: int, progress: Progress) -> AuditReport:
+    """One unit more in the first of some categories, or (replace) moved from the first to the second.
+
+    Looked at are the published value of that category and the noisy numbers that it was made of.
+    """
+    from isotone.audit import audit
+    from isotone.audit.audit_report import AuditReport
+
+    units, replaced = mechanism.unit.changes, mechanism.guarantee.adjacency.exchanges
+    low = min(2, max(mechanism.upper - units, 0))
+    other = min(3, mechanism.upper)
+    rest = np.full(max(SMALL - 2, 1), other)  # enough categories for thresholds to be measured
+    first = np.append([min(low + units, mechanism.upper), 0], rest)
+    second = np.append([low, units if replaced else 0], rest)
+    place = {at: k for k, at in enumerate(mechanism.measurement(len(first)).places)}.get(low)
+
+    def release(table: Any) -> Any:
+        made = mechanism.release_in_full(table)
+        crossed = 0 if place is None else made.noisy_cumulative[place]
+        return made.values[0], made.noisy_counts[0], crossed
+
+    found = audit(release, first, second, trials, claimed=mechanism.guarantee, progress=progress)
+    return AuditReport((found,))
