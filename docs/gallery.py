@@ -64,7 +64,7 @@ def _adults() -> pa.Table:
 def survey(ledger: iso.Ledger) -> iso.Release:
     """Counts over the order of a survey."""
     P = iso.Poset.from_mapping(SURVEY)
-    return iso.release_counts(_adults(), P, epsilon=1, ledger=ledger, unit="person")
+    return iso.Counts(P, unit="person").release(_adults(), epsilon=1, ledger=ledger)
 
 
 @entry(
@@ -76,7 +76,7 @@ def survey(ledger: iso.Ledger) -> iso.Release:
 def gaussian(ledger: iso.Ledger) -> iso.Release:
     """Counts under zCDP."""
     P = iso.Poset.from_mapping(HEART)
-    return iso.release_counts(_adults(), P, rho="1/2", ledger=ledger, unit="person")
+    return iso.Counts(P, unit="person").release(_adults(), rho="1/2", ledger=ledger)
 
 
 @entry(
@@ -90,10 +90,9 @@ def breakdown(ledger: iso.Ledger) -> iso.Release:
     rows = parquet.read_table(DEPENDENCIES, columns=["package", "gcc-12-base", "libc6", "zlib1g"])
     kinds = [_kind(str(name)) for name in rows["package"]]
     P = iso.Poset.chain(["zlib1g", "libc6", "gcc-12-base"])
-    return iso.release_counts(
-        rows.append_column("kind", pa.array(kinds)), P, epsilon=1, ledger=ledger, unit="package", by=["kind"],
-        groups={"kind": ["library", "Python module", "other"]}, margins=["", "kind"],
-    )  # fmt: skip
+    lists = {"kind": ["library", "Python module", "other"]}
+    described = iso.Counts(P, unit="package", by=lists, margins=["", "kind"])
+    return described.release(rows.append_column("kind", pa.array(kinds)), epsilon=1, ledger=ledger)
 
 
 def _kind(package: str) -> str:
@@ -118,7 +117,7 @@ def debian(ledger: iso.Ledger) -> iso.Release:
     covers = arrow_csv.read_csv(DATA / "orders" / "debian_top200_covers.csv").to_pylist()
     pairs = [(row["package"], row["requires"]) for row in covers]
     P = iso.Poset(names, [(low, high) for low, high in pairs if low in names and high in names])
-    return iso.release_counts(str(DEPENDENCIES), P, epsilon=1, ledger=ledger, unit="package")
+    return iso.Counts(P, unit="package").release(str(DEPENDENCIES), epsilon=1, ledger=ledger)
 
 
 @entry(
@@ -136,7 +135,8 @@ def states(ledger: iso.Ledger) -> iso.Release:
     victims = pa.table({"victim": range(len(places)), "place": places})
     up: dict[str, str] = parents | dict.fromkeys(wanted.values(), "all three")
     P = iso.Poset.from_mapping(up, children="partition")
-    return iso.release_counts(victims, P, epsilon=1, ledger=ledger, unit="victim", element="place")
+    answers = iso.Answers(element="place")
+    return iso.Counts(P, unit="victim", answers=answers).release(victims, epsilon=1, ledger=ledger)
 
 
 def _homicides() -> pa.Table:

@@ -12,16 +12,18 @@ from isotone.errors import SpecError as SpecError
 from isotone.ledger.ledger import Ledger as Ledger
 from isotone.order.poset import Poset as Poset
 from isotone.privacy.guarantee import Guarantee as Guarantee
-from isotone.reading.questions import Answers as Answers
 from isotone.reading.questions import Question as Question
 from isotone.reading.questions import order_of as order_of
+from isotone.release.description import Answers as Answers
 from isotone.release.description import Unit as Unit
-from isotone.release.kinds.counts.release import release_counts as release_counts
+from isotone.release.kinds.counts.description import Counts as Counts
 from isotone.release.kinds.curve.description import Curve as Curve
 from isotone.release.kinds.table.description import Table as Table
 from isotone.release.reader_questions import combine as combine
 from isotone.release.result import Release as Release
 from isotone.release.result import load_release as load_release
+from isotone.release.spec import Spec as Spec
+from isotone.release.spec import load_spec as load_spec
 from isotone.release.verifying.verify import verify as verify
 from isotone.release.waves import plan_waves as plan_waves
 

@@ -82,7 +82,7 @@ def plan(
 
     With --error from an error to ε; with --epsilon, --max-size, --add or --drop several plans side by side.
     """
-    from isotone.release import load_spec, plan_spec
+    from isotone.release import load_spec
     from isotone.release.whatif import epsilon_for, side_by_side, variants, visible, waves_of
 
     _refuse_unheard(context.params)
@@ -109,7 +109,7 @@ def plan(
             value = side_by_side(several, records=records, guess=guess, progress=progress)
             plain = _table(value)
         else:
-            plain = plan_spec(asked, progress, records=records, rows_per_unit=rows_per_unit)
+            plain = asked.plan(progress, records=records, rows_per_unit=rows_per_unit)
             value = plain.plain()
             if found is not None:
                 plain.write_found(found)

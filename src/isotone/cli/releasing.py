@@ -36,18 +36,19 @@ def release(
 
     Safe to repeat: a spec that was released is neither charged nor drawn again, unless --again is given.
     """
-    from isotone.release import load_spec, release_spec
+    from isotone.release.spec import deliver, load_spec
 
     try:
         with progress_bar("releasing", quiet=quiet or as_json) as progress:
             asked = load_spec(spec)
-            made, folder, fresh = release_spec(asked, again=again, progress=progress)
+            done = deliver(asked, again=again, progress=progress)
     except KeyboardInterrupt:
         errors.print(
             "isotone: interrupted. A charge that was made stays spent. If nothing was drawn under it, the same command "
             "takes it over at no cost: see 'isotone ledger show'."
         )
         raise typer.Exit(130) from None
+    made, folder, fresh = done.release, asked.target, done.fresh
     value = {"folder": str(folder), "new": fresh, "columns": {k: list(v) for k, v in made.columns.items()}}
     show(value, as_json=as_json, quiet=quiet, plain=release_table(made))
     said = "The release is" if fresh else "This spec was released before; nothing was charged. The release is"
@@ -63,7 +64,8 @@ def release_table(made: Any) -> Table:
     """The published numbers as a table."""
     hidden = {"low_all", "high_all"}
     shown = {name: column for name, column in made.columns.items() if name not in hidden}
-    labels = {name: entry.get("label", "") for name, entry in (made.manifest.get("questions") or {}).items()}
+    answers = made.manifest["description"].get("answers") or {}
+    labels = {entry["name"]: entry.get("label", "") for entry in answers.get("questions", ())}
     if any(labels.values()):
         shown = {"label": tuple(labels.get(x, "") for x in shown["element"]), **shown}
     title = printable(f"{made.manifest.title} ({made.guarantee})")
@@ -124,9 +126,9 @@ def report(folder: ReleaseFolder) -> None:
 
 def check(spec: SpecPath) -> None:
     """Look at the contents of the data for oddities. NOT PRIVATE, never to be published."""
-    from isotone.release import check_spec, load_spec
+    from isotone.release import load_spec
 
-    out.print(str(check_spec(load_spec(spec))), markup=False)
+    out.print(str(load_spec(spec).check()), markup=False)
 
 
 def audit(
@@ -137,11 +139,11 @@ def audit(
     as_json: AsJson = False,
 ) -> None:
     """Attack the mechanism of a spec, or a mechanism by its name. The data is never opened."""
-    from isotone.release import audit_name, audit_spec, load_spec
+    from isotone.release import audit_name, load_spec
 
     with progress_bar("auditing", quiet=as_json) as progress:
         if what.endswith(".toml"):
-            found = audit_spec(load_spec(what), trials, progress)
+            found = load_spec(what).audit(trials, progress)
         else:
             found = audit_name(what, 1, trials, progress)
     show(found.plain(), as_json=as_json, quiet=False, plain=f"{what}\n{found}")

@@ -16,8 +16,7 @@ from isotone.desk.root import Root
 from isotone.desk.words import FormError, release_lines
 from isotone.errors import IsotoneError
 from isotone.release.pipeline import request_id
-from isotone.release.spec import Spec
-from isotone.release.steward import open_ledger, release_spec
+from isotone.release.spec import Spec, deliver, open_ledger
 from isotone.release.verifying.verify import Verdict, verify
 
 __all__ = ["STAGES", "Job", "Jobs", "request_of"]
@@ -54,7 +53,7 @@ class Job:
 
 def request_of(spec: Spec) -> str:
     """The id of what a spec asks for, as the ledger keeps it, a digest of the canonical request."""
-    found = request_id(spec.kind.query(spec), spec.identity)
+    found = request_id(spec.job, spec.identity)
     assert found is not None, "a spec has an identity"
     return found
 
@@ -124,7 +123,8 @@ def _work(job: Job, spec: Spec, root: Root, again: bool) -> None:
         job.fraction = fraction
 
     try:
-        _, job.folder, job.fresh = release_spec(spec, again=again, progress=step, confirmed=job.request)
+        job.fresh = deliver(spec, again=again, progress=step, confirmed=job.request).fresh
+        job.folder = spec.target
     except BaseException as error:  # whatever it is, its words may quote data: only public ones are kept
         job.problems = release_lines(error)
     else:

@@ -23,8 +23,6 @@ PLACES = (("privacy", "ledger"), ("output", "folder"))
 PUBLIC = (
     ("order", "file"),
     ("order", "relaxation"),
-    ("breakdown", "file"),
-    ("breakdown", "relaxation"),
     ("table", "categories_file"),
 )
 """Entries that name public files, which planning reads."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import cache, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar, cast, dataclass_transform
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar, cast, dataclass_transform
 
 from pydantic import (
     BaseModel,
@@ -47,6 +47,8 @@ from isotone.privacy.checks import (
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit as PrivacyUnit
 from isotone.reading.contributions import UnitEntry, check_contributions
+from isotone.reading.questions import Answers as AnswerWords
+from isotone.reading.questions import Question, book_of
 from isotone.release.kinds.parameters import column_name
 from isotone.release.manifest import Stated
 
@@ -63,6 +65,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Amount",
+    "Answers",
+    "AnswersLike",
     "ColumnName",
     "Description",
     "FrozenMapping",
@@ -238,7 +242,7 @@ def _short(self: Any) -> str:
         value = getattr(self, field.name)
         if value != default_of(type(self), field.name):
             text = shown(value) if len(shown(value)) <= 60 else f"{shown(value)[:57]}..."
-            said.append(f"{field.name}={text}" if field.kw_only else text)
+            said.append(f"{given_name(type(self), field.name)}={text}" if field.kw_only else text)
     return f"{type(self).__name__}({', '.join(said)})"
 
 
@@ -251,6 +255,11 @@ def default_of(kind: type[Any], name: str) -> Any:
 def fields_of(kind: type[Any]) -> dict[str, Any]:
     """The parameters of a class with their types, defaults and sentences."""
     return kind.__pydantic_fields__
+
+
+def given_name(kind: type[Any], name: str) -> str:
+    """What a parameter is called by those who give it."""
+    return fields_of(kind)[name].alias or name
 
 
 def _explained(kind: type[Any], error: ValidationError) -> InputError:
@@ -338,6 +347,88 @@ class Unit:
 
 UnitLike = Annotated[Unit | str | None, BeforeValidator(Unit.of)]
 
+_WORDS = AnswerWords()
+
+
+def _words(given: Any) -> Any:
+    """Words as texts; they are compared without regard to case."""
+    if isinstance(given, (list, tuple)):
+        return tuple(str(word) if isinstance(word, (int, float)) else word for word in cast("list[Any]", given))
+    return given
+
+
+def _columns(given: Any) -> Any:
+    if not isinstance(given, Mapping):
+        raise InputError(f"columns must be of the type Mapping, not {shown(given)}.")
+    return FrozenMapping({x: column_name(c, "columns") for x, c in cast("Mapping[Any, Any]", given).items()})
+
+
+def _questions(given: Any) -> Any:
+    """Questions, or their definitions by name."""
+    if isinstance(given, Mapping):
+        entries = cast("Mapping[str, Any]", given).items()
+        return tuple(said if isinstance(said, Question) else Question(name, **said) for name, said in entries)
+    if isinstance(given, (list, tuple)):
+        given = [Question(**said) if isinstance(said, dict) else said for said in cast("list[Any]", given)]
+    return tuple(book_of(given).values())
+
+
+@described
+class Answers:
+    """Where the answers to the elements of an order are, what counts as a yes, and what happens to odd records.
+
+    >>> Answers(element="item", missing="yes")
+    Answers(element='item', missing='yes')
+    """
+
+    _: KW_ONLY
+    element: Annotated[ColumnName | None, Placed("data")] = None
+    """Long data: the column that names the element which the unit has. A row is one yes."""
+    columns: Annotated[
+        Any, BeforeValidator(_columns), WithJsonSchema({"type": "object", "additionalProperties": {"type": "string"}}), Placed("data")
+    ] = FrozenMapping({})
+    """Wide data: the column of each element that is not called like the element."""
+    yes: Annotated[tuple[str, ...], BeforeValidator(_words), Placed("data")] = _WORDS.yes
+    """The words that mean yes, in any case."""
+    no: Annotated[tuple[str, ...], BeforeValidator(_words), Placed("data")] = _WORDS.no
+    """The words that mean no; they matter with missing = "yes" only."""
+    missing: Annotated[Literal["no", "yes"], Placed("data")] = "no"
+    """What an answer counts as that is missing or cannot be read."""
+    on_violation: Annotated[Literal["close", "drop"], Placed("data")] = "close"
+    """Whether a record that breaks the order is completed upward, or left out."""
+    on_conflict: Annotated[Literal["first", "drop"], Placed("data")] = "first"
+    """Whether a record with several options of a choice keeps the first in the list of elements, or is left out."""
+    questions: Annotated[Any, BeforeValidator(_questions), Placed("questions")] = ()
+    """What counts as a yes to an element, and its label, where it is not as for all (:func:`isotone.order_of`)."""
+
+    def __post_init__(self) -> None:
+        for name in ("yes", "no"):
+            object.__setattr__(self, name, getattr(self.words, name))
+
+    @property
+    def words(self) -> AnswerWords:
+        """What counts as a yes, unless a question says otherwise."""
+        return AnswerWords(self.yes, self.no, self.missing)
+
+    @property
+    def book(self) -> dict[str, Question]:
+        """The questions by name."""
+        return book_of(self.questions)
+
+    @classmethod
+    def of(cls, given: Any) -> Any:
+        """Answers as they are, or the usual ones."""
+        if given is None:
+            return cls()
+        if isinstance(given, Mapping):
+            return cls(**cast("Mapping[str, Any]", given))
+        if not isinstance(given, cls):
+            raise InputError(f"answers must be of the type Answers, not {shown(given)}.")
+        return given
+
+
+AnswersLike = Annotated[Answers | None, BeforeValidator(Answers.of)]
+
 
 class Section(BaseModel):
     """One table of a spec. The text under an entry is its meaning in the documentation (docs/reference/spec.md)."""
@@ -362,7 +453,7 @@ def placed(kind: type[Any], own: str = "") -> Iterator[tuple[str, str, str]]:
     """For each parameter of a class its name, and the section and entry of a spec that say it."""
     for name, info in fields_of(kind).items():
         where = next((part for part in info.metadata if isinstance(part, Placed)), Placed(own))
-        yield name, where.section, where.entry or name
+        yield name, where.section, where.entry or info.alias or name
 
 
 def section_of(
@@ -381,12 +472,13 @@ def section_of(
     return create_model(name, __base__=base, __doc__=base.__doc__, __module__=base.__module__, **entries)
 
 
-def gathered(kind: type[T], sections: Mapping[str, Mapping[str, Any]], own: str = "") -> dict[str, Any]:
+def gathered(kind: type[T], sections: Mapping[str, Section], own: str = "") -> dict[str, Any]:
     """The parameters of a class that the sections of a spec give."""
+    given = {name: section.given() for name, section in sections.items()}
     return {
-        name: sections[section][entry]
+        given_name(kind, name): given[section][entry]
         for name, section, entry in placed(kind, own)
-        if section in sections and entry in sections[section]
+        if section in given and entry in given[section]
     }
 
 
@@ -534,8 +626,12 @@ class Description(ABC):
     def draw(self, mechanism: Any, statistic: Any) -> Any:
         """The private outputs, from cryptographic bits. The only step that draws noise."""
 
+    def known(self, mechanism: Any) -> Any:
+        """What is published about errors and is known before any data is read."""
+        del mechanism
+
     @abstractmethod
-    def columns(self, mechanism: Any, drawn: Any) -> dict[str, tuple[Any, ...]]:
+    def columns(self, mechanism: Any, drawn: Any, known: Any) -> dict[str, tuple[Any, ...]]:
         """The published columns, which follow from the private outputs and the mechanism."""
 
     @abstractmethod
@@ -558,7 +654,7 @@ class Description(ABC):
     """Whether one contribution makes one record of all rows of a unit, in place of choosing one."""
 
     @property
-    def planned_waves(self) -> int:
+    def number_of_waves(self) -> int:
         """How many releases like this one are planned, this one among them."""
         return 1
 
@@ -575,8 +671,14 @@ class Description(ABC):
 
     def checked(self) -> Self:
         """The same description, built again: nothing that got round a check gets further."""
-        names = [field.name for field in dataclasses.fields(cast("Any", self))]
-        return type(self)(**{name: getattr(self, name) for name in names})
+        return self.changed()
+
+    def changed(self, **changes: Any) -> Self:
+        """The same description with some parameters changed."""
+        kind = type(self)
+        given = {given_name(kind, name): getattr(self, name) for name in fields_of(kind)} | changes
+        first = [given.pop(field.name) for field in dataclasses.fields(cast("Any", self)) if not field.kw_only]
+        return kind(*first, **given)
 
     def job(self, data: Any, guarantee: Guarantee, stated: Stated) -> Any:
         """One release of this description, ready to be charged."""
@@ -586,7 +688,8 @@ class Description(ABC):
 
     def plain(self) -> dict[str, Any]:
         """Every parameter as plain values, which a request is known by."""
-        return {name: plain_value(getattr(self, name)) for name in fields_of(type(self))}
+        kind = type(self)
+        return {given_name(kind, name): plain_value(getattr(self, name)) for name in fields_of(kind)}
 
     def identity(self) -> dict[str, Any]:
         """What a request is known by: every parameter that decides about the numbers."""
@@ -610,10 +713,17 @@ class Description(ABC):
         return cls(**manifest.description or {})
 
     @classmethod
-    def from_sections(cls, sections: Mapping[str, Mapping[str, Any]], resolve: Callable[[str], Path]) -> Self:
+    def from_sections(
+        cls, sections: Mapping[str, Section], questions: Mapping[str, Question], resolve: Callable[[str], Path]
+    ) -> Self:
         """The description that a spec gives in its sections, whose files are found by ``resolve``."""
-        del resolve
+        del questions, resolve
         return cls(**{**gathered(cls, sections, cls.key), "unit": Unit(**gathered(Unit, sections))})
+
+    @classmethod
+    def leaves(cls) -> frozenset[str]:
+        """Parameters that a spec does not give in the section of the kind."""
+        return frozenset({"unit"})
 
     @classmethod
     def guessed(cls, section: Section, records: int | None) -> Any:
@@ -625,7 +735,7 @@ class Description(ABC):
     @cache
     def section(cls) -> type[Section]:
         """The section of a spec that asks for this kind."""
-        return section_of(f"{cls.__name__}Section", cls.entries, cls.key, cls, leave=frozenset({"unit"}))
+        return section_of(f"{cls.__name__}Section", cls.entries, cls.key, cls, leave=cls.leaves())
 
 
 def plain_value(value: Any) -> Any:
@@ -638,6 +748,8 @@ def plain_value(value: Any) -> Any:
         return [plain_value(part) for part in cast("tuple[Any, ...]", value)]
     if isinstance(value, Mapping):
         return {str(key): plain_value(part) for key, part in cast("Mapping[Any, Any]", value).items()}
+    if isinstance(value, Question):
+        return {"name": value.name, **value.plain()}
     if hasattr(value, "__pydantic_fields__"):
         return {name: plain_value(getattr(value, name)) for name in fields_of(type(value))}
     return str(value)

@@ -117,8 +117,8 @@ class Manifest(Mapping[str, Any]):
     time: str
     charge: int
     dataset: str
+    description: dict[str, Any]
     request: str = ""
-    description: dict[str, Any] | None = None
     format: str = FORMAT
     consistent: bool | None = None
     content_hash: str | None = None
@@ -157,15 +157,13 @@ class Manifest(Mapping[str, Any]):
     @property
     def rows(self) -> Mapping[str, Any]:
         """Whose rows belong together, and how many of them count."""
-        unit = (self.description or {}).get("unit")
-        if unit is None:
-            return self.get("rules") or {}
+        unit = self.description["unit"]
         return {"unit": unit["column"], "contributions": unit["contributions"] or 1}
 
     @property
     def stated_confidence(self) -> float | None:
         """The confidence of intervals and bands."""
-        return (self.description or self).get("confidence")
+        return self.description.get("confidence")
 
     def sealed(self, columns: Mapping[str, tuple[Any, ...]]) -> Self:
         """The same manifest with the hash of the values and of everything it says about them."""

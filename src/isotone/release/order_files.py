@@ -97,11 +97,9 @@ def load_order(
     path: str | Path, lower: str = "child", upper: str = "parent", choice: str | None = None
 ) -> Poset:
     """The order of a spec or of an order file. A TOML file with an ``[order]`` section is a spec."""
-    from isotone.release.kinds.counts.section import spec_order
-
     spec = _spec(Path(path))
     if spec is not None:
-        return spec_order(spec)
+        return spec.poset
     return read_order(path, lower, upper, choice)
 
 

@@ -30,7 +30,7 @@ from isotone.release.description import Description
 from isotone.release.folder import LARGEST
 from isotone.release.kinds.kind import Query, Stamp
 from isotone.release.kinds.parameters import stated_texts
-from isotone.release.manifest import Stated, content_hash, guarantee_to
+from isotone.release.manifest import Manifest, Stated, content_hash, guarantee_to
 from isotone.release.place import Place
 from isotone.release.result import Release, load_release, seal
 from isotone.release.waves import require_affordable
@@ -53,13 +53,16 @@ class Job(Query[Any, Any]):
     guarantee: Guarantee
     """What is charged, which may be less than what was asked for."""
     stated: Stated
+    known: Any
+    """What is known about errors before any data is read."""
 
     @classmethod
     def of(cls, described: Description, data: Any, asked: Guarantee, stated: Stated) -> Job:
         """A job of checked parameters."""
         mechanism = described.mechanism(asked)
         source, charged = described.source(data, mechanism), described.charged(mechanism, asked)
-        return cls(described, source, mechanism, asked, charged, stated_texts(stated, described.title))
+        shown = stated_texts(stated, described.title)
+        return cls(described, source, mechanism, asked, charged, shown, described.known(mechanism))
 
     @property
     def description(self) -> str:
@@ -74,7 +77,7 @@ class Job(Query[Any, Any]):
     @property
     def waves(self) -> int:
         """How many releases like this one are planned."""
-        return self.described.planned_waves
+        return self.described.number_of_waves
 
     def parameters(self) -> dict[str, Any]:
         """What a request is known by: every parameter, and the guarantee that was asked for."""
@@ -91,9 +94,13 @@ class Job(Query[Any, Any]):
 
     def publish(self, drawn: Any, stamp: Stamp) -> Release:
         """The private outputs as a sealed release."""
+        columns = self.described.columns(self.mechanism, drawn, self.known)
+        return seal(columns, self.manifest(drawn, stamp))
+
+    def manifest(self, drawn: Any, stamp: Stamp) -> Manifest:
+        """What the release says about itself."""
         said = {"kind": self.described.kind_name, "description": self.described.said(), **self.entries(stamp)}
-        manifest = self.described.manifest(self.mechanism, drawn, said)
-        return seal(self.described.columns(self.mechanism, drawn), manifest)
+        return self.described.manifest(self.mechanism, drawn, said)
 
     def rehearsal(self, frame: Frame, stamp: Stamp) -> tuple[Release, dict[str, int]]:
         """A release of zero rows, and how many bytes more some files of a real one have, by name."""

@@ -58,7 +58,7 @@ class Release(Questions):
     @property
     def order(self) -> Poset:
         """The order of a release of counts."""
-        written = self.manifest.get("order")
+        written = self.manifest["description"].get("order")
         if written is None:
             raise InputError(f"A release of a {self.kind} has no partial order.")
         return order_from(written)

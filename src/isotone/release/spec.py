@@ -1,88 +1,119 @@
 """The specification of a release is one TOML file. All of it is public and fixed before data is read.
 
-A spec says where the data is, what is guaranteed, what is released and where it goes. Its hash identifies it in
-the ledger and in the manifest, so that the same spec is not charged twice by accident. Nothing in a spec may be
-chosen by looking at the data.
+A spec holds a description, its data, the guarantee and where the release goes. Its sections are made from the parameters of
+descriptions and the entries below. Its hash identifies it, and the request is known by what it describes, so that the same
+spec is not charged twice by accident. Nothing in a spec may be chosen by looking at the data.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import tomllib
-from dataclasses import fields
+from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from pydantic import Field, ValidationError, create_model, model_validator
 
-from isotone.errors import SpecError
-from isotone.privacy.checks import did_you_mean
-from isotone.privacy.guarantee import Guarantee, Neighbours
-from isotone.reading.questions import Answers, Question, book_of
+from isotone.errors import InputError, SpecError
+from isotone.ledger import Ledger, open_or_start
+from isotone.mechanism import Progress, no_progress
+from isotone.planning.plan import Plan
+from isotone.privacy.checks import Number, did_you_mean, whole_number
+from isotone.privacy.guarantee import Guarantee
+from isotone.reading.questions import Question, book_of
 from isotone.reading.sources import ColumnType, Declared
-from isotone.release.description import Section
-from isotone.release.kinds import SECTIONS, all_kinds, kind_of_section
+from isotone.release.description import (
+    Amount,
+    Answers,
+    Description,
+    Real,
+    Section,
+    Text,
+    Unit,
+    gathered,
+    section_of,
+)
+from isotone.release.kinds import SECTIONS, all_kinds, kind_of_mechanism, kind_of_section
 from isotone.release.manifest import Stated, content_hash
-from isotone.release.sections import Amount, Asked, Real, Size, Text
+from isotone.release.pipeline import Job, Outcome, Presentation, request_id, run
+from isotone.release.result import Release, write_file
 
 if TYPE_CHECKING:
-    from isotone.release.description import Description
+    from isotone.audit.audit_report import AuditReport
+    from isotone.order import Poset
+    from isotone.release.checking.contents import DeskReport
     from isotone.release.kinds.kind import Kind
 
-__all__ = ["Budget", "Data", "Output", "Privacy", "Spec", "load_spec", "parse_spec", "sections"]
+__all__ = [
+    "Asked",
+    "Budget",
+    "Spec",
+    "SpecPlan",
+    "audit_name",
+    "deliver",
+    "load_spec",
+    "open_ledger",
+    "parse_spec",
+    "sections",
+    "spec_schema",
+]
 
 SectionType = TypeVar("SectionType", bound=Section)
 
+# ---------------------------------------------------------------------------- sections
 
-class Data(Section):
+
+class Asked(Section):
+    """``[questions.NAME]``: the label of an element, its column, and what counts as a yes. NAME is its identifier."""
+
+    label: str = ""
+    """The question in words. Reports and diagrams show it, files the identifier."""
+    column: Text | None = None
+    """The column, by default called like the question. One column may serve several questions."""
+    yes: list[str | int] | str | None = None
+    """The codes that mean yes, such as ["1"]; or "answered"; or a comparison such as ">= 140". By default the words of [data]."""
+    word: Text | None = None
+    """In place of yes: a word that is among those of a multiple-choice field."""
+    separator: Text | None = None
+    """What stands between the words: one of , ; | / or a blank. By default blanks, commas, semicolons or bars."""
+    any_of: list[str] = Field(default=[])
+    """In place of yes: other questions. A yes to one of them is a yes."""
+    no: list[str | int] = Field(default=[])
+    """The codes that mean no; they matter with missing = "yes" only."""
+    refused: list[str | int] = Field(default=[])
+    """The codes of refusals, which are no answer and no number."""
+    refusal: Literal["no", "yes"] = "no"
+    """What a refusal counts as."""
+    missing: Literal["no", "yes"] | None = None
+    """What a missing answer or an unknown code counts as. By default as [data] says."""
+
+    def question(self, name: str) -> Question:
+        """The question called ``name``."""
+        return Question(name, **self.model_dump(exclude_none=True))
+
+
+class DataEntries(Section):
     """``[data]``: where the records are and how one is read."""
 
     path: Text
     """The data: .csv, .tsv, .parquet, .jsonl or .arrow; a pattern such as "part-*.parquet" means all that match."""
-    unit: Text | None = None
-    """The column that says whose row it is. Without it every row is one unit; rows without a value are dropped."""
-    element: Text | None = None
-    """Counts, long data: the column that names the element which the unit has. A row is one yes."""
-    columns: dict[str, str] = Field(default={})
-    """Counts, wide data: the column of each element that is not called like the element."""
-    yes: list[str] | None = None
-    """Counts: the words that mean yes, in any case. By default 1, true, t, yes, y."""
-    no: list[str] | None = None
-    """Counts: the words that mean no; they matter with missing = "yes" only. By default 0, false, f, no, n."""
     types: dict[str, ColumnType] = Field(default={})
     """What a column is read as: "text", "number" or "integer". A value that does not parse so counts as missing."""
-    missing: Literal["no", "yes"] = "no"
-    """Counts: what an answer counts as that is missing or cannot be read."""
-    on_violation: Literal["close", "drop"] = "close"
-    """Counts: whether a record that breaks the order is completed upward, or left out."""
-    on_conflict: Literal["first", "drop"] | None = None
-    """Counts: whether a record with several options of a choice keeps the first in the list of elements, or is left out. By default "first"."""
-    contributions: Size = 1
-    """How many records one unit may give; the noise grows with it. 1 combines a unit's rows into one record."""
-    by: Text | None = None
-    """Counts: a column of groups; one release for each, for the price of one."""
-    groups: list[str] | None = None
-    """Counts: the public list of the groups. Rows of other groups are left out."""
     weights: Text | None = None
     """Refused: a survey weight would multiply what one unit reveals. The error says what to do instead."""
 
     @model_validator(mode="after")
-    def _consistent(self) -> Data:
+    def _unweighted(self) -> DataEntries:
         if self.weights is not None:
             raise ValueError(
                 "survey weights are refused: one person's weight would multiply what that person reveals, and "
                 "weights are computed from the data. Release unweighted counts, and weight them afterwards "
                 "with public totals"
             )
-        if (self.by is None) != (self.groups is None):
-            raise ValueError("by and groups go together: the column, and the public list of its values")
         return self
-
-    @property
-    def answers(self) -> Answers:
-        """What counts as a yes, unless a question says otherwise."""
-        words = {key: tuple(value) for key, value in (("yes", self.yes), ("no", self.no)) if value}
-        return Answers(missing=self.missing, **words)
 
 
 class Budget(Section):
@@ -100,7 +131,7 @@ class Budget(Section):
     """For a filter: the δ at which its total is stated as (ε, δ)."""
 
 
-class Privacy(Section):
+class PrivacyEntries(Section):
     """``[privacy]``: what is guaranteed, and the ledger that pays for it."""
 
     epsilon: Amount | None = None
@@ -113,38 +144,23 @@ class Privacy(Section):
     """The ledger that pays: a path, or postgresql://… for one that several machines share."""
     dataset: Text | None = None
     """The steward's name for the data in the ledger. By default the ledger's file name without its ending."""
-    unit: Text | None = None
-    """What is protected, in words: person, household, … By default the name of the unit's column, or "record"."""
-    neighbours: Neighbours = "add-remove"
-    """What one change of the data is: a unit more or less, or a unit with other answers."""
-    waves: Size | None = None
-    """Counts: how many releases at this price are planned, such as one a year. Their total stands in the manifest, and the ledger must be able to pay it."""
     budget: Budget | None = None
     """The ledger's total, to start it on first use in a folder without another ledger; afterwards it must be the same, or left out."""
 
     @model_validator(mode="after")
-    def _one_kind(self) -> Privacy:
+    def _one_kind(self) -> PrivacyEntries:
         if (self.epsilon is None) == (self.rho is None):
             raise ValueError("give epsilon (with delta if you like) or rho, and not both")
         if self.rho is not None and self.delta is not None:
             raise ValueError("rho stands alone: leave out delta")
         return self
 
-    def guarantee(self, unit: str) -> Guarantee:
-        """The guarantee of the release, for the unit in words."""
-        if self.rho is not None:
-            return Guarantee.zcdp(self.rho, neighbours=self.neighbours, unit=unit)
-        assert self.epsilon is not None
-        return Guarantee.approximate(self.epsilon, self.delta or 0, neighbours=self.neighbours, unit=unit)
 
-
-class Output(Section):
+class OutputEntries(Section):
     """``[output]``: where the release goes."""
 
     folder: Text
     """The folder to write: release.csv, manifest.json and report.html. New or empty, or that of the same request."""
-    confidence: Annotated[float, Field(gt=0, lt=1)] = 0.95
-    """The confidence of the intervals."""
     title: str | None = None
     """The title of the report. It is sealed with the release; changing it later charges nothing and changes nothing."""
     report: bool = True
@@ -156,38 +172,98 @@ class Output(Section):
         return Stated(**{field.name: getattr(self, field.name) for field in fields(Stated)})
 
 
-class _SpecHead(Section):
-    """What every spec has besides the section of its kind."""
+_COMMON: dict[str, Any] = {
+    "data": section_of("Data", DataEntries, "data", Unit, Answers),
+    "privacy": section_of("Privacy", PrivacyEntries, "privacy", Unit),
+    "output": section_of("Output", OutputEntries, "output", Description),
+}
+"""The sections that every spec has: the entries above, and parameters of descriptions that stand there."""
 
-    data: Data
-    privacy: Privacy
-    output: Output
+# ---------------------------------------------------------------------------- a whole spec
+
+
+class Spec(Section):
+    """A description with its data, guarantee and delivery. Relative paths in it are relative to the file it came from."""
+
+    data: DataEntries
+    privacy: PrivacyEntries
+    output: OutputEntries
     questions: dict[str, Asked] | None = None
     folder: Path = Field(default=Path(), exclude=True)
 
     @model_validator(mode="after")
-    def _one_release(self) -> Self:
-        if (self.privacy.waves or 1) > 1 and not self.kind.has_waves:
-            raise ValueError("privacy.waves is for counts: readers get changes between their releases")
-        getattr(self, self.kind.key).complete(bool(self.asked))
+    def _whole(self) -> Self:
+        if self.key:
+            self.section.complete(bool(self.asked))
         return self
 
-    @property
-    def asked_for(self) -> Section:
-        """The section of the spec's kind."""
-        return getattr(self, self.kind.key)
+    # -- what can be done with it
 
-    @cached_property
+    def plan(
+        self, progress: Progress = no_progress, *, records: int | None = None, rows_per_unit: int | None = None
+    ) -> SpecPlan:
+        """Plan from what is public. No data is read and no budget is spent.
+
+        ``records`` is a guess at how many records there are, which must not come from the data: the error of a curve
+        depends on it. Counts and tables need none. ``rows_per_unit`` is a guess, too: the plan then says what bounding
+        contributions leaves out.
+        """
+        described = self.description
+        guess = type(described).guessed(self.section, records)
+        return plan_of(described, self.guarantee, guess, rows_per_unit, progress, self.hash)
+
+    def release(self, *, again: bool = False, progress: Progress = no_progress) -> Release:
+        """Release what the spec describes, and save it. One that was released before is read back, unless ``again``."""
+        return deliver(self, again=again, progress=progress).release
+
+    def check(self) -> DeskReport:
+        """Look at the contents of the data for oddities. NOT PRIVATE, never to be published."""
+        from isotone.release.checking.contents import check_spec
+
+        return check_spec(self)
+
+    def audit(self, trials: int = 30_000, progress: Progress = no_progress) -> AuditReport:
+        """Attack the mechanism that a release would use. The data is not opened."""
+        described = self.description.checked()
+        return described.attacked(described.mechanism(self.guarantee), self.guarantee, trials, progress)
+
+    # -- what it says
+
+    @property
     def description(self) -> Description:
-        """What is published, about whom."""
-        given = {
-            "data": self.data,
-            "privacy": self.privacy,
-            "output": self.output,
-            self.kind.key: self.asked_for,
-        }
-        sections = {name: section.given() for name, section in given.items()}
-        return self.kind.described.from_sections(sections, self.resolve)
+        """What is published, about whom. Public files that the spec names are read."""
+        return self.kind.described.from_sections(self._sections, self.asked, self.resolve)
+
+    @property
+    def job(self) -> Job:
+        """The release that the spec asks for, checked."""
+        return Job.of(self.description, self.source, self.guarantee, self.output.stated)
+
+    @property
+    def key(self) -> str:
+        """The section that says what is released."""
+        return next((key for key in SECTIONS if getattr(self, key, None) is not None), "")
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of release that the spec asks for."""
+        return kind_of_section(self.key)
+
+    @property
+    def section(self) -> Section:
+        """What that section says."""
+        return getattr(self, self.key)
+
+    @property
+    def _sections(self) -> dict[str, Section]:
+        return {"data": self.data, "privacy": self.privacy, "output": self.output, self.key: self.section}
+
+    def said(self, section: type[SectionType]) -> SectionType:
+        """The section of the spec's kind, which must be of the type given."""
+        if not isinstance(self.section, section):
+            asked = section.__name__.removesuffix("Entries").lower()
+            raise SpecError(f"This spec has no [{asked}]: it has [{self.key}].")
+        return self.section
 
     @cached_property
     def asked(self) -> dict[str, Question]:
@@ -195,22 +271,33 @@ class _SpecHead(Section):
         return book_of([said.question(name) for name, said in (self.questions or {}).items()])
 
     @property
-    def kind(self) -> Kind:
-        """The kind of release that the spec asks for."""
-        return next(kind_of_section(key) for key in SECTIONS if getattr(self, key, None) is not None)
+    def poset(self) -> Poset:
+        """The order of a spec for counts, with its questions and what follows from their definitions."""
+        from isotone.release.kinds.counts.description import OrderEntries
 
-    def said(self, section: type[SectionType]) -> SectionType:
-        """The section of the spec's kind, which must be of the type given."""
-        found = getattr(self, self.kind.key)
-        if not isinstance(found, section):
-            asked = section.__name__.removesuffix("Section").removesuffix("Entries").lower()
-            raise SpecError(f"This spec has no [{asked}]: it has [{self.kind.key}].")
-        return found
+        answers = Answers(**gathered(Answers, self._sections))
+        return self.said(OrderEntries).order(self.resolve, self.asked, answers)
+
+    @property
+    def whose(self) -> Unit:
+        """The unit."""
+        return Unit(**gathered(Unit, self._sections))
 
     @property
     def unit(self) -> str:
         """The privacy unit in words."""
-        return self.privacy.unit or self.data.unit or "record"
+        return self.whose.words
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The guarantee to the unit."""
+        privacy, unit = self.privacy, self.whose
+        if privacy.rho is not None:
+            return Guarantee.zcdp(privacy.rho, neighbours=unit.neighbours, unit=unit.words)
+        assert privacy.epsilon is not None
+        return Guarantee.approximate(
+            privacy.epsilon, privacy.delta or 0, neighbours=unit.neighbours, unit=unit.words
+        )
 
     @property
     def source(self) -> Declared:
@@ -218,16 +305,18 @@ class _SpecHead(Section):
         return Declared(str(self.resolve(self.data.path)), self.data.types)
 
     @property
+    def target(self) -> Path:
+        """The folder that a release is written to."""
+        return self.resolve(self.output.folder)
+
+    @property
     def hash(self) -> str:
         """A digest of the entries of this spec, and of the public files it names."""
         rest = {"data": self.data, "privacy": self.privacy, "output": self.output}
-        content = {name: section.model_dump(mode="json", exclude_none=True) for name, section in rest.items()}
-        content[self.kind.key] = self.kind.content(self)
-        content["questions"] = {
-            name: said.model_dump(mode="json", exclude_none=True)
-            for name, said in (self.questions or {}).items()
+        content: dict[str, Any] = {
+            name: {key: str(value) for key, value in section.given().items()} for name, section in rest.items()
         }
-        return content_hash(content).removeprefix("sha256:")
+        return content_hash({**content, "description": self.description.plain()}).removeprefix("sha256:")
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -235,28 +324,125 @@ class _SpecHead(Section):
         path = Path(self.resolve(self.data.path)).absolute()
         return {"path": str(path), "types": dict(self.data.types)}
 
-    def head(self) -> dict[str, Any]:
-        """What a plan says first."""
-        guarantee = self.privacy.guarantee(self.unit)
-        return {"guarantee": str(guarantee), "spec": self.hash, "kind": self.kind.name}
-
     def resolve(self, path: str) -> Path:
         """A path of the spec, seen from where the spec is."""
         return self.folder / path
 
 
-class Spec(_SpecHead):
-    """A whole specification. Relative paths in it are relative to the file it came from."""
+def open_ledger(spec: Spec) -> Ledger:
+    """The spec's ledger, started on first use if the spec gives its total and the folder has no other ledger."""
+    privacy, unit = spec.privacy, spec.whose
+    where = privacy.ledger if "://" in privacy.ledger else spec.resolve(privacy.ledger)
+    total = privacy.budget.given() if privacy.budget is not None else {}
+    return open_or_start(where, dataset=privacy.dataset, unit=unit.words, neighbours=unit.neighbours, **total)
+
+
+def deliver(
+    spec: Spec, *, again: bool = False, progress: Progress = no_progress, confirmed: str | None = None
+) -> Outcome:
+    """Release what a spec describes, and save it. The outcome says whether it was drawn now.
+
+    ``confirmed`` is the id of the request that somebody agreed to: if a public file that the spec names was changed
+    since, nothing is charged.
+    """
+    job = spec.job
+    if confirmed is not None and request_id(job, spec.identity) != confirmed:
+        raise SpecError("What the spec asks for was changed after it was confirmed. Nothing was charged.")
+    shown = Presentation(spec.target, spec.output.report)
+    return run(
+        job, ledger=open_ledger(spec), identity=spec.identity, again=again, presentation=shown, progress=progress
+    )
+
+
+def audit_name(
+    name: str, epsilon: Number = 1, trials: int = 60_000, progress: Progress = no_progress
+) -> AuditReport:
+    """Audit a mechanism by the name of its class, on a small example."""
+    return kind_of_mechanism(name).audit_named(name, epsilon, trials, progress)
+
+
+# ---------------------------------------------------------------------------- its plan
+
+
+@dataclass(frozen=True)
+class SpecPlan:
+    """A plan for people, which rich can print, and for programs (``plain``).
+
+    ``view`` compares mechanisms, and is None where nothing can be said about errors without the data. ``before`` and
+    ``note`` are said around it.
+    """
+
+    view: Plan[Any] | None
+    values: dict[str, Any]
+    before: str = ""
+    note: str = ""
+
+    def plain(self) -> dict[str, Any]:
+        """The plan as plain values."""
+        return self.values
+
+    def write_found(self, path: str | os.PathLike[str]) -> None:
+        """Write what was found for an order out of reach in a JSON file, which ``relaxation`` in ``[order]`` can name."""
+        found = getattr(self.view, "relaxation", None)
+        if found is None:
+            raise InputError("Nothing was searched for: the order is within exact reach, or has two levels.")
+        write_file(Path(path), json.dumps(found.plain(), ensure_ascii=False) + "\n")
+
+    def _parts(self) -> list[Any]:
+        return [part for part in (self.before, self.view, self.note) if part]
+
+    def __rich__(self) -> Any:
+        from rich.console import Group
+
+        return Group(*self._parts())
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self._parts()))
+
+
+def plan_of(
+    described: Description,
+    guarantee: Guarantee,
+    guess: Any,
+    rows_per_unit: int | None,
+    progress: Progress,
+    spec: str,
+) -> SpecPlan:
+    """The plan of a description under a guarantee, with what bounding contributions costs for a guessed number of rows."""
+    described = described.checked()
+    made = described.planned(guarantee, guess, progress)
+    head = {"guarantee": str(guarantee), "spec": spec, "kind": described.kind_name, "text": str(made)}
+    view = made if made.rows[0].columns else None
+    found = SpecPlan(view, {**head, **made.plain()}, "" if view else str(made))
+    if rows_per_unit is None:
+        return found
+    rows, most = whole_number(rows_per_unit, "rows_per_unit"), described.whose.most
+    combined = described.combines and most == 1
+    share = 1.0 if combined else min(most / rows, 1.0)
+    note = f"If a unit has {rows} row{'s' * (rows > 1)}, as you guess: "
+    if combined:
+        note += "they are combined into one record, and none is left out."
+    elif share < 1:
+        note += (
+            f"{most} of them count, chosen by chance, so that the release is about {share:.0%} of "
+            f"all rows. With contributions = {rows} none is left out, and the noise is that of {rows} rows a unit."
+        )
+    else:
+        note += "none is left out."
+    return replace(found, values={**found.values, "rows_per_unit": rows, "share_of_rows": share}, note=note)
+
+
+# ---------------------------------------------------------------------------- reading one
 
 
 @cache
 def spec_form(*keys: str) -> type[Spec]:
     """The form of specs with one of these sections, which is required if there is only one."""
-    if len(keys) == 1:
-        sections: dict[str, Any] = {keys[0]: (kind_of_section(keys[0]).section, ...)}
-    else:
-        sections = {key: (kind_of_section(key).section | None, None) for key in keys}
-    return create_model("Spec", __base__=Spec, __doc__=Spec.__doc__, __module__=__name__, **sections)
+    given: dict[str, Any] = {name: (form, ...) for name, form in _COMMON.items()}
+    for key in keys:
+        form: Any = kind_of_section(key).section
+        given[key] = (form, ...) if len(keys) == 1 else (form | None, None)
+    return create_model("Spec", __base__=Spec, __doc__=Spec.__doc__, __module__=__name__, **given)
 
 
 def load_spec(path: str | Path) -> Spec:
@@ -279,46 +465,64 @@ def parse_spec(text: str, folder: Path, name: str) -> Spec:
     except tomllib.TOMLDecodeError as error:
         raise SpecError(f"The spec {name!r} is not valid TOML: {error}.") from None
     asked = [key for key in SECTIONS if key in entries]
+    problems: list[str] = []
     if len(asked) != 1:
         *others, last = (f"[{key}]" for key in SECTIONS)
-        reason = f"  the spec: a spec has exactly one of {', '.join(others)} and {last}"
-        raise SpecError(f"The spec {name!r} cannot be used:\n{reason}")
+        problems.append(f"  the spec: a spec has exactly one of {', '.join(others)} and {last}")
     try:
-        return spec_form(asked[0]).model_validate({**entries, "folder": folder})
+        found = spec_form(*asked).model_validate({**entries, "folder": folder})
     except ValidationError as error:
-        raise SpecError("\n".join([f"The spec {name!r} cannot be used:", *_explain(error)])) from None
+        problems += _explain(error)
+    else:
+        if not problems:
+            return found
+    raise SpecError("\n".join([f"The spec {name!r} cannot be used:", *problems]))
 
 
 def _explain(error: ValidationError) -> list[str]:
-    lines: list[str] = []
+    lines: dict[str, None] = {}
     for problem in error.errors():
         where = [str(part) for part in problem["loc"] if not _is_alternative(part)]
         key = ".".join(where) or "the spec"
         if problem["type"] == "extra_forbidden":
-            lines.append(f"  {key}: there is no such entry{_nearest(where)}")
+            lines[f"  {key}: there is no such entry{_nearest(where)}"] = None
         elif problem["type"] == "missing":
-            lines.append(f"  {key}: this entry is missing")
+            lines[f"  {key}: this entry is missing"] = None
         else:
             reason = problem["msg"].removeprefix("Value error, ").removeprefix("Input ")
-            shown = (
-                f" (it is {problem['input']!r})" if isinstance(problem["input"], (str, int, float)) else ""
-            )
-            lines.append(f"  {key}: {reason}{shown}")
-    return lines
+            said, given = isinstance(problem.get("ctx", {}).get("error"), InputError), problem["input"]
+            shown = f" (it is {given!r})" if isinstance(given, (str, int, float)) and not said else ""
+            lines[f"  {key}: {reason}{shown}"] = None
+    return list(lines)
 
 
 def _is_alternative(part: int | str) -> bool:
     """Whether a part of a place only says which of several types was tried there."""
-    return isinstance(part, str) and (part in ("str", "bool", "int", "constrained-int") or "[" in part)
+    return isinstance(part, str) and (part in ("str", "bool", "int", "float") or "[" in part or "-" in part)
 
 
 def sections() -> dict[str, type[Section]]:
     """The sections that a spec may have, by name."""
     kinds = {kind.key: kind.section for kind in all_kinds()}
-    return {"data": Data, "privacy": Privacy, **kinds, "questions": Asked, "output": Output}
+    return {"data": _COMMON["data"], "privacy": _COMMON["privacy"], **kinds, "questions": Asked, "output": _COMMON["output"]}
 
 
 def _nearest(where: list[str]) -> str:
     section = sections().get(where[0]) if len(where) > 1 else None
     known = list(section.model_fields) if section else list(sections())
     return did_you_mean(where[-1], known) or f"; there are: {', '.join(known)}"
+
+
+def spec_schema() -> dict[str, Any]:
+    """The JSON Schema of a spec, which is a TOML file with the tables that it describes, for editors that check it.
+
+    It knows names, types and which sections go together. What isotone checks beyond that, such as whether an order has a
+    cycle, only ``isotone plan`` tells.
+    """
+    schema = spec_form(*SECTIONS).model_json_schema()
+    schema["properties"].pop("folder")  # where the file is, which it does not say
+    for kind in all_kinds():
+        schema["properties"][kind.key] = {"$ref": f"#/$defs/{kind.section.__name__}"}
+    schema["oneOf"] = [{"required": [key]} for key in SECTIONS]
+    draft = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": draft, "title": "isotone spec", **{k: v for k, v in schema.items() if k != "title"}}

@@ -3,25 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from isotone.errors import InputError, SpecError
 from isotone.mechanism import Progress, no_progress
-from isotone.privacy.checks import confidence_level, did_you_mean, exact, share, whole_number
-from isotone.release.steward import plan_spec
+from isotone.order import Poset
+from isotone.privacy.checks import confidence_level, did_you_mean, exact, positive, share, whole_number
+from isotone.privacy.guarantee import Guarantee
+from isotone.release.spec import SpecPlan, plan_of
 from isotone.release.waves import WavePlan, planned_waves, waves_with
 
 if TYPE_CHECKING:
     from isotone.counts.count_plan import CountPlan
     from isotone.release.spec import Spec
 
-__all__ = ["Visible", "epsilon_for", "side_by_side", "variants", "visible", "waves_of"]
+__all__ = ["Variant", "Visible", "epsilon_for", "side_by_side", "variants", "visible", "waves_of"]
 
 _DRAWS, _SEED = 40_000, 20
 _MOST = 50
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A description under a guarantee, which is planned like a spec."""
+
+    description: Any
+    guarantee: Guarantee
+
+    def plan(self, progress: Progress = no_progress, *, records: int | None = None) -> SpecPlan:
+        """The plan. ``records`` is what it may assume about the data."""
+        return plan_of(self.description, self.guarantee, records, None, progress, "")
 
 
 def variants(
@@ -31,68 +45,58 @@ def variants(
     max_size: Sequence[Any] = (),
     add: Sequence[tuple[str, str]] = (),
     drop: Sequence[tuple[str, str]] = (),
-) -> list[tuple[str, Spec]]:
+) -> list[tuple[str, Spec | Variant]]:
     """The spec with each ε, each ``max_size``, and with relations ``(lower, upper)`` more or fewer, each with a name."""
-    from isotone.release.kinds.counts.section import OrderSection
-
-    found = [("as it is", spec)]
+    one = Variant(spec.description, spec.guarantee)
+    found: list[tuple[str, Spec | Variant]] = [("as it is", spec)]
+    made: list[tuple[str, Variant]] = [("as it is", one)]
+    if add or drop or max_size:
+        spec.poset  # noqa: B018 (what has no order is refused)
     if add or drop:
-        found += [_related(spec, pair, True) for pair in add] + [_related(spec, pair, False) for pair in drop]
+        made += [_related(one, pair, True) for pair in add] + [_related(one, pair, False) for pair in drop]
+        found += made[1:]
     if max_size:
-        order = spec.said(OrderSection)
         sizes = [(size, whole_number(size, "max_size")) for size in max_size]
-        found = [
-            (
-                f"max_size {size}",
-                spec.model_copy(update={spec.kind.key: order.model_copy(update={"max_size": k})}),
-            )
+        made = [
+            (f"max_size {size}", replace(one, description=one.description.changed(max_size=k)))
             for size, k in sizes
         ]
+        found = [*made]
     if epsilon:
         if spec.privacy.rho is not None:
             raise SpecError("This spec spends rho: change it there to compare others.")
-        before = {name: "" if name == "as it is" else f"{name}, " for name, _ in found}
-        found = [(f"{before[name]}ε = {e}", _with_epsilon(one, e)) for name, one in found for e in epsilon]
+        before = {name: "" if name == "as it is" else f"{name}, " for name, _ in made}
+        found = [
+            (f"{before[name]}ε = {e}", replace(variant, guarantee=_with_epsilon(spec.guarantee, e)))
+            for name, variant in made
+            for e in epsilon
+        ]
     if len(found) > _MOST:
         raise InputError(f"These are {len(found)} plans. At most {_MOST} are compared.")
     return found
 
 
-def _with_epsilon(spec: Spec, epsilon: Any) -> Spec:
-    from isotone.privacy.guarantee import positive
-
-    positive(epsilon, "epsilon")
-    return spec.model_copy(update={"privacy": spec.privacy.model_copy(update={"epsilon": str(epsilon)})})
+def _with_epsilon(guarantee: Guarantee, epsilon: Any) -> Guarantee:
+    return replace(guarantee, epsilon=positive(epsilon, "epsilon"))
 
 
-def _related(spec: Spec, pair: tuple[str, str], more: bool) -> tuple[str, Spec]:
-    """The spec with one relation more or fewer. All others stay."""
-    from isotone.release.kinds.counts.section import OrderSection, spec_order
-
-    P, (lower, upper) = spec_order(spec), pair
+def _related(one: Variant, pair: tuple[str, str], more: bool) -> tuple[str, Variant]:
+    """The same with one relation more or fewer. All others stay."""
+    P, (lower, upper) = one.description.order, pair
     for name in pair:
         if name not in P.elements:
             known = [str(x) for x in P.elements]
             raise InputError(f"{name!r} is no element of the order{did_you_mean(name, known) or '.'}")
-    pairs = [(str(a), str(b)) for a in P.elements for b in P.elements if a != b and P.leq(a, b)]
+    pairs = [(a, b) for a in P.elements for b in P.elements if a != b and P.leq(a, b)]
     if not more and pair not in P.covers:
         raise InputError(f"{lower!r} is not directly below {upper!r}, so there is no relation to leave out.")
     related = [*pairs, pair] if more else [one for one in pairs if one != pair]
-    above = {x: min((str(b) for a, b in P.covers if a == x), default="") for x in P.elements}
-    children: dict[str, Any] = {}
-    for choice in P.choices:
-        options = [str(x) for x in choice.options]
-        children.setdefault(above[choice.options[0]], []).append((choice.kind, options))
-    given = {"elements": [str(x) for x in P.elements], "relations": related, "children": children or None}
-    changed = spec.said(OrderSection).model_copy(
-        update={**given, "parents": None, "file": None, "choice": None}
-    )
-    what = f"{'with' if more else 'without'} {lower} implies {upper}"
-    return what, spec.model_copy(update={spec.kind.key: changed})
+    changed = one.description.changed(order=Poset(P.elements, related, P.choices))
+    return f"{'with' if more else 'without'} {lower} implies {upper}", replace(one, description=changed)
 
 
 def side_by_side(
-    found: Sequence[tuple[str, Spec]],
+    found: Sequence[tuple[str, Spec | Variant]],
     *,
     records: int | None = None,
     guess: Any = None,
@@ -102,7 +106,7 @@ def side_by_side(
     count = None if guess is None else whole_number(guess, "guess")
     rows: list[dict[str, Any]] = []
     for place, (name, spec) in enumerate(found):
-        made = plan_spec(spec, records=records)
+        made = spec.plan(records=records)
         if made.view is None:
             raise SpecError(
                 f"The plan of {name} compares no mechanisms, so there is nothing to put side by side. {made}"
@@ -142,7 +146,7 @@ def waves_of(
     spec: Spec, waves: int, confidence: float = 0.95, *, progress: Progress = no_progress
 ) -> WavePlan:
     """So many releases of what a spec asks for, each at its price."""
-    each, number = spec.privacy.guarantee(spec.unit), planned_waves(waves)
+    each, number = spec.guarantee, planned_waves(waves)
     noise, level = _counts(spec, progress).best, confidence_level(confidence)
     return waves_with(noise, number, each, each.times(number), level)
 
@@ -175,7 +179,7 @@ class Visible:
 
 
 def visible(
-    spec: Spec,
+    spec: Spec | Variant,
     shares: tuple[Any, Any],
     people: Any,
     *,
@@ -230,15 +234,15 @@ def _noise(made: CountPlan, element: str | None) -> tuple[Any, int]:
     return np.asarray(drawn)[:, place], place
 
 
-def _counts(spec: Spec, progress: Progress) -> CountPlan:
+def _counts(spec: Spec | Variant, progress: Progress) -> CountPlan:
     """The plan of a spec for counts."""
     from isotone.counts.count_plan import CountPlan
 
-    made = plan_spec(spec, progress).view
+    made = spec.plan(progress).view
     if not isinstance(made, CountPlan):
         raise SpecError(
             "Waves, power, and the way from an error to ε are for counts of an [order] alone: this spec is for a "
-            f"{spec.kind.key}."
+            f"{spec.description.key}."
         )
     return made
 

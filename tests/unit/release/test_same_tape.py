@@ -10,6 +10,8 @@ import json
 import os
 import shutil
 import sys
+from contextlib import suppress
+from fractions import Fraction
 from importlib import util
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,6 @@ import pytest
 
 import isotone as iso
 from isotone.ledger import Ledger
-from isotone.release import load_spec, release_spec
 
 ROOT = Path(__file__).resolve().parents[3]
 STORED = ROOT / "tests" / "fixtures" / "same_tape.json"
@@ -74,6 +75,11 @@ TREE = '[order]\nchildren = "partition"\n[order.parents]\na = "all"\nb = "all"\n
 PLACES = '[table]\ncategory = "place"\ncategories_file = "places.csv"\n'
 LINE = '[curve]\nx = "age"\ny = "ill"\nbounds = [18, 88]\n'
 
+CELLS = (
+    'by = { region = ["north", "south"], sex = ["f", "m"] }\n'
+    'margins = ["", "region", "*"]\nunlisted = "other"\n'
+)
+
 SPECS: dict[str, tuple[str, str, str, str]] = {
     "wide": ("wide.csv", 'unit = "id"', "epsilon = 1", CHAIN),
     "several": ("wide.csv", 'unit = "id"\ncontributions = 2', "epsilon = 1", CHAIN),
@@ -81,14 +87,14 @@ SPECS: dict[str, tuple[str, str, str, str]] = {
     "dropped": ("wide.csv", 'on_violation = "drop"\nmissing = "yes"', "epsilon = 1", CHAIN + "total = true\n"),
     "short": ("wide.csv", "", 'epsilon = 1\nneighbours = "replace"', CHAIN + "max_size = 2\n"),
     "approximate": ("wide.csv", "", "epsilon = 1\ndelta = 1e-6", CHAIN),
-    "waves": ("wide.csv", "", "rho = 0.1\nwaves = 3", CHAIN + 'mechanism = "OrderGaussianMechanism"\n'),
+    "waves": ("wide.csv", "", "rho = 0.1", CHAIN + 'waves = 3\nmechanism = "OrderGaussianMechanism"\n'),
     "tree": ("long.csv", 'unit = "id"\nelement = "item"', "epsilon = 1", TREE.replace("[order]\n", '[order]\ncare = "levels"\n', 1)),
     "root": ("long.csv", 'element = "item"', 'epsilon = 1\nneighbours = "replace"',
-             TREE.replace("[order]\n", '[order]\nrecords = 500\ncatch_all = "c"\n', 1)),
+             TREE.replace("[order]\n", '[order]\nroot = { records = 500, catch_all = "c" }\n', 1)),
     "asked": ("wide.csv", 'columns = { c = "sex" }', "epsilon = 1",
               CHAIN + '[questions.a]\nlabel = "Old?"\ncolumn = "age"\nyes = ">= 50"\n[questions.c]\nyes = ["f"]\n'),
-    "groups": ("wide.csv", 'unit = "id"\n@by', "epsilon = 1", CHAIN + "total = true\n"),
-    "cells": ("wide.csv", 'unit = "id"', "epsilon = 1", "@breakdown"),
+    "groups": ("wide.csv", 'unit = "id"', "epsilon = 1", CHAIN + 'total = true\nby = { region = ["north", "south"] }\n'),
+    "cells": ("wide.csv", 'unit = "id"', "epsilon = 1", CHAIN + CELLS),
     "table": ("visits.csv", 'unit = "id"\ncontributions = 2', "epsilon = 1", PLACES + "upper = 30\n"),
     "strata": ("visits.csv", 'unit = "id"', "epsilon = 0.8", PLACES + 'upper = 30\nstrata = "class"\npopulation = "people"\n'),
     "sorts": ("visits.csv", 'unit = "id"\ncontributions = 2', "epsilon = 1", PLACES + 'upper = 20\ncounts = ["x", "y"]\nkind = "sort"\n'),
@@ -101,21 +107,15 @@ SPECS: dict[str, tuple[str, str, str, str]] = {
     "surface": ("wide.csv", 'unit = "id"\ncontributions = 2', "epsilon = 1",
                 '[curve]\nx = ["age", "dose"]\ny = "ill"\nbounds = [[18, 88], [0, 9]]\ny_range = [0, 1]\nx_grid = [4, 3]\nincreasing = [true, false]\n'),
 }  # fmt: skip
-BY = 'by = "region"\ngroups = ["north", "south"]'
-BREAKDOWN = CHAIN.replace("order", "breakdown") + (
-    'by = ["region", "sex"]\ngroups = { region = ["north", "south"], sex = ["f", "m"] }\n'
-    'margins = ["", "region", "*"]\nunlisted = "other"\n'
-)
 
 
 def spec_text(name: str) -> str:
     path, data, privacy, asked = SPECS[name]
-    text = (
+    return (
         f'[data]\npath = "{path}"\n{data}\n[privacy]\n{privacy}\nledger = "{name}.ledger"\n'
         f"budget = {{ {'rho = 1' if 'rho' in privacy else 'epsilon = 9, delta = 0.1'} }}\n"
         f'{asked}\n[output]\nfolder = "{name}"\nconfidence = 0.9\n'
     )
-    return text.replace("@by", BY).replace("@breakdown", BREAKDOWN)
 
 
 def gallery() -> Any:
@@ -135,12 +135,12 @@ def released(name: str, folder: Path) -> iso.Release:
     if name in SPECS:
         people(folder)
         (folder / "spec.toml").write_text(spec_text(name))
-        return release_spec(load_spec(folder / "spec.toml"))[0]
+        return iso.load_spec(folder / "spec.toml").release()
     if name in EXAMPLES:
         place = folder / "examples" / name
         shutil.copytree(ROOT / "examples" / name, place, ignore=shutil.ignore_patterns("out", "*.ledger*"))
         (folder / "data").symlink_to(ROOT / "data")
-        return release_spec(load_spec(place / "spec.toml"))[0]
+        return iso.load_spec(place / "spec.toml").release()
     _, _, budget, make = next(entry for entry in gallery().ENTRIES if entry[3].__name__ == name)
     return make(iso.Ledger(folder / "gallery.ledger", **budget))
 
@@ -167,6 +167,10 @@ def digest(said: Any) -> str:
 
 
 def _rounded(said: Any) -> Any:
+    """Numbers to nine digits, and exact ones as fractions, however they are written."""
+    if isinstance(said, str) and said[:1] in "-0123456789":
+        with suppress(ValueError, ZeroDivisionError):
+            return str(Fraction(said))
     if isinstance(said, dict):
         return {key: _rounded(value) for key, value in said.items()}
     if isinstance(said, (list, tuple)):

@@ -15,9 +15,7 @@ from isotone.desk.figures.pictures import guessed_bars, simulated_dots
 from isotone.desk.words import FormError, number
 from isotone.mechanism import Progress, no_progress
 from isotone.privacy.guarantee import Guarantee
-from isotone.release.kinds.counts.query import CountQuery
 from isotone.release.spec import Spec
-from isotone.release.steward import plan_spec
 
 __all__ = ["Goal", "budget_for", "count_accuracy", "read_guesses"]
 
@@ -77,11 +75,9 @@ def budget_for(spec: Spec, goal: Goal, error: str) -> str:
 
 def _plan(spec: Spec) -> CountPlan:
     """The plan, with the mechanism first that would release."""
-    made = plan_spec(spec).view
+    made = spec.plan().view
     assert isinstance(made, CountPlan)
-    query = spec.kind.query(spec)
-    rows = sorted(made.rows, key=lambda row: row.name != query.mechanism_name)
-    return replace(made, rows=(*rows, *_plain_noise(made)))
+    return replace(made, rows=(*made.rows, *_plain_noise(made)))
 
 
 def _plain_noise(plan: CountPlan) -> list[CountRow]:
@@ -103,9 +99,8 @@ def _plain_noise(plan: CountPlan) -> list[CountRow]:
 
 def count_accuracy(spec: Spec, goal: Goal, guesses: Mapping[str, int]) -> dict[str, Any]:
     """The error of every count, and of other mechanisms with the same guarantee."""
-    query = spec.kind.query(spec)
-    assert isinstance(query, CountQuery)
-    mechanism, names = query.mechanism, [str(x) for x in query.P.elements]
+    described: Any = spec.description
+    mechanism, names = described.mechanism(spec.guarantee), [str(x) for x in described.P.elements]
     alone = np.asarray(mechanism.half_widths(goal.confidence))
     together = float(mechanism.simultaneous_half_width(goal.confidence))
     errors = mechanism.error()

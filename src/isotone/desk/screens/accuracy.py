@@ -83,7 +83,7 @@ def _tried(draft: Draft, desk: Desk, form: Mapping[str, str]) -> Draft:
         amount = form.get("amount", "").strip()
     tried.change("privacy", **{name: amount})
     spec = tried.spec(desk.root)
-    spec.kind.query(spec)
+    spec.job  # noqa: B018 (what would be refused is refused here)
     return tried
 
 
@@ -110,5 +110,5 @@ def _shown(draft: Draft, desk: Desk, form: Mapping[str, str]) -> dict[str, Any]:
     """What the templates show."""
     spec = draft.spec(desk.root)
     found = {**_EMPTY, **sheet_of(draft).accuracy(spec, form, draft.guesses)}
-    risk = odds(spec.privacy.guarantee(spec.unit))
+    risk = odds(spec.guarantee)
     return {**_nothing(draft), "found": found, "risk": risk, "form": form}

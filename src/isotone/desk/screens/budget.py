@@ -40,7 +40,7 @@ def budget(request: Request) -> Response:
             spec = draft.spec(desk.root)
             path = desk.root.inside(spec.privacy.ledger, spec.folder)
             new = not path.exists()
-            found = account(path, spec.privacy.dataset, spec.kind.query(spec).guarantee)
+            found = account(path, spec.privacy.dataset, spec.job.guarantee)
         except IsotoneError:
             said = said or [_LEDGER]
         picture = "" if found is None else budget_bar(found)

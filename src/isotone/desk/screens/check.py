@@ -9,7 +9,6 @@ from starlette.responses import Response
 from isotone.desk.screens.common import desk_of, draft_of, page
 from isotone.desk.words import lines, release_lines
 from isotone.errors import IsotoneError
-from isotone.release.checking.contents import check_spec
 from isotone.release.spec import Spec
 
 __all__ = ["check"]
@@ -36,6 +35,6 @@ def check(request: Request) -> Response:
 def _looked(spec: Spec) -> tuple[str, list[str]]:
     """What was found, or that nothing could be. Even here an error names no file and no column."""
     try:
-        return str(check_spec(spec)), []
+        return str(spec.check()), []
     except (IsotoneError, OSError, ValueError) as error:
         return "", release_lines(error)

@@ -33,7 +33,7 @@ def people(request: Request) -> Response:
         sentence = ""
         with suppress(IsotoneError):
             spec = draft.spec(desk.root)
-            sentence = guarantee_in_words(spec.privacy.guarantee(spec.unit))
+            sentence = guarantee_in_words(spec.guarantee)
         kinds = list(NEIGHBOURS.values())
         sections = {name: draft.section(name) for name in ("data", "privacy")}
         return {**sections, "sentence": sentence, "neighbours": kinds}

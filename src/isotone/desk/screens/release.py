@@ -66,7 +66,7 @@ def release(request: Request) -> Response:
             "asked": asked,
             "amount": spec.privacy.rho or spec.privacy.epsilon,
             "letter": "ε" if spec.privacy.rho is None else "ρ",
-            "guarantee": guarantee_in_words(spec.privacy.guarantee(spec.unit)),
+            "guarantee": guarantee_in_words(spec.guarantee),
         }
 
     return screen(request, "release.html", "release", work, show)

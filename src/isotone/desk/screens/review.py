@@ -48,7 +48,7 @@ def review(request: Request) -> Response:
             folder = desk.root.shown(desk.root.inside(spec.output.folder, spec.folder))
         except IsotoneError as error:
             said = said or str(error).splitlines()
-        python = f"release, folder, new = release_spec(load_spec({draft.name!r}))"
+        python = f"release = isotone.load_spec({draft.name!r}).release()"
         shown = {"text": draft.text(), "commands": _commands(draft.name, folder), "python": python}
         return {**shown, "folder": folder, "problems": said}
 

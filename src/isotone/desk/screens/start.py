@@ -12,7 +12,6 @@ from isotone.desk.drafts import import_draft, new_draft, open_draft
 from isotone.desk.screens.common import desk_of, fields, go, page
 from isotone.desk.sheets import SHEETS, sheet_named
 from isotone.desk.sheets.breakdown import BreakdownSheet
-from isotone.desk.sheets.counts import CountsSheet
 from isotone.desk.words import FormError, lines
 from isotone.errors import IsotoneError
 
@@ -48,10 +47,10 @@ def begin(request: Request) -> Response:
 
 def _asked_for(kind: str, entries: dict[str, Any]) -> dict[str, Any]:
     """The entries of a questionnaire, which gives counts, or counts that are broken down."""
-    if kind != BreakdownSheet.key:
+    if kind != BreakdownSheet.id:
         return entries
-    order = CountsSheet.key
-    return {kind if name == order else name: section for name, section in entries.items()}
+    key = BreakdownSheet.key
+    return {**entries, key: {**entries.get(key, {}), **BreakdownSheet.first}}
 
 
 def _shown(request: Request, problems: Sequence[str]) -> Response:

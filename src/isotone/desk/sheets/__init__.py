@@ -35,7 +35,7 @@ def sheet_of(draft: Draft) -> Sheet:
 
 def sheet_for(spec: Spec) -> Sheet:
     """The sheet of a spec."""
-    return _sheet({spec.kind.key: spec.asked_for.given()})
+    return _sheet({spec.key: spec.section.given()})
 
 
 def _sheet(sections: Mapping[str, Mapping[str, Any]]) -> Sheet:

@@ -7,18 +7,17 @@ from typing import Any
 
 from isotone.desk.words import FormError
 
-__all__ = ["read_attributes", "read_margins", "write_attributes", "write_margins"]
+__all__ = ["default_margins", "read_attributes", "read_margins", "write_attributes", "write_margins"]
 
 _TOTAL, _ALL = "total", "all"
 
 
-def read_attributes(text: str) -> tuple[list[str], dict[str, Any]]:
+def read_attributes(text: str) -> dict[str, Any]:
     """The names and lists of attributes, one on each line.
 
     >>> read_attributes("state: north, south\\ncounty: n1 = north, s1 = south")
-    (['state', 'county'], {'state': ['north', 'south'], 'county': {'n1': 'north', 's1': 'south'}})
+    {'state': ['north', 'south'], 'county': {'n1': 'north', 's1': 'south'}}
     """
-    by: list[str] = []
     groups: dict[str, Any] = {}
     for place, line in enumerate(text.splitlines(), 1):
         if not line.strip():
@@ -30,18 +29,16 @@ def read_attributes(text: str) -> tuple[list[str], dict[str, Any]]:
         finer = [value.partition("=") for value in values]
         if any(sign for _, sign, _ in finer) and not all(a.strip() and b.strip() for a, _, b in finer):
             raise FormError(f"Line {place} of the attributes says of some values only where they belong.")
-        by.append(name)
         groups[name] = {a.strip(): b.strip() for a, _, b in finer} if finer[0][1] else values
-    if not by:
+    if not groups:
         raise FormError("Name at least one attribute, with its public list of values.")
-    return by, groups
+    return groups
 
 
-def write_attributes(by: Sequence[str], groups: Mapping[str, Any]) -> str:
+def write_attributes(by: Mapping[str, Any]) -> str:
     """The lines of attributes."""
     lines: list[str] = []
-    for name in by:
-        values = groups.get(name, ())
+    for name, values in by.items():
         listed = (
             [f"{a} = {b}" for a, b in values.items()] if isinstance(values, Mapping) else map(str, values)
         )
@@ -57,6 +54,11 @@ def read_margins(text: str) -> list[Any] | None:
         if names:
             found.append({_TOTAL: "", _ALL: "*"}.get(names[0], names[0]) if len(names) == 1 else names)
     return found or None
+
+
+def default_margins(names: Sequence[str]) -> list[Any]:
+    """The total, each attribute alone, and all together."""
+    return ["", *names, *(["*"] if len(names) > 1 else [])]
 
 
 def write_margins(margins: Sequence[Any]) -> str:

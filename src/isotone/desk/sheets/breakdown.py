@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from types import MappingProxyType
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from isotone.desk.drafts import Draft
 from isotone.desk.root import Root
-from isotone.desk.sheets.attributes import read_attributes, read_margins, write_attributes, write_margins
+from isotone.desk.sheets.attributes import (
+    default_margins,
+    read_attributes,
+    read_margins,
+    write_attributes,
+    write_margins,
+)
 from isotone.desk.sheets.counts import USUAL, CountsSheet
 from isotone.desk.sheets.searching import least_budget
 from isotone.desk.sheets.sheet import SIMULATED
-from isotone.desk.words import number
-from isotone.release.kinds.breakdown.query import BreakdownQuery
+from isotone.desk.words import FormError, number
+from isotone.release.kinds.counts.description import Counts, CountStatistic
+from isotone.release.pipeline import Job
 from isotone.release.result import Release
 from isotone.release.spec import Spec
-from isotone.release.steward import plan_spec
 
 __all__ = ["BreakdownSheet"]
 
@@ -26,15 +33,20 @@ class BreakdownSheet(CountsSheet):
     """An outline of questions, attributes with their public lists, and the tables to release."""
 
     id: ClassVar[str] = "breakdown"
-    key: ClassVar[str] = "breakdown"
+    first: ClassVar[Mapping[str, Any]] = MappingProxyType({"margins": []})
     name: ClassVar[str] = "Counts of answers, broken down"
     about: ClassVar[str] = "The same by region, sex, age and the like, in tables that add up."
+
+    def holds(self, section: Mapping[str, Any]) -> bool:
+        """Whether there are margins that add up."""
+        return not super().holds(section)
 
     def change(self, draft: Draft, form: Mapping[str, str]) -> None:
         """The outline, the attributes and the margins."""
         super().change(draft, form)
-        by, groups = read_attributes(form.get("attributes", ""))
-        draft.change(self.key, by=by, groups=groups, margins=read_margins(form.get("margins", "")))
+        by = read_attributes(form.get("attributes", ""))
+        margins = read_margins(form.get("margins", "")) or default_margins(list(by))
+        draft.change(self.key, by=by, margins=margins)
 
     def require(self, spec: Spec) -> None:
         """Lists and margins are checked where they are typed."""
@@ -44,7 +56,7 @@ class BreakdownSheet(CountsSheet):
         """The outline, and what was typed below it."""
         section = draft.section(self.key)
         said = {
-            "attributes": write_attributes(section.get("by", []), section.get("groups", {})),
+            "attributes": write_attributes(section.get("by", {})),
             "margins": write_margins(section.get("margins", [])),
         }
         kept = {key: (typed or {}).get(key, value) for key, value in said.items()}
@@ -52,14 +64,14 @@ class BreakdownSheet(CountsSheet):
 
     def accuracy(self, spec: Spec, asked: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
         """The errors of each margin."""
-        query, half = _query(spec), _widest(spec)
-        margins = zip(query.breakdown.margins, query.known.sd, query.known.half, strict=True)
-        confidence = f"{100 * query.confidence:g} %"
+        query, half, found = _query(spec), _widest(spec), _counts(spec).breakdown
+        margins = zip(found.margins, query.known.sd, query.known.half, strict=True)
+        confidence = f"{100 * cast('float', query.described.confidence):g} %"
         return {
             "half": float(f"{half:.4g}"),
             "rows": [
                 {
-                    "name": query.breakdown.label(margin),
+                    "name": found.label(margin),
                     "label": "",
                     "guess": None,
                     "sd": float(np.sqrt(np.mean(sd**2))),
@@ -67,7 +79,7 @@ class BreakdownSheet(CountsSheet):
                 }
                 for margin, sd, width in margins
             ],
-            "plan": plan_spec(spec).view,
+            "plan": spec.plan().view,
             "words": f"every number by itself stays within ± {half:,.0f} of the truth with a probability of {confidence}.",
         }
 
@@ -78,17 +90,25 @@ class BreakdownSheet(CountsSheet):
 
     def preview(self, spec: Spec, guesses: Mapping[str, int]) -> Release:
         """The guesses in equal parts, with noise."""
-        query = _query(spec)
-        cells = int(np.prod([len(values) for _, values in query.cells.lists]))
-        counts = np.array([guesses.get(str(x), USUAL) for x in query.P.elements], dtype=np.int64)
-        each = np.tile(-(-counts // cells), (query.cells.size, 1))
-        return query.publish(query.draw(each), SIMULATED)
+        query, described = _query(spec), _counts(spec)
+        groups = described.groups
+        assert groups is not None
+        cells = int(np.prod([len(values) for _, values in groups.lists]))
+        counts = np.array([guesses.get(str(x), USUAL) for x in described.P.elements], dtype=np.int64)
+        each = np.tile(-(-counts // cells), (groups.size, 1))
+        return query.publish(query.draw(CountStatistic(each, counts[:0])), SIMULATED)
 
 
-def _query(spec: Spec) -> BreakdownQuery:
-    query = spec.kind.query(spec)
-    assert isinstance(query, BreakdownQuery)
-    return query
+def _query(spec: Spec) -> Job:
+    if not _counts(spec).is_breakdown:
+        raise FormError("Name the attributes, with their public lists of values.")
+    return spec.job
+
+
+def _counts(spec: Spec) -> Counts:
+    described = spec.description
+    assert isinstance(described, Counts)
+    return described
 
 
 def _widest(spec: Spec) -> float:

@@ -18,8 +18,7 @@ from isotone.desk.sheets.sheet import SIMULATED, Sheet
 from isotone.desk.words import FormError
 from isotone.errors import IsotoneError
 from isotone.order import Poset
-from isotone.release.kinds.counts.query import CountQuery, CountStatistic
-from isotone.release.kinds.counts.section import spec_order
+from isotone.release.kinds.counts.description import Counts, CountStatistic
 from isotone.release.result import Release
 from isotone.release.spec import Spec
 
@@ -40,6 +39,11 @@ class CountsSheet(Sheet):
         "How many say yes to each question of a questionnaire, or have each item of a list."
     )
     template: ClassVar[str] = "order.html"
+
+    def holds(self, section: Mapping[str, Any]) -> bool:
+        """Whether there are no margins that add up."""
+        by = section.get("by") or {}
+        return not section.keys() & {"margins", "importance"} and len(by) < 2
 
     def change(self, draft: Draft, form: Mapping[str, str]) -> None:
         """The outline and the words for yes."""
@@ -100,16 +104,21 @@ class CountsSheet(Sheet):
 
     def preview(self, spec: Spec, guesses: Mapping[str, int]) -> Release:
         """The guesses with noise from a seeded generator."""
-        query = spec.kind.query(spec)
-        assert isinstance(query, CountQuery)
-        groups = 1 if query.groups is None else query.groups.size
-        counts = np.array([guesses.get(str(x), USUAL) for x in query.P.elements])
+        query, described = spec.job, _counts(spec)
+        groups = 1 if described.groups is None else described.groups.size
+        counts = np.array([guesses.get(str(x), USUAL) for x in described.P.elements])
         if isinstance(query.mechanism, FixedRootMechanism):
             counts = query.mechanism.with_root(counts)
         noise = np.asarray(query.mechanism.simulate_released(groups, np.random.default_rng(1)))
-        totals = np.full(groups if query.total else 0, max(counts, default=0), dtype=np.int64)
+        totals = np.full(groups if described.total else 0, max(counts, default=0), dtype=np.int64)
         drawn = CountStatistic((counts + noise).astype(np.int64), totals)
         return query.publish(drawn, SIMULATED)
+
+
+def _counts(spec: Spec) -> Counts:
+    described = spec.description
+    assert isinstance(described, Counts)
+    return described
 
 
 def _said(draft: Draft, root: Root, key: str) -> Poset | None:
@@ -117,7 +126,7 @@ def _said(draft: Draft, root: Root, key: str) -> Poset | None:
     shape = {name: said for name, said in draft.section(key).items() if name in _SHAPE}
     rest = {name: said for name, said in draft.entries.items() if name != key}
     try:
-        return spec_order(replace(draft, entries={**rest, CountsSheet.key: shape}).spec(root))
+        return replace(draft, entries={**rest, key: shape}).spec(root).poset
     except IsotoneError:
         return None
 

@@ -15,7 +15,6 @@ from isotone.desk.words import FormError
 from isotone.reading.grids import Points
 from isotone.release.result import Release
 from isotone.release.spec import Spec
-from isotone.release.steward import plan_spec
 
 __all__ = ["CurveSheet"]
 
@@ -72,13 +71,13 @@ class CurveSheet(Sheet):
         typed = asked.get("records", "").replace(",", "").strip()
         if typed and (not (typed.isascii() and typed.isdigit()) or not 0 < int(typed[:12]) < 10**10):
             raise FormError("The number of records is a whole number, guessed without the data.")
-        plan = plan_spec(spec, records=int(typed) if typed else None).plain()
+        plan = spec.plan(records=int(typed) if typed else None).plain()
         said = plan["text"].partition("\n")[0]
         return {"text": said, "methods": plan.get("rows", []), "records": typed}
 
     def preview(self, spec: Spec, guesses: Mapping[str, int]) -> Release:
         """A straight line with noise."""
-        query = spec.kind.query(spec)
+        query = spec.job
         steps = query.mechanism.problem.points - 1
         x = np.unique(np.linspace(0, steps, min(50, steps + 1)).astype(np.int64))
         y = x * FINE // max(steps, 1)

@@ -17,7 +17,6 @@ from isotone.desk.words import FormError
 from isotone.reading.grids import Cells
 from isotone.release.result import Release
 from isotone.release.spec import Spec
-from isotone.release.steward import plan_spec
 
 __all__ = ["SurfaceSheet"]
 
@@ -74,11 +73,11 @@ class SurfaceSheet(Sheet):
     def accuracy(self, spec: Spec, asked: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
         """What would be released. Its error depends on the data."""
         del asked, guesses
-        return {"text": plan_spec(spec).plain()["text"]}
+        return {"text": spec.plan().plain()["text"]}
 
     def preview(self, spec: Spec, guesses: Mapping[str, int]) -> Release:
         """A plane with noise."""
-        query = spec.kind.query(spec)
+        query = spec.job
         bins = np.array(list(product(*map(range, query.source.bins))), dtype=np.int64)
         share = bins / np.maximum(np.array(query.source.bins) - 1, 1)
         height = np.where(query.mechanism.settings["directions"], share, 1 - share).mean(axis=1)

@@ -15,7 +15,6 @@ from isotone.desk.words import FormError, number
 from isotone.release.kinds.table.description import Table, TableEntries
 from isotone.release.result import Release
 from isotone.release.spec import Spec
-from isotone.release.steward import plan_spec
 from isotone.tables.table_plan import expected_errors
 
 __all__ = ["TableSheet"]
@@ -58,7 +57,7 @@ class TableSheet(Sheet):
         within = _within(spec)
         shape = spec.said(TableEntries).shape
         words = f"95 % of the counts are expected within ± {within} of the truth, if the table is {shape}."
-        plan, said = plan_spec(spec).view, "" if within is None else words
+        plan, said = spec.plan().view, "" if within is None else words
         return {"half": within, "plan": plan, "words": said}
 
     def budget(self, spec: Spec, asked: Mapping[str, str]) -> str:
@@ -70,7 +69,7 @@ class TableSheet(Sheet):
 
     def preview(self, spec: Spec, guesses: Mapping[str, int]) -> Release:
         """The guesses with noise."""
-        query = spec.kind.query(spec)
+        query = spec.job
         usual = min(100, query.source.upper)
         columns = 2 if _table(spec).counts else 1
         counts = columns * [
@@ -90,6 +89,6 @@ def _within(spec: Spec) -> int | None:
     table = _table(spec)
     if table.counts is not None:
         return None
-    mechanism = table.mechanism(spec.privacy.guarantee(spec.unit))
+    mechanism = table.mechanism(spec.guarantee)
     size, shape = len(table.categories), spec.said(TableEntries).shape
     return expected_errors(mechanism, shape, size=size, upper=table.upper).within

@@ -10,10 +10,10 @@ from __future__ import annotations
 import csv
 import glob
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
@@ -21,7 +21,10 @@ from isotone.reading.columns import read_columns
 from isotone.reading.contributions import UNIT, UnitRows
 from isotone.reading.sources import ColumnType, Declared, open_source
 from isotone.release.checking.findings import one
-from isotone.release.spec import Spec
+
+if TYPE_CHECKING:
+    from isotone.release.description import Description
+    from isotone.release.spec import Spec
 
 __all__ = ["DeskReport", "check_spec"]
 
@@ -45,25 +48,31 @@ class DeskReport:
 
 def check_spec(spec: Spec) -> DeskReport:
     """Look at rows, units, odd values and order-breaking records in the data of a spec."""
-    path = str(spec.resolve(spec.data.path))
-    source = Declared(path, spec.data.types)
-    begin = _no_unit(spec) if spec.data.unit is None else _units(spec, source)
-    return DeskReport(
-        (*begin, *_lost_lines(path), *_odd_types(path, spec.data.types), *spec.kind.check(spec, source))
-    )
-
-
-def _no_unit(spec: Spec) -> list[str]:
-    ledger = spec.privacy.ledger
+    path, types, ledger = str(spec.resolve(spec.data.path)), spec.data.types, spec.privacy.ledger
     new = "://" not in ledger and not spec.resolve(ledger).exists()
+    odd = (*_lost_lines(path), *_odd_types(path, types))
+    return _report(spec.description.checked(), Declared(path, types), odd, new)
+
+
+def check_data(described: Description, data: Any) -> DeskReport:
+    """The same for any data of a description."""
+    return _report(described, data, _lost_lines(str(data)) if isinstance(data, (str, Path)) else (), False)
+
+
+def _report(described: Description, source: Any, odd: Sequence[str], new: bool) -> DeskReport:
+    begin = _no_unit(new) if described.whose.column is None else _units(described, source)
+    return DeskReport((*begin, *odd, *described.findings(source)))
+
+
+def _no_unit(new: bool) -> list[str]:
     return [
         "no unit is declared, so the guarantee protects one row: if a person may have several rows, name the column (unit = …)"
         + (". The ledger is new, and its unit cannot be changed later" if new else "")
     ]
 
 
-def _units(spec: Spec, source: Any) -> list[str]:
-    column, most = spec.data.unit, spec.data.contributions
+def _units(described: Description, source: Any) -> list[str]:
+    column, most = described.whose.column, described.whose.most
     rows = UnitRows(column, most)
     frame = read_columns(open_source(source, rows.unit_columns), rows.unit_keys())
     sizes, nobody = frame.group_by(UNIT).agg(nw.len().alias("rows")), nw.col(UNIT).is_null()
@@ -83,7 +92,7 @@ def _units(spec: Spec, source: Any) -> list[str]:
     ]
     if found["cut_units"]:
         told = f"{found['cut_units']:,} units have more than {most:,} rows, the largest {found['largest']:,}"
-        if most == 1 and spec.kind.combines:
+        if most == 1 and described.combines:
             return [*lines, f"{told}: a unit's rows are combined into one record"]
         lines.append(
             f"{told}: contributions = {most} leaves {found['left_out']:,} rows out, if all could count"

@@ -16,12 +16,11 @@ __all__ = ["SECTIONS", "all_kinds", "kind_named", "kind_of_mechanism", "kind_of_
 
 _HOMES = {
     "counts": "isotone.release.kinds.counts.kind",
-    "breakdown": "isotone.release.kinds.breakdown.kind",
     "table": "isotone.release.kinds.table.kind",
     "curve": "isotone.release.kinds.curve.kind",
 }
 """Where each kind lives, by the name that manifests have for it."""
-SECTIONS = {"order": "counts", "breakdown": "breakdown", "table": "table", "curve": "curve"}
+SECTIONS = {"order": "counts", "table": "table", "curve": "curve"}
 """The sections of a spec that ask for a release, each with the kind."""
 
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from isotone.reading.sources import Frame
     from isotone.release.description import Description, Section
     from isotone.release.result import Release
-    from isotone.release.spec import Spec
-    from isotone.release.spec_plan import SpecPlan
 
 __all__ = ["Kind", "Query", "Stamp"]
 
@@ -120,13 +118,8 @@ class Kind(ABC):
     described: ClassVar[type[Description]]
     """The class that describes a release of this kind."""
     manifest: ClassVar[type[Manifest]]
-    combines: ClassVar[bool] = False
-    """Whether ``contributions = 1`` makes one record of all rows of a unit, in place of choosing one."""
     classes: ClassVar[tuple[str, ...]] = ()
     """The mechanisms that can be audited by their name."""
-
-    has_waves: ClassVar[bool] = False
-    """Whether a release may be one of several that are planned together."""
 
     why_no_answers: ClassVar[str] = ""
     """Why readers get no intervals for derived figures, where they do not."""
@@ -146,36 +139,9 @@ class Kind(ABC):
         """What a manifest calls it."""
         return self.manifest.name
 
-    def query(self, spec: Spec) -> Query[Any, Any]:
-        """What a spec asks for, checked."""
-        return spec.description.job(spec.source, spec.privacy.guarantee(spec.unit), spec.output.stated)
-
-    def content(self, spec: Spec) -> Any:
-        """What a spec says in the section of this kind, with the contents of the public files that it names."""
-        return spec.description.identity()
-
-    def plan(self, spec: Spec, records: int | None, progress: Progress) -> SpecPlan:
-        """What would be released and with what error. No data is read and no budget is spent."""
-        from isotone.release.spec_plan import SpecPlan
-
-        made = spec.description.planned(
-            spec.privacy.guarantee(spec.unit), self.described.guessed(spec.asked_for, records), progress
-        )
-        view = made if made.rows[0].columns else None
-        return SpecPlan(view, {**spec.head(), **made.plain()}, "" if view else str(made))
-
-    def audit(self, spec: Spec, trials: int, progress: Progress) -> AuditReport:
-        """An attack on the mechanism that a spec would use. The data is not opened."""
-        guarantee, description = spec.privacy.guarantee(spec.unit), spec.description
-        return description.attacked(description.mechanism(guarantee), guarantee, trials, progress)
-
     @abstractmethod
     def audit_named(self, name: str, epsilon: Number, trials: int, progress: Progress) -> AuditReport:
         """An attack on one of ``classes``, on a small example."""
-
-    def check(self, spec: Spec, source: Any) -> list[str]:
-        """What the steward should know about the contents of the data. Not private."""
-        return spec.description.findings(source)
 
     @abstractmethod
     def page(self, release: Release) -> Page:

@@ -58,8 +58,8 @@ class Page(ABC):
 
     def labels(self, release: Release) -> dict[str, str]:
         """What is read in place of an element, where a question has a label."""
-        asked = release.manifest.get("questions") or {}
-        return {name: entry["label"] for name, entry in asked.items() if entry.get("label")}
+        asked = (release.manifest["description"].get("answers") or {}).get("questions", ())
+        return {entry["name"]: entry["label"] for entry in asked if entry.get("label")}
 
     @abstractmethod
     def caption(self, release: Release, level: str) -> str:

@@ -14,6 +14,7 @@ from isotone.privacy.checks import shown, truth
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.kinds.counts.asked import definitions, entries_of, questions_of
 from isotone.release.kinds.counts.deriving import derived_release, packed
+from isotone.release.kinds.counts.description import CountManifest
 from isotone.release.kinds.counts.measuring import (
     groups_of,
     measured_parts,
@@ -21,7 +22,6 @@ from isotone.release.kinds.counts.measuring import (
     origins,
     union_order,
 )
-from isotone.release.kinds.counts.query import CountManifest
 from isotone.release.manifest import Manifest, guarantee_from, guarantee_to, order_to
 from isotone.release.result import Release
 
@@ -57,14 +57,13 @@ def combine_counts(releases: Sequence[Release], follows_order: bool) -> Release:
     assert isinstance(first, CountManifest)
     manifest = replace(
         first,
-        order=order_to(P),
+        description=_described([release.manifest for release in releases], P),
         mechanism={"name": "Combination"},
         guarantee=guarantee_to(whole),
         dataset=" + ".join(guarantees),
         charge=0,
         request="",
         time=max(release.manifest.time for release in releases),
-        questions=_questions([release.manifest for release in releases]),
         **dict.fromkeys(CountManifest.of_one_draw),
     )
     derived = {
@@ -77,10 +76,11 @@ def combine_counts(releases: Sequence[Release], follows_order: bool) -> Release:
     return derived_release(manifest, derived)
 
 
-def _questions(manifests: Sequence[Manifest]) -> dict[str, Any] | None:
-    """The questions of all releases. Where labels differ, that of the first."""
+def _described(manifests: Sequence[Manifest], P: Poset) -> dict[str, Any]:
+    """The description of the first, with the order and the questions of all. Where labels differ, that of the first."""
     book = {name: q for manifest in reversed(manifests) for name, q in questions_of(manifest).items()}
-    return entries_of(book)
+    said = manifests[0]["description"]
+    return {**said, "order": order_to(P), "answers": {**said["answers"], "questions": entries_of(book)}}
 
 
 def _covariance_error(releases: Sequence[Release]) -> float:
@@ -114,13 +114,25 @@ def require_different_draws(releases: Sequence[Sequence[Manifest]]) -> None:
             seen |= names
 
 
-_DEFINITION = ("unit", "contributions", "on_violation", "on_conflict", "max_size", "yes", "missing")
+_DEFINITION = ("column", "contributions", "on_violation", "on_conflict", "max_size", "yes", "missing")
+
+
+def _definition(manifest: Manifest) -> dict[str, Any]:
+    """What decides about which records are counted."""
+    said = manifest["description"]
+    found = {**said["unit"], **said["answers"], "max_size": said["max_size"]}
+    found["contributions"] = found["contributions"] or 1
+    if not said["order"].get("choices"):
+        found["on_conflict"] = None
+    return found
+
 
 
 def require_same_definition(first: Manifest, second: Manifest) -> None:
     """Refuse to compare counts of different things."""
+    said = _definition(first), _definition(second)
     for key in _DEFINITION:
-        one, other = first["rules"].get(key), second["rules"].get(key)
+        one, other = said[0].get(key), said[1].get(key)
         if one != other:
             raise InputError(
                 f"The releases count different things: their rules differ in {key!r} ({shown(one)} and {shown(other)})."
@@ -132,14 +144,22 @@ def require_same_definition(first: Manifest, second: Manifest) -> None:
     if guarantee_from(first.guarantee).unit != guarantee_from(second.guarantee).unit:
         raise InputError("The releases protect different units, so they count different things.")
     one, other = (definitions(questions_of(manifest)) for manifest in (first, second))
-    for name in {*first["order"]["elements"]} & {*second["order"]["elements"]}:
+    for name in {*_elements(first)} & {*_elements(second)}:
         if one.get(name) != other.get(name):
             raise InputError(
                 f"The releases count different things: {name!r} is not the same question in both."
             )
-    columns = [(manifest.get("groups") or {}).get("by") for manifest in (first, second)]
-    if groups_of(first) != groups_of(second) or columns[0] != columns[1]:
+    if groups_of(first) != groups_of(second) or _columns(first) != _columns(second):
         raise InputError("The releases have different groups.")
+
+
+def _elements(manifest: Manifest) -> list[str]:
+    return manifest["description"]["order"]["elements"]
+
+
+def _columns(manifest: Manifest) -> list[str] | None:
+    """The column of the groups, where there are groups."""
+    return None if groups_of(manifest) is None else [name for name, _ in manifest["description"]["by"]]
 
 
 def _stated(manifest: Manifest, name: str) -> set[Any]:
@@ -155,7 +175,7 @@ def require_same_records(
     ``follows_order`` states that every record follows both orders. What is repaired then is nothing.
     """
     rules, differ, common = (
-        manifest["rules"],
+        _definition(manifest),
         one != other,
         frozenset(one.elements) & frozenset(other.elements),
     )

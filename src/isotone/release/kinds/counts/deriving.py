@@ -20,8 +20,8 @@ from isotone.order import project_covariance
 from isotone.order.hierarchy import is_hierarchy
 from isotone.privacy.checks import shown, truth, whole_number
 from isotone.privacy.guarantee import Guarantee
+from isotone.release.kinds.counts.description import CountManifest
 from isotone.release.kinds.counts.measuring import groups_of, measured, mechanism_of, origins
-from isotone.release.kinds.counts.query import CountManifest
 from isotone.release.manifest import Manifest
 from isotone.release.result import Release, seal
 
@@ -65,7 +65,7 @@ def given(release: Release, records: Any, after_rules: bool) -> Release:
     numbers = public_records(records, groups_of(manifest))
     derived = {
         "how": "given",
-        "records": numbers if manifest.get("groups") else numbers[0],
+        "records": numbers if groups_of(manifest) else numbers[0],
         "after_rules": stated,
         "promise": guarantee_given_records(release.guarantee),
         "covariance_error": _slope_error(manifest),
@@ -85,14 +85,15 @@ def _slope_error(manifest: Manifest) -> float:
 
 def require_all_counted(manifest: Manifest) -> None:
     """Refuse a public number of records where the rules may leave units out, unless the caller counts by the rules."""
-    rules = manifest["rules"]
+    said = manifest["description"]
+    unit, answers = said["unit"], said["answers"]
+    choices = bool(said["order"].get("choices"))
     reasons = {
-        "records that break the order are dropped": rules["on_violation"] == "drop",
-        "records with several options are dropped": rules.get("on_conflict") == "drop",
-        "rows without a unit are left out": rules["unit"] is not None,
-        "rows of groups that are not listed are left out": bool(manifest.get("groups"))
-        or (manifest.get("breakdown") or {}).get("unlisted") == "drop",
-        "a unit may give several records": rules["contributions"] > 1,
+        "records that break the order are dropped": answers["on_violation"] == "drop",
+        "records with several options are dropped": choices and answers["on_conflict"] == "drop",
+        "rows without a unit are left out": unit["column"] is not None,
+        "rows of groups that are not listed are left out": bool(said["by"]) and said["unlisted"] == "drop",
+        "a unit may give several records": (unit["contributions"] or 1) > 1,
     }
     for reason, applies in reasons.items():
         if applies:
@@ -153,14 +154,14 @@ def derived_release(manifest: Manifest, derived: dict[str, Any]) -> Release:
     if how == "combined" and found[0].has_total:
         totals = [round(float(one.values[-1]), 4) for one in found]
         sd = round(float(np.sqrt(found[0].variance[-1])), 4)
-        made = replace(made, total=totals if made.groups else totals[0], total_sd=sd)
+        made = replace(made, total=totals if groups_of(made) else totals[0], total_sd=sd)
     return seal(columns, made)
 
 
 def _columns(
     manifest: Manifest, found: Sequence[Measured], derived: Mapping[str, Any]
 ) -> dict[str, tuple[Any, ...]]:
-    P, groups, level = found[0].P, groups_of(manifest), float(manifest["confidence"])
+    P, groups, level = found[0].P, groups_of(manifest), float(manifest["description"]["confidence"])
     rows = [
         _consistent_row(one, derived, level) if derived["how"] == "consistent" else _row(one, level)
         for one in found

@@ -20,12 +20,11 @@ from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
 from isotone.counts.sampling.bipartition_sampler import mean_of_rows
 from isotone.errors import InputError
 from isotone.noise.public_stream import public_stream
-from isotone.release.kinds.counts.asked import question_faults
+from isotone.release.kinds.counts.columns import count_columns, law_entry, original_columns
 from isotone.release.kinds.counts.combining import combine_counts
 from isotone.release.kinds.counts.deriving import given, made_consistent
-from isotone.release.kinds.counts.law_entry import law_entry
+from isotone.release.kinds.counts.description import CountManifest
 from isotone.release.kinds.counts.measuring import groups_of, mechanism_of, origins
-from isotone.release.kinds.counts.query import CountManifest, count_columns, original_columns
 from isotone.release.manifest import Manifest
 from isotone.release.result import Release
 from isotone.release.waves import wave_faults
@@ -52,12 +51,12 @@ def count_faults(columns: Columns, manifest: Manifest, mechanism: AdditiveMechan
         return ["the elements are not those of the order, in its sequence"]
     if groups and list(columns["group"]) != [value for value in groups for _ in names]:
         return ["the groups are not those that the manifest lists"]
-    level = float(manifest["confidence"])
+    level = float(manifest["description"]["confidence"])
     if not 0 < level < 1:
         return ["the confidence of the intervals is not between 0 and 1"]
     if manifest.get("consistent"):
         return ["the manifest does not say what was made consistent"]
-    faults = _value_faults(columns) + question_faults(manifest) + wave_faults(manifest)
+    faults = _value_faults(columns) + wave_faults(manifest)
     possible = getattr(mechanism, "possible_outputs", None)
     if possible is not None and not faults:
         rows = np.array(columns["value"], dtype=np.float64).reshape(repeat, -1)
@@ -68,7 +67,7 @@ def count_faults(columns: Columns, manifest: Manifest, mechanism: AdditiveMechan
     if not _near(columns["sd"], sd, np.tile(_spread(error.sd, error.standard_error), repeat)):
         faults.append("the standard deviations are not the mechanism's")
     if "total" in manifest or "total_sd" in manifest:
-        faults += _total_faults(manifest, mechanism, repeat)
+        faults += _total_faults(manifest, mechanism, repeat, bool(groups))
     if manifest.get("law") != law_entry(mechanism, level):
         faults.append("the law of the noise is not described as this version draws it")
     widths = count_columns(mechanism, level)
@@ -124,7 +123,7 @@ def _restored(manifest: CountManifest, values: Sequence[Any]) -> Release:
         again = _rederived(manifest)
         return Release(again.columns, replace(manifest, content_hash=again.manifest.content_hash))
     mechanism = mechanism_of(manifest)
-    known = count_columns(mechanism, float(manifest.confidence))
+    known = count_columns(mechanism, float(manifest["description"]["confidence"]))
     rows = np.array(values, dtype=np.int64).reshape(-1, len(mechanism.P))
     columns = original_columns(mechanism.P, groups_of(manifest), rows, known)
     return Release(columns, replace(manifest, content_hash=manifest.hash_with(columns)))
@@ -177,11 +176,13 @@ def _near(published: Sequence[Any], known: Floats, spread: Floats) -> bool:
     return bool(np.all(off <= SPREADS * spread + ROUNDING + 1e-9 * known))
 
 
-def _total_faults(manifest: Mapping[str, Any], mechanism: AdditiveMechanism, repeat: int) -> list[str]:
+def _total_faults(
+    manifest: Mapping[str, Any], mechanism: AdditiveMechanism, repeat: int, grouped: bool
+) -> list[str]:
     total, stated = manifest.get("total"), manifest.get("total_sd")
     totals = total if isinstance(total, list) else [total]
     whole = all(isinstance(x, int) and not isinstance(x, bool) for x in totals)
-    if not whole or len(totals) != repeat or isinstance(total, list) != bool(manifest.get("groups")):
+    if not whole or len(totals) != repeat or isinstance(total, list) != grouped:
         return ["the numbers of records are not one for each group"]
     variance = getattr(mechanism, "total_variance", None)
     if variance is None:

@@ -1,122 +1,108 @@
-"""Binds query, plan, audit and verification of counts over a partial order."""
+"""What strangers and readers do with published counts: verify, read, derive, attack by name."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from isotone.audit.count_audit import audit_count_mechanism, example_of
+from isotone.counts import PosetMechanism
+from isotone.counts.breakdowns.margins import MarginsMechanism
 from isotone.counts.choosing import count_mechanism, count_mechanisms
-from isotone.counts.count_plan import plan_setting
 from isotone.counts.hierarchies.fixed_root import FixedRootMechanism
 from isotone.errors import InputError
 from isotone.mechanism import HasGroups, Progress
+from isotone.privacy.checks import truth
 from isotone.privacy.guarantee import Guarantee, Number
 from isotone.release.kinds.counts.combining import draws_of, total_guarantee
 from isotone.release.kinds.counts.deriving import made_consistent
-from isotone.release.kinds.counts.measuring import groups_of
-from isotone.release.kinds.counts.query import CountManifest, CountQuery, require_every_place
-from isotone.release.kinds.counts.record_check import check_counts
+from isotone.release.kinds.counts.description import CountManifest, Counts
+from isotone.release.kinds.counts.margins_deriving import as_drawn
+from isotone.release.kinds.counts.margins_deriving import made_consistent as consistent_margins
+from isotone.release.kinds.counts.margins_reader import BreakdownReader, margins_of
+from isotone.release.kinds.counts.margins_report import BreakdownPage
 from isotone.release.kinds.counts.report import CountsPage
-from isotone.release.kinds.counts.request import CountRequest, spec_request
-from isotone.release.kinds.counts.section import OrderSection
 from isotone.release.kinds.kind import Kind
 from isotone.release.kinds.reader import Reader
 from isotone.release.manifest import Manifest, guarantee_from, order_from
 from isotone.release.recipes import rebuild_count_mechanism
 from isotone.release.result import Release
-from isotone.release.spec_plan import SpecPlan
 
 if TYPE_CHECKING:
     from isotone.audit.audit_report import AuditReport
-    from isotone.order import Poset
-    from isotone.release.spec import Spec
 
-__all__ = ["KIND", "CountsKind", "require_repaired"]
+__all__ = ["KIND", "CountsKind"]
 
 
 class CountsKind(Kind):
     """Counts over a partial order."""
 
-    key: ClassVar[str] = "order"  # pyright: ignore
-    section: ClassVar[Any] = OrderSection  # pyright: ignore
+    described = Counts
     manifest = CountManifest
-    combines = True
-    classes = count_mechanisms()
-    has_waves = True
+    classes = (*count_mechanisms(), MarginsMechanism.__name__)
 
     def page(self, release: Release) -> CountsPage:
         """What the report says and draws."""
-        return CountsPage()
-
-    def content(self, spec: Spec) -> Any:
-        """What the section says."""
-        return getattr(spec, self.key).content(spec.resolve)
-
-    def query(self, spec: Spec) -> CountQuery:
-        """The query of a spec with ``[order]``."""
-        query = _request(spec).query()
-        assert isinstance(query, CountQuery)
-        return query
-
-    def plan(self, spec: Spec, records: int | None, progress: Progress) -> SpecPlan:
-        """Every mechanism that keeps the guarantee, best first."""
-        request = _request(spec)
-        if request.records is not None:
-            request.query()  # what a release would refuse
-        made = plan_setting(request.setting, request.guarantee, progress)
-        return SpecPlan(made, {**spec.head(), **made.plain()})
-
-    def audit(self, spec: Spec, trials: int, progress: Progress) -> AuditReport:
-        """The mechanism of the spec, by its density and by draws."""
-        return audit_count_mechanism(self.query(spec).mechanism, trials, progress)
+        return BreakdownPage() if _is_breakdown(release.manifest) else CountsPage()
 
     def audit_named(self, name: str, epsilon: Number, trials: int, progress: Progress) -> AuditReport:
-        """A mechanism on a survey of three questions."""
+        """A mechanism on a survey of three questions. Of margins, the noise of one cell."""
+        name = PosetMechanism.__name__ if name == MarginsMechanism.__name__ else name
         return audit_count_mechanism(example_of(count_mechanism(name), epsilon), trials, progress)
 
-    def check(self, spec: Spec, source: Any) -> list[str]:
-        """Records that break the order, and answers that are neither yes nor no."""
-        return check_counts(spec, source)
-
     def consistent(self, release: Release, *, integers: bool, weights: str) -> Release:
-        """Values that are not negative and follow the order, in each group."""
+        """Values that are not negative and follow the order, in each group, or in margins that still add up."""
+        if _is_breakdown(release.manifest):
+            if weights != "variance":
+                raise InputError("The values of a breakdown are moved by their variances: leave out weights.")
+            whole = truth(integers, "integers")
+            return consistent_margins(release, margins_of(release.manifest), integers=whole)
         return made_consistent(release, integers, weights)
 
     def reader(self, release: Release) -> Reader:
         """Answers from the law of the noise."""
         from isotone.release.kinds.counts.reader import CountReader
 
-        return CountReader(release)
+        return BreakdownReader(release) if _is_breakdown(release.manifest) else CountReader(release)
 
     def draws(self, manifest: Manifest) -> list[Manifest]:
         """The draws that a derived release came from."""
+        if _is_breakdown(manifest):
+            assert isinstance(manifest, CountManifest)
+            return [as_drawn(manifest, margins_of(manifest))]
         return draws_of(manifest)
 
     def rebuild(self, manifest: Manifest) -> Any:
         """The mechanism over the order of the manifest."""
-        return rebuild_count_mechanism(order_from(manifest["order"]), manifest.mechanism)
+        if _is_breakdown(manifest):
+            return margins_of(manifest)
+        return rebuild_count_mechanism(order_from(manifest["description"]["order"]), manifest.mechanism)
 
     def derived_guarantee(self, release: Release) -> Guarantee:
         """What the noise guarantees for records of the kind that the rules let through."""
-        if release.manifest.get("derived"):
+        if release.manifest.get("derived") and not _is_breakdown(release.manifest):
             for draw in draws_of(release.manifest):
                 self.derived_guarantee(Release({}, draw))  # each keeps its own guarantee
             return total_guarantee(release.manifest)
-        manifest, mechanism = release.manifest, self.rebuild(release.manifest)
-        stated = guarantee_from(manifest.guarantee)
+        manifest, found = release.manifest, self.rebuild(release.manifest)
+        described, stated = Counts.from_manifest(manifest, release.columns), guarantee_from(manifest.guarantee)
+        mechanism = found.base if isinstance(found, MarginsMechanism) else found
+        if described.is_breakdown != isinstance(found, MarginsMechanism):
+            raise InputError("the mechanism is not one for what is described")
         if release.total is not None and not getattr(mechanism, "has_total", False):
             raise InputError(f"the noise of {type(mechanism).__name__} does not cover the number of records")
-        rules, most = manifest["rules"], mechanism.max_size
-        shorter = most is None or (rules["max_size"] is not None and rules["max_size"] <= most)
-        require_repaired(rules, mechanism.P)
-        if mechanism.contributions < rules["contributions"] or not shorter:
+        most = mechanism.max_size
+        shorter = most is None or (described.max_size is not None and described.max_size <= most)
+        if mechanism.contributions < described.whose.most or not shorter:
             raise InputError("the mechanism is for records of another kind than those that were counted")
+        if described.whose.neighbours != stated.neighbours:
+            raise InputError("the neighbours of the description are not those of the guarantee")
         if isinstance(mechanism, FixedRootMechanism):
-            total = release.total is not None
-            require_every_place(mechanism.guarantee, rules, bool(manifest["groups"]), total)
-        guarantee = replace(mechanism.guarantee, unit=stated.unit)
-        number = len(groups_of(manifest) or ())
+            described.require_every_place(mechanism.guarantee.neighbours)
+        guarantee = replace(found.guarantee, unit=stated.unit)
+        if isinstance(found, MarginsMechanism):
+            return guarantee.for_neighbours(stated.neighbours)
+        number = len(described.group_names or ())
         if isinstance(mechanism, HasGroups):
             if mechanism.groups != number:
                 raise InputError(
@@ -132,6 +118,8 @@ class CountsKind(Kind):
 
     def looked_at(self, release: Release) -> str:
         """What was recomputed, and that slow draws were found again, not searched for."""
+        if _is_breakdown(release.manifest):
+            return "all values, errors and intervals follow from the noisy integers and the mechanism"
         if not _begins(release):
             return self.recomputed
         return (
@@ -152,31 +140,29 @@ class CountsKind(Kind):
     def faults(self, release: Release) -> list[str]:
         """Labels, errors and intervals that are not those of the mechanism."""
         from isotone.release.kinds.counts.faults import count_faults, derived_faults
+        from isotone.release.kinds.counts.margins_faults import breakdown_faults
 
+        described = Counts.from_manifest(release.manifest, release.columns)
+        if described.said() != release.manifest.description:
+            return ["the description is not written as a release writes it"]
+        if described.is_breakdown != _is_breakdown(release.manifest):
+            return ["the columns are not those of what is described"]
+        if described.is_breakdown:
+            return breakdown_faults(release, margins_of(release.manifest))
         if release.manifest.get("derived"):
             return derived_faults(release)
         return count_faults(release.columns, release.manifest, self.rebuild(release.manifest))
 
 
-def _request(spec: Spec) -> CountRequest:
-    """What a spec with ``[order]`` asks for."""
-    return spec_request(spec, spec.said(OrderSection), by=spec.data.by, groups=spec.data.groups)
+def _is_breakdown(manifest: Manifest) -> bool:
+    """Whether there are margins that add up."""
+    return manifest.get("measured") is not None
 
 
 def _begins(release: Release) -> bool:
     """Whether the manifest says where the draws of a law begin."""
     relaxation = release.manifest.mechanism.get("relaxation")
     return isinstance(relaxation, dict) and bool(relaxation.get("draws"))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
-
-
-def require_repaired(rules: Any, P: Poset) -> None:
-    """Refuse rules after which a record may break the order, or a choice of it."""
-    if rules["on_violation"] not in ("close", "drop"):
-        raise InputError("the rules do not say how records that break the order were repaired")
-    if rules["form"] not in ("wide", "long") or rules["missing"] not in ("no", "yes") or not rules["yes"]:
-        raise InputError("the rules do not say what was read as a yes")
-    if P.choices and rules.get("on_conflict") not in ("first", "drop"):
-        raise InputError("the rules do not give every record one option of each choice")
 
 
 KIND = CountsKind()

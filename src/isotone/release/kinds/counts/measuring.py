@@ -18,7 +18,7 @@ from isotone.inference.linear_estimates import combined, given_records
 from isotone.inference.measured import Measured
 from isotone.mechanism import HasGroups
 from isotone.order import Poset
-from isotone.release.kinds.counts.query import CountManifest
+from isotone.release.kinds.counts.description import CountManifest
 from isotone.release.manifest import Manifest, canonical_json, order_from
 from isotone.release.recipes import rebuild_count_mechanism
 
@@ -37,18 +37,18 @@ def mechanism_of(manifest: Manifest) -> AdditiveMechanism:
     """The mechanism of a release. The last few are kept."""
     return _mechanisms.get(
         _key(manifest),
-        lambda: rebuild_count_mechanism(order_from(manifest["order"]), manifest.mechanism),
+        lambda: rebuild_count_mechanism(order_from(manifest["description"]["order"]), manifest.mechanism),
     )
 
 
 def _key(manifest: Manifest) -> bytes:
-    return canonical_json({"order": manifest["order"], "mechanism": manifest.mechanism})
+    return canonical_json({"order": manifest["description"]["order"], "mechanism": manifest.mechanism})
 
 
 def groups_of(manifest: Manifest) -> list[str] | None:
     """The names of the groups, or None."""
-    groups = manifest.get("groups")
-    return list(groups["values"]) if groups else None
+    by = manifest["description"]["by"]
+    return list(by[0][1]) if by and manifest.get("measured") is None else None
 
 
 def origins(manifest: Manifest) -> list[tuple[CountManifest, list[Any]]]:
@@ -121,7 +121,7 @@ def group_sum(manifest: Manifest, values: Sequence[Any]) -> list[Measured]:
     groups, draw = groups_of(manifest) or [""], manifest
     while draw.get("derived"):
         draw = origins(draw)[0][0]
-    width = len(draw["order"]["elements"]) + 1
+    width = len(draw["description"]["order"]["elements"]) + 1
     rows = min(mechanism_of(draw).law_draws, max(_FEWEST, _NUMBERS // (width * len(groups))))
     return measured(manifest, values, "sum", rows * len(groups), together=True)
 

@@ -50,7 +50,7 @@ class CountReader(Reader):
         return found[group_place(group, names)]
 
     def _level(self, confidence: float | None) -> float:
-        return confidence_level(self.release.manifest["confidence"] if confidence is None else confidence)
+        return confidence_level(self.release.manifest["description"]["confidence"] if confidence is None else confidence)
 
     def contrast(self, coefficients: Mapping[Any, float], confidence: float | None, group: Any) -> Estimate:
         """A linear combination of counts of one group."""

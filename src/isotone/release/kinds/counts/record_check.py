@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import narwhals as nw
 
 from isotone.order import Poset
-from isotone.reading.columns import as_text, label
+from isotone.reading.columns import as_text
 from isotone.reading.operations import any_of
 from isotone.reading.questions import Answers, read_question
 from isotone.reading.records import (
@@ -22,36 +22,37 @@ from isotone.reading.records import (
 )
 from isotone.reading.sources import open_source
 from isotone.release.checking.findings import SHOWN, commonest, one, unlisted
-from isotone.release.kinds.counts.asked import questions_for
-from isotone.release.kinds.counts.section import OrderSection, spec_order
 
 if TYPE_CHECKING:
-    from isotone.release.spec import Spec
+    from isotone.release.kinds.counts.description import Counts
 
 __all__ = ["check_counts"]
 
 
-def check_counts(spec: Spec, source: Any) -> list[str]:
+def check_counts(described: Counts, source: Any) -> list[str]:
     """Records that break the order, groups and elements outside the lists, answers that are neither yes nor no."""
-    P, data, answers = spec_order(spec), spec.data, spec.data.answers
-    book = questions_for(P, spec.asked.values(), {**data.columns}, data.element)
-    where = RecordSource(source, data.element, {**data.columns}, book)
-    listed = ((data.by, tuple(map(label, data.groups))),) if data.by and data.groups else ()
-    groups = Groups(listed) if listed else None
-    rules = RecordRules(data.unit, data.contributions, "close", None, answers)
-    stated = spec.said(OrderSection).records
-    if data.element is not None and data.unit is None:  # every row has one code: none can break the order
+    P, said = described.P, described.said_answers
+    where, groups = described.source(source, None).records, described.groups
+    rules = replace(described.rules, on_violation="close", on_conflict="first", max_size=None)
+    stated = None if described.root is None else described.root.records
+    if said.element is not None and rules.unit is None:  # every row has one code: none can break the order
         lines = _rows(where, P, rules, groups, stated)
     else:
         lines = _broken(where, P.forget_choices(), rules, groups)
     lines += _conflicts(where, P, rules, groups)
-    for column, values in listed:
-        lines += unlisted(source, column, values, "a group")
-    if data.element is not None:
+    if said.element is not None:
         fate = "ignored" if stated is None else "counted in the catch-all"
-        return lines + unlisted(source, data.element, P.elements, "an element", fate)
-    for x in P.elements:
-        lines += _odd_answers(where, x, answers)
+        lines += unlisted(source, said.element, P.elements, "an element", fate)
+    else:
+        for x in P.elements:
+            lines += _odd_answers(where, x, said.words)
+    if described.is_breakdown:
+        fate = "counted as other" if described.unlisted == "other" else "left out of all margins"
+        for attribute in described.breakdown.attributes:
+            lines += unlisted(source, attribute.column, attribute.finest, "a value", fate)
+        return lines
+    for column, values in groups.lists if groups else ():
+        lines += unlisted(source, column, values, "a group")
     return lines
 
 

@@ -11,7 +11,7 @@ from isotone.counts import LaplaceMechanism
 from isotone.inference.estimate import AT_THE_LIMIT, NOT_KNOWN
 from isotone.order.drawing.hasse_svg import hasse_svg
 from isotone.order.drawing.nested_order import nested_order
-from isotone.reading.questions import Answers
+from isotone.release.description import Answers
 from isotone.release.kinds.counts.asked import labels_of, questions_of
 from isotone.release.kinds.counts.combining import draws_of
 from isotone.release.kinds.page import Page, draw_bars
@@ -84,20 +84,20 @@ class CountsPage(Page):
 
     def rules(self, release: Release) -> list[str]:
         """Answers, and records that break the order."""
-        rules = release.manifest["rules"]
+        rules, said = release.manifest["description"]["answers"], release.manifest["description"]
         broken = {"close": "is completed: a yes makes all that it implies a yes", "drop": "is left out"}
         words = [
             *_asked(release),
             f"Yes is: {', '.join(rules['yes'])}. An answer that is missing or cannot be read counts as {rules['missing']}.",
             f"A record that breaks the order {broken[rules['on_violation']]}.",
         ]
-        if "on_conflict" in rules:
+        if said["order"].get("choices"):
             words.append(_CONFLICT[rules["on_conflict"]])
-        said = draws_of(release.manifest)[0].mechanism
-        if "catch_all" in said:
+        recipe = draws_of(release.manifest)[0].mechanism
+        if "catch_all" in recipe:
             words.append(
-                f"There are {said['records']:,} records, as the publisher states: this number was not read off the data and has no "
-                f"noise. {said['catch_all']} is what all others leave of it, so that a wrong number shows there alone."
+                f"There are {recipe['records']:,} records, as the publisher states: this number was not read off the data and has no "
+                f"noise. {recipe['catch_all']} is what all others leave of it, so that a wrong number shows there alone."
             )
         waves = release.manifest.get("waves")
         if waves:
@@ -105,9 +105,9 @@ class CountsPage(Page):
                 f"This is one of {waves['planned']} releases that are planned. What all of them guarantee together: "
                 f"{guarantee_from(waves['together'])}."
             )
-        if rules.get("max_size"):
+        if said["max_size"]:
             words.append(
-                f"A record keeps at most {rules['max_size']} yeses, those nearest to the top of the order."
+                f"A record keeps at most {said['max_size']} yeses, those nearest to the top of the order."
             )
         return words
 
@@ -188,7 +188,7 @@ def _nested(release: Release) -> str:
 def _asked(release: Release) -> list[str]:
     """What counts as a yes to each question that has a rule of its own."""
     manifest = release.manifest
-    answers = Answers(tuple(manifest["rules"]["yes"]), missing=manifest["rules"]["missing"])
+    answers = Answers.of(manifest["description"]["answers"]).words
     return [
         f"A yes to {question.shown!r}: {question.in_words(answers)}."
         for question in questions_of(manifest).values()
@@ -243,7 +243,7 @@ def _comparison(release: Release) -> str | None:
     """
     if release.manifest.get("derived"):
         return None
-    P = order_from(release.manifest["order"])
+    P = order_from(release.manifest["description"]["order"])
     ours = rebuild_count_mechanism(P, release.manifest["mechanism"])
     guarantee = ours.guarantee
     if guarantee.kind != "pure":

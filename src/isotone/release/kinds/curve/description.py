@@ -216,7 +216,7 @@ class Curve(Description):
         """The fitted estimator."""
         return mechanism.fitted(statistic)
 
-    def columns(self, mechanism: ChainFit | SurfaceFit, drawn: Any) -> dict[str, tuple[Any, ...]]:
+    def columns(self, mechanism: ChainFit | SurfaceFit, drawn: Any, known: Any) -> dict[str, tuple[Any, ...]]:
         """The corners of the curve and of its band, or the cells of the surface."""
         return mechanism.columns(drawn, cast("float", self.confidence))
 

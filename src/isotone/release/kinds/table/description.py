@@ -18,6 +18,7 @@ from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import budget_of
 from isotone.reading.categories import CategorySource, PairSource, count_categories, count_pairs
 from isotone.reading.contributions import check_contributions
+from isotone.reading.questions import Question
 from isotone.release.description import (
     ColumnName,
     Description,
@@ -251,7 +252,7 @@ class Table(Description):
         strata = None if classes is None else [np.array(held, np.int64) for _, held in classes]
         return mechanism.release_in_full(statistic, strata)
 
-    def columns(self, mechanism: TableMechanism, drawn: Any) -> dict[str, tuple[Any, ...]]:
+    def columns(self, mechanism: TableMechanism, drawn: Any, known: Any) -> dict[str, tuple[Any, ...]]:
         """Values, estimates with intervals, and unbiased noisy counts."""
         table: PublishedTable = drawn if self.counts is None else drawn.table
         values, estimates = (drawn.values, drawn.estimates) if self.counts is None else (
@@ -367,10 +368,12 @@ class Table(Description):
         return cls(categories=names, population=columns.get("population"), **given)
 
     @classmethod
-    def from_sections(cls, sections: Mapping[str, Mapping[str, Any]], resolve: Callable[[str], Path]) -> Table:
+    def from_sections(
+        cls, sections: Mapping[str, Section], questions: Mapping[str, Question], resolve: Callable[[str], Path]
+    ) -> Table:
         """The description that a spec gives, with the columns of its file of categories."""
         given = gathered(cls, sections, cls.key)
-        file = sections[cls.key].get("categories_file")
+        file = cast("TableEntries", sections[cls.key]).categories_file
         if file is not None:
             given["categories"] = read_categories(resolve(file), given["category"])
             for name in ("strata", "population"):

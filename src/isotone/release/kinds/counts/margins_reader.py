@@ -19,14 +19,15 @@ from isotone.errors import InputError
 from isotone.inference.estimate import Estimate
 from isotone.inference.measured import Measured, changes, clipped, widened
 from isotone.privacy.checks import did_you_mean, shown
-from isotone.release.kinds.breakdown.deriving import as_drawn, measured_tables
-from isotone.release.kinds.breakdown.query import BreakdownManifest, rebuild_margins
+from isotone.release.kinds.counts.columns import rebuild_margins
 from isotone.release.kinds.counts.combining import require_different_draws, require_same_definition
+from isotone.release.kinds.counts.description import CountManifest, Counts
+from isotone.release.kinds.counts.margins_deriving import as_drawn, measured_tables
 from isotone.release.kinds.counts.reader import CountReader, element_names
-from isotone.release.manifest import canonical_json, order_from
+from isotone.release.manifest import Manifest, canonical_json
 from isotone.release.result import Release
 
-__all__ = ["BreakdownReader"]
+__all__ = ["BreakdownReader", "margins_of"]
 
 Floats = NDArray[np.float64]
 
@@ -34,6 +35,12 @@ _mechanisms: Recent[MarginsMechanism] = Recent(4)
 _laws: Recent[Law] = Recent(8)
 
 _REASON = "its values are estimated from margins, each with a share of the budget of its own."
+
+
+def margins_of(manifest: Manifest) -> MarginsMechanism:
+    """The mechanism of a breakdown."""
+    described = Counts.from_manifest(manifest, {})
+    return rebuild_margins(described.P, manifest.mechanism, described.breakdown)
 
 
 class BreakdownReader(CountReader):
@@ -116,20 +123,19 @@ class _CellTable:
     """The cells of a breakdown with their values and laws, from its manifest."""
 
     def __init__(self, release: Release) -> None:
-        assert isinstance(release.manifest, BreakdownManifest)
-        self.manifest: BreakdownManifest = release.manifest
+        assert isinstance(release.manifest, CountManifest)
+        self.manifest: CountManifest = release.manifest
 
     @cached_property
     def _key(self) -> bytes:
-        said = self.manifest
-        return canonical_json({"order": said.order, "mechanism": said.mechanism, "by": said.breakdown})
+        said = self.manifest["description"]
+        lists = {name: said[name] for name in ("order", "by", "margins", "unlisted")}
+        return canonical_json({**lists, "mechanism": self.manifest.mechanism})
 
     @cached_property
     def mechanism(self) -> MarginsMechanism:
         """The mechanism. The last few are kept."""
-        return _mechanisms.get(
-            self._key, lambda: rebuild_margins(order_from(self.manifest["order"]), self.manifest)
-        )
+        return _mechanisms.get(self._key, lambda: margins_of(self.manifest))
 
     @property
     def breakdown(self) -> Breakdown:

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from isotone.counts.breakdowns.margins import MarginsMechanism
 from isotone.counts.consistency import consistent_margins
 from isotone.errors import InputError
-from isotone.release.kinds.breakdown.query import DECIMALS, BreakdownManifest, breakdown_columns, known_errors
+from isotone.release.kinds.counts.columns import DECIMALS, breakdown_columns, known_errors
+from isotone.release.kinds.counts.description import CountManifest
 from isotone.release.result import Release, seal
 
 __all__ = ["as_drawn", "consistent_columns", "made_consistent", "measured_tables"]
@@ -24,7 +25,7 @@ Tables = list[NDArray[np.int64] | None]
 def made_consistent(release: Release, mechanism: MarginsMechanism, *, integers: bool) -> Release:
     """Values that are not negative and follow the order, and still add up. See :meth:`Release.consistent`."""
     manifest = release.manifest
-    assert isinstance(manifest, BreakdownManifest)
+    assert isinstance(manifest, CountManifest)
     if manifest.consistent:
         return release
     columns = consistent_columns(mechanism, measured_tables(manifest, mechanism), release.columns, integers)
@@ -42,24 +43,25 @@ def consistent_columns(
     return {name: tuple(column) for name, column in changed.items()}
 
 
-def as_drawn(manifest: BreakdownManifest, mechanism: MarginsMechanism) -> BreakdownManifest:
+def as_drawn(manifest: CountManifest, mechanism: MarginsMechanism) -> CountManifest:
     """The manifest of the release before anything was derived from it, with its own hash."""
     if manifest.derived is None:
         return manifest
     tables = measured_tables(manifest, mechanism)
-    known = known_errors(mechanism, manifest.confidence)
+    known = known_errors(mechanism, manifest["description"]["confidence"])
     columns = breakdown_columns(mechanism, mechanism.estimate(tables), known)
     return replace(manifest, derived=None, consistent=None, content_hash=None, files=None).sealed(columns)
 
 
-def measured_tables(manifest: BreakdownManifest, mechanism: MarginsMechanism) -> Tables:
+def measured_tables(manifest: CountManifest, mechanism: MarginsMechanism) -> Tables:
     """The noisy integers as tables, or an error if they are not those of the mechanism."""
     breakdown, n = mechanism.breakdown, len(mechanism.base.P)
     sizes = [breakdown.sizes(margin) for margin in breakdown.margins]
     wanted = [math.prod(s) * n if share else 0 for s, share in zip(sizes, mechanism.shares, strict=True)]
-    if [len(numbers) for numbers in manifest.measured] != wanted:
+    measured = manifest.measured or []
+    if [len(numbers) for numbers in measured] != wanted:
         raise InputError("the noisy integers are not one for each cell of a measured margin and each element")
     return [
         np.array(numbers, np.int64).reshape(*size, n) if share else None
-        for size, share, numbers in zip(sizes, mechanism.shares, manifest.measured, strict=True)
+        for size, share, numbers in zip(sizes, mechanism.shares, measured, strict=True)
     ]

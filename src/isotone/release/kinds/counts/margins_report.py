@@ -56,7 +56,7 @@ class BreakdownPage(CountsPage):
 
     def shown(self, release: Release) -> dict[str, tuple[Any, ...]]:
         """Where, in one column, and the others."""
-        apart = {"margin", *map(str, release.manifest["breakdown"]["by"])}
+        apart = {"margin", *map(str, _by(release))}
         where = tuple(_words(release))
         return {
             "where": where,
@@ -66,7 +66,7 @@ class BreakdownPage(CountsPage):
     def accuracy(self, release: Release, level: str) -> list[str]:
         """Least squares, intervals, negative values, shares."""
         said = release.manifest.mechanism
-        names = [" × ".join(margin) or "total" for margin in release.manifest["breakdown"]["margins"]]
+        names = [" × ".join(margin) or "total" for margin in release.manifest["description"]["margins"]]
         shares = ", ".join(f"{name} {share}" for name, share in zip(names, said["shares"], strict=True))
         text = [
             f"Each interval contains the true value with a probability of at least {level}. The uncertainty shown is that "
@@ -89,7 +89,7 @@ class BreakdownPage(CountsPage):
 
     def rules(self, release: Release) -> list[str]:
         """Answers, records that break the order, and values in no list."""
-        dropped = release.manifest["breakdown"]["unlisted"] == "drop"
+        dropped = release.manifest["description"]["unlisted"] == "drop"
         lost = "is left out of all margins" if dropped else "is counted as other in all margins"
         return [
             *super().rules(release),
@@ -184,5 +184,10 @@ def _named(release: Release, rows: list[int]) -> list[tuple[str, str]]:
 
 def _words(release: Release) -> Iterator[str]:
     """What each row is about, in words."""
-    by = [release.columns[name] for name in release.manifest["breakdown"]["by"]]
+    by = [release.columns[name] for name in _by(release)]
     return (", ".join(word for word in map(str, words) if word) or "all" for words in zip(*by, strict=True))
+
+
+def _by(release: Release) -> list[str]:
+    """The names of the attributes."""
+    return [str(name) for name, _ in release.manifest["description"]["by"]]

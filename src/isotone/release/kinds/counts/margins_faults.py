@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from isotone.counts.breakdowns.margins import MarginsMechanism
-from isotone.release.kinds.breakdown.deriving import consistent_columns, measured_tables
-from isotone.release.kinds.breakdown.query import DECIMALS, BreakdownManifest, breakdown_columns, known_errors
-from isotone.release.kinds.counts.asked import question_faults
+from isotone.release.kinds.counts.columns import DECIMALS, breakdown_columns, known_errors
+from isotone.release.kinds.counts.description import CountManifest
+from isotone.release.kinds.counts.margins_deriving import consistent_columns, measured_tables
 from isotone.release.result import Release
 from isotone.release.waves import wave_faults
 from isotone.release.writing.column_texts import Columns
@@ -26,8 +26,8 @@ _WORDS = {
 def breakdown_faults(release: Release, mechanism: MarginsMechanism) -> list[str]:
     """Faults in the labels, values, errors and intervals of a breakdown."""
     manifest = release.manifest
-    assert isinstance(manifest, BreakdownManifest)
-    level = float(manifest.confidence)
+    assert isinstance(manifest, CountManifest)
+    level = float(manifest["description"]["confidence"])
     if not 0 < level < 1:
         return ["the confidence of the intervals is not between 0 and 1"]
     tables = measured_tables(manifest, mechanism)
@@ -40,8 +40,8 @@ def breakdown_faults(release: Release, mechanism: MarginsMechanism) -> list[str]
         ):
             return ["the manifest does not say how the values were derived"]
         wanted = consistent_columns(mechanism, tables, wanted, manifest.derived["integers"] is True)
-    said = question_faults(manifest) + wave_faults(manifest)
-    return said + _differences(release.columns, wanted, list(manifest.breakdown["by"]))
+    by = list(mechanism.breakdown.columns)
+    return wave_faults(manifest) + _differences(release.columns, wanted, by)
 
 
 def _differences(columns: Columns, wanted: Columns, by: list[str]) -> list[str]:

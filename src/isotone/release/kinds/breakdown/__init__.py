@@ -1,1 +1,0 @@
-"""Counts over a partial order, broken down by public attributes."""

@@ -1,0 +1,736 @@
+"""Counts of yes answers over a partial order, one number for each element, for each public group, or in margins that add up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+
+from isotone.counts.breakdowns.cells import Breakdown, read_breakdown
+from isotone.counts.breakdowns.choosing import margins_mechanism
+from isotone.counts.breakdowns.margin_shares import importance_of
+from isotone.counts.breakdowns.margins import MarginsMechanism
+from isotone.counts.candidates import Setting
+from isotone.counts.choosing import choose_mechanism
+from isotone.counts.hierarchies.fixed_root import FixedRootMechanism
+from isotone.counts.mechanisms.additive import AdditiveMechanism
+from isotone.counts.sampling.relaxation import Relaxation
+from isotone.errors import InputError
+from isotone.mechanism import HasGroups
+from isotone.order import Poset
+from isotone.order.choices import read_children
+from isotone.privacy.adjacency import adjacency
+from isotone.privacy.checks import did_you_mean, exact, plain_text, shown
+from isotone.privacy.guarantee import Guarantee
+from isotone.reading.columns import name_text
+from isotone.reading.contributions import Groups
+from isotone.reading.questions import Question, implied
+from isotone.reading.records import RecordRules, RecordSource, count_records
+from isotone.release.description import (
+    Amount,
+    Answers,
+    AnswersLike,
+    Description,
+    FrozenMapping,
+    Listed,
+    Section,
+    Size,
+    Text,
+    Truth,
+    Unit,
+    described,
+    gathered,
+)
+from isotone.release.kinds.counts.columns import (
+    TOO_WIDE,
+    LawEntry,
+    breakdown_columns,
+    count_columns,
+    known_errors,
+    law_entry,
+    margins_recipe,
+    original_columns,
+)
+from isotone.release.kinds.parameters import column_name, public_names, require_writable
+from isotone.release.manifest import Manifest, guarantee_from, order_from, order_to
+from isotone.release.order_files import read_order, read_relaxation
+from isotone.release.recipes import rebuild_count_mechanism, recipe_of
+from isotone.release.result import seal
+from isotone.release.waves import WavesEntry, planned_waves, waves_entry
+from isotone.release.writing.column_texts import thinned
+
+if TYPE_CHECKING:
+    from isotone.audit.audit_report import AuditReport
+    from isotone.mechanism import Progress
+    from isotone.planning.plan import Plan
+    from isotone.reading.sources import Frame
+    from isotone.release.kinds.kind import Stamp
+    from isotone.release.pipeline import Job
+    from isotone.release.result import Release
+
+__all__ = ["CountManifest", "CountStatistic", "Counts", "FixedRoot", "OrderEntries", "questions_for"]
+
+RESERVED = ("margin", "element", "value", "sd", "low", "high", "raw")
+"""Columns of a breakdown, which no attribute may be called."""
+_REHEARSED, _AROUND = 100_000, 8
+"""Numbers that a rehearsal writes, and the characters around one in a manifest."""
+_ONE_WAY = "give the order in one way: elements (and relations), or parents, or file"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountManifest(Manifest):
+    """The manifest of counts. ``total`` is the noisy number of records, one for each group where there are groups."""
+
+    name: ClassVar[str] = "counts"
+    of_one_draw: ClassVar[frozenset[str]] = frozenset(
+        {"total", "total_sd", "law", "consistent", "derived", "waves"}
+    )
+    """The entries about one draw, which several that are combined do not have."""
+
+    meanings: ClassVar[dict[str, str]] = Manifest.meanings | {
+        "total": "The noisy number of records, one for each group where there are groups; absent unless asked for.",
+        "total_sd": "The standard deviation of total.",
+        "law": "How half-widths were found where they have no closed form: public draws of the noise, and the rank taken.",
+        "measured": "For margins: the noisy integers that were drawn for each, cell after cell; empty if it was not measured.",
+        "waves": "How many releases like this one are planned, and what all of them guarantee together; absent for one alone.",
+        "derived": "How the values were derived from other releases, and those releases; absent for values as drawn.",
+    }
+
+    total: int | float | list[int] | list[float] | None = None
+    total_sd: float | None = None
+    law: LawEntry | None = None
+    measured: list[list[int]] | None = None
+    waves: WavesEntry | None = None
+    derived: dict[str, Any] | None = None
+
+    @property
+    def text_columns(self) -> frozenset[str]:
+        """The element, the group, the margin and its attributes."""
+        by = (self.description or {}).get("by")
+        named = {str(pair[0]) for pair in cast("list[Any]", by) if pair} if isinstance(by, list) else set[str]()
+        return frozenset({"element", *(({"margin"} | named) if self.measured is not None else {"group"})})
+
+
+class CountStatistic(NamedTuple):
+    """Counts, one row per group, and the number of records of each group."""
+
+    counts: NDArray[np.int64]
+    records: NDArray[np.int64]
+
+
+class OrderEntries(Section):
+    """``[order]``: counts over a partial order, given here or in a file. Questions are elements of it."""
+
+    elements: list[str] | None = None
+    """The names, with relations; their sequence is that of the release."""
+    relations: list[Annotated[tuple[str, str], Listed]] | None = None
+    """Pairs [lower, upper]: a yes to lower implies a yes to upper."""
+    parents: dict[str, str | list[str]] | None = None
+    """The same as a table: name = "what it implies", or a list of them. Other names become elements too."""
+    file: Text | None = None
+    """The same in a file: .csv with a line per relation, or .json or .toml with such a table."""
+    lower: Text = "child"
+    """In a CSV file: the column of the lower element, the one that implies."""
+    upper: Text = "parent"
+    """In a CSV file: the column of the upper element, the one that is implied."""
+    choice: Text | None = None
+    """In a CSV file: the column that says "exclusive" or "partition" for options of one upper element."""
+    children: str | dict[str, str | list[Annotated[tuple[str, list[str]], Listed]]] | None = None
+    """What can occur together among the children of an element: "any", "exclusive" or "partition"; or a table by element."""
+    relaxation: Text | None = None
+    """A JSON file with what a search found for an order out of reach, or the manifest of a release that has it."""
+
+    @property
+    def ways(self) -> int:
+        """In how many ways the order is given."""
+        return sum([self.file is not None, self.parents is not None, self.elements is not None])
+
+    @model_validator(mode="after")
+    def _one_source(self) -> OrderEntries:
+        if self.ways > 1:
+            raise ValueError(_ONE_WAY)
+        if self.choice is not None and (self.file is None or self.children is not None):
+            raise ValueError("choice is a column of a CSV file of the order, and stands in place of children")
+        return self
+
+    def complete(self, asked: bool) -> None:
+        """Refuse a section without an order, unless questions name its elements."""
+        if not self.ways and not asked:
+            raise ValueError(f"order: {_ONE_WAY}")
+
+    def order(self, resolve: Callable[[str], Path], asked: Mapping[str, Question], answers: Answers) -> Poset:
+        """The partial order. Questions are elements, too, and come first; what follows from their definitions is in it."""
+        P = self._written(resolve, asked)
+        more = [pair for pair in implied(asked, answers.words) if {*pair} <= {*P.elements}]
+        return Poset(P.elements, [*P.covers, *more], P.choices) if more else P
+
+    def _written(self, resolve: Callable[[str], Path], asked: Iterable[str]) -> Poset:
+        if self.file is not None:
+            P = read_order(resolve(self.file), self.lower, self.upper, self.choice, self._children())
+            elements = list(dict.fromkeys([*asked, *P.elements]))
+            return Poset(elements, P.covers, P.choices) if list(P.elements) != elements else P
+        children = self._children() or "any"
+        if self.parents is not None:
+            return Poset.from_mapping({**dict.fromkeys(asked), **self.parents}, children)
+        elements, relations = self.elements or [*asked], [*(self.relations or [])]
+        return Poset(elements, relations, read_children(children, elements, [(a, b) for a, b in relations]))
+
+    def _children(self) -> Any:
+        """``children``, with the entry "" for the elements that have nothing above them."""
+        if not isinstance(self.children, dict):
+            return self.children
+        return {x or None: said for x, said in self.children.items()}
+
+
+@described
+class FixedRoot:
+    """The public number of records to which the root of a hierarchy is fixed, and the leaf for all that is in no other."""
+
+    records: Size
+    """The public number of records."""
+    _: KW_ONLY
+    catch_all: Annotated[Text, BeforeValidator(str)]
+    """The leaf below the root for every row that is in no other."""
+
+    @classmethod
+    def of(cls, given: Any) -> Any:
+        """A root from a mapping of both."""
+        if isinstance(given, Mapping):
+            return cls(**cast("Mapping[str, Any]", given))
+        if not isinstance(given, cls):
+            raise InputError("root must give records and catch_all: {'records': 1000, 'catch_all': 'other'}.")
+        return given
+
+
+def _order(given: Any) -> Poset:
+    if isinstance(given, Mapping):
+        given = order_from(cast("Mapping[str, Any]", given))
+    if not isinstance(given, Poset):
+        raise InputError(
+            f"The order must be a Poset, not a {type(given).__name__}: Poset(elements, relations) makes one."
+        )
+    for x in given.elements:
+        require_writable(str(x), "the order")
+    return given
+
+
+def _by(given: Any) -> FrozenMapping:
+    """For each column its public list, or for a finer level a mapping of its values to those of the coarser one."""
+    if isinstance(given, (list, tuple)):
+        given = {name: dict(held) if held and not isinstance(held[0], str) else held for name, held in cast("Any", given)}
+    if not isinstance(given, Mapping):
+        raise InputError(f"by must map each column to the public list of its values, and is {shown(given)}.")
+    found: dict[str, Any] = {}
+    for name, held in cast("Mapping[Any, Any]", given).items():
+        column = column_name(name, "by")
+        require_writable(column, "by")
+        if isinstance(held, Mapping):
+            values = public_names(list(cast("Mapping[Any, Any]", held)), f"by[{column!r}]")
+            parents = public_names(list(cast("Mapping[Any, Any]", held).values()), f"by[{column!r}]")
+            found[column] = FrozenMapping(dict(zip(values, parents, strict=True)))
+        else:
+            found[column] = values = public_names(() if held is None else held, f"by[{column!r}]")
+        if not values or len({name_text(value) for value in values}) < len(values):
+            raise InputError(f"by[{column!r}] must be a public list of distinct values with at least one entry.")
+    if not found:
+        raise InputError("by is empty: name a column, with the public list of its values.")
+    return FrozenMapping(found)
+
+
+def _pairs(given: Any) -> Any:
+    """Weights of margins as pairs."""
+    if isinstance(given, Mapping):
+        given = tuple(cast("Mapping[Any, Any]", given).items())
+    if not isinstance(given, (list, tuple)):
+        return given
+    return tuple(
+        (tuple(pair[0]) if isinstance(pair[0], (list, tuple)) else pair[0], exact(pair[1], "importance"))
+        if isinstance(pair, (list, tuple)) and len(cast("Any", pair)) == 2
+        else pair
+        for pair in cast("Any", given)
+    )
+
+
+def _mechanism(given: Any) -> Any:
+    if given is None:
+        return "best"
+    return given if isinstance(given, AdditiveMechanism) else plain_text(given, "mechanism")
+
+
+def _care(given: Any) -> Any:
+    if not isinstance(given, Mapping):
+        return given
+    pairs = cast("Mapping[Any, Any]", given).items()
+    return FrozenMapping({str(name): exact(weight, f"the weight of {name!r}") for name, weight in pairs})
+
+
+def _relaxation(given: Any) -> Any:
+    if not isinstance(given, Relaxation):
+        raise InputError(f"relaxation must be of the type Relaxation, not {shown(given)}.")
+    return given
+
+
+_A_LIST: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
+_A_TABLE: dict[str, Any] = {"type": "object", "additionalProperties": {"type": "string"}}
+_A_WEIGHT = Amount.__metadata__[-1].json_schema  # pyright: ignore
+
+
+def _margins(given: Any) -> Any:
+    if isinstance(given, str) or not isinstance(given, (list, tuple)):
+        raise InputError(f'margins must be a list of margins such as ["", "region", "*"], not {shown(given)}.')
+    parts = cast("list[Any]", given)
+    return tuple(tuple(part) if isinstance(part, (list, tuple)) else part for part in parts)  # pyright: ignore
+
+
+@described
+class Counts(Description):
+    """Counts: how many units say yes to each element of an order.
+
+    A yes to the lower element of a relation implies a yes to the upper one. There are values with standard deviations and
+    intervals; with ``by`` one table for each group, or, for several columns or with ``margins``, tables that add up.
+
+    >>> Counts(Poset.chain(["daily", "smokes"]), unit="person")
+    Counts(Poset(2 elements, 1 covers), unit=Unit('person'))
+    """
+
+    kind_name: ClassVar[str] = "counts"
+    key: ClassVar[str] = "order"
+    entries: ClassVar[type[Section]] = OrderEntries
+    combines: ClassVar[bool] = True
+    told: ClassVar[Mapping[str, str]] = FrozenMapping({"relaxation": "the entry mechanism"})
+    refused: ClassVar[Mapping[str, str]] = FrozenMapping(
+        {
+            "weights": "Survey weights are refused: a weight multiplies what one person reveals, and weights are computed from the "
+            "data. Release unweighted counts, and weight them afterwards with public totals."
+        }
+    )
+
+    order: Annotated[Any, BeforeValidator(_order)]
+    """The order: a yes to the lower element of a relation implies a yes to the upper one."""
+    _: KW_ONLY
+    answers: AnswersLike = Answers()
+    """Where the answers are and what counts as a yes."""
+    by: (
+        Annotated[
+            Any,
+            BeforeValidator(_by),
+            WithJsonSchema({"type": "object", "additionalProperties": {"anyOf": [_A_LIST, _A_TABLE]}}),
+        ]
+        | None
+    ) = None
+    """For each column of groups the public list of its values; rows with other values are left out. A finer level stands after its coarser one, and has a table of its values to the coarser ones. One column: one release for each group, for the price of one. Several columns, or margins: tables that add up."""
+    margins: (
+        Annotated[
+            Any,
+            BeforeValidator(_margins),
+            WithJsonSchema({"type": "array", "items": {"anyOf": [{"type": "string"}, _A_LIST]}}),
+        ]
+        | None
+    ) = None
+    """The tables of a breakdown: "" for the total, a name of by, a list of names, or "*" for all. By default the total, each alone, and all together."""
+    importance: (
+        Annotated[
+            Any,
+            BeforeValidator(_pairs),
+            WithJsonSchema(
+                {
+                    "anyOf": [
+                        {"enum": ["margins", "cells"], "type": "string"},
+                        {
+                            "type": "array",
+                            "items": {
+                                "type": "array",
+                                "minItems": 2,
+                                "maxItems": 2,
+                                "prefixItems": [{"anyOf": [{"type": "string"}, _A_LIST]}, _A_WEIGHT],
+                            },
+                        },
+                    ]
+                }
+            ),
+        ]
+        | None
+    ) = None
+    """Which error of a breakdown is to be small: that of all "margins" alike (default), of all "cells", or pairs [margin, weight]. Public, so never from these data."""
+    unlisted: Literal["drop", "other"] = "drop"
+    """Whether a row of a breakdown with a value in no list is left out of all margins, or counted as "other"."""
+    method: Annotated[Any, BeforeValidator(_mechanism), WithJsonSchema({"type": "string", "minLength": 1})] = Field(
+        default="best",
+        alias="mechanism",
+        description='The name of a mechanism, or "best": the one that the plan puts first. In Python also a mechanism over the order.',
+    )
+    care: (
+        Annotated[
+            Any,
+            BeforeValidator(_care),
+            WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object", "additionalProperties": _A_WEIGHT}]}),
+        ]
+        | None
+    ) = None
+    """Which error is to be small: "nodes", "levels" or "worst"; or a table of weights by element. Public, so never from these data; an earlier private release may fill it in."""
+    relaxation: Annotated[Any, BeforeValidator(_relaxation)] | None = None
+    """What :func:`isotone.counts.relax`, or an earlier release, found for an order out of reach."""
+    max_size: Size | None = None
+    """Records keep at most so many yeses, those nearest to the top; the noise may then be smaller."""
+    root: Annotated[FixedRoot, BeforeValidator(FixedRoot.of)] | None = None
+    """For a hierarchy under replace: the public number of records, to which its root is fixed, and catch_all, the leaf below the root for every row that is in no other. Every row is then a unit with one code, and nothing is dropped."""
+    total: Truth = False
+    """Also release the number of records, where the mechanism gives it for free."""
+    waves: Annotated[Size, BeforeValidator(planned_waves)] = 1
+    """How many releases at this price are planned, such as one a year. Their total stands in the manifest, and the ledger must be able to pay it."""
+
+    def __post_init__(self) -> None:
+        answers = self.said_answers
+        questions_for(self.order, answers)
+        if self.by is None and (self.margins is not None or self.importance is not None or self.unlisted != "drop"):
+            raise InputError("margins, importance and unlisted need by=: the columns, and the public lists of their values.")
+        if self.is_breakdown:
+            for name in self.by or ():
+                if name in RESERVED:
+                    raise InputError(
+                        f"An attribute may not be called {name!r}, like a column of the release. Rename it."
+                    )
+            if self.total:
+                raise InputError(
+                    "A breakdown has no total=True: add an element above all others to the order, and count all records there."
+                )
+            found = self.breakdown
+            importance_of(found, self._weights)
+            object.__setattr__(self, "margins", tuple(found.names(margin) for margin in found.margins))
+        _ = self.rules, self.setting
+        if self.root is not None or isinstance(self.method, FixedRootMechanism):
+            self.require_every_place(self.whose.neighbours)
+
+    # -- parts
+
+    @property
+    def P(self) -> Poset:  # noqa: N802 (the letter of the literature)
+        """The order."""
+        return self.order
+
+    @property
+    def said_answers(self) -> Answers:
+        """Where answers are and what counts as a yes."""
+        return cast("Answers", self.answers)
+
+    @property
+    def is_breakdown(self) -> bool:
+        """Whether there are margins that add up, and not one table for each group."""
+        if self.by is None:
+            return False
+        one_list = len(self.by) == 1 and not isinstance(next(iter(self.by.values())), Mapping)
+        return not one_list or self.margins is not None or self.importance is not None or self.unlisted != "drop"
+
+    @property
+    def breakdown(self) -> Breakdown:
+        """Attributes and margins."""
+        assert self.by is not None
+        lists = {name: dict(held) if isinstance(held, Mapping) else held for name, held in self.by.items()}
+        return read_breakdown(list(lists), lists, self.margins, self.unlisted)
+
+    @property
+    def _weights(self) -> Any:
+        return list(self.importance) if isinstance(self.importance, tuple) else self.importance
+
+    @property
+    def groups(self) -> Groups | None:
+        """The lists that say the cell of a row: of the groups, or of all attributes together."""
+        if self.by is None:
+            return None
+        if not self.is_breakdown:
+            return Groups(tuple(self.by.items()))
+        found = self.breakdown
+        lists = tuple((a.column, a.finest) for a in found.attributes)
+        return Groups(lists, "other" if found.unlisted == "other" else "drop")
+
+    @property
+    def group_names(self) -> tuple[str, ...] | None:
+        """The names of the groups, where there is a table for each."""
+        return None if self.by is None or self.is_breakdown else next(iter(self.by.values()))
+
+    @property
+    def rules(self) -> RecordRules:
+        """How rows become records."""
+        unit, answers = self.whose, self.said_answers
+        rules = answers.on_violation, self.max_size, answers.words, answers.on_conflict
+        return RecordRules(unit.column, unit.most, *rules)
+
+    @property
+    def setting(self) -> Setting:
+        """What the mechanism must cover."""
+        names = self.group_names
+        number = None if names is None else len(names)
+        fixed = None if self.root is None else {"records": self.root.records, "catch_all": self.root.catch_all}
+        care = dict(self.care) if isinstance(self.care, Mapping) else self.care
+        return Setting(self.P, self.whose.most, self.max_size, self.relaxation, care, number, fixed)
+
+    def require_every_place(self, neighbours: str) -> None:
+        """Refuse to fix the root of a hierarchy where some unit might have no place in it, or more than one."""
+        answers = self.said_answers
+        reasons = {
+            "a unit that is added or removed changes the number of records: say neighbours='replace'": not (
+                adjacency(cast("Any", neighbours)).exchanges
+            ),
+            "a unit may have several rows or none, and rows without one are left out: say unit=None, so that every row is "
+            "a unit": self.whose.column is not None,
+            "a row of wide data may have no code, or several: name the column of the code, element=": answers.element
+            is None,
+            "records that break a rule are dropped: leave out on_violation and on_conflict": "drop"
+            in (answers.on_violation, answers.on_conflict),
+            "records are cut: leave out max_size": self.max_size is not None,
+            "a unit that is replaced may change groups: leave out by": self.by is not None,
+            "the number of records is public: leave out total": bool(self.total),
+        }
+        for reason, applies in reasons.items():
+            if applies:
+                raise InputError(f"The root cannot be fixed to a public number of records, since {reason}.")
+
+    # -- what every kind says
+
+    @property
+    def words(self) -> str:
+        """How many elements are counted, in how many margins."""
+        margins = f" in {len(self.margins or ())} margins" if self.is_breakdown else ""
+        return f"counts of {len(self.P)} elements{margins}"
+
+    @property
+    def title(self) -> str:
+        """What it is."""
+        return "Counts"
+
+    @property
+    def number_of_waves(self) -> int:
+        """How many releases like this one are planned, this one among them."""
+        return self.waves
+
+    def mechanism(self, guarantee: Guarantee) -> Any:
+        """The mechanism that was asked for, or the best: noise for each group, or for all margins together."""
+        if self.is_breakdown:
+            return margins_mechanism(self.setting, self.breakdown, guarantee, self.method, self._weights)
+        noise = choose_mechanism(self.setting, guarantee, self.method)
+        if self.total and not getattr(noise, "has_total", False):
+            raise InputError(
+                f"{type(noise).__name__} does not give the number of records for free. Leave out total=True."
+            )
+        return noise
+
+    def charged(self, mechanism: Any, guarantee: Guarantee) -> Guarantee:
+        """The noise may guarantee more than was asked for. Only that is charged."""
+        found: Guarantee = mechanism.guarantee
+        return replace(found, unit=guarantee.unit) if found.neighbours == guarantee.neighbours else guarantee
+
+    def source(self, data: Any, mechanism: Any) -> CountSource:
+        """Where answers are read, and how they become records."""
+        answers = self.said_answers
+        questions = questions_for(self.P, answers)
+        records = RecordSource(data, answers.element, answers.columns, questions)
+        return CountSource(records, self.P, self.rules, self.groups)
+
+    def read(self, source: CountSource, frame: Frame) -> CountStatistic:
+        """Rows to records by the rules, records to counts."""
+        return CountStatistic(*count_records(source.records, frame, source.P, source.rules, source.groups))
+
+    def known(self, mechanism: Any) -> Any:
+        """Standard deviations and half-widths."""
+        level = cast("float", self.confidence)
+        return known_errors(mechanism, level) if self.is_breakdown else count_columns(mechanism, level)
+
+    def draw(self, mechanism: Any, statistic: CountStatistic) -> Any:
+        """Noise on the counts of each group, or on every cell of every measured margin."""
+        try:
+            if self.is_breakdown:
+                return mechanism.release(statistic.counts)
+            if isinstance(mechanism, HasGroups):  # which gives no total
+                return CountStatistic(mechanism.release_rows(statistic.counts), np.zeros(0, np.int64))
+            values, totals = list[NDArray[np.int64]](), list[int]()
+            for row, size in zip(*statistic, strict=True):
+                if self.total:
+                    noisy, noisy_size = mechanism.release_with_total(row, int(size))
+                    totals.append(noisy_size)
+                else:
+                    noisy = mechanism.release(row)
+                values.append(np.asarray(noisy))
+        except OverflowError:
+            raise InputError(TOO_WIDE) from None
+        return CountStatistic(np.array(values), np.array(totals, dtype=np.int64))
+
+    def columns(self, mechanism: Any, drawn: Any, known: Any) -> dict[str, tuple[Any, ...]]:
+        """Values with standard deviations and intervals."""
+        if self.is_breakdown:
+            return breakdown_columns(mechanism, drawn.values, known)
+        return original_columns(self.P, self.group_names, drawn.counts, known)
+
+    def manifest(self, mechanism: Any, drawn: Any, common: Mapping[str, Any]) -> CountManifest:
+        """With the noisy number of records, or the noisy integers of margins."""
+        guarantee = guarantee_from(common["guarantee"])
+        shared: dict[str, Any] = {**common, "waves": waves_entry(guarantee, self.waves)}
+        if self.is_breakdown:
+            measured = [[] if table is None else table.ravel().tolist() for table in drawn.measured]
+            return CountManifest(mechanism=margins_recipe(mechanism), measured=measured, **shared)
+        totals = drawn.records.tolist()
+        return CountManifest(
+            mechanism=recipe_of(mechanism),
+            total=(totals if self.by else totals[0]) if self.total else None,
+            total_sd=round(math.sqrt(mechanism.total_variance()), 4) if self.total else None,
+            law=law_entry(mechanism, cast("float", self.confidence)),
+            **shared,
+        )
+
+    def rehearsed(self, job: Job, frame: Frame, stamp: Stamp) -> tuple[Release, dict[str, int]]:
+        """All is drawn. Of many numbers of a breakdown every so many are written, and each name at least once."""
+        drawn = job.draw(job.read(frame))
+        if not self.is_breakdown:
+            return job.publish(drawn, stamp), {}
+        columns = self.columns(job.mechanism, drawn, job.known)
+        number = len(columns["value"])
+        step = -(-number // _REHEARSED)
+        if step == 1:
+            return job.publish(drawn, stamp), {}
+        measured = [None if table is None else table.ravel()[::step] for table in drawn.measured]
+        manifest = job.manifest(replace(drawn, measured=measured), stamp)
+        some = seal(thinned(columns, step), manifest)
+        numbers = sum(
+            len(str(x)) + _AROUND for table in measured if table is not None for x in table.tolist()
+        )
+        rows = len(some.columns["value"])
+        more = {
+            "release.csv": len(some.csv().encode()) * (number - rows) // rows,
+            "manifest.json": numbers * (step - 1),
+        }
+        return some, more
+
+    def planned(self, guarantee: Guarantee, guess: Any, progress: Progress) -> Plan[Any]:
+        """Every mechanism that keeps the guarantee, or ways to share it between margins. The first is that of a release."""
+        mechanism = self.mechanism(guarantee)
+        if self.is_breakdown:
+            from isotone.counts.breakdowns.margins_plan import plan_margins
+
+            made = plan_margins(mechanism)
+            rows = sorted(made.rows, key=lambda row: row.mechanism is not mechanism)
+            return replace(made, rows=tuple(rows), guarantee=guarantee)
+        from isotone.counts.count_plan import CountRow, plan_setting
+
+        setting = self.setting
+        found = plan_setting(setting, guarantee, progress)
+        own = CountRow.of(mechanism, lambda g, _: choose_mechanism(setting, g, self.method))
+        same = [row for row in found.rows if _same_noise(row.mechanism, mechanism)]
+        own = replace(same[0] if same else own, mechanism=mechanism)
+        others = tuple(row for row in found.rows if row not in same[:1])
+        least = min(row.rmse for row in (own, *others))
+        return replace(found, rows=(replace(own, ratio=(own.rmse / least) ** 2 if least else 0.0), *others))
+
+    def attacked(self, mechanism: Any, guarantee: Guarantee, trials: int, progress: Progress) -> AuditReport:
+        """By the density of the noise, and by draws. Of margins, the noise of one cell that had the whole budget."""
+        from isotone.audit.count_audit import audit_count_mechanism
+
+        # what the cells of a record have adds up to the whole budget
+        noise = mechanism.base if isinstance(mechanism, MarginsMechanism) else mechanism
+        return audit_count_mechanism(noise, trials, progress)
+
+    def findings(self, source: Any) -> list[str]:
+        """Records that break the order, values in no list, and answers that are neither yes nor no."""
+        from isotone.release.kinds.counts.record_check import check_counts
+
+        return check_counts(self, source)
+
+    def plain(self) -> dict[str, Any]:
+        """Every parameter as plain values. The sequence of the columns of groups matters."""
+        given, asked = super().plain(), self.method
+        if self.by is not None:
+            given["by"] = [[name, _listed(held)] for name, held in self.by.items()]
+        given["mechanism"] = asked if isinstance(asked, str) else recipe_of(asked)
+        return {**given, "order": order_to(self.P), "relaxation": self.relaxation and self.relaxation.plain()}
+
+    def identity(self) -> dict[str, Any]:
+        """Every parameter but the labels of questions."""
+        given = self.plain()
+        asked = {q.name: q.definition() for q in questions_for(self.P, self.said_answers).values() if q.has_own_rule}
+        if self.is_breakdown:
+            given["importance"] = importance_of(self.breakdown, self._weights).tolist()
+        return {**given, "answers": {**given["answers"], "questions": asked}}
+
+    @classmethod
+    def from_manifest(cls, manifest: Manifest, columns: Mapping[str, tuple[Any, ...]]) -> Counts:
+        """The description of a release. A mechanism that was given itself is named."""
+        given = dict(manifest.description or {})
+        if isinstance(given.get("mechanism"), Mapping):
+            given["mechanism"] = rebuild_count_mechanism(order_from(given["order"]), given["mechanism"])
+        return cls(given.pop("order"), **given)
+
+    @classmethod
+    def from_sections(
+        cls, sections: Mapping[str, Section], questions: Mapping[str, Question], resolve: Callable[[str], Path]
+    ) -> Counts:
+        """The description that a spec gives."""
+        section = cast("OrderEntries", sections[cls.key])
+        answers = Answers(**gathered(Answers, sections), questions=tuple(questions.values()))
+        given = gathered(cls, sections, cls.key)
+        if section.relaxation is not None:
+            given["relaxation"] = read_relaxation(resolve(section.relaxation))
+        return cls(
+            section.order(resolve, questions, answers),
+            **{**given, "answers": answers, "unit": Unit(**gathered(Unit, sections))},
+        )
+
+    @classmethod
+    def leaves(cls) -> frozenset[str]:
+        """What stands elsewhere in a spec."""
+        return frozenset({"unit", "order", "answers"})
+
+
+def _listed(held: Any) -> Any:
+    return [list(pair) for pair in held.items()] if isinstance(held, Mapping) else list(held)
+
+
+def _same_noise(one: AdditiveMechanism, other: AdditiveMechanism) -> bool:
+    return type(one) is type(other) and np.array_equal(one.error().sd, other.error().sd)
+
+
+@dataclass(frozen=True)
+class CountSource:
+    """Where answers are read, and how they become records of groups."""
+
+    records: RecordSource
+    P: Poset
+    rules: RecordRules
+    groups: Groups | None
+
+    def open(self) -> Frame:
+        """The columns of the answers, the unit and the groups."""
+        return self.records.open(self.P, self.rules, self.groups)
+
+
+def questions_for(P: Poset, answers: Answers) -> dict[str, Question]:
+    """Questions by name, each of an element of ``P``, with the columns that are given beside them."""
+    names = {str(x): x for x in P.elements}
+    book = answers.book
+    for name, question in book.items():
+        if name not in names:
+            near = did_you_mean(name, names) or "."
+            raise InputError(f"The question {name!r} is no element of the order{near}")
+        if answers.element is not None and question.has_own_rule:
+            raise InputError(
+                f"In long data a row is one yes, so that the question {name!r} can have a label and nothing else."
+            )
+        given = answers.columns.get(names[name])
+        if given is not None and not question.any_of:
+            if question.column not in (None, given):
+                raise InputError(
+                    f"The column of {name!r} is given twice, as {given!r} and {question.column!r}."
+                )
+            book[name] = replace(question, column=given)
+        for text in question_texts(book[name]):
+            require_writable(text, f"the question {name!r}")
+    return book
+
+
+def question_texts(question: Question) -> list[str]:
+    """Every text of a question that is published."""
+    said = [*question.plain().values(), column_name(question.column or question.name, "column")]
+    return [str(x) for part in said for x in (part if isinstance(part, list) else [part])]
