@@ -22,7 +22,7 @@ from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.mechanism import Progress
 from isotone.order import Poset
 from isotone.release import load_release, pipeline
-from isotone.release.kinds.breakdown.query import BreakdownQuery
+from isotone.release.pipeline import Job
 from isotone.release.result import Release
 
 MARGINS = ["", "region", "sex", "age", ("region", "sex"), "*"]
@@ -137,7 +137,7 @@ def whole_release(regions: int, ages: int, rows: int = 100_000) -> None:
 
     for owner, names in (
         (pipeline, ["rehearse"]),
-        (BreakdownQuery, ["read", "draw", "publish"]),
+        (Job, ["read", "draw", "publish"]),
         (Release, ["save", "save_report"]),
     ):
         for name in names:
@@ -146,8 +146,8 @@ def whole_release(regions: int, ages: int, rows: int = 100_000) -> None:
         data = pa.table(table)
         started = time.process_time()
         out = f"{folder}/out"
-        asked: dict[str, Any] = {"by": ATTRIBUTES, "groups": lists, "margins": MARGINS}
-        iso.release_counts(data, P, epsilon=1, ledger=ledger, folder=out, **asked)
+        described = iso.Counts(P, by={name: lists[name] for name in ATTRIBUTES}, margins=MARGINS)
+        described.release(data, epsilon=1, ledger=ledger, folder=out)
         done = time.process_time()
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         load_release(out)
@@ -160,6 +160,6 @@ _NOTES = (
     "Errors are exact (`MarginsMechanism.error()`), with the rounding of every measured number: the root of the mean variance over "
     "cells and questions of a margin, and of its mean over the six margins, all alike. The survey has the 15 questions of Joseph, "
     "Ribero and Yu. Times are CPU times. In the last table a table in memory is released "
-    "into a folder: the rehearsal with all that is loaded once, then what follows the charge; all is the whole of `release_counts`, and "
+    "into a folder: the rehearsal with all that is loaded once, then what follows the charge; all is the whole of `release`, and "
     "reading back that of the reader who loads the folder."
 )

@@ -97,7 +97,10 @@ def _entries(section: Any, name: str) -> list[str]:
     rows = ["| entry | type | default | meaning |", "|---|---|---|---|"]
     schema = section.model_json_schema()
     inherited = {
-        key for base in section.__mro__[1:] if base.__name__.endswith("Section") for key in getattr(base, "model_fields", {})
+        key
+        for base in section.__mro__[1:]
+        if base.__name__.endswith("Section")
+        for key in getattr(base, "model_fields", {})
     }
     for key, field in section.model_fields.items():
         if key in inherited:
@@ -141,7 +144,13 @@ def _words(entry: Any) -> str:
     if len(set(parts)) > 1:
         return f"{what} of {', '.join(parts[:-1])} and {parts[-1]}"
     many = {"text": "text", "whole number": "whole numbers", "number": "numbers"}
-    return f"{what} of {many[parts[0]]}" if parts[0] in many else f"{what} of {'pairs' if 'pair' in parts[0] else 'lists'}" if "of" in parts[0] else what
+    return (
+        f"{what} of {many[parts[0]]}"
+        if parts[0] in many
+        else f"{what} of {'pairs' if 'pair' in parts[0] else 'lists'}"
+        if "of" in parts[0]
+        else what
+    )
 
 
 # ---------------------------------------------------------------------------- the manifest
@@ -165,7 +174,10 @@ def manifest_page() -> str:
     common = set(Manifest.meanings)
     for title, form, names in [
         ("Every release", Manifest, common),
-        *((f"kind = {kind.name}", kind.manifest, set(kind.manifest.meanings) - common) for kind in all_kinds()),
+        *(
+            (f"kind = {kind.name}", kind.manifest, set(kind.manifest.meanings) - common)
+            for kind in all_kinds()
+        ),
     ]:
         schema = manifest_schema(form)
         lines += ["", f"## {title}", "", "| entry | JSON | meaning |", "|---|---|---|"]

@@ -249,7 +249,7 @@ def test_what_is_stored_of_an_experiment_is_checked(isotone, monkeypatch):
 
 def test_a_read_that_fails_says_what_became_of_the_charge(desk, monkeypatch, isotone):
     from isotone.errors import InputError
-    from isotone.release.kinds.counts import query as count_query
+    from isotone.release.kinds.counts import description as count_query
 
     count = count_query.count_records
 
@@ -265,7 +265,7 @@ def test_a_read_that_fails_says_what_became_of_the_charge(desk, monkeypatch, iso
 
 
 def test_an_interrupted_run_leaves_the_charge_spent(desk, monkeypatch, isotone):
-    from isotone.release.kinds.counts import query as count_query
+    from isotone.release.kinds.counts import description as count_query
 
     count = count_query.count_records
 

@@ -32,9 +32,7 @@ def releases(folder):
     table = pd.DataFrame(
         {"person": range(60), "hyp": 1, "twice": 1, "meds": 0, "age": range(60), "risk": 0.5}
     )
-    yield iso.release_counts(
-        table, P, epsilon=1, ledger=ledger, unit="person", title="An unbreakablylongtitle " * 3
-    )
+    yield flat.counts(table, P, epsilon=1, ledger=ledger, unit="person", title="An unbreakablylongtitle " * 3)
     yield flat.table(
         table, category="age", categories=[f"a category number {i}" for i in range(60)], upper=9, epsilon=1,
         ledger=ledger, unit="person",

@@ -7,6 +7,7 @@ import pytest
 
 import isotone as iso
 from isotone.errors import InputError
+from tests.support import flat
 
 P = iso.Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])
 SIZE = 400
@@ -24,7 +25,7 @@ ROWS = DATA.drop(columns=["person", "region"])
 
 def made(ledger, data: Any = ROWS, **options):
     settings: dict[str, Any] = {"epsilon": 1, "mechanism": "PosetMechanism", "total": True, **options}
-    return iso.release_counts(data, settings.pop("order", P), ledger=ledger, **settings)
+    return flat.counts(data, settings.pop("order", P), ledger=ledger, **settings)
 
 
 def refused(match, ask, *values, **named):

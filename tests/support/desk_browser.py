@@ -15,9 +15,9 @@ PICTURES = os.environ.get("ISOTONE_PICTURES")
 
 SLOW = """
 import sys, time
-from isotone.release.kinds.counts.query import CountQuery
+from isotone.release.pipeline import Job
 from isotone.release import pipeline
-real, rehearse = CountQuery.read, pipeline.rehearse
+real, rehearse = Job.read, pipeline.rehearse
 def read(self, frame):
     if rehearsed:
         time.sleep(3600)
@@ -27,7 +27,7 @@ def then(*args):
     sizes = rehearse(*args)
     rehearsed.append(True)
     return sizes
-CountQuery.read, pipeline.rehearse = read, then
+Job.read, pipeline.rehearse = read, then
 from isotone.desk.web.server import serve
 serve(0, sys.argv[1], browser=False)
 """

@@ -12,13 +12,13 @@ import threading
 from pathlib import Path
 
 from isotone.release import pipeline
-from isotone.release.kinds.counts.query import CountQuery
+from isotone.release.pipeline import Job
 from tests.support.desk import Client
 from tests.support.desk_survey import released
 
 
 def main(folder: Path, step: str) -> None:
-    client, real, rehearsed = Client(folder).open(), getattr(CountQuery, step), threading.Event()
+    client, real, rehearsed = Client(folder).open(), getattr(Job, step), threading.Event()
     rehearse = pipeline.rehearse
 
     def ended(self, *args):
@@ -31,7 +31,7 @@ def main(folder: Path, step: str) -> None:
         rehearsed.set()
         return sizes
 
-    setattr(CountQuery, step, ended)
+    setattr(Job, step, ended)
     pipeline.rehearse = then
     here = client.post("/begin", open="survey.toml").headers["location"].rpartition("/")[0]
     released(client, here)

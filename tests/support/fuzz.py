@@ -19,9 +19,10 @@ from hypothesis import strategies as st
 import isotone as iso
 from isotone.errors import IsotoneError
 from isotone.ledger.ledger import Ledger
-from isotone.release import load_release, load_spec, plan_spec, release_spec, verify
+from isotone.release import load_release, load_spec, verify
 from isotone.release.order_files import load_order, read_categories
 from isotone.release.spec import Spec
+from tests.support import flat
 
 PEOPLE = (
     "person,hyp,twice,meds,county,age,risk\n"
@@ -219,7 +220,7 @@ def check_release(spec: Spec, folder: Path) -> bool:
     """Release a spec: our errors only; a release is charged and recorded, a refusal is not. Says if it was released."""
     before = len(charges_of(folder))
     try:
-        made, where, fresh = release_spec(spec)
+        made, where, fresh = flat.with_spec(spec)
     except IsotoneError:
         assert len(charges_of(folder)) == before, "refused after the charge"
         assert not (folder / "out" / "manifest.json").exists(), "a release without a charge"
@@ -246,7 +247,7 @@ def check_spec_text(text: str) -> bool:
         except IsotoneError:
             return False
         try:
-            plan_spec(spec)
+            spec.plan()
         except IsotoneError:
             assert not charges_of(folder)
         return check_release(spec, folder)
@@ -294,7 +295,7 @@ def saved_release(folder: Path) -> Path:
 
     P = iso.Poset(["hyp", "twice"], [("twice", "hyp")])
     table = pd.DataFrame({"hyp": [1, 1, 0], "twice": [1, 0, 0]})
-    made = iso.release_counts(
+    made = flat.counts(
         table, P, epsilon=1, ledger=iso.Ledger(folder / "x.ledger", epsilon=1), mechanism="PosetMechanism"
     )
     return made.save(folder / "release", report=False)

@@ -15,17 +15,18 @@ from typing import Any
 
 from isotone.errors import IsotoneError
 from isotone.ledger import Attempt, Ledger
-from isotone.release import load_spec, pipeline, release_spec
-from isotone.release.kinds.counts.query import CountQuery
+from isotone.release import load_spec, pipeline
+from isotone.release.pipeline import Job
 from isotone.release.place import Place
 from isotone.release.result import Release
+from tests.support import flat
 
 STEPS: dict[str, tuple[Any, str]] = {
     "rehearse": (pipeline, "rehearse"),
     "free": (Place, "require_free"),
-    "read": (CountQuery, "read"),
+    "read": (Job, "read"),
     "draw": (Attempt, "draw"),
-    "noise": (CountQuery, "draw"),
+    "noise": (Job, "draw"),
     "write": (Place, "write"),
     "seal": (Attempt, "seal"),
     "publish": (Place, "publish"),
@@ -64,7 +65,7 @@ def work(said: Connection, path: Path, step: str | None, when: str, fault: Calla
         place = str(spec.resolve(spec.privacy.ledger))
         setattr(owner, name, faulty(getattr(owner, name), when, place, fault))
     try:
-        release_spec(spec)
+        flat.with_spec(spec)
     except IsotoneError as error:
         said.send(" ".join(map(str, (error, *getattr(error, "__notes__", ())))))
         sys.exit(3)

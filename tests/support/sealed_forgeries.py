@@ -33,14 +33,14 @@ def honest(folder: Path) -> None:
     line: dict[str, Any] = {"x": "x", "y": "y", "bounds": (0, 10), "y_range": (0, 1), "contributions": 2}
     line |= {"epsilon": 1, "unit": "person"}
     released = {
-        "counts": iso.release_counts(data, P, ledger=ledger, total=True, contributions=2, **named),
-        "laplace": iso.release_counts(data, P, ledger=ledger, **common, mechanism="LaplaceMechanism", max_size=2),
-        "groups": iso.release_counts(data, P, ledger=ledger, total=True, **named, **groups),
-        "swapped": iso.release_counts(data, P, ledger=swapping, neighbours="replace", **named, **groups),
-        "gaussian": iso.release_counts(data, P, ledger=iso.Ledger(folder / "rho", rho=9), rho=1, unit="person"),
-        "exclusive": iso.release_counts(data, ONE_OF_TWO, ledger=ledger, **common),
-        "cut": iso.release_counts(data, ONE_OF_TWO, ledger=ledger, **common, mechanism="LaplaceMechanism", max_size=2),
-        "partition": iso.release_counts(data, ONE_MUST_BE, ledger=ledger, **common),
+        "counts": flat.counts(data, P, ledger=ledger, total=True, contributions=2, **named),
+        "laplace": flat.counts(data, P, ledger=ledger, **common, mechanism="LaplaceMechanism", max_size=2),
+        "groups": flat.counts(data, P, ledger=ledger, total=True, **named, **groups),
+        "swapped": flat.counts(data, P, ledger=swapping, neighbours="replace", **named, **groups),
+        "gaussian": flat.counts(data, P, ledger=iso.Ledger(folder / "rho", rho=9), rho=1, unit="person"),
+        "exclusive": flat.counts(data, ONE_OF_TWO, ledger=ledger, **common),
+        "cut": flat.counts(data, ONE_OF_TWO, ledger=ledger, **common, mechanism="LaplaceMechanism", max_size=2),
+        "partition": flat.counts(data, ONE_MUST_BE, ledger=ledger, **common),
         "table": flat.table(
             data, category="region", categories=["north", "south", "east", "west"], upper=20, epsilon=1, unit="person",
             ledger=ledger, contributions=2,

@@ -238,7 +238,7 @@ def described(cls: type[T]) -> type[T]:
 def _short(self: Any) -> str:
     """The parameters that are not as by default."""
     said: list[str] = []
-    for field in sorted(dataclasses.fields(self), key=lambda field: field.kw_only):
+    for field in sorted(dataclasses.fields(self), key=lambda field: bool(field.kw_only)):
         value = getattr(self, field.name)
         if value != default_of(type(self), field.name):
             text = shown(value) if len(shown(value)) <= 60 else f"{shown(value)[:57]}..."
@@ -353,7 +353,9 @@ _WORDS = AnswerWords()
 def _words(given: Any) -> Any:
     """Words as texts; they are compared without regard to case."""
     if isinstance(given, (list, tuple)):
-        return tuple(str(word) if isinstance(word, (int, float)) else word for word in cast("list[Any]", given))
+        return tuple(
+            str(word) if isinstance(word, (int, float)) else word for word in cast("list[Any]", given)
+        )
     return given
 
 
@@ -385,7 +387,10 @@ class Answers:
     element: Annotated[ColumnName | None, Placed("data")] = None
     """Long data: the column that names the element which the unit has. A row is one yes."""
     columns: Annotated[
-        Any, BeforeValidator(_columns), WithJsonSchema({"type": "object", "additionalProperties": {"type": "string"}}), Placed("data")
+        Any,
+        BeforeValidator(_columns),
+        WithJsonSchema({"type": "object", "additionalProperties": {"type": "string"}}),
+        Placed("data"),
     ] = FrozenMapping({})
     """Wide data: the column of each element that is not called like the element."""
     yes: Annotated[tuple[str, ...], BeforeValidator(_words), Placed("data")] = _WORDS.yes
@@ -677,7 +682,9 @@ class Description(ABC):
         """The same description with some parameters changed."""
         kind = type(self)
         given = {given_name(kind, name): getattr(self, name) for name in fields_of(kind)} | changes
-        first = [given.pop(field.name) for field in dataclasses.fields(cast("Any", self)) if not field.kw_only]
+        first = [
+            given.pop(field.name) for field in dataclasses.fields(cast("Any", self)) if not field.kw_only
+        ]
         return kind(*first, **given)
 
     def job(self, data: Any, guarantee: Guarantee, stated: Stated) -> Any:
@@ -714,11 +721,16 @@ class Description(ABC):
 
     @classmethod
     def from_sections(
-        cls, sections: Mapping[str, Section], questions: Mapping[str, Question], resolve: Callable[[str], Path]
+        cls,
+        sections: Mapping[str, Section],
+        questions: Mapping[str, Question],
+        resolve: Callable[[str], Path],
     ) -> Self:
         """The description that a spec gives in its sections, whose files are found by ``resolve``."""
         del questions, resolve
-        return cls(**{**gathered(cls, sections, cls.key), "unit": Unit(**gathered(Unit, sections))})
+        given: dict[str, Any] = gathered(cls, sections, cls.key)
+        given["unit"] = Unit(**gathered(Unit, sections))
+        return cls(**given)
 
     @classmethod
     def leaves(cls) -> frozenset[str]:

@@ -28,7 +28,7 @@ from isotone.reading.engine import watching
 from isotone.reading.sources import Frame, blank
 from isotone.release.description import Description
 from isotone.release.folder import LARGEST
-from isotone.release.kinds.kind import Query, Stamp
+from isotone.release.kinds.kind import Stamp
 from isotone.release.kinds.parameters import stated_texts
 from isotone.release.manifest import Manifest, Stated, content_hash, guarantee_to
 from isotone.release.place import Place
@@ -43,7 +43,7 @@ _FILLED = 3 / 4  # of the largest file that is read: counts have more digits tha
 
 
 @dataclass(frozen=True)
-class Job(Query[Any, Any]):
+class Job:
     """One release of a description: its data, its guarantee and the one mechanism for it. Made before the charge."""
 
     described: Description
@@ -65,7 +65,7 @@ class Job(Query[Any, Any]):
         return cls(described, source, mechanism, asked, charged, shown, described.known(mechanism))
 
     @property
-    def description(self) -> str:
+    def words(self) -> str:
         """A few public words for the ledger."""
         return self.described.words
 
@@ -83,6 +83,14 @@ class Job(Query[Any, Any]):
         """What a request is known by: every parameter, and the guarantee that was asked for."""
         asked = {"guarantee": guarantee_to(self.asked), "description": self.described.identity()}
         return {"kind": self.described.kind_name, **asked}
+
+    def open(self) -> Frame:
+        """The columns that are needed, lazily. Only the schema is looked at."""
+        return self.source.open()
+
+    def entries(self, stamp: Stamp) -> dict[str, Any]:
+        """The entries that the manifests of all kinds have."""
+        return {**vars(self.stated), "guarantee": guarantee_to(self.guarantee), **stamp.entries()}
 
     def read(self, frame: Frame) -> Any:
         """The statistic of the data."""
@@ -128,7 +136,7 @@ class Outcome:
 
 @np.errstate(all="ignore")  # such errors may raise, if a caller has said so, and lose what was paid for
 def run(
-    query: Query[Any, Any],
+    job: Job,
     *,
     ledger: Ledger,
     identity: Any = None,
@@ -136,7 +144,7 @@ def run(
     presentation: Presentation = _NOWHERE,
     progress: Progress = no_progress,
 ) -> Outcome:
-    """Release what ``query`` asks for and charge ``ledger`` for it.
+    """Release what ``job`` asks for and charge ``ledger`` for it.
 
     ``identity`` says which data it is, in public words: a path, or a name that the steward gives. Without it the
     request cannot be told from another one with the same parameters, and is never taken for one made before.
@@ -144,18 +152,18 @@ def run(
     require_ledger(ledger)
     if not callable(progress):
         raise InputError(f"progress must be a function of a fraction and a phrase, not {shown(progress)}.")
-    require_affordable(query.guarantee, query.waves, ledger)
-    request = request_id(query, identity)
+    require_affordable(job.guarantee, job.waves, ledger)
+    request = request_id(job, identity)
     place = None if presentation.folder is None else Place.of(presentation.folder, request or "")
     try:
         _require_new(ledger, request, again)
         progress(0.0, "rehearsing")
-        frame = query.open()
-        sizes = rehearse(query, frame, presentation)
+        frame = job.open()
+        sizes = rehearse(job, frame, presentation)
         if place is not None:
             place.require_free(sizes, lambda: _require_new(ledger, request, again), again=again)
         progress(0.1, "charging the ledger")
-        release = _drawn(query, frame, ledger, request, again, place, progress)
+        release = _drawn(job, frame, ledger, request, again, place, progress)
     except SealedError as error:  # released before, or meanwhile by another process of the same request
         if place is None:
             raise
@@ -167,12 +175,10 @@ def run(
     return Outcome(release, True)
 
 
-def released(
-    query: Query[Any, Any], ledger: Ledger, request: Any, again: Any, folder: Any, progress: Progress
-) -> Release:
+def released(job: Job, ledger: Ledger, request: Any, again: Any, folder: Any, progress: Progress) -> Release:
     """Release for a call from Python, where ``request`` names the data and ``folder`` may be None."""
     done = run(
-        query,
+        job,
         ledger=ledger,
         identity=None if request is None else plain_text(request, "request"),
         again=truth(again, "again"),
@@ -190,7 +196,7 @@ def _require_new(ledger: Ledger, request: str | None, again: bool) -> None:
 
 
 def _drawn(
-    query: Query[Any, Any],
+    job: Job,
     frame: Frame,
     ledger: Ledger,
     request: str | None,
@@ -200,20 +206,20 @@ def _drawn(
 ) -> Release:
     """Charge, read, draw and seal. Every state is durable before the next step begins."""
     with ledger.attempt(
-        query.guarantee,
+        job.guarantee,
         request=request,
-        description=query.description,
-        mechanism=query.mechanism_name,
+        description=job.words,
+        mechanism=job.mechanism_name,
         again=again,
     ) as attempt:
         with committed(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the rehearsal has told what is public
             with watching(progress, 0.2, 0.8, "reading where the data is"):
-                statistic = query.read(frame)
+                statistic = job.read(frame)
             progress(0.8, "adding noise")
             attempt.draw()
             stamp = Stamp(attempt.charge.number, attempt.charge.time, ledger.dataset, request or "")
-            release = query.publish(query.draw(statistic), stamp)
+            release = job.publish(job.draw(statistic), stamp)
         seal = release.manifest.content_hash or ""
         if place is None:
             attempt.seal(seal)
@@ -224,21 +230,21 @@ def _drawn(
         return release
 
 
-def request_id(query: Query[Any, Any], identity: Any) -> str | None:
+def request_id(job: Job, identity: Any) -> str | None:
     """A digest of the public parameters and of the data's identity, or None for data without one."""
     if identity is None:
         return None
-    return content_hash({"parameters": query.parameters(), "data": identity})
+    return content_hash({"parameters": job.parameters(), "data": identity})
 
 
-def rehearse(query: Query[Any, Any], frame: Frame, presentation: Presentation) -> list[int]:
+def rehearse(job: Job, frame: Frame, presentation: Presentation) -> list[int]:
     """Run the whole chain on zero rows, so that what can fail fails before the charge. Nothing of it is kept.
 
     Query, mechanism, manifest, files and report go through the code that a release goes through. Of a large release
     some rows are written, each name in one of them at least. Returns about how many bytes each file will have.
     """
     try:
-        nobody, more = query.rehearsal(blank(frame), _REHEARSED)
+        nobody, more = job.rehearsal(blank(frame), _REHEARSED)
         with tempfile.TemporaryDirectory(dir=scratch()) as folder:
             nobody.save(folder, report=presentation.folder is not None and presentation.report)
             return _require_readable(Path(folder), more)

@@ -200,7 +200,11 @@ class Spec(Section):
     # -- what can be done with it
 
     def plan(
-        self, progress: Progress = no_progress, *, records: int | None = None, rows_per_unit: int | None = None
+        self,
+        progress: Progress = no_progress,
+        *,
+        records: int | None = None,
+        rows_per_unit: int | None = None,
     ) -> SpecPlan:
         """Plan from what is public. No data is read and no budget is spent.
 
@@ -314,7 +318,8 @@ class Spec(Section):
         """A digest of the entries of this spec, and of the public files it names."""
         rest = {"data": self.data, "privacy": self.privacy, "output": self.output}
         content: dict[str, Any] = {
-            name: {key: str(value) for key, value in section.given().items()} for name, section in rest.items()
+            name: {key: str(value) for key, value in section.given().items()}
+            for name, section in rest.items()
         }
         return content_hash({**content, "description": self.description.plain()}).removeprefix("sha256:")
 
@@ -350,7 +355,12 @@ def deliver(
         raise SpecError("What the spec asks for was changed after it was confirmed. Nothing was charged.")
     shown = Presentation(spec.target, spec.output.report)
     return run(
-        job, ledger=open_ledger(spec), identity=spec.identity, again=again, presentation=shown, progress=progress
+        job,
+        ledger=open_ledger(spec),
+        identity=spec.identity,
+        again=again,
+        presentation=shown,
+        progress=progress,
     )
 
 
@@ -504,7 +514,13 @@ def _is_alternative(part: int | str) -> bool:
 def sections() -> dict[str, type[Section]]:
     """The sections that a spec may have, by name."""
     kinds = {kind.key: kind.section for kind in all_kinds()}
-    return {"data": _COMMON["data"], "privacy": _COMMON["privacy"], **kinds, "questions": Asked, "output": _COMMON["output"]}
+    return {
+        "data": _COMMON["data"],
+        "privacy": _COMMON["privacy"],
+        **kinds,
+        "questions": Asked,
+        "output": _COMMON["output"],
+    }
 
 
 def _nearest(where: list[str]) -> str:

@@ -127,9 +127,13 @@ ORDER = {
     "mechanism",
     "care",
     "max_size",
-    "records",
-    "catch_all",
+    "root",
     "total",
+    "by",
+    "margins",
+    "importance",
+    "unlisted",
+    "waves",
 }
 
 
@@ -139,16 +143,14 @@ def test_every_entry_that_may_be_a_path_is_known():
 
     no_paths = {
         "data": {"unit", "element", "columns", "yes", "no", "types", "missing", "on_violation", "on_conflict", "contributions",
-                 "by", "groups", "weights"},
-        "privacy": {"epsilon", "delta", "rho", "dataset", "unit", "neighbours", "budget", "waves"},
+                 "weights"},
+        "privacy": {"epsilon", "delta", "rho", "dataset", "unit", "neighbours", "budget"},
         "output": {"confidence", "title", "report"},
         "order": ORDER,
-        "breakdown": ORDER | {"by", "groups", "importance", "margins", "unlisted"},
         "questions": {"any_of", "column", "label", "missing", "no", "refusal", "refused", "separator", "word", "yes"},
         "table": {"category", "categories", "upper", "count", "counts", "kind", "preset", "strata", "population", "shape"},
-        "surface": {"bins", "bounds", "increasing", "loss", "public_n", "x", "y", "y_range"},
         "curve": {"band", "x", "y", "bounds", "y_range", "y_values", "increasing", "loss", "method", "output", "shape", "public_n",
-                  "x_grid", "value_levels"},
+                  "x_grid"},
     }  # fmt: skip
     for name, section in sections().items():
         paths = {entry for place, entry in (*PRIVATE, *PLACES, *PUBLIC) if place == name}

@@ -55,13 +55,13 @@ def test_two_tabs_are_one_charge(client, monkeypatch):
     """Both requests are under way at once: the ledger's own rule decides."""
     from isotone.desk import jobs
 
-    here, both, real = saved(client), threading.Barrier(2), jobs.release_spec
+    here, both, real = saved(client), threading.Barrier(2), jobs.deliver
 
     def together(*args, **options):
         both.wait(60)
         return real(*args, **options)
 
-    monkeypatch.setattr(jobs, "release_spec", together)
+    monkeypatch.setattr(jobs, "deliver", together)
     sent = [asked(client, here) for _ in range(2)]
     pages = [client.finish(answer.headers["location"]).text for answer in sent]
     assert [charge.state for charge in charges(client)] == ["sealed"]

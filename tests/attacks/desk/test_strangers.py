@@ -134,7 +134,7 @@ def test_a_public_file_that_is_changed_after_the_confirmation_charges_nothing(tm
     text = '[data]\npath = "answers.csv"\n[output]\nfolder = "o"\n[privacy]\nepsilon = "1"\nledger = "a.ledger"\n'
     text += 'budget = { epsilon = "1" }\n[order]\nfile = "order.csv"\nlower = "child"\nupper = "parent"\n'
     (tmp_path / "survey.toml").write_text(text)
-    client, real = Client(tmp_path).open(), jobs.release_spec
+    client, real = Client(tmp_path).open(), jobs.deliver
     here = client.post("/begin", open="survey.toml").headers["location"].rpartition("/")[0]
     assert client.post(f"{here}/review").status == 303
 
@@ -142,7 +142,7 @@ def test_a_public_file_that_is_changed_after_the_confirmation_charges_nothing(tm
         (tmp_path / "order.csv").write_text("child,parent\nmeds,hyp\n")
         return real(*args, **options)
 
-    monkeypatch.setattr(jobs, "release_spec", late)
+    monkeypatch.setattr(jobs, "deliver", late)
     assert "Not released" in released(client, here).text
     assert not (tmp_path / "a.ledger").exists()
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from tests.support import flat
 from typer.testing import CliRunner
 
 import isotone as iso
@@ -34,7 +35,7 @@ def released(tmp_path_factory):
 
     def make(order=P, **options: Any):
         settings: dict[str, Any] = {"epsilon": 1, "mechanism": "LaplaceMechanism", **options}
-        return iso.release_counts(settings.pop("data", DATA), order, ledger=ledger, **settings)
+        return flat.counts(settings.pop("data", DATA), order, ledger=ledger, **settings)
 
     one = make(mechanism="PosetMechanism", total=True)
     one.save(folder / "one")

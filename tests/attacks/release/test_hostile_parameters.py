@@ -12,7 +12,7 @@ from tests.support import flat
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.reading.questions import Answers, Question
-from isotone.release import Ledger, release_counts
+from isotone.release import Ledger
 
 P = Poset.chain(["twice", "hyp"])
 DATA = pd.DataFrame({"person": range(6), "hyp": 1, "twice": [0, 1] * 3, "g": ["a", "b"] * 3})
@@ -64,7 +64,7 @@ WRONG: list[dict[str, Any]] = [
 def test_odd_parameters_of_counts_are_refused_before_the_charge(number: int, tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "a.ledger", epsilon=5)
     with pytest.raises(InputError):
-        release_counts(DATA, P, epsilon=1, ledger=ledger, unit="person", **WRONG[number])
+        flat.counts(DATA, P, epsilon=1, ledger=ledger, unit="person", **WRONG[number])
     assert not ledger.charges()
 
 

@@ -16,13 +16,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.attacks.release.test_hostile_values import silently, table
+from tests.support import flat
 from tests.support.hostile import HOSTILE, objects
 
 from isotone.counts import PosetMechanism
 from isotone.errors import IsotoneError
 from isotone.interop import opendp as bridge
 from isotone.order import Poset
-from isotone.release import Ledger, load_spec, release_spec
+from isotone.release import Ledger, load_spec
 from isotone.tables import truncated_geometric
 
 dp.enable_features("contrib", "honest-but-curious")
@@ -127,7 +128,7 @@ def spec(desk: Path, file: str, kind: str, **changes: str) -> Path:
 @pytest.mark.parametrize("name", FILES)
 def test_a_spec_of_any_file_is_released(tmp_path, name, kind):
     FILES[name](tmp_path / name)
-    made = silently(lambda: release_spec(load_spec(spec(tmp_path, name, kind)))[0])
+    made = silently(lambda: flat.with_spec(load_spec(spec(tmp_path, name, kind)))[0])
     assert [charge.state for charge in Ledger(tmp_path / "l.ledger").charges()] == ["sealed"]
     if kind == "order":
         # at such an epsilon noise is 0 but with probability e^-500: two good people, and nobody else says yes
@@ -171,7 +172,7 @@ def test_an_odd_entry_of_a_spec_is_refused_before_the_charge(tmp_path, entry, od
     }
     path = spec(tmp_path, "d.csv", "order", **{entry: odd})
     try:
-        release_spec(load_spec(path))
+        flat.with_spec(load_spec(path))
     except IsotoneError as error:
         said = str(error)
     else:

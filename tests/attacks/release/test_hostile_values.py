@@ -85,7 +85,7 @@ def test_every_value_alone(value):
 
 
 RELEASES: dict[str, Callable[[Any, Any], Any]] = {
-    "counts": lambda data, ledger: iso.release_counts(
+    "counts": lambda data, ledger: flat.counts(
         data, P, epsilon=1, ledger=ledger, unit="u", by="c", groups=["A", "B"], mechanism="PosetMechanism"
     ),
     "table": lambda data, ledger: flat.table(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from tests.support import flat
 
 import isotone as iso
 from isotone.counts import DifferenceBodyMechanism, GroupedDifferenceMechanism
@@ -27,7 +28,7 @@ REPLACE: dict[str, Any] = {"epsilon": 1, "unit": "person", "neighbours": "replac
 def published(folder: Path, data: pd.DataFrame, **options: Any) -> str:
     """All that is published, but for the time and the number of the charge."""
     ledger = iso.Ledger(folder / "people.ledger", epsilon=9, neighbours="replace", unit="person")
-    release = iso.release_counts(data, P, ledger=ledger, again=True, **(REPLACE | options))
+    release = flat.counts(data, P, ledger=ledger, again=True, **(REPLACE | options))
     same: dict[str, Any] = {"time": "", "charge": 0, "request": "", "content_hash": None}
     manifest = replace(release.manifest, **same)
     return f"{release.columns}{manifest.plain()}" + re.sub(
@@ -51,7 +52,7 @@ def test_two_data_sets_with_other_numbers_of_records_publish_the_same(tmp_path, 
 def test_no_total_comes_with_noise_for_differences(tmp_path, name):
     ledger = iso.Ledger(tmp_path / "people.ledger", epsilon=9, neighbours="replace", unit="person")
     with pytest.raises(InputError, match="does not give the number of records"):
-        iso.release_counts(PEOPLE, P, ledger=ledger, total=True, mechanism=name, **REPLACE)
+        flat.counts(PEOPLE, P, ledger=ledger, total=True, mechanism=name, **REPLACE)
     assert ledger.spent().epsilon == 0
 
 
@@ -59,7 +60,7 @@ def test_a_draw_for_each_group_that_was_forged_is_not_believed(tmp_path):
     """Noise for replacing within a group costs twice where a unit may change groups."""
     ledger = iso.Ledger(tmp_path / "people.ledger", epsilon=9, neighbours="replace", unit="person")
     asked: dict[str, Any] = {"by": "g", "groups": ["a", "b"], "mechanism": "DifferenceBodyMechanism"}
-    release = iso.release_counts(PEOPLE, P, ledger=ledger, **REPLACE, **asked)
+    release = flat.counts(PEOPLE, P, ledger=ledger, **REPLACE, **asked)
     assert release.manifest.mechanism["epsilon"] == "1/2"
     lie = {**release.manifest.mechanism, "epsilon": "1", "neighbours": "replace"}
     forged = seal(release.columns, replace(release.manifest, mechanism=lie, content_hash=None, files=None))

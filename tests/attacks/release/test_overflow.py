@@ -55,7 +55,7 @@ def test_counts_of_unsigned_and_wide_types_are_what_they_say():
 def test_huge_contributions_give_huge_noise_or_an_error(ledger, contributions):
     table = pd.DataFrame({"person": [1, 2], "hyp": [1, 1], "twice": [0, 1]})
     try:
-        release = iso.release_counts(
+        release = flat.counts(
             table,
             P,
             epsilon=1,

@@ -162,7 +162,7 @@ def test_an_error_of_the_engine_is_not_kept_in_the_chain_of_errors(monkeypatch):
             epsilon="1e-14",
             ledger=ledger,
         ),
-        lambda ledger: iso.release_counts(
+        lambda ledger: flat.counts(
             pd.DataFrame({"A": [1], "a": [1]}), Poset(["A", "a"], []), epsilon=1, ledger=ledger
         ),
         lambda ledger: flat.curve(
@@ -194,7 +194,7 @@ def test_a_listed_grid_takes_each_record_to_its_nearest_point():
 
 def test_a_release_whose_records_do_not_fit_its_mechanism_is_found_by_a_stranger(tmp_path):
     with iso.Ledger(tmp_path / "some.ledger", epsilon=1) as ledger:
-        honest = iso.release_counts(pd.DataFrame({"a": [1]}), A, epsilon=1, ledger=ledger)
+        honest = flat.counts(pd.DataFrame({"a": [1]}), A, epsilon=1, ledger=ledger)
     manifest = {key: value for key, value in honest.manifest.items() if key != "content_hash"}
     rules = {**manifest["rules"], "contributions": 3}
     seal(honest.columns, {**manifest, "rules": rules}).save(tmp_path / "out", report=False)

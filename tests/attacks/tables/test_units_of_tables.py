@@ -10,12 +10,15 @@ import numpy as np
 import polars as pl
 import pytest
 from numpy.typing import NDArray
+from tests.support import flat
 
+import isotone as iso
 from isotone.noise import UnevenLine
 from isotone.privacy.draws import SeededDraws
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.categories import count_categories, count_pairs
-from isotone.release.kinds.table.release import table_query
+from isotone.release.manifest import Stated
+from isotone.release.pipeline import Job
 from isotone.tables import gaussian_noise, thresholds
 
 PLACES = ("a", "b")
@@ -78,7 +81,8 @@ def test_no_unit_costs_more_than_is_promised(columns: int, monkeypatch: pytest.M
     def query(promise: Guarantee, data: Any) -> Any:
         pair: Any = {} if columns == 1 else {"counts": ["x", "y"], "kind": "kind"}
         options: Any = {"unit": "who", "contributions": 2, "preset": "distribution", **pair}
-        return table_query(data, "place", PLACES, 4, promise, **options)
+        described, _ = flat.split(options)
+        return Job.of(iso.Table("place", PLACES, upper=4, **described), data, promise, Stated())
 
     def read(unit: list[tuple[str, str]]) -> list[NDArray[np.int64]]:
         rows = OTHERS + [("p", *cell) for cell in unit for _ in range(2)]

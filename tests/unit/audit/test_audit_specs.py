@@ -13,7 +13,7 @@ from isotone.audit.exact import ExactFinding
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.reading import sources as formats
-from isotone.release import audit_name, audit_spec, load_spec
+from isotone.release import audit_name, load_spec
 
 SPECS: dict[str, dict[str, Any]] = {
     "counts": fuzz.COUNTS,
@@ -71,10 +71,8 @@ def test_a_spec_is_audited_without_data_and_without_a_ledger(tmp_path, monkeypat
     monkeypatch.setattr(formats, "open_path", never)
     (tmp_path / "spec.toml").write_text(fuzz.toml(spec_of(name)), encoding="utf-8")
     done: list[float] = []
-    report = audit_spec(
-        load_spec(tmp_path / "spec.toml"),
-        trials=effort(300, 1_000),
-        progress=lambda share, _: done.append(share),
+    report = load_spec(tmp_path / "spec.toml").audit(
+        trials=effort(300, 1_000), progress=lambda share, _: done.append(share)
     )
     assert not report.broken
     assert "no evidence above" in str(report)

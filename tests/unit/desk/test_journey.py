@@ -6,6 +6,7 @@ import io
 import zipfile
 from html import unescape
 
+from tests.support import flat
 from tests.support.desk import Client
 from tests.support.desk_survey import DICTIONARY, PAGES, released, saved, write_answers, write_survey
 
@@ -53,12 +54,12 @@ def test_the_zip_has_the_files_of_the_release_alone(tmp_path):
 
 def test_the_same_spec_from_the_command_line_is_the_same_request(tmp_path):
     """One engine: what the desk released is known to the command line, at no cost."""
-    from isotone.release import load_spec, release_spec
+    from isotone.release import load_spec
 
     write_answers(tmp_path)
     client = Client(tmp_path).open()
     released(client, saved(client))
-    _, _, fresh = release_spec(load_spec(tmp_path / "survey.toml"))
+    _, _, fresh = flat.with_spec(load_spec(tmp_path / "survey.toml"))
     assert not fresh
     assert len(iso.Ledger(tmp_path / "survey.ledger").charges()) == 1
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from isotone.desk.outline import can_be_written, read_outline, write_outline
 from isotone.forms.toml import toml_text
 from isotone.order import Poset
-from isotone.release.kinds.counts.section import OrderSection
+from isotone.release.description import Answers
+from isotone.release.kinds.counts.description import OrderEntries
 
 
 @st.composite
@@ -56,7 +57,7 @@ def test_choices_survive_their_outline(P):
     assert found.problems == ()
     assert found.order() == P
     spec = {"elements": [*found.elements], "relations": [*found.relations], "children": found.children}
-    assert OrderSection.model_validate(spec).order(Path) == P
+    assert OrderEntries.model_validate(spec).order(Path, {}, Answers()) == P
 
 
 def test_options_are_marked():

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from isotone.desk.sheets.searching import least_budget
 from isotone.desk.words import FormError
-from isotone.release.spec import Spec
+from isotone.release.spec import Spec, parse_spec
 
-SPEC = Spec.model_validate(
-    {
-        "data": {"path": "answers.csv"},
-        "order": {"elements": ["ill"], "relations": []},
-        "privacy": {"epsilon": "1", "unit": "person", "ledger": "a.ledger"},
-        "output": {"folder": "out"},
-    }
+SPEC = parse_spec(
+    '[data]\npath = "answers.csv"\n[order]\nelements = ["ill"]\n[output]\nfolder = "out"\n'
+    '[privacy]\nepsilon = "1"\nunit = "person"\nledger = "a.ledger"\n',
+    Path(),
+    "spec.toml",
 )
 
 

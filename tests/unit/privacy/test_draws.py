@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.support import fuzz
+from tests.support import flat, fuzz
 
 import isotone
 import isotone.counts as counts
@@ -34,7 +34,7 @@ from isotone.noise import Simulated, refuse_simulated
 from isotone.order import Poset
 from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
 from isotone.published.tables import row_by_row
-from isotone.release import load_spec, release_spec
+from isotone.release import load_spec
 from isotone.tables import pairs, stratum
 from isotone.tables.distribution import privatize
 from isotone.tables.matrices import count_mechanism
@@ -188,7 +188,7 @@ def test_other_draws_in_the_place_of_exact_ones_are_refused(
 def released_counts(folder: Path, **more: Any) -> Any:
     data = pa.table({"a": [1, 0], "b": [1, 1]})
     with isotone.Ledger(folder / "counts.ledger", epsilon=9, unit="record") as ledger:
-        return isotone.release_counts(data, PAIR, epsilon=1, ledger=ledger, **more)
+        return isotone.flat.counts(data, PAIR, epsilon=1, ledger=ledger, **more)
 
 
 def released_table(folder: Path, **more: Any) -> Any:
@@ -201,7 +201,7 @@ def released_spec(folder: Path, **more: Any) -> Any:
     (folder / "data.csv").write_text(fuzz.PEOPLE, encoding="utf-8")
     (folder / "spec.toml").write_text(fuzz.toml(fuzz.COUNTS), encoding="utf-8")
     asked = {name: more[name] for name in more if name != "title"}  # which has its place in the spec
-    return release_spec(load_spec(folder / "spec.toml"), **asked)[0]
+    return flat.with_spec(load_spec(folder / "spec.toml"), **asked)[0]
 
 
 @pytest.mark.parametrize("other", OTHERS, ids=lambda other: type(other).__name__)

@@ -19,7 +19,7 @@ from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.curves import PrivateIsotonicRegression
 from isotone.order import Poset
 from isotone.reading import contributions
-from isotone.release import Ledger, release_counts
+from isotone.release import Ledger
 from isotone.tables import TwoStageMechanism
 
 P = Poset(["hyp", "twice", "meds", "year"], [("twice", "hyp"), ("meds", "hyp"), ("year", "twice")])
@@ -121,7 +121,7 @@ def spy(monkeypatch: pytest.MonkeyPatch, kind: type, name: str) -> list[Any]:
 
 def wide(data: Any, ledger: Ledger, patch: pytest.MonkeyPatch) -> Any:
     seen = spy(patch, AdditiveMechanism, "release")
-    release_counts(
+    flat.counts(
         data, P, epsilon=1, ledger=ledger, unit="person", max_size=2, mechanism="DiscreteLaplaceMechanism"
     )
     return seen[-1][0].tolist()
@@ -129,9 +129,7 @@ def wide(data: Any, ledger: Ledger, patch: pytest.MonkeyPatch) -> Any:
 
 def long(data: Any, ledger: Ledger, patch: pytest.MonkeyPatch) -> Any:
     seen = spy(patch, AdditiveMechanism, "release")
-    release_counts(
-        data, P, epsilon=1, ledger=ledger, unit="person", element="item", mechanism="PosetMechanism"
-    )
+    flat.counts(data, P, epsilon=1, ledger=ledger, unit="person", element="item", mechanism="PosetMechanism")
     return seen[-1][0].tolist()
 
 

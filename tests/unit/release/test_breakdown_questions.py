@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binom
+from tests.support import flat
 from typer.testing import CliRunner
 
 import isotone as iso
@@ -114,9 +115,7 @@ def shelf(tmp_path_factory):
     ledger = iso.Ledger(folder / "survey", epsilon=100)
     found = {}
     for k, name in enumerate(["one", "two"]):
-        found[name] = iso.release_counts(
-            rows(k), P, epsilon=4, ledger=ledger, mechanism="PosetMechanism", **BY
-        )
+        found[name] = flat.counts(rows(k), P, epsilon=4, ledger=ledger, mechanism="PosetMechanism", **BY)
         found[name].save(folder / name)
     return folder, found
 
@@ -175,8 +174,8 @@ def test_what_has_no_answer_is_refused_with_the_reason(shelf, tmp_path):
     one, two = found["one"], found["two"]
     ledger = iso.Ledger(tmp_path / "ledger", epsilon=99)
     lists: dict[str, Any] = {**BY, "groups": {**BY["groups"], "sex": ["f", "x"]}}
-    other = iso.release_counts(rows(0), P, epsilon=1, ledger=ledger, **lists)
-    counts = iso.release_counts(rows(0), P, epsilon=1, ledger=ledger)
+    other = flat.counts(rows(0), P, epsilon=1, ledger=ledger, **lists)
+    counts = flat.counts(rows(0), P, epsilon=1, ledger=ledger)
     for ask, reason in (
         (lambda: one.share("meds", of="hyp", group="A"), "is a mapping"),
         (lambda: one.share("meds", of="hyp", group={"state": "C"}), "no value 'C'"),
@@ -208,7 +207,7 @@ def test_a_law_that_would_take_too_long_is_refused():
 
 def test_groups_are_compared_with_a_draw_for_each(tmp_path):
     ledger = iso.Ledger(tmp_path / "ledger", epsilon=99)
-    release = iso.release_counts(
+    release = flat.counts(
         rows(0), P, epsilon=1, ledger=ledger, by="sex", groups=["f", "m"], mechanism="PosetMechanism"
     )
     apart = release.difference("f", "m", "hyp")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from tests.support import flat
 from tests.support.backends import BACKENDS
 from tests.support.effort import effort
 
@@ -18,12 +19,13 @@ from isotone.reading import records
 from isotone.reading.contributions import Groups
 from isotone.reading.records import RecordRules, RecordSource, count_records
 from isotone.reading.sources import blank
-from isotone.release import load_release, load_spec, plan_spec, release_spec, verify
+from isotone.release import load_release, load_spec, verify
 from isotone.release.folder import LARGEST
-from isotone.release.kinds.breakdown import query as query_module
-from isotone.release.kinds.breakdown.query import BreakdownManifest, BreakdownQuery
-from isotone.release.kinds.counts.request import CountRequest
+from isotone.release.kinds.counts import description as query_module
+from isotone.release.kinds.counts.description import CountManifest
 from isotone.release.kinds.kind import Stamp
+from isotone.release.manifest import Stated
+from isotone.release.pipeline import Job
 from isotone.release.result import Release, seal
 
 P = iso.Poset(["hyp", "twice"], [("twice", "hyp")])
@@ -62,7 +64,7 @@ def released(ledger, data: Any = TABLE, **options):
         **BY,
         **options,
     }
-    return iso.release_counts(data, P, ledger=ledger, **settings)
+    return flat.counts(data, P, ledger=ledger, **settings)
 
 
 def values(release, margin, element="hyp"):
@@ -123,10 +125,9 @@ def test_spark_counts_a_breakdown_by_one_grouped_query(rule, tmp_path, monkeypat
 
 def breakdown_query_counts(data, rule):
     """The counts of all cells, by the query of a release."""
-    options: dict[str, Any] = {"unit": "person", "unlisted": rule, **BY}
-    query = CountRequest(data, P, iso.Guarantee.pure(1, unit="person"), **options).query()
-    assert isinstance(query, BreakdownQuery)
-    return query.read(query.open()).tolist()
+    described = flat.counts_of(P, unit="person", unlisted=rule, **BY)
+    query = Job.of(described, data, described.guarantee(1), Stated())
+    return query.read(query.open()).counts.tolist()
 
 
 def test_rows_that_count_alone_are_each_in_their_own_cell(ledger, silent):
@@ -138,7 +139,7 @@ def test_rows_that_count_alone_are_each_in_their_own_cell(ledger, silent):
 
 def test_a_breakdown_is_verified_from_its_folder(ledger, tmp_path):
     release = released(ledger, folder=tmp_path / "out")
-    assert release.kind == "breakdown"
+    assert release.kind == "counts"
     assert load_release(tmp_path / "out").columns == release.columns
     verdict = verify(tmp_path / "out", ledger=tmp_path / "survey.ledger")
     assert verdict.holds, str(verdict)
@@ -192,8 +193,9 @@ def forged(release, **changes):
 def test_a_forged_breakdown_is_found(ledger, tmp_path):
     release = released(ledger)
     manifest = release.manifest
-    assert isinstance(manifest, BreakdownManifest)
-    first = release.columns["value"]
+    assert isinstance(manifest, CountManifest)
+    said, first = manifest.description, release.columns["value"]
+    assert manifest.measured is not None
     more = {"value": (first[0] + 1, *first[1:])}
     narrow = {"sd": tuple(x * 0.9 for x in release.columns["sd"])}
     measured = [[x + 1 for x in part] for part in manifest.measured]
@@ -209,9 +211,11 @@ def test_a_forged_breakdown_is_found(ledger, tmp_path):
         ({"mechanism": cheap}, "guarantee"),
         ({"mechanism": unknown}, "guarantee"),
         ({"mechanism": stronger}, "guarantee"),
-        ({"rules": {**manifest.rules, "missing": "maybe"}}, "guarantee"),
-        ({"rules": {**manifest.rules, "contributions": 3}}, "guarantee"),
-        ({"breakdown": {**manifest.breakdown, "margins": [[], ["moon"]]}}, "guarantee"),
+        ({"description": {**said, "answers": {**said["answers"], "missing": "maybe"}}}, "guarantee"),
+        ({"description": {**said, "unit": {**said["unit"], "contributions": 3}}}, "guarantee"),
+        ({"description": {**said, "margins": [[], ["moon"]]}}, "guarantee"),
+        ({"description": {**said, "unlisted": "other"}}, "error"),
+        ({"description": {**said, "by": said["by"][:1], "margins": None}}, "error"),
     ]
     for i, (lie, check) in enumerate(lies):
         forged(release, **lie).save(tmp_path / str(i), report=False)
@@ -225,10 +229,10 @@ def test_a_forged_breakdown_is_found(ledger, tmp_path):
         ({"margins": ["moon"]}, "does not exist"),
         ({"margins": ["", "*"], "importance": {"moon": 1}}, "does not exist"),
         ({"importance": "heavy"}, "importance"),
-        ({"groups": ["A"]}, "mapping"),
+        ({"by": ["A"]}, "by must map each column"),
         ({"groups": {"state": ["A", 2.0, "2"], "county": {"a": "A"}, "sex": ["f"]}}, "distinct"),
         ({"by": ["state", "county", 7]}, "column"),
-        ({"by": ["value"], "groups": ["a"], "margins": None}, "Rename"),
+        ({"by": {"value": ["a"], "b": ["c"]}, "margins": None}, "Rename"),
         ({"total": True}, "element above"),
         ({"unlisted": "keep"}, "unlisted"),
         ({"mechanism": "MoonMechanism"}, "no mechanism"),
@@ -261,15 +265,13 @@ def test_contents_never_raise(ledger, silent):
 
 
 def test_one_group_by_its_old_name_stays_as_it_was(ledger):
-    release = iso.release_counts(
-        TABLE, P, epsilon=1, ledger=ledger, unit="person", by="sex", groups=["f", "m"]
-    )
+    release = flat.counts(TABLE, P, epsilon=1, ledger=ledger, unit="person", by="sex", groups=["f", "m"])
     assert release.kind == "counts"
     assert list(release.columns)[:2] == ["group", "element"]
-    margins = iso.release_counts(
+    margins = flat.counts(
         TABLE, P, epsilon=1, ledger=ledger, unit="person", by="sex", groups=["f", "m"], margins=["", "sex"]
     )
-    assert margins.kind == "breakdown"
+    assert list(margins.columns)[:2] == ["margin", "sex"]
 
 
 SPEC = """
@@ -280,13 +282,12 @@ unit = "person"
 epsilon = 1
 ledger = "s.ledger"
 budget = { epsilon = 3 }
-[breakdown]
+[order]
 elements = ["hyp", "twice"]
 relations = [["twice", "hyp"]]
-by = ["state", "county", "sex"]
 margins = ["", "state", ["state", "sex"], "*"]
 importance = [["state", 2]]
-[breakdown.groups]
+[order.by]
 state = ["A", "B"]
 county = { a1 = "A", b1 = "B", a2 = "A" }
 sex = ["f", "m"]
@@ -299,28 +300,30 @@ def test_a_spec_asks_for_a_breakdown(tmp_path):
     TABLE.to_csv(tmp_path / "people.csv", index=False)
     (tmp_path / "spec.toml").write_text(SPEC)
     spec = load_spec(tmp_path / "spec.toml")
-    plan = plan_spec(spec)
+    plan = spec.plan()
     assert "state × sex" in str(plan)
     assert json.loads(json.dumps(plan.plain()))["margins"][1]["margin"] == ["state"]
-    _, folder, fresh = release_spec(spec)
+    _, folder, fresh = flat.with_spec(spec)
     assert fresh
     assert verify(folder).holds
-    assert not release_spec(spec)[2]  # the same request is not charged again
-    assert spec.kind.check(spec, spec.source)[-1].startswith(
-        "sex: 1 rows have a value that is not in the list (left out of all margins)"
+    assert not flat.with_spec(spec)[2]  # the same request is not charged again
+    assert (
+        spec.check()
+        .findings[-1]
+        .startswith("sex: 1 rows have a value that is not in the list (left out of all margins)")
     )
-    (tmp_path / "other.toml").write_text(SPEC.replace("[breakdown]\n", '[breakdown]\nunlisted = "other"\n'))
+    (tmp_path / "other.toml").write_text(SPEC.replace("[order]\n", '[order]\nunlisted = "other"\n'))
     other = load_spec(tmp_path / "other.toml")
-    assert "not in the list (counted as other)" in other.kind.check(other, other.source)[-1]
-    assert not spec.kind.audit(spec, effort(300, 2_000), lambda *_: None).broken
+    assert "not in the list (counted as other)" in other.check().findings[-1]
+    assert not spec.audit(effort(300, 2_000)).broken
     for line, wrong in [
         ('"*"]', '"moon"]'),
-        ('by = ["state"', 'by = ["planet"'),
+        ('state = ["A"', 'planet = ["A"'),
         ("[data]", '[data]\nby="x"\ngroups=["y"]'),
     ]:
         (tmp_path / "bad.toml").write_text(SPEC.replace(line, wrong).replace('"out"', '"new"'))
         with pytest.raises((InputError, SpecError)):
-            release_spec(load_spec(tmp_path / "bad.toml"))
+            flat.with_spec(load_spec(tmp_path / "bad.toml"))
     assert len(iso.Ledger(tmp_path / "s.ledger").charges()) == 1
 
 
@@ -357,9 +360,8 @@ def test_a_large_breakdown_is_rehearsed_in_part(ledger, tmp_path, monkeypatch):
     assert 6 <= len(part["value"]) < len(whole["value"])
     for name in ("margin", *BY["by"], "element"):
         assert set(part[name]) == set(whole[name])
-    query = CountRequest(
-        TABLE, P, iso.Guarantee.pure(1), unit="person", mechanism="PosetMechanism", **BY
-    ).query()
+    described = flat.counts_of(P, unit="person", mechanism="PosetMechanism", **BY)
+    query = Job.of(described, TABLE, iso.Guarantee.pure(1), Stated())
     some, more = query.rehearsal(blank(query.open()), Stamp(1, "2000-01-01T00:00:00+00:00", "", ""))
     save(some, tmp_path / "part")
     for name in ("release.csv", "manifest.json"):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from isotone.release import check_spec, load_spec
+from isotone.release import load_spec
 
 PRIVACY = '[privacy]\nepsilon = "1"\nledger = "x.ledger"\n[output]\nfolder = "out"\n'
 COUNTS = '[order]\nparents = { twice = "hyp", meds = "hyp" }\n' + PRIVACY
@@ -25,7 +25,7 @@ def told(tmp_path: Path):
         (tmp_path / "spec.toml").write_text(
             f'[data]\npath = "{name}"\n{options}\n{section}', encoding="utf-8"
         )
-        return str(check_spec(load_spec(tmp_path / "spec.toml")))
+        return str(load_spec(tmp_path / "spec.toml").check())
 
     return look
 

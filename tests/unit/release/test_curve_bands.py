@@ -205,7 +205,12 @@ def test_noise_without_a_look_is_believed_of_few_records_in_even_bins(
     public_n: int | None, starts: list[int], rate: str, values: int, refused: str
 ) -> None:
     sums = {"starts": starts, "ones": starts, "zeros": starts, "values": values, "rate": rate}
-    entries = {"sums": sums, "increasing": True, "mechanism": {}, "description": {"unit": {"contributions": 1}}}
+    entries = {
+        "sums": sums,
+        "increasing": True,
+        "mechanism": {},
+        "description": {"unit": {"contributions": 1}},
+    }
     problem = PrivateIsotonicRegression(
         2, (0, 19), y_values=(0, 1), x_grid="integers", public_n=public_n
     ).check()

@@ -13,7 +13,7 @@ from tests.support import flat
 from tests.support.forgeries import forged
 
 import isotone as iso
-from isotone.release import Ledger, kinds, load_spec, plan_spec, release_spec, verify
+from isotone.release import Ledger, kinds, load_spec, verify
 
 CATEGORIES = [f"c{i}" for i in range(60)]
 ORDER = "elements = ['low', 'high']\nrelations = [['high', 'low']]\n"
@@ -56,8 +56,8 @@ def test_a_spec_may_ask_for_every_guarantee(tmp_path, kind, guarantee):
     ledger = Ledger(tmp_path / "a.ledger", **FILTER)
     spec = load_spec(written(tmp_path, kind, GUARANTEES[guarantee]))
     if kind != "table":  # pairs are planned as tables are, and these are smaller
-        assert ("ρ = " if guarantee == "rho" else "ε = 1") in str(plan_spec(spec))
-    made, folder, _ = release_spec(spec)
+        assert ("ρ = " if guarantee == "rho" else "ε = 1") in str(spec.plan())
+    made, folder, _ = flat.with_spec(spec)
     assert verify(folder).holds
     # with one contribution δ buys nothing: what is guaranteed, and charged, is ε
     assert made.guarantee.kind == ("zcdp" if guarantee == "rho" else "pure")
@@ -71,7 +71,7 @@ def test_every_kind_is_asked():
 
 def test_many_contributions_make_use_of_delta(tmp_path):
     ledger = Ledger(tmp_path / "a.ledger", **FILTER)
-    made, folder, _ = release_spec(load_spec(written(tmp_path, "table", GUARANTEES["delta"], 20)))
+    made, folder, _ = flat.with_spec(load_spec(written(tmp_path, "table", GUARANTEES["delta"], 20)))
     assert made.manifest.mechanism["name"] == "GaussianTableMechanism"
     assert made.guarantee.kind == "approximate"
     assert ledger.spent().delta == Fraction(1, 10**6)
@@ -82,7 +82,7 @@ def test_many_contributions_make_use_of_delta(tmp_path):
 def honest(tmp_path_factory):
     folder = tmp_path_factory.mktemp("honest")
     Ledger(folder / "a.ledger", **FILTER)
-    return release_spec(load_spec(written(folder, "table", GUARANTEES["rho"], 2)))[1]
+    return flat.with_spec(load_spec(written(folder, "table", GUARANTEES["rho"], 2)))[1]
 
 
 @pytest.mark.parametrize(
@@ -109,10 +109,10 @@ def test_a_plan_compares_gaussian_with_geometric_noise(tmp_path, monkeypatch):
     for contributions, says in ((1, True), (20, False)):
         folder = tmp_path / str(contributions)
         folder.mkdir()
-        made = plan_spec(load_spec(written(folder, "table", GUARANTEES["delta"], contributions)))
+        made = load_spec(written(folder, "table", GUARANTEES["delta"], contributions)).plan()
         assert ("δ buys nothing" in str(made)) == says
         assert {row["mechanism"] for row in made.plain()["rows"]} >= {"counts", "counts, Gaussian"}
-    assert "δ is not used" in str(plan_spec(load_spec(written(tmp_path, "curve", GUARANTEES["delta"]))))
+    assert "δ is not used" in str(load_spec(written(tmp_path, "curve", GUARANTEES["delta"])).plan())
 
 
 def test_aggregated_rows_may_hold_a_person_twice_in_a_category(tmp_path):

@@ -56,9 +56,9 @@ def shelf(tmp_path_factory) -> Path:
     sums = pd.DataFrame({"place": ["n", "s"], "n1": [3, 4], "n2": [1, 2]})
     ends: dict[str, Any] = {"bounds": (0, 4), "y_range": (0, 1)}
     made = {
-        "counts": iso.release_counts(rows, P, **common, title="Two questions"),
-        "hierarchy": iso.release_counts(rows, tree, **common),
-        "breakdown": iso.release_counts(rows, P, **common, by=["place"], groups={"place": ["n", "s"]}, margins=["", "*"]),
+        "counts": flat.counts(rows, P, **common, title="Two questions"),
+        "hierarchy": flat.counts(rows, tree, **common),
+        "breakdown": flat.counts(rows, P, **common, by=["place"], groups={"place": ["n", "s"]}, margins=["", "*"]),
         "table": flat.table(rows, **PLACES, **common),
         "pairs": flat.table(sums, **two, epsilon=1, ledger=iso.Ledger(folder / "other.ledger", epsilon=1, unit="adult")),
         "curve": flat.curve(rows, x="u", y="y", public_n=N, **ends, **common),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from tests.support import flat
 from tests.support.forgeries import forged
 from typer.testing import CliRunner
 
@@ -50,11 +51,11 @@ def values(release: Release) -> dict[str, int]:
 def test_every_row_has_a_place(tmp_path: Path, rows: Any) -> None:
     """What is not listed, missing, empty or coded at an inner node of a partition goes to the leaf for the rest."""
     ledger = iso.Ledger(tmp_path / "book", epsilon=99, neighbours="replace")
-    release = iso.release_counts(rows, P, ledger=ledger, folder=tmp_path / "out", **FIXED)
+    release = flat.counts(rows, P, ledger=ledger, folder=tmp_path / "out", **FIXED)
     assert values(release) == {"a": 3, "b": 1, "other": 5, "a1": 2, "a2": 1, "all": 9}
     assert release.manifest.mechanism["records"] == 9
     assert verify(tmp_path / "out", ledger=tmp_path / "book").holds
-    noisy = iso.release_counts(
+    noisy = flat.counts(
         rows,
         P,
         ledger=iso.Ledger(tmp_path / "two", epsilon=1, neighbours="replace"),
@@ -67,7 +68,7 @@ def test_every_row_has_a_place(tmp_path: Path, rows: Any) -> None:
 @pytest.mark.parametrize("number", [0, 4, 10**6])
 def test_the_number_is_what_is_stated_and_not_what_the_data_say(tmp_path: Path, number: int) -> None:
     ledger = iso.Ledger(tmp_path / "book", epsilon=99, neighbours="replace")
-    found = values(iso.release_counts(ROWS, P, ledger=ledger, **merged(FIXED, {"records": number})))
+    found = values(flat.counts(ROWS, P, ledger=ledger, **merged(FIXED, {"records": number})))
     assert found["all"] == number
     assert found["other"] == number - 4
     assert (found["a1"], found["a2"], found["b"]) == (2, 1, 1)
@@ -97,7 +98,7 @@ def test_each_condition_is_refused_by_itself_before_the_charge(
 ) -> None:
     ledger = iso.Ledger(tmp_path / "book", epsilon=99, neighbours="replace")
     with pytest.raises(InputError, match=why):
-        iso.release_counts(ROWS, P, ledger=ledger, **merged(FIXED, said))
+        flat.counts(ROWS, P, ledger=ledger, **merged(FIXED, said))
     assert ledger.spent().epsilon == 0
 
 
@@ -107,9 +108,9 @@ def test_a_mechanism_that_is_passed_does_not_get_round_the_conditions(tmp_path: 
     given: dict[str, Any] = {"neighbours": "replace", "epsilon": 99, "mechanism": noise}
     for more in ({"unit": "id", "element": "code"}, {}):
         with pytest.raises(InputError, match="cannot be fixed"):
-            iso.release_counts(ROWS, P, ledger=ledger, **merged(given, more))
+            flat.counts(ROWS, P, ledger=ledger, **merged(given, more))
     assert ledger.spent().epsilon == 0
-    assert values(iso.release_counts(ROWS, P, ledger=ledger, element="code", **given))["all"] == 9
+    assert values(flat.counts(ROWS, P, ledger=ledger, element="code", **given))["all"] == 9
 
 
 SPEC = """
@@ -159,7 +160,7 @@ def test_specs_plans_checks_and_forged_manifests(tmp_path: Path) -> None:
 def test_consistent_values_keep_the_public_number(tmp_path: Path) -> None:
     book = iso.Ledger(tmp_path / "book", epsilon=99, neighbours="replace")
     for run in range(2):
-        release = iso.release_counts(
+        release = flat.counts(
             ROWS, P, ledger=book, folder=tmp_path / f"{run}", **merged(FIXED, {"epsilon": "0.1"})
         )
         place = release.columns["element"].index("all")
@@ -171,7 +172,7 @@ def test_consistent_values_keep_the_public_number(tmp_path: Path) -> None:
 
 def test_values_that_do_not_add_up_are_not_verified(tmp_path: Path) -> None:
     ledger = iso.Ledger(tmp_path / "book", epsilon=99, neighbours="replace")
-    iso.release_counts(ROWS, P, ledger=ledger, folder=tmp_path / "out", **FIXED)
+    flat.counts(ROWS, P, ledger=ledger, folder=tmp_path / "out", **FIXED)
     assert verify(tmp_path / "out").holds
 
     def one_more(_: Any, columns: dict[str, list[Any]]) -> None:
@@ -185,12 +186,12 @@ def test_values_that_do_not_add_up_are_not_verified(tmp_path: Path) -> None:
 
 def test_rows_are_units_for_hierarchies_alone(tmp_path: Path) -> None:
     ledger = iso.Ledger(tmp_path / "book", epsilon=990)
-    plain = iso.release_counts(ROWS, P, ledger=ledger, element="code", epsilon=99)
+    plain = flat.counts(ROWS, P, ledger=ledger, element="code", epsilon=99)
     assert values(plain)["all"] == 5  # what is in no leaf counts nowhere
-    dropped = iso.release_counts(ROWS, P, ledger=ledger, element="code", epsilon=99, on_violation="drop")
+    dropped = flat.counts(ROWS, P, ledger=ledger, element="code", epsilon=99, on_violation="drop")
     assert values(dropped)["all"] == 0  # a code alone breaks the order: nothing above it is a yes
     with pytest.raises(InputError, match="needs unit="):
-        iso.release_counts(ROWS, P.forget_choices(), ledger=ledger, element="code", epsilon=99)
+        flat.counts(ROWS, P.forget_choices(), ledger=ledger, element="code", epsilon=99)
 
 
 def test_shares_of_all_are_shares_of_the_fixed_root(tmp_path: Path) -> None:
@@ -206,7 +207,7 @@ def test_shares_of_all_are_shares_of_the_fixed_root(tmp_path: Path) -> None:
 
 def _made(tmp_path: Path, name: str, **said: Any) -> Release:
     ledger = iso.Ledger(tmp_path / f"{name}.ledger", epsilon=9, neighbours="replace", dataset=name)
-    return iso.release_counts(ROWS, P, ledger=ledger, neighbours="replace", element="code", epsilon=1, **said)
+    return flat.counts(ROWS, P, ledger=ledger, neighbours="replace", element="code", epsilon=1, **said)
 
 
 def test_only_counts_of_the_same_records_are_combined_or_compared(tmp_path: Path) -> None:
@@ -242,4 +243,4 @@ def test_arrays_of_attributes_are_refused_like_lists(tmp_path: Path) -> None:
     arrays: list[Any] = [np.array([]), np.array(["place", "id"])]
     for by in arrays:
         with pytest.raises(InputError, match="may change groups"):
-            iso.release_counts(ROWS, P, ledger=ledger, by=by, **FIXED)
+            flat.counts(ROWS, P, ledger=ledger, by=by, **FIXED)

@@ -22,7 +22,7 @@ from isotone.tables import two_stage
 def counts(tmp_path):
     data = pa.table({"person": range(9), "a": [1, 0, 1] * 3})
     with iso.Ledger(tmp_path / "ledger", epsilon=1) as ledger:
-        made = iso.release_counts(
+        made = flat.counts(
             data, iso.Poset("a"), epsilon=1, ledger=ledger, unit="person", mechanism="PosetMechanism"
         )
     return made.save(tmp_path / "out", report=False)
@@ -57,7 +57,7 @@ def test_what_others_could_not_verify_is_not_released(tmp_path, monkeypatch):
     assert len(order_from(order_to(iso.Poset.chain("abc")))) == 3
     with iso.Ledger(tmp_path / "ledger", epsilon=1) as ledger:
         with pytest.raises(InputError, match="too large for a release"):
-            iso.release_counts(
+            flat.counts(
                 pa.table({"person": [1], "item": ["x"]}),
                 iso.Poset.antichain("abcd"),
                 epsilon=1, ledger=ledger, unit="person", element="item", mechanism="LaplaceMechanism",

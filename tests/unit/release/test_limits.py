@@ -26,7 +26,7 @@ def test_many_public_groups_are_released(ledger, number):
     people = pd.DataFrame(
         {"person": range(rows), "county": names * 2, "hyp": [1] * rows, "twice": [1] * number + [0] * number}
     )
-    made = iso.release_counts(
+    made = flat.counts(
         people, P, epsilon=8, ledger=ledger, unit="person", by="county", groups=names, title="many groups"
     )
     assert len(made.value) == 2 * number
@@ -58,7 +58,7 @@ def test_names_that_are_too_long_are_refused_before_the_charge(ledger, long):
     if long == "title":
         options["title"] = name
     with pytest.raises(IsotoneError) as raised:
-        iso.release_counts(data, order, epsilon=1, ledger=ledger, **options)
+        flat.counts(data, order, epsilon=1, ledger=ledger, **options)
     assert len(str(raised.value)) < 1_000
     assert "Nothing was charged" in str(raised.value) or long == "title"
     assert not ledger.charges()

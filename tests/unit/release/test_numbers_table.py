@@ -21,7 +21,7 @@ def table(tmp_path: Path, **options: object) -> str:
     data["g"] = ["n", "s"]
     ledger = iso.Ledger(tmp_path / "l.ledger", epsilon=9)
     questions = [iso.Question("meds", label="Takes <b>medication</b>?")]
-    made = iso.release_counts(data, ORDER, epsilon=1, ledger=ledger, questions=questions, **options)  # type: ignore[arg-type]
+    made = flat.counts(data, ORDER, epsilon=1, ledger=ledger, questions=questions, **options)  # type: ignore[arg-type]
     return numbers_table(made)
 
 
@@ -60,9 +60,7 @@ def test_ranks_sort_by_value_and_by_name_without_a_script(tmp_path: Path) -> Non
 def test_a_long_curve_shows_21_rows_and_folds_the_whole(tmp_path: Path) -> None:
     data = pd.DataFrame({"age": ["1", "2"], "sick": ["0", "1"]})
     ledger = iso.Ledger(tmp_path / "l.ledger", epsilon=9)
-    made = flat.curve(
-        data, x="age", y="sick", bounds=(0, 100), y_range=(0, 1), epsilon=1, ledger=ledger
-    )
+    made = flat.curve(data, x="age", y="sick", bounds=(0, 100), y_range=(0, 1), epsilon=1, ledger=ledger)
     for rows, lengths in ((42, [42]), (43, [21, 43]), (170, [21, 170])):
         xs = tuple(float(i) for i in range(rows))
         page = numbers_table(replace(made, columns={"x": xs, "value": tuple(x / rows for x in xs)}))

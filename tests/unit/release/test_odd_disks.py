@@ -5,11 +5,12 @@ import resource
 from pathlib import Path
 
 import pytest
+from tests.support import flat
 from tests.support.release_worker import Worker, fill
 
 from isotone.errors import InputError
 from isotone.ledger import LostError
-from isotone.release import Ledger, load_spec, release_spec, verify
+from isotone.release import Ledger, load_spec, verify
 from isotone.release.place import Place
 
 SPEC = """
@@ -71,10 +72,10 @@ def test_a_disk_that_fills_up_is_said_and_the_next_run_pays_for_no_draw_twice(
     assert states(tmp_path) == left
     if left == ["drawn"]:
         with pytest.raises(LostError):
-            release_spec(load_spec(spec))
-        release_spec(load_spec(spec), again=True)
+            flat.with_spec(load_spec(spec))
+        flat.with_spec(load_spec(spec), again=True)
     else:
-        release_spec(load_spec(spec))
+        flat.with_spec(load_spec(spec))
     assert states(tmp_path) == (["drawn", "sealed"] if left == ["drawn"] else ["sealed"])
     assert verify(tmp_path / "out").holds
     assert (tmp_path / "out" / "report.html").exists()
@@ -86,10 +87,10 @@ def test_a_disk_that_fills_up_is_said_and_the_next_run_pays_for_no_draw_twice(
 )
 def test_folders_with_odd_names_take_a_release(tmp_path, name):
     spec = desk(tmp_path, name.replace('"', '\\"'))
-    _, folder, _ = release_spec(load_spec(spec))
+    _, folder, _ = flat.with_spec(load_spec(spec))
     assert folder.resolve() == (tmp_path / name).resolve()
     assert verify(folder).holds
-    _, _, fresh = release_spec(load_spec(spec))
+    _, _, fresh = flat.with_spec(load_spec(spec))
     assert not fresh
     assert states(tmp_path) == ["sealed"]
 
@@ -97,7 +98,7 @@ def test_folders_with_odd_names_take_a_release(tmp_path, name):
 def test_a_folder_behind_a_link_takes_a_release(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "out").symlink_to("real", target_is_directory=True)
-    release_spec(load_spec(desk(tmp_path)))
+    flat.with_spec(load_spec(desk(tmp_path)))
     assert (tmp_path / "out").is_symlink()
     assert verify(tmp_path / "real").holds
 
@@ -110,7 +111,7 @@ def test_folders_that_cannot_be_are_refused_before_the_charge(tmp_path, name):
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(InputError):
-        release_spec(load_spec(desk(tmp_path, name)))
+        flat.with_spec(load_spec(desk(tmp_path, name)))
     assert states(tmp_path) == []
     assert hidden(tmp_path) == []
 
@@ -131,11 +132,11 @@ def test_a_disk_without_room_for_the_files_is_refused_before_the_charge(tmp_path
         resource.setrlimit(resource.RLIMIT_FSIZE, ((1 << 20) + 1, limits[1]))
         try:
             with pytest.raises(InputError, match="cannot be written"):
-                release_spec(load_spec(spec))
+                flat.with_spec(load_spec(spec))
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert states(tmp_path) == []
     assert hidden(tmp_path) == []
-    release_spec(load_spec(spec))
+    flat.with_spec(load_spec(spec))
     written = [(tmp_path / "out" / name).stat().st_size for name in ("release.csv", "manifest.json")]
     assert tried == [pytest.approx(written, rel=0.25)]

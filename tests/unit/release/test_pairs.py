@@ -14,7 +14,7 @@ from tests.support.forgeries import forged
 
 import isotone as iso
 from isotone.reading.categories import PairSource, count_pairs
-from isotone.release import load_spec, release_spec, verify
+from isotone.release import load_spec, verify
 
 CATEGORIES = [f"c{i}" for i in range(80)]
 OPTIONS: dict[str, Any] = {"category": "place", "categories": CATEGORIES, "upper": 6, "unit_name": "person"}
@@ -150,7 +150,7 @@ def test_a_spec_may_ask_for_a_pair(tmp_path: Path):
     text = "[data]\npath = 'data.csv'\nunit = 'person'\ncontributions = 2\n[privacy]\nrho = '1/2'\nledger = 'a.ledger'\n"
     text += f"[table]\ncategory = 'place'\ncategories = {CATEGORIES}\ncounts = ['theft', 'arson']\nkind = 'offence'\nupper = 6\n"
     (tmp_path / "spec.toml").write_text(text + "[output]\nfolder = 'out'\n")
-    made, folder, _ = release_spec(load_spec(tmp_path / "spec.toml"))
+    made, folder, _ = flat.with_spec(load_spec(tmp_path / "spec.toml"))
     assert made.guarantee.rho == Fraction(1, 2)
     assert made.manifest.mechanism["contributions"] == 2
     assert verify(folder).holds
@@ -176,7 +176,5 @@ def test_a_spec_of_two_columns_of_counts_must_declare_contributions(tmp_path: Pa
 def test_names_of_columns_may_have_a_bar_in_them(tmp_path, ledger):
     data = aggregated().rename(columns={"arson": "fire | arson"})
     options: dict[str, Any] = {**OPTIONS, "categories": CATEGORIES[:9], "contributions": 1, "epsilon": 1}
-    flat.table(
-        data, **options, counts=["theft", "fire | arson"], ledger=ledger, folder=tmp_path / "out"
-    )
+    flat.table(data, **options, counts=["theft", "fire | arson"], ledger=ledger, folder=tmp_path / "out")
     assert verify(tmp_path / "out").holds

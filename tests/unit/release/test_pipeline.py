@@ -11,14 +11,12 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 import pytest
-from isotone.release.kinds.table.query import TableQuery
 from tests.support import flat
 
 import isotone as iso
 from isotone.curves.estimator import ComparisonWarning, charged
 from isotone.errors import InputError
-from isotone.release.kinds.counts.query import CountQuery
-from isotone.release.kinds.counts.request import CountRequest
+from isotone.release.manifest import Stated
 from isotone.release.pipeline import Job
 
 P = iso.Poset(["hyp", "twice"], [("twice", "hyp")])
@@ -41,7 +39,7 @@ def ledger(tmp_path):
 
 
 def counts(ledger, **options):
-    return iso.release_counts(DATA, P, epsilon=1, ledger=ledger, unit="person", **options)
+    return flat.counts(DATA, P, epsilon=1, ledger=ledger, unit="person", **options)
 
 
 def table(ledger, **options):
@@ -69,7 +67,7 @@ def curve(ledger, **options):
 
 KINDS = pytest.mark.parametrize(
     ("release", "query"),
-    [(counts, CountQuery), (table, TableQuery), (curve, Job)],
+    [(counts, Job), (table, Job), (curve, Job)],
     ids=["counts", "table", "curve"],
 )
 
@@ -87,8 +85,8 @@ def test_a_published_method_is_warned_of_once_and_before_the_charge(ledger):
 
 def test_errors_of_floating_point_that_raise_lose_no_charge(ledger, monkeypatch):
     """Tiny probabilities of a posterior underflow, and callers may have told numpy to raise."""
-    draw = CountQuery.draw
-    monkeypatch.setattr(CountQuery, "draw", lambda *given: (np.exp(np.float64(-1e4)), draw(*given))[1])
+    draw = Job.draw
+    monkeypatch.setattr(Job, "draw", lambda *given: (np.exp(np.float64(-1e4)), draw(*given))[1])
     with np.errstate(all="raise"):
         counts(ledger)
         with charged(None, iso.Guarantee.pure(1), "a fit"):
@@ -149,7 +147,7 @@ def test_no_noise_is_drawn_before_the_data_is_read(ledger, monkeypatch, release,
 @pytest.mark.parametrize("epsilon", [1, "1/3", 0.1])
 def test_what_is_spent_is_what_is_stated(ledger, release, query, epsilon):
     if release is counts:
-        made = iso.release_counts(DATA, P, epsilon=epsilon, ledger=ledger, unit="person")
+        made = flat.counts(DATA, P, epsilon=epsilon, ledger=ledger, unit="person")
     else:
         made = release(ledger, epsilon=epsilon)
     assert ledger.spent().epsilon == made.guarantee.epsilon == Fraction(str(epsilon))
@@ -160,7 +158,7 @@ def test_what_is_spent_is_what_is_stated(ledger, release, query, epsilon):
 def test_contributions_are_in_the_mechanism_of_the_manifest(ledger, release, query):
     made = release(ledger, contributions=np.uint8(4))
     assert made.manifest.mechanism["contributions"] == 4
-    assert made.manifest["rules"]["contributions"] == 4
+    assert made.manifest["description"]["unit"]["contributions"] == 4
 
 
 @KINDS
@@ -177,8 +175,8 @@ def test_the_time_of_a_manifest_is_that_of_its_charge(ledger, release, query):
         ({"contributions": "2"}, "contributions"),
         ({"contributions": True}, "contributions"),
         ({"contributions": 2.0}, "contributions"),
-        ({"unit": ["person", "hyp"]}, "unit must be the name of one column"),
-        ({"unit": 3}, "unit must be the name of one column"),
+        ({"unit": ["person", "hyp"]}, "must be the name of one column"),
+        ({"unit": 3}, "must be the name of one column"),
         ({"title": b"bytes"}, "title"),
         ({"title": "\ud800"}, "UTF-8"),
         ({"title": "x" * 2000}, "at most 1,000 characters"),
@@ -187,18 +185,18 @@ def test_the_time_of_a_manifest_is_that_of_its_charge(ledger, release, query):
 )
 def test_odd_parameters_are_refused_before_the_charge(ledger, release, query, options, message):
     with pytest.raises(InputError, match=message):
-        (
-            lambda: iso.release_counts(DATA, P, epsilon=1, ledger=ledger, **options)
-        )() if release is counts else (release(ledger, **options))
+        (lambda: flat.counts(DATA, P, epsilon=1, ledger=ledger, **options))() if release is counts else (
+            release(ledger, **options)
+        )
     assert ledger.charges() == []
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"by": ["county", "hyp"], "groups": ["a"]}, "groups must have a public list for each name"),
-        ({"by": "county", "groups": "a"}, "groups must be a list"),
-        ({"by": "county", "groups": 3}, "groups must be a list"),
+        ({"by": {"county": ["a"], "hyp": 3}}, "must be a list of names"),
+        ({"by": "county", "groups": "a"}, "must be a list of names"),
+        ({"by": "county", "groups": 3}, "must be a list of names"),
         ({"max_size": "2"}, "max_size"),
         ({"max_size": True}, "max_size"),
         ({"total": 1}, "total"),
@@ -214,11 +212,11 @@ def test_odd_parameters_of_counts_are_refused_before_the_charge(ledger, options,
 
 def test_numpy_and_exact_numbers_are_parameters_like_any_other(ledger):
     made = counts(ledger, max_size=np.int64(1), confidence=Fraction(9, 10), contributions=np.int64(2))
-    assert made.manifest["rules"]["max_size"] == 1
-    assert made.manifest["confidence"] == 0.9
+    assert made.manifest["description"]["max_size"] == 1
+    assert made.manifest["description"]["confidence"] == 0.9
     grouped = counts(ledger, by="county", groups=np.array(["a", "b"]))
-    assert grouped.manifest["groups"] == {"by": "county", "values": ["a", "b"]}
-    assert table(ledger, upper=np.int64(20)).manifest["upper"] == 20
+    assert grouped.manifest["description"]["by"] == [["county", ["a", "b"]]]
+    assert table(ledger, upper=np.int64(20)).manifest["description"]["upper"] == 20
     assert curve(ledger, public_n=np.int64(60)).manifest.mechanism["public_n"] == 60
     assert len(ledger.charges()) == 4
     for made in (table(ledger, contributions=np.uint8(200)), curve(ledger, contributions=np.int64(2))):
@@ -254,16 +252,16 @@ def test_sources_that_differ_in_one_row_rehearse_alike(ledger, monkeypatch, kind
 
     def rehearsed(values):
         seen: list[Any] = []
-        read = CountQuery.read
+        read = Job.read
 
         def note(self, frame):
             seen.append((str(frame.collect_schema()), frame.collect().to_dict(as_series=False)))
             return read(self, frame)
 
         data = pd.DataFrame({"hyp": pd.Series(values, dtype=kind), "twice": [0, 1, 1]})
-        query = CountRequest(data, P, iso.Guarantee.pure(1)).query()
+        query = Job.of(iso.Counts(P), data, iso.Guarantee.pure(1), Stated())
         with monkeypatch.context() as patch:
-            patch.setattr(CountQuery, "read", note)
+            patch.setattr(Job, "read", note)
             pipeline.rehearse(query, query.open(), pipeline.Presentation())
         return repr(seen).encode()
 
@@ -295,8 +293,8 @@ def loaded():
 
 data = pd.DataFrame({{"a": [0, 1], "b": [0, 0]}})
 with iso.Ledger({str(tmp_path / "a.ledger")!r}, epsilon=9) as ledger:
-    iso.release_counts(data, iso.Poset.chain("ba"), epsilon=1, ledger=ledger)
-    flat.table(data, category="a", categories=[0, 1], upper=5, epsilon=1, ledger=ledger)
+    iso.Counts(iso.Poset.chain("ba")).release(data, epsilon=1, ledger=ledger)
+    iso.Table("a", [0, 1], upper=5).release(data, epsilon=1, ledger=ledger)
 for options in ({{}}, {{"loss": "absolute"}}, {{"shape": "convex", "x_grid": 5}}, {{"levels": 3}}, {{"method": "additive"}}):
     built(**options)
 iso.Curve(("a", "b"), y="a2", bounds=((0, 1), (0, 1)), y_range=(0, 1), x_grid=2).mechanism(Guarantee.pure(1))

@@ -8,10 +8,11 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from tests.support import flat
 
 import isotone as iso
 from isotone import InputError, Question, SpecError
-from isotone.release import check_spec, load_order, load_spec, release_spec
+from isotone.release import load_order, load_spec
 from isotone.release.kinds.counts.asked import labels_of, questions_of
 from isotone.release.kinds.counts.kind import CountsKind
 from isotone.release.manifest import Manifest
@@ -76,13 +77,11 @@ def counted(release: iso.Release) -> dict[str, int]:
 def test_python_and_spec_count_the_same_and_verify(tmp_path: Path) -> None:
     ledger = iso.Ledger(tmp_path / "p.ledger", epsilon=9000)
     # Laplace noise of scale 4/2000: a value is off with a probability below 1e-100
-    release = iso.release_counts(
-        DATA, P, epsilon=2000, ledger=ledger, questions=ASKED, mechanism="LaplaceMechanism"
-    )
+    release = flat.counts(DATA, P, epsilon=2000, ledger=ledger, questions=ASKED, mechanism="LaplaceMechanism")
     assert counted(release) == WANTED
     (tmp_path / "s").mkdir()
     asked = spec(tmp_path / "s", SPEC.replace("[order]", '[order]\nmechanism = "LaplaceMechanism"'))
-    other, folder, _ = release_spec(asked)
+    other, folder, _ = flat.with_spec(asked)
     assert counted(other) == WANTED
     assert other.order == P
     assert other.manifest["questions"] == release.manifest["questions"]
@@ -105,7 +104,7 @@ def test_questions_are_elements_and_their_definitions_give_relations(tmp_path: P
     (tmp_path / "o.csv").write_text("child,parent\nmeds,hyp\nmore,meds\n")
     filed = SPEC.replace('relations = [["meds", "hyp"]]', 'file = "o.csv"')
     assert load_order_of(tmp_path, filed) == load_order_of(tmp_path, parents)
-    assert "hyp (BPQ020): 1 values that are neither yes nor no count as no: '8' (1)" in str(check_spec(asked))
+    assert "hyp (BPQ020): 1 values that are neither yes nor no count as no: '8' (1)" in str(asked.check())
 
 
 def load_order_of(folder: Path, text: str) -> iso.Poset:
@@ -136,21 +135,21 @@ def test_what_is_wrong_with_questions_is_refused_before_the_charge(
     ):  # a question without a rule reads the column that it names, by the words for all
         text, reason = text.replace('column = "sys"', 'column = "gone"', 1), "gone"
     with pytest.raises((SpecError, InputError), match=reason):
-        release_spec(spec(tmp_path, text))
+        flat.with_spec(spec(tmp_path, text))
     ledger = tmp_path / "d.ledger"
     assert not ledger.exists() or not list(iso.Ledger(ledger).charges())
 
 
 def test_labels_are_no_part_of_the_request_and_definitions_are(tmp_path: Path) -> None:
     asked = spec(tmp_path)
-    release, folder, fresh = release_spec(asked)
-    again, _, second = release_spec(spec(tmp_path, SPEC.replace("Ever told", "Told")))
+    release, folder, fresh = flat.with_spec(asked)
+    again, _, second = flat.with_spec(spec(tmp_path, SPEC.replace("Ever told", "Told")))
     assert (fresh, second) == (True, False)
     assert again.manifest["request"] == release.manifest["request"]
     other = (
         SPEC.replace("yes = [1]", "yes = [2]").replace('no = ["2"]', 'no = ["1"]').replace('"out"', '"new"')
     )
-    assert release_spec(spec(tmp_path, other))[0].manifest["request"] != release.manifest["request"]
+    assert flat.with_spec(spec(tmp_path, other))[0].manifest["request"] != release.manifest["request"]
     assert folder.name == "out"
 
 
@@ -166,9 +165,7 @@ FORGED: list[Any] = [
 
 def test_forged_questions_do_not_verify(tmp_path: Path) -> None:
     ledger = iso.Ledger(tmp_path / "p.ledger", epsilon=9000)
-    release = iso.release_counts(
-        DATA, P, epsilon=1, ledger=ledger, questions=ASKED, mechanism="LaplaceMechanism"
-    )
+    release = flat.counts(DATA, P, epsilon=1, ledger=ledger, questions=ASKED, mechanism="LaplaceMechanism")
     assert CountsKind().faults(release) == []
     for questions in FORGED:
         manifest = Manifest.from_plain({**release.manifest.plain(), "questions": questions})
@@ -180,7 +177,7 @@ def test_releases_of_different_questions_are_not_combined(tmp_path: Path) -> Non
 
     def released(*asked: Question) -> iso.Release:
         over = iso.order_of(asked)
-        return iso.release_counts(
+        return flat.counts(
             DATA, over, epsilon=1, ledger=ledger, questions=asked, mechanism="LaplaceMechanism"
         )
 

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from tests.support import flat
 
 import isotone as iso
 from isotone.errors import InputError
 from isotone.release import load_release, verify
-from isotone.release.kinds.counts import query
+from isotone.release.kinds.counts import description
 from isotone.release.manifest import order_from
 from isotone.release.recipes import count_mechanisms, rebuild_count_mechanism, recipe_of
 
@@ -75,7 +76,7 @@ _READ: dict[Any, Any] = {}
 @pytest.fixture(autouse=True)
 def _read_once(monkeypatch):
     """The same rows by the same rules are counted once: reading is not what is tried here, and takes the longest."""
-    count = query.count_records
+    count = description.count_records
 
     def counted(source, frame, order, rules, groups):
         asked = str(frame.collect_schema()), order, repr(rules), repr(groups)
@@ -83,7 +84,7 @@ def _read_once(monkeypatch):
             _READ[asked] = count(source, frame, order, rules, groups)
         return _READ[asked]
 
-    monkeypatch.setattr(query, "count_records", counted)
+    monkeypatch.setattr(description, "count_records", counted)
 
 
 def settings_of(name: str) -> list[dict[str, Any]]:
@@ -102,7 +103,7 @@ def released(folder, name: str, guarantee: dict[str, Any], setting: dict[str, An
     fixed = {key: setting[key] for key in ("neighbours", "unit") if key in setting}
     order = HIERARCHY if name.startswith("Tree") else CHAIN if name == "HierarchicalMechanism" else P
     with iso.Ledger(folder / "answers.ledger", **guarantee, **fixed) as ledger:
-        return iso.release_counts(ANSWERS, order, ledger=ledger, mechanism=name, **guarantee, **setting)
+        return flat.counts(ANSWERS, order, ledger=ledger, mechanism=name, **guarantee, **setting)
 
 
 CASES = [
@@ -136,7 +137,7 @@ def test_a_release_by_any_mechanism_can_be_rebuilt_and_verified(tmp_path, name, 
 @pytest.mark.parametrize("max_size", [None, 2, 4])
 def test_what_the_plan_picks_can_be_verified_too(tmp_path, guarantee, max_size):
     with iso.Ledger(tmp_path / "answers.ledger", **guarantee) as ledger:
-        release = iso.release_counts(ANSWERS, P, ledger=ledger, max_size=max_size, **guarantee)
+        release = flat.counts(ANSWERS, P, ledger=ledger, max_size=max_size, **guarantee)
     release.save(tmp_path / "out", report=False)
     assert verify(tmp_path / "out").holds, str(verify(tmp_path / "out"))
 

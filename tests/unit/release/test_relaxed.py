@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.support import flat
 from tests.support.forgeries import forged
 from typer.testing import CliRunner
 
@@ -16,10 +17,9 @@ from isotone.counts.sampling import choosing, kept_draws, sources
 from isotone.counts.sampling.bipartition_sampler import Sampler
 from isotone.counts.sampling.recent import Recent
 from isotone.errors import InputError, OrderError, SpecError
-from isotone.release import load_spec, plan_spec, release_spec, verify
+from isotone.release import load_spec, verify
 from isotone.release.kinds.counts import faults
-from isotone.release.kinds.counts.query import count_columns
-from isotone.release.kinds.counts.section import OrderSection
+from isotone.release.kinds.counts.columns import count_columns
 from isotone.release.order_files import read_relaxation
 from isotone.release.recipes import rebuild_count_mechanism
 
@@ -59,28 +59,28 @@ def desk(tmp_path, monkeypatch):
 
 
 def test_a_spec_names_what_was_found_and_the_manifest_keeps_it(desk):
-    release_spec(load_spec(desk / "spec.toml"))
+    flat.with_spec(load_spec(desk / "spec.toml"))
     manifest = json.loads((desk / "out" / "manifest.json").read_text())
     assert Relaxation.from_plain(manifest["mechanism"]["relaxation"]).kept(P) == FOUND.kept(P)
     assert verify(desk / "out").holds, str(verify(desk / "out"))
 
 
 def test_the_manifest_of_a_release_serves_the_next_spec(desk):
-    release_spec(load_spec(desk / "spec.toml"))
+    flat.with_spec(load_spec(desk / "spec.toml"))
     text = SPEC.replace("found.json", "out/manifest.json").replace('folder = "out"', 'folder = "next"')
     (desk / "next.toml").write_text(text)
     spec = load_spec(desk / "next.toml")
-    found = spec.said(OrderSection).found(spec.resolve)
+    found = spec.description.relaxation  # pyright: ignore[reportAttributeAccessIssue]
     assert found is not None
     assert found.kept(P) == FOUND.kept(P)
-    assert "partly relaxed" in str(plan_spec(spec))
+    assert "partly relaxed" in str(spec.plan())
 
 
 def test_the_contents_of_the_file_are_a_part_of_the_request(desk):
     spec = load_spec(desk / "spec.toml")
-    before = spec.said(OrderSection).content(spec.resolve)
+    before = spec.description.identity()
     (desk / "found.json").write_text(json.dumps(Relaxation.of([("a", "b")], restored=[]).plain()))
-    after = spec.said(OrderSection).content(spec.resolve)
+    after = spec.description.identity()
     assert before["relaxation"] == FOUND.plain()
     assert before != after
 
@@ -97,13 +97,13 @@ def test_a_file_without_a_relaxation_is_refused(tmp_path, text):
 def test_what_was_found_for_another_order_is_refused_before_anything_is_charged(desk):
     (desk / "found.json").write_text(json.dumps({"relations": [["b", "a"]]}))
     with pytest.raises(OrderError, match="'b' implies 'a'"):
-        release_spec(load_spec(desk / "spec.toml"))
+        flat.with_spec(load_spec(desk / "spec.toml"))
     assert iso.Ledger(desk / "answers.ledger").charges() == []
 
 
 def test_python_takes_what_was_found_too(desk):
     with iso.Ledger(desk / "other.ledger", epsilon=1) as ledger:
-        release = iso.release_counts(
+        release = flat.counts(
             desk / "answers.csv", P, ledger=ledger, epsilon=1, mechanism="PosetMechanism", relaxation=FOUND
         )
     assert release.manifest["mechanism"]["relaxation"]["relations"] == [["a", "b"]]
@@ -111,13 +111,13 @@ def test_python_takes_what_was_found_too(desk):
         iso.Ledger(desk / "third.ledger", epsilon=1) as ledger,
         pytest.raises(InputError, match="relaxation"),
     ):
-        iso.release_counts(
+        flat.counts(
             desk / "answers.csv", P, ledger=ledger, epsilon=1, mechanism="LaplaceMechanism", relaxation=FOUND
         )
 
 
 def test_a_manifest_that_claims_more_relations_than_the_order_has_does_not_hold(desk):
-    release_spec(load_spec(desk / "spec.toml"))
+    flat.with_spec(load_spec(desk / "spec.toml"))
     path = desk / "out" / "manifest.json"
     manifest = json.loads(path.read_text())
     manifest["mechanism"]["relaxation"]["restored"].append(["e", "a"])
@@ -144,7 +144,7 @@ def test_a_confidence_that_few_draws_cannot_tell_is_refused_before_any_is_drawn(
     with pytest.raises(
         InputError, match=r"0.99 cannot be known from 500 draws of the noise. Ask for 0.972 at most"
     ):
-        release_spec(load_spec(desk / "sure.toml"))
+        flat.with_spec(load_spec(desk / "sure.toml"))
     assert iso.Ledger(desk / "answers.ledger").charges() == []
     made = PosetMechanism(P, 1, relaxation=FOUND)
     with pytest.raises(InputError, match="cannot be known"):
@@ -154,7 +154,7 @@ def test_a_confidence_that_few_draws_cannot_tell_is_refused_before_any_is_drawn(
 
 
 def test_verification_searches_for_slow_draws_only_when_asked(desk, slow, monkeypatch):
-    release_spec(load_spec(desk / "spec.toml"))
+    flat.with_spec(load_spec(desk / "spec.toml"))
     sizes: list[int] = []
     real = kept_draws.draw_at
 
@@ -178,7 +178,7 @@ def test_verification_searches_for_slow_draws_only_when_asked(desk, slow, monkey
 def test_what_is_derived_from_a_slow_order_uses_the_draws_that_are_known(desk, slow, monkeypatch):
     """The first draw of a derived release is drawn again from where it begins; only a second one is searched for."""
     (desk / "spec.toml").write_text(SPEC.replace("[output]", "total = true\n[output]"))
-    release_spec(load_spec(desk / "spec.toml"))
+    flat.with_spec(load_spec(desk / "spec.toml"))
     release = iso.load_release(desk / "out")
     searched: list[int] = []
     real = kept_draws.draw_at
@@ -196,7 +196,7 @@ def test_what_is_derived_from_a_slow_order_uses_the_draws_that_are_known(desk, s
     assert searched == []
     text = SPEC.replace("found.json", "out/manifest.json").replace('"out"', '"next"')
     (desk / "next.toml").write_text(text.replace("[output]", "total = true\n[output]"))
-    other, _, _ = release_spec(load_spec(desk / "next.toml"))
+    other, _, _ = flat.with_spec(load_spec(desk / "next.toml"))
     searched.clear()
     release.change(other)
     assert searched == [k_norm.FEWEST]
@@ -204,7 +204,7 @@ def test_what_is_derived_from_a_slow_order_uses_the_draws_that_are_known(desk, s
 
 def test_draws_that_were_left_out_are_found_by_full_verification(desk, slow, monkeypatch):
     """The widest draws are left out: the intervals follow from those listed, and only a search finds the others."""
-    release_spec(load_spec(desk / "spec.toml"))
+    flat.with_spec(load_spec(desk / "spec.toml"))
     ((stream, words),) = iso.load_release(desk / "out").manifest["mechanism"]["relaxation"]["draws"].items()
     made = PosetMechanism(P, 1, relaxation=replace(FOUND, draws=((stream, tuple(words)),)))
     noise = np.abs(made._unrounded).max(axis=1)
@@ -232,7 +232,7 @@ def test_draws_that_were_left_out_are_found_by_full_verification(desk, slow, mon
 
 def test_intervals_that_noise_leaves_too_often_do_not_hold(desk, slow):
     """Whatever draws a manifest lists, noise must keep within the intervals."""
-    release_spec(load_spec(desk / "spec.toml"))
+    flat.with_spec(load_spec(desk / "spec.toml"))
     assert verify(desk / "out")["error"].holds
     made = rebuild_count_mechanism(P, iso.load_release(desk / "out").manifest["mechanism"])
     widths = count_columns(made, 0.95)
@@ -245,7 +245,7 @@ def test_a_plan_writes_what_it_found_for_the_next_spec(desk):
     text = SPEC.replace('relaxation = "found.json"\n', "")
     (desk / "plain.toml").write_text(text)
     with pytest.raises(InputError, match="within exact reach"):
-        plan_spec(load_spec(desk / "plain.toml")).write_found(desk / "new.json")
+        load_spec(desk / "plain.toml").plan().write_found(desk / "new.json")
     assert not (desk / "new.json").exists()
     found = CliRunner().invoke(app, ["plan", str(desk / "spec.toml"), "--found", str(desk / "new.json")])
     assert found.exit_code == 0, found.output

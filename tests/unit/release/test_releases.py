@@ -17,7 +17,7 @@ from isotone.counts.candidates import Setting
 from isotone.counts.choosing import choose_mechanism
 from isotone.errors import BudgetError, InputError
 from isotone.release import SourceError, verify
-from isotone.release.kinds.counts import query as count_query
+from isotone.release.kinds.counts import columns as count_query
 from isotone.release.recipes import rebuild_count_mechanism
 from isotone.release.result import Release, seal
 
@@ -42,7 +42,7 @@ def silent(monkeypatch):
 
 def counts(ledger, data: Any = TABLE, **options):
     settings: dict[str, Any] = {"epsilon": 1, "unit": "person", "mechanism": "PosetMechanism", **options}
-    return iso.release_counts(data, P, ledger=ledger, **settings)
+    return flat.counts(data, P, ledger=ledger, **settings)
 
 
 def test_a_release_of_counts_says_everything_about_its_values(ledger, silent):
@@ -102,7 +102,7 @@ def test_a_finished_release_is_noted_with_its_content(ledger):
             "does not give the number of records",
         ),
         ({"mechanism": "LaplaceMechanism", "delta": "1e-6"}, "cannot guarantee"),
-        ({"groups": ["a"]}, "needs by="),
+        ({"groups": ["a"]}, "by must map each column"),
         ({"by": "person"}, "public list"),
         ({"by": "persn", "groups": ["a"]}, "no column"),
         ({"confidence": 2}, "confidence"),
@@ -281,18 +281,12 @@ def test_a_curve_is_released_on_public_bounds(ledger):
 @pytest.mark.parametrize(
     "release",
     [
-        lambda ledger: flat.table(
-            TABLE, category="x", categories=["a"], upper=3, epsilon=1, ledger=ledger
-        ),
-        lambda ledger: flat.table(
-            TABLE, category="hyp", categories=[], upper=3, epsilon=1, ledger=ledger
-        ),
+        lambda ledger: flat.table(TABLE, category="x", categories=["a"], upper=3, epsilon=1, ledger=ledger),
+        lambda ledger: flat.table(TABLE, category="hyp", categories=[], upper=3, epsilon=1, ledger=ledger),
         lambda ledger: flat.table(
             TABLE, category="hyp", categories=["1"], upper=-1, epsilon=1, ledger=ledger
         ),
-        lambda ledger: flat.table(
-            TABLE, category="hyp", categories=["1"], upper=1, epsilon=0, ledger=ledger
-        ),
+        lambda ledger: flat.table(TABLE, category="hyp", categories=["1"], upper=1, epsilon=0, ledger=ledger),
         lambda ledger: flat.curve(
             TABLE, x="hyp", y="twice", bounds=(1, 0), y_range=(0, 1), epsilon=1, ledger=ledger
         ),
@@ -335,8 +329,8 @@ def test_replacing_records_costs_what_the_ledger_says(tmp_path):
 def test_what_is_no_ledger_or_no_order_is_named(ledger):
     with pytest.raises(InputError, match="ledger must be a Ledger, not a str"):
         counts("survey.ledger")
-    with pytest.raises(InputError, match="P must be a Poset, not a list"):
-        iso.release_counts(TABLE, ["hyp"], epsilon=1, ledger=ledger, unit="person")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InputError, match="must be a Poset, not a list"):
+        flat.counts(TABLE, ["hyp"], epsilon=1, ledger=ledger, unit="person")  # pyright: ignore[reportArgumentType]
     with pytest.raises(InputError, match=r"no column 'twice'\. "):
         counts(ledger, TABLE.drop(columns=["twice", "meds"]))
     assert ledger.charges() == []
@@ -360,10 +354,8 @@ def test_progress_of_a_long_count_comes_from_the_engine_and_never_goes_back(ledg
 
 
 def test_an_option_that_a_curve_does_not_have_is_named_with_the_nearest_one(ledger):
-    with pytest.raises(InputError, match=r"no option 'los'; did you mean 'loss'\?"):
-        flat.curve(
-            TABLE, x="hyp", y="twice", bounds=(0, 1), y_range=(0, 1), epsilon=1, ledger=ledger, los=1
-        )
+    with pytest.raises(InputError, match=r"no parameter 'los'; did you mean 'loss'\?"):
+        flat.curve(TABLE, x="hyp", y="twice", bounds=(0, 1), y_range=(0, 1), epsilon=1, ledger=ledger, los=1)
     assert ledger.charges() == []
 
 
@@ -375,7 +367,7 @@ def test_booleans_are_categories_and_groups_like_the_column_they_come_from(tmp_p
         )
         assert table.columns["category"] == ("true", "false")
         assert list(table.columns["value"]) == [30, 12]
-        counts = iso.release_counts(
+        counts = flat.counts(
             frame, iso.Poset.chain(["a"]), epsilon=50_000, ledger=ledger, by="smokes", groups=[True, False]
         )
         assert np.rint(counts.columns["value"]).tolist() == [30, 12]

@@ -21,7 +21,7 @@ def ledger(tmp_path):
 
 def page_of_counts(ledger, **options):
     settings: dict[str, Any] = {"epsilon": 1, "mechanism": "PosetMechanism", **options}
-    return report_html(iso.release_counts(PEOPLE, P, ledger=ledger, unit="person", **settings))
+    return report_html(flat.counts(PEOPLE, P, ledger=ledger, unit="person", **settings))
 
 
 def test_a_report_states_one_typical_error_and_installs_nothing(ledger):
@@ -43,9 +43,7 @@ def test_a_report_of_a_table_claims_nothing_about_distances_to_the_truth(ledger)
 
 
 def test_negative_values_beside_intervals_that_start_at_zero_are_explained(ledger):
-    made = iso.release_counts(
-        PEOPLE, P, ledger=ledger, unit="person", epsilon=1, mechanism="LaplaceMechanism"
-    )
+    made = flat.counts(PEOPLE, P, ledger=ledger, unit="person", epsilon=1, mechanism="LaplaceMechanism")
     columns = {**made.columns, "value": (-5, 3, 4)}
     assert "can make a released value negative" in report_html(type(made)(columns, made.manifest))
     columns = {**made.columns, "value": (5, 3, 4)}
@@ -56,7 +54,7 @@ def test_everything_in_a_report_is_escaped(ledger, tmp_path):
     evil = '<script>alert("x")</script>'
     Q = iso.Poset([evil, "b"], [(evil, "b")])
     data = pa.table({"who": [1, 2], evil: [1, 0], "b": [1, 1], "by": [evil, "y"]})
-    made = iso.release_counts(
+    made = flat.counts(
         data, Q, epsilon=1, ledger=iso.Ledger(tmp_path / evil.replace("/", ""), epsilon=9, unit=evil), unit="who",
         unit_name=evil, title=evil, by="by", groups=[evil, "y"],
     )  # fmt: skip
@@ -71,7 +69,7 @@ def test_the_report_says_what_happens_to_records_with_several_options(tmp_path, 
     ledger = iso.Ledger(tmp_path / "codes.ledger", epsilon=1, unit="person")
     data = pa.table({"person": [1, 2], "code": ["a", "b"]})
     asked: dict[str, Any] = {"epsilon": 1, "unit": "person", "element": "code", "on_conflict": rule}
-    page = report_html(iso.release_counts(data, T, ledger=ledger, **asked))
+    page = report_html(flat.counts(data, T, ledger=ledger, **asked))
     assert words in page
     assert "a record with the one above has exactly one of these" in page
     assert "so that they add up" in page
@@ -83,14 +81,10 @@ def test_tables_name_their_columns_and_show_the_digits_that_errors_leave(ledger)
 
     people = pa.table({"sex": ["f", "m"] * 40, "ill": [1, 1, 0, 1] * 20, "age": range(80)})
     setting: dict[str, Any] = {"by": ["sex"], "groups": {"sex": ["f", "m"]}, "margins": ["", "sex"]}
-    page = numbers_table(
-        iso.release_counts(people, iso.Poset(["ill"]), epsilon="1/9", ledger=ledger, **setting)
-    )
+    page = numbers_table(flat.counts(people, iso.Poset(["ill"]), epsilon="1/9", ledger=ledger, **setting))
     assert re.findall(r">(where|margin|sex)</th>", page) == ["where"]
     shown = [re.findall(r"<td.*?>(.*?)</td>", row) for row in page.split("<tr")[2:]]
     assert [row[:2] for row in shown] == [["all", "ill"], ["f", "ill"], ["m", "ill"]]
     assert not [cell for row in shown for cell in (row[2], *row[4:]) if "." in cell]
-    curve = flat.curve(
-        people, x="age", y="ill", epsilon=1, ledger=ledger, bounds=(0, 90), y_range=(0, 1)
-    )
+    curve = flat.curve(people, x="age", y="ill", epsilon=1, ledger=ledger, bounds=(0, 90), y_range=(0, 1))
     assert ">age</th>" in numbers_table(curve)

@@ -28,7 +28,7 @@ def ledger(tmp_path):
 
 def counts(ledger, data: Any = TABLE, **options):
     settings: dict[str, Any] = {"epsilon": 1, "unit": "person", "mechanism": "PosetMechanism", **options}
-    return iso.release_counts(data, P, ledger=ledger, **settings)
+    return flat.counts(data, P, ledger=ledger, **settings)
 
 
 def saved(ledger, tmp_path):

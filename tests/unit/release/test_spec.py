@@ -7,8 +7,7 @@ import pytest
 import isotone as iso
 from isotone.errors import IsotoneError, OrderError, SpecError
 from isotone.planning.plan import Plan
-from isotone.release import load_order, load_spec, plan_spec
-from isotone.release.kinds.counts.section import OrderSection
+from isotone.release import load_order, load_spec
 from isotone.release.order_files import read_categories, read_order
 from isotone.release.whatif import side_by_side
 
@@ -35,10 +34,10 @@ def spec(tmp_path, text):
 
 def test_a_good_spec_is_read(tmp_path):
     good = spec(tmp_path, GOOD)
-    P = good.said(OrderSection).order(good.resolve)
+    P = good.poset
     assert P.covers == (("twice", "hyp"), ("meds", "hyp"))
     assert good.unit == "person"
-    assert good.privacy.guarantee("person").epsilon * 2 == 1
+    assert good.guarantee.epsilon * 2 == 1
     assert good.resolve("adults.csv") == tmp_path / "adults.csv"
 
 
@@ -83,7 +82,7 @@ def test_a_file_that_is_no_toml_or_not_there_is_explained(tmp_path):
 def test_a_cycle_in_the_order_is_printed_in_names(tmp_path):
     bad = spec(tmp_path, GOOD.replace('["meds", "hyp"]', '["hyp", "twice"]'))
     with pytest.raises(OrderError, match=r"hyp.*twice|twice.*hyp"):
-        bad.said(OrderSection).order(bad.resolve)
+        bad.poset
 
 
 def test_the_hash_depends_on_what_is_said_and_not_on_how_it_is_laid_out(tmp_path):
@@ -184,7 +183,7 @@ def test_a_curve_may_have_a_list_of_points_and_steps_of_values(tmp_path):
         unit=curve.whose,
     )
     assert curve.mechanism(curve.guarantee(1)).settings["value_levels"] == 16
-    assert "baseline method" in str(plan_spec(curve_spec(tmp_path, 'method = "baseline"')))
+    assert "baseline method" in str(curve_spec(tmp_path, 'method = "baseline"').plan())
 
 
 @pytest.mark.parametrize("grid", ["[0, 'a']", "0.5", "true", "'letters'"])
@@ -202,32 +201,30 @@ def test_a_grid_that_is_none_is_named_without_the_types_that_were_tried(tmp_path
     ],
 )
 def test_a_plan_of_a_curve_says_what_would_be_guaranteed(tmp_path, privacy, words):
-    assert words in str(plan_spec(curve_spec(tmp_path, privacy=privacy)))
+    assert words in str(curve_spec(tmp_path, privacy=privacy).plan())
 
 
 def test_the_plan_of_a_curve_is_a_plan_like_others(tmp_path):
     spec = curve_spec(tmp_path)
-    made = plan_spec(spec, records=50)
+    made = spec.plan(records=50)
     assert isinstance(made.view, Plan)
     assert str(made).endswith(str(made.view))
     (row,) = side_by_side([("as it is", spec)], records=50)
     assert row["mechanism"] == made.view.rows[0].name
-    assert plan_spec(spec).view is None
+    assert spec.plan().view is None
     with pytest.raises(SpecError, match="About how many records"):
         side_by_side([("as it is", spec)])
 
 
 def test_the_plan_of_a_shape_does_not_pass_other_methods_off_as_its_own(tmp_path):
-    text = str(plan_spec(curve_spec(tmp_path, 'shape = ["constant", 4]'), records=50))
+    text = str(curve_spec(tmp_path, 'shape = ["constant", 4]').plan(records=50))
     assert "a curve fitted to noisy sums, of shape constant(4)" in text
-    sloped = str(plan_spec(curve_spec(tmp_path, 'shape = ["lipschitz", "0.5"]'), records=50))
+    sloped = str(curve_spec(tmp_path, 'shape = ["lipschitz", "0.5"]').plan(records=50))
     assert "a curve fitted to noisy sums, of shape lipschitz(0.5)" in sloped
-    drawn = plan_spec(curve_spec(tmp_path, 'shape = ["constant", 4]\nloss = "absolute"'))
+    drawn = curve_spec(tmp_path, 'shape = ["constant", 4]\nloss = "absolute"').plan()
     assert "one draw from all curves of shape constant(4)" in str(drawn)
     assert "for curves without the shape" in text
-    tree = str(
-        plan_spec(curve_spec(tmp_path, 'shape = "convex"\nmethod = "threshold"\nloss = ["pinball", 0.9]'))
-    )
+    tree = str(curve_spec(tmp_path, 'shape = "convex"\nmethod = "threshold"\nloss = ["pinball", 0.9]').plan())
     assert "the published tree of shape convex, pinball(0.9) loss" in tree
 
 
@@ -245,7 +242,7 @@ def test_the_plan_of_a_shape_does_not_pass_other_methods_off_as_its_own(tmp_path
 )
 def test_the_plan_of_a_curve_refuses_what_its_release_would_refuse(tmp_path, more, message):
     with pytest.raises(IsotoneError, match=message):
-        plan_spec(curve_spec(tmp_path, more))
+        curve_spec(tmp_path, more).plan()
 
 
 @pytest.mark.parametrize(
@@ -261,17 +258,17 @@ def test_a_plan_says_what_bounding_costs_for_a_guessed_number_of_rows(
     tmp_path, contributions, rows, share, words
 ):
     given = GOOD.replace('unit = "person"', f'unit = "person"\ncontributions = {contributions}')
-    plan = plan_spec(spec(tmp_path, given), rows_per_unit=rows)
+    plan = spec(tmp_path, given).plan(rows_per_unit=rows)
     assert plan.plain()["share_of_rows"] == share
     assert words in str(plan)
-    assert plan_spec(spec(tmp_path, given)).note == ""
+    assert spec(tmp_path, given).plan().note == ""
 
 
 def test_a_curve_with_one_contribution_keeps_one_of_the_guessed_rows(tmp_path):
-    plan = plan_spec(curve_spec(tmp_path, 'method = "additive"'), records=50, rows_per_unit=4)
+    plan = curve_spec(tmp_path, 'method = "additive"').plan(records=50, rows_per_unit=4)
     assert plan.plain()["share_of_rows"] == 0.25
     with pytest.raises(IsotoneError, match="rows_per_unit"):
-        plan_spec(curve_spec(tmp_path, 'method = "additive"'), records=50, rows_per_unit=0)
+        curve_spec(tmp_path, 'method = "additive"').plan(records=50, rows_per_unit=0)
 
 
 @pytest.mark.parametrize(

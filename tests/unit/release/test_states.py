@@ -7,13 +7,14 @@ import signal
 
 import pandas as pd
 import pytest
+from tests.support import flat
 from tests.support.release_worker import Worker
 
 import isotone as iso
 from isotone.errors import InputError, IsotoneError
 from isotone.ledger import LostError
 from isotone.ledger.attempt import Attempt
-from isotone.release import Ledger, load_release, load_spec, release_spec, verify
+from isotone.release import Ledger, load_release, load_spec, verify
 from isotone.release.place import Place
 from isotone.release.result import seal
 from isotone.scratch import scratch
@@ -45,7 +46,7 @@ def desk(tmp_path):
 
 
 def released(desk, **options):
-    return release_spec(load_spec(desk / "spec.toml"), **options)
+    return flat.with_spec(load_spec(desk / "spec.toml"), **options)
 
 
 def charges(desk):
@@ -154,7 +155,7 @@ def test_a_foreign_folder_is_never_adopted(desk):
     with place.written(forged, lambda: charges(desk)) as part:
         pass
     with pytest.raises(InputError, match="is not in"):
-        release_spec(spec)
+        flat.with_spec(spec)
     assert not folder.exists()
     assert part.exists()
     assert len(charges(desk)) == 1
@@ -254,9 +255,7 @@ def test_a_folder_that_cannot_take_the_release_is_refused_before_the_charge(desk
 
 def memory(desk, ledger, **options):
     data = pd.DataFrame({"person": range(9), "hyp": [1] * 9})
-    return iso.release_counts(
-        data, iso.Poset.chain(["hyp"]), epsilon=1, ledger=ledger, unit="person", **options
-    )
+    return flat.counts(data, iso.Poset.chain(["hyp"]), epsilon=1, ledger=ledger, unit="person", **options)
 
 
 def test_data_in_memory_is_released_anew_unless_the_request_is_named(desk):
@@ -276,14 +275,14 @@ def test_data_in_memory_is_released_anew_unless_the_request_is_named(desk):
 
 
 def test_a_read_that_fails_stays_spent_and_is_not_resumed(desk, monkeypatch):
-    from isotone.release.kinds.counts.query import CountQuery
+    from isotone.release.pipeline import Job
 
-    read = CountQuery.read
+    read = Job.read
     fail = lambda self, frame: read(self, frame) if not charges(desk) else 1 / 0  # noqa: E731
-    monkeypatch.setattr(CountQuery, "read", fail)
+    monkeypatch.setattr(Job, "read", fail)
     with pytest.raises(ZeroDivisionError):
         released(desk)
-    monkeypatch.setattr(CountQuery, "read", read)
+    monkeypatch.setattr(Job, "read", read)
     released(desk)
     assert [charge.state for charge in charges(desk)] == ["failed", "sealed"]
 

@@ -17,7 +17,6 @@ from isotone.curves.losses.known_losses import Huber, Loss, Pinball, parse_loss
 from isotone.errors import InputError
 from isotone.privacy.checks import exact
 from isotone.reading.grids import CellSource, count_cells
-from isotone.release import plan_spec, release_spec
 from isotone.release.kinds import kind_named
 from isotone.release.reporting.html_report import report_html
 from isotone.release.result import Release, load_release, seal
@@ -187,9 +186,9 @@ def test_a_spec_asks_for_a_surface(tmp_path: Path) -> None:
     (tmp_path / "spec.toml").write_text(SPEC)
     spec = load_spec(tmp_path / "spec.toml")
     assert spec.description.words == "surface of y over a and b"
-    plan = plan_spec(spec)
+    plan = spec.plan()
     assert "4 × 3 cells" in str(plan)
-    release_spec(spec)
+    flat.with_spec(spec)
     assert verify(tmp_path / "out").holds
     assert any("a: numbers from" in line for line in spec.kind.check(spec, spec.source))
 

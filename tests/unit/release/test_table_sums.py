@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from isotone.release.kinds.table.release import table_query
 from tests.support import flat
 
 import isotone as iso
@@ -78,10 +77,10 @@ def test_classes_and_two_columns_have_presets_of_their_own_below_an_epsilon_of_1
     asked: Any, preset: Any
 ) -> None:
     for epsilon, used in (("0.5", preset), (1, None)):
-        query = table_query(None, "c", ["a", "b"], 9, Guarantee.pure(epsilon), **asked)
-        assert query.mechanism.preset == used
-        query = table_query(None, "c", ["a", "b"], 9, Guarantee.pure(epsilon), preset="distribution", **asked)
-        assert query.mechanism.preset == "distribution"
+        for more, preset_used in (({}, used), ({"preset": "distribution"}, "distribution")):
+            described, _ = flat.split({**asked, **more})
+            table = iso.Table("c", ["a", "b"], upper=9, **described)
+            assert table.mechanism(Guarantee.pure(epsilon)).preset == preset_used
 
 
 def test_a_sum_adds_up_noisy_counts_with_their_noise(tmp_path: Path) -> None:
@@ -148,7 +147,7 @@ def test_a_sum_names_categories_of_the_release_once(tmp_path: Path, wrong: Any) 
 
 def test_other_releases_have_no_sums_over_categories(tmp_path: Path) -> None:
     ledger = iso.Ledger(tmp_path / "l.ledger", epsilon=1)
-    counts = iso.release_counts(
+    counts = flat.counts(
         pd.DataFrame({"a": [1, 0], "b": [1, 1]}), iso.Poset.chain("ab"), epsilon=1, ledger=ledger
     )
     with pytest.raises(InputError, match="no sums over groups"):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from tests.support import flat
 from tests.support.forgeries import forged
 from typer.testing import CliRunner
 
@@ -15,7 +16,7 @@ from isotone.cli import app
 from isotone.errors import InputError, SpecError
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
-from isotone.release import load_spec, release_spec, verify
+from isotone.release import load_spec, verify
 
 P = Poset(["hyp", "meds"], [("meds", "hyp")])
 DATA = pd.DataFrame(
@@ -75,7 +76,7 @@ def test_waves_of_other_people_have_the_whole_budget_each():
 def test_the_total_stands_in_every_manifest_and_is_checked(tmp_path, by: dict[str, Any]):
     ledger = iso.Ledger(tmp_path / "ledger", epsilon=3)
     first, second = (
-        iso.release_counts(DATA, P, epsilon=1, ledger=ledger, waves=3, mechanism="PosetMechanism", **by)
+        flat.counts(DATA, P, epsilon=1, ledger=ledger, waves=3, mechanism="PosetMechanism", **by)
         for _ in range(2)
     )
     said = first.manifest["waves"]
@@ -93,7 +94,7 @@ def test_the_total_stands_in_every_manifest_and_is_checked(tmp_path, by: dict[st
     ):
         copy = Path(first.save(tmp_path / "copy", report=False))
         assert not verify(forged(copy, change_of)).holds
-    alone = iso.release_counts(DATA, P, epsilon="1/10", ledger=ledger, mechanism="PosetMechanism", **by)
+    alone = flat.counts(DATA, P, epsilon="1/10", ledger=ledger, mechanism="PosetMechanism", **by)
     assert alone.manifest.get("waves") is None
     if not by:
         change = first.change(second, "hyp")
@@ -115,23 +116,23 @@ def test_a_plan_that_the_ledger_cannot_pay_is_refused_before_the_charge(tmp_path
         ledger = iso.Ledger(tmp_path / f"{most}{len(list(tmp_path.iterdir()))}", **budget)
         options: dict[str, Any] = {**guarantee, "ledger": ledger, "unit": "person"}
         with pytest.raises(InputError, match="waves at this price cost"):
-            iso.release_counts(DATA, P, waves=most + 1, **options)
+            flat.counts(DATA, P, waves=most + 1, **options)
         assert ledger.charges() == []
-        assert iso.release_counts(DATA, P, waves=most, **options).manifest["waves"]["planned"] == most
+        assert flat.counts(DATA, P, waves=most, **options).manifest["waves"]["planned"] == most
 
 
 def test_specs_and_the_command_line_plan_waves(tmp_path):
     DATA.to_csv(tmp_path / "data.csv", index=False)
     spec = tmp_path / "spec.toml"
     spec.write_text(SPEC.format(waves=3))
-    made, _, _ = release_spec(load_spec(spec))
+    made, _, _ = flat.with_spec(load_spec(spec))
     assert made.manifest["waves"]["together"]["epsilon"] == "3/2"
     shown = json.loads(CliRunner().invoke(app, ["plan", str(spec), "--waves", "4", "--json"]).output)
     assert (shown["waves"], shown["each"]["epsilon"], shown["together"]["epsilon"]) == (4, "1/2", "2")
     assert "of a change" in CliRunner().invoke(app, ["plan", str(spec), "--waves", "4"]).output
     spec.write_text(SPEC.format(waves=4).replace("year1", "year2"))
     with pytest.raises(InputError, match="4 waves at this price"):
-        release_spec(load_spec(spec))
+        flat.with_spec(load_spec(spec))
     order = '[order]\nelements = ["hyp", "meds"]\nrelations = [["meds", "hyp"]]\n'
     curve = '[curve]\nx = "a"\ny = "b"\nbounds = [0, 1]\ny_range = [0, 1]\n'
     spec.write_text(SPEC.format(waves=2).replace(order, curve))

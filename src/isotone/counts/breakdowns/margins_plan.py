@@ -112,7 +112,7 @@ def plan_breakdown(
 ) -> MarginsPlan:
     """Compare ways to share a budget between the margins of a breakdown of counts over ``P``.
 
-    The parameters are those of :func:`isotone.release_counts`. Only public things enter.
+    The parameters are those of :class:`isotone.Counts`. Only public things enter.
 
     >>> from isotone.order import Poset
     >>> lists = {"region": ["n", "e", "s", "w"], "sex": ["f", "m"]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -66,7 +66,7 @@ class BreakdownSheet(CountsSheet):
         """The errors of each margin."""
         query, half, found = _query(spec), _widest(spec), _counts(spec).breakdown
         margins = zip(found.margins, query.known.sd, query.known.half, strict=True)
-        confidence = f"{100 * cast('float', query.described.confidence):g} %"
+        confidence = f"{100 * query.described.confidence:g} %"
         return {
             "half": float(f"{half:.4g}"),
             "rows": [

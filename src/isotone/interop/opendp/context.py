@@ -190,7 +190,7 @@ def _builder(
     kind = count_mechanism(name)
     if {"groups", "catch_all"} & set(signature(kind).parameters):
         raise InputError(
-            f"{name} is for several groups, or for a public number of records, which no metric has. Use release_counts."
+            f"{name} is for several groups, or for a public number of records, which no metric has. Use iso.Counts."
         )
     common: dict[str, Any] = {"neighbours": neighbours, "contributions": contributions}
     if max_size is not None:

@@ -35,7 +35,7 @@ def make_counts(
 ) -> Any:
     """Any mechanism of ``isotone.counts`` as a measurement on the rows of a table.
 
-    Rows become records as in :func:`isotone.release_counts`: combined by unit if the metric has an identifier,
+    Rows become records as in :class:`isotone.Counts`: combined by unit if the metric has an identifier,
     read as yes or no, closed upward (or dropped), cut to the mechanism's ``max_size``, and counted. All of that
     looks at one unit at a time, so d units move the counts by d records, and the map is that of ``maps.py``.
 
@@ -45,9 +45,7 @@ def make_counts(
     An example is in docs/how-to/opendp.md.
     """
     if isinstance(mechanism, FixedRootMechanism):
-        raise InputError(
-            "No metric says that a public number of records is kept. Release with release_counts."
-        )
+        raise InputError("No metric says that a public number of records is kept. Release with iso.Counts.")
     mechanism.release(np.zeros(len(mechanism.P), dtype=np.int64))  # refuses here what could never be drawn
     release = _with_total(mechanism) if total else lambda counts, _: mechanism.release(counts)
     source, said = RecordSource(None, element, dict(columns or {})), answers or Answers()

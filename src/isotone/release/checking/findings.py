@@ -67,7 +67,7 @@ def numbers(source: Any, column: str, low: float, high: float, *, whole: bool) -
     return lines
 
 
-def outside(source: Any, columns: Sequence[tuple[str, tuple[str, str]]]) -> list[str]:
+def outside(source: Any, columns: Sequence[tuple[str, tuple[Any, Any]]]) -> list[str]:
     """What :func:`numbers` finds in columns with public limits, which are exact text."""
     found: list[str] = []
     for column, limits in columns:

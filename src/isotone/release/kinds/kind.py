@@ -11,25 +11,21 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from isotone.mechanism import Progress
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.kinds.page import Page
 from isotone.release.kinds.reader import Reader
-from isotone.release.manifest import Manifest, Stated, guarantee_to
+from isotone.release.manifest import Manifest
 
 if TYPE_CHECKING:
     from isotone.audit.audit_report import AuditReport
     from isotone.privacy.guarantee import Number
-    from isotone.reading.sources import Frame
     from isotone.release.description import Description, Section
     from isotone.release.result import Release
 
-__all__ = ["Kind", "Query", "Stamp"]
-
-Statistic = TypeVar("Statistic")
-Drawn = TypeVar("Drawn")
+__all__ = ["Kind", "Stamp"]
 
 
 @dataclass(frozen=True)
@@ -53,63 +49,6 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "unknown"
-
-
-class Query(ABC, Generic[Statistic, Drawn]):
-    """One release as asked for. All its parameters are public, and checked when it is made.
-
-    ``open`` and ``read`` touch the data; ``draw`` is the only step that draws noise. ``read`` and ``draw`` accept
-    zero rows like any others, so that the whole chain can be rehearsed.
-    """
-
-    source: Any
-    """Where the data is, and how it is read."""
-    mechanism: Any
-    guarantee: Guarantee
-    stated: Stated
-    waves: int = 1
-    """How many releases like this one are planned, this one among them."""
-
-    @property
-    @abstractmethod
-    def description(self) -> str:
-        """A few public words for the ledger."""
-
-    @property
-    def mechanism_name(self) -> str:
-        """The class of the mechanism, for the ledger."""
-        return type(self.mechanism).__name__
-
-    @abstractmethod
-    def parameters(self) -> dict[str, Any]:
-        """The canonical public parameters as plain values, without what only concerns the presentation."""
-
-    def open(self) -> Frame:
-        """The columns that are needed, lazily. Only the schema is looked at."""
-        return self.source.open()
-
-    @abstractmethod
-    def read(self, frame: Frame) -> Statistic:
-        """The statistic of the data, computed where the data is."""
-
-    @abstractmethod
-    def draw(self, statistic: Statistic) -> Drawn:
-        """The private outputs, from cryptographic bits."""
-
-    def entries(self, stamp: Stamp) -> dict[str, Any]:
-        """The entries that the manifests of all kinds have."""
-        return {**vars(self.stated), "guarantee": guarantee_to(self.guarantee), **stamp.entries()}
-
-    @abstractmethod
-    def publish(self, drawn: Drawn, stamp: Stamp) -> Release:
-        """The private outputs as a sealed release."""
-
-    def rehearsal(self, frame: Frame, stamp: Stamp) -> tuple[Release, dict[str, int]]:
-        """A release of zero rows, and how many bytes more some files of a real one have, by name.
-
-        A large release may be drawn in full and written in part, by a public rule.
-        """
-        return self.publish(self.draw(self.read(frame)), stamp), {}
 
 
 class Kind(ABC):

@@ -17,6 +17,7 @@ from isotone.release.kinds.counts.deriving import derived_release, packed
 from isotone.release.kinds.counts.description import CountManifest
 from isotone.release.kinds.counts.measuring import (
     groups_of,
+    has_margins,
     measured_parts,
     mechanism_of,
     origins,
@@ -38,6 +39,8 @@ __all__ = [
 def combine_counts(releases: Sequence[Release], follows_order: bool) -> Release:
     """One release from several of the same counts. See :func:`isotone.combine`."""
     stated, first = truth(follows_order, "follows_order"), releases[0].manifest
+    if any(has_margins(release.manifest) for release in releases):
+        raise InputError("Releases of different kinds cannot be combined.")
     for other in releases[1:]:
         require_same_definition(first, other.manifest)
         if first.guarantee["neighbours"] != other.manifest.guarantee["neighbours"]:
@@ -125,7 +128,6 @@ def _definition(manifest: Manifest) -> dict[str, Any]:
     if not said["order"].get("choices"):
         found["on_conflict"] = None
     return found
-
 
 
 def require_same_definition(first: Manifest, second: Manifest) -> None:

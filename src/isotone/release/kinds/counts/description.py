@@ -113,7 +113,9 @@ class CountManifest(Manifest):
     def text_columns(self) -> frozenset[str]:
         """The element, the group, the margin and its attributes."""
         by = (self.description or {}).get("by")
-        named = {str(pair[0]) for pair in cast("list[Any]", by) if pair} if isinstance(by, list) else set[str]()
+        named = (
+            {str(pair[0]) for pair in cast("list[Any]", by) if pair} if isinstance(by, list) else set[str]()
+        )
         return frozenset({"element", *(({"margin"} | named) if self.measured is not None else {"group"})})
 
 
@@ -222,8 +224,13 @@ def _order(given: Any) -> Poset:
 
 def _by(given: Any) -> FrozenMapping:
     """For each column its public list, or for a finer level a mapping of its values to those of the coarser one."""
-    if isinstance(given, (list, tuple)):
-        given = {name: dict(held) if held and not isinstance(held[0], str) else held for name, held in cast("Any", given)}
+    if isinstance(given, (list, tuple)) and all(
+        isinstance(pair, (list, tuple)) for pair in cast("Any", given)
+    ):
+        given = {
+            name: dict(held) if held and not isinstance(held[0], str) else held
+            for name, held in cast("Any", given)
+        }
     if not isinstance(given, Mapping):
         raise InputError(f"by must map each column to the public list of its values, and is {shown(given)}.")
     found: dict[str, Any] = {}
@@ -237,7 +244,9 @@ def _by(given: Any) -> FrozenMapping:
         else:
             found[column] = values = public_names(() if held is None else held, f"by[{column!r}]")
         if not values or len({name_text(value) for value in values}) < len(values):
-            raise InputError(f"by[{column!r}] must be a public list of distinct values with at least one entry.")
+            raise InputError(
+                f"by[{column!r}] must be a public list of distinct values with at least one entry."
+            )
     if not found:
         raise InputError("by is empty: name a column, with the public list of its values.")
     return FrozenMapping(found)
@@ -283,7 +292,9 @@ _A_WEIGHT = Amount.__metadata__[-1].json_schema  # pyright: ignore
 
 def _margins(given: Any) -> Any:
     if isinstance(given, str) or not isinstance(given, (list, tuple)):
-        raise InputError(f'margins must be a list of margins such as ["", "region", "*"], not {shown(given)}.')
+        raise InputError(
+            f'margins must be a list of margins such as ["", "region", "*"], not {shown(given)}.'
+        )
     parts = cast("list[Any]", given)
     return tuple(tuple(part) if isinstance(part, (list, tuple)) else part for part in parts)  # pyright: ignore
 
@@ -360,7 +371,9 @@ class Counts(Description):
     """Which error of a breakdown is to be small: that of all "margins" alike (default), of all "cells", or pairs [margin, weight]. Public, so never from these data."""
     unlisted: Literal["drop", "other"] = "drop"
     """Whether a row of a breakdown with a value in no list is left out of all margins, or counted as "other"."""
-    method: Annotated[Any, BeforeValidator(_mechanism), WithJsonSchema({"type": "string", "minLength": 1})] = Field(
+    method: Annotated[
+        Any, BeforeValidator(_mechanism), WithJsonSchema({"type": "string", "minLength": 1})
+    ] = Field(
         default="best",
         alias="mechanism",
         description='The name of a mechanism, or "best": the one that the plan puts first. In Python also a mechanism over the order.',
@@ -369,7 +382,9 @@ class Counts(Description):
         Annotated[
             Any,
             BeforeValidator(_care),
-            WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object", "additionalProperties": _A_WEIGHT}]}),
+            WithJsonSchema(
+                {"anyOf": [{"type": "string"}, {"type": "object", "additionalProperties": _A_WEIGHT}]}
+            ),
         ]
         | None
     ) = None
@@ -378,7 +393,7 @@ class Counts(Description):
     """What :func:`isotone.counts.relax`, or an earlier release, found for an order out of reach."""
     max_size: Size | None = None
     """Records keep at most so many yeses, those nearest to the top; the noise may then be smaller."""
-    root: Annotated[FixedRoot, BeforeValidator(FixedRoot.of)] | None = None
+    root: Annotated[FixedRoot | dict[str, Any], BeforeValidator(FixedRoot.of)] | None = None
     """For a hierarchy under replace: the public number of records, to which its root is fixed, and catch_all, the leaf below the root for every row that is in no other. Every row is then a unit with one code, and nothing is dropped."""
     total: Truth = False
     """Also release the number of records, where the mechanism gives it for free."""
@@ -388,8 +403,12 @@ class Counts(Description):
     def __post_init__(self) -> None:
         answers = self.said_answers
         questions_for(self.order, answers)
-        if self.by is None and (self.margins is not None or self.importance is not None or self.unlisted != "drop"):
-            raise InputError("margins, importance and unlisted need by=: the columns, and the public lists of their values.")
+        if self.by is None and (
+            self.margins is not None or self.importance is not None or self.unlisted != "drop"
+        ):
+            raise InputError(
+                "margins, importance and unlisted need by=: the columns, and the public lists of their values."
+            )
         if self.is_breakdown:
             for name in self.by or ():
                 if name in RESERVED:
@@ -420,12 +439,19 @@ class Counts(Description):
         return cast("Answers", self.answers)
 
     @property
+    def fixed_root(self) -> FixedRoot | None:
+        """The public number of records, and the leaf for all that is in no other."""
+        return cast("FixedRoot | None", self.root)
+
+    @property
     def is_breakdown(self) -> bool:
         """Whether there are margins that add up, and not one table for each group."""
         if self.by is None:
             return False
         one_list = len(self.by) == 1 and not isinstance(next(iter(self.by.values())), Mapping)
-        return not one_list or self.margins is not None or self.importance is not None or self.unlisted != "drop"
+        return (
+            not one_list or self.margins is not None or self.importance is not None or self.unlisted != "drop"
+        )
 
     @property
     def breakdown(self) -> Breakdown:
@@ -466,7 +492,8 @@ class Counts(Description):
         """What the mechanism must cover."""
         names = self.group_names
         number = None if names is None else len(names)
-        fixed = None if self.root is None else {"records": self.root.records, "catch_all": self.root.catch_all}
+        root = self.fixed_root
+        fixed = None if root is None else {"records": root.records, "catch_all": root.catch_all}
         care = dict(self.care) if isinstance(self.care, Mapping) else self.care
         return Setting(self.P, self.whose.most, self.max_size, self.relaxation, care, number, fixed)
 
@@ -538,7 +565,7 @@ class Counts(Description):
 
     def known(self, mechanism: Any) -> Any:
         """Standard deviations and half-widths."""
-        level = cast("float", self.confidence)
+        level = self.confidence
         return known_errors(mechanism, level) if self.is_breakdown else count_columns(mechanism, level)
 
     def draw(self, mechanism: Any, statistic: CountStatistic) -> Any:
@@ -578,7 +605,7 @@ class Counts(Description):
             mechanism=recipe_of(mechanism),
             total=(totals if self.by else totals[0]) if self.total else None,
             total_sd=round(math.sqrt(mechanism.total_variance()), 4) if self.total else None,
-            law=law_entry(mechanism, cast("float", self.confidence)),
+            law=law_entry(mechanism, self.confidence),
             **shared,
         )
 
@@ -650,7 +677,11 @@ class Counts(Description):
     def identity(self) -> dict[str, Any]:
         """Every parameter but the labels of questions."""
         given = self.plain()
-        asked = {q.name: q.definition() for q in questions_for(self.P, self.said_answers).values() if q.has_own_rule}
+        asked = {
+            q.name: q.definition()
+            for q in questions_for(self.P, self.said_answers).values()
+            if q.has_own_rule
+        }
         if self.is_breakdown:
             given["importance"] = importance_of(self.breakdown, self._weights).tolist()
         return {**given, "answers": {**given["answers"], "questions": asked}}
@@ -665,7 +696,10 @@ class Counts(Description):
 
     @classmethod
     def from_sections(
-        cls, sections: Mapping[str, Section], questions: Mapping[str, Question], resolve: Callable[[str], Path]
+        cls,
+        sections: Mapping[str, Section],
+        questions: Mapping[str, Question],
+        resolve: Callable[[str], Path],
     ) -> Counts:
         """The description that a spec gives."""
         section = cast("OrderEntries", sections[cls.key])
@@ -673,10 +707,8 @@ class Counts(Description):
         given = gathered(cls, sections, cls.key)
         if section.relaxation is not None:
             given["relaxation"] = read_relaxation(resolve(section.relaxation))
-        return cls(
-            section.order(resolve, questions, answers),
-            **{**given, "answers": answers, "unit": Unit(**gathered(Unit, sections))},
-        )
+        given |= {"answers": answers, "unit": Unit(**gathered(Unit, sections))}
+        return cls(section.order(resolve, questions, answers), **given)
 
     @classmethod
     def leaves(cls) -> frozenset[str]:

@@ -21,6 +21,7 @@ from isotone.release.kinds.counts.margins_deriving import as_drawn
 from isotone.release.kinds.counts.margins_deriving import made_consistent as consistent_margins
 from isotone.release.kinds.counts.margins_reader import BreakdownReader, margins_of
 from isotone.release.kinds.counts.margins_report import BreakdownPage
+from isotone.release.kinds.counts.measuring import has_margins
 from isotone.release.kinds.counts.report import CountsPage
 from isotone.release.kinds.kind import Kind
 from isotone.release.kinds.reader import Reader
@@ -43,7 +44,7 @@ class CountsKind(Kind):
 
     def page(self, release: Release) -> CountsPage:
         """What the report says and draws."""
-        return BreakdownPage() if _is_breakdown(release.manifest) else CountsPage()
+        return BreakdownPage() if has_margins(release.manifest) else CountsPage()
 
     def audit_named(self, name: str, epsilon: Number, trials: int, progress: Progress) -> AuditReport:
         """A mechanism on a survey of three questions. Of margins, the noise of one cell."""
@@ -52,7 +53,7 @@ class CountsKind(Kind):
 
     def consistent(self, release: Release, *, integers: bool, weights: str) -> Release:
         """Values that are not negative and follow the order, in each group, or in margins that still add up."""
-        if _is_breakdown(release.manifest):
+        if has_margins(release.manifest):
             if weights != "variance":
                 raise InputError("The values of a breakdown are moved by their variances: leave out weights.")
             whole = truth(integers, "integers")
@@ -63,29 +64,32 @@ class CountsKind(Kind):
         """Answers from the law of the noise."""
         from isotone.release.kinds.counts.reader import CountReader
 
-        return BreakdownReader(release) if _is_breakdown(release.manifest) else CountReader(release)
+        return BreakdownReader(release) if has_margins(release.manifest) else CountReader(release)
 
     def draws(self, manifest: Manifest) -> list[Manifest]:
         """The draws that a derived release came from."""
-        if _is_breakdown(manifest):
+        if has_margins(manifest):
             assert isinstance(manifest, CountManifest)
             return [as_drawn(manifest, margins_of(manifest))]
         return draws_of(manifest)
 
     def rebuild(self, manifest: Manifest) -> Any:
         """The mechanism over the order of the manifest."""
-        if _is_breakdown(manifest):
+        if has_margins(manifest):
             return margins_of(manifest)
         return rebuild_count_mechanism(order_from(manifest["description"]["order"]), manifest.mechanism)
 
     def derived_guarantee(self, release: Release) -> Guarantee:
         """What the noise guarantees for records of the kind that the rules let through."""
-        if release.manifest.get("derived") and not _is_breakdown(release.manifest):
+        if release.manifest.get("derived") and not has_margins(release.manifest):
             for draw in draws_of(release.manifest):
                 self.derived_guarantee(Release({}, draw))  # each keeps its own guarantee
             return total_guarantee(release.manifest)
         manifest, found = release.manifest, self.rebuild(release.manifest)
-        described, stated = Counts.from_manifest(manifest, release.columns), guarantee_from(manifest.guarantee)
+        described, stated = (
+            Counts.from_manifest(manifest, release.columns),
+            guarantee_from(manifest.guarantee),
+        )
         mechanism = found.base if isinstance(found, MarginsMechanism) else found
         if described.is_breakdown != isinstance(found, MarginsMechanism):
             raise InputError("the mechanism is not one for what is described")
@@ -118,7 +122,7 @@ class CountsKind(Kind):
 
     def looked_at(self, release: Release) -> str:
         """What was recomputed, and that slow draws were found again, not searched for."""
-        if _is_breakdown(release.manifest):
+        if has_margins(release.manifest):
             return "all values, errors and intervals follow from the noisy integers and the mechanism"
         if not _begins(release):
             return self.recomputed
@@ -145,18 +149,13 @@ class CountsKind(Kind):
         described = Counts.from_manifest(release.manifest, release.columns)
         if described.said() != release.manifest.description:
             return ["the description is not written as a release writes it"]
-        if described.is_breakdown != _is_breakdown(release.manifest):
+        if described.is_breakdown != has_margins(release.manifest):
             return ["the columns are not those of what is described"]
         if described.is_breakdown:
             return breakdown_faults(release, margins_of(release.manifest))
         if release.manifest.get("derived"):
             return derived_faults(release)
         return count_faults(release.columns, release.manifest, self.rebuild(release.manifest))
-
-
-def _is_breakdown(manifest: Manifest) -> bool:
-    """Whether there are margins that add up."""
-    return manifest.get("measured") is not None
 
 
 def _begins(release: Release) -> bool:

@@ -23,6 +23,7 @@ from isotone.release.kinds.counts.columns import rebuild_margins
 from isotone.release.kinds.counts.combining import require_different_draws, require_same_definition
 from isotone.release.kinds.counts.description import CountManifest, Counts
 from isotone.release.kinds.counts.margins_deriving import as_drawn, measured_tables
+from isotone.release.kinds.counts.measuring import has_margins
 from isotone.release.kinds.counts.reader import CountReader, element_names
 from isotone.release.manifest import Manifest, canonical_json
 from isotone.release.result import Release
@@ -73,7 +74,7 @@ class BreakdownReader(CountReader):
         self, other: Release, what: Any, confidence: float | None, group: Any, follows_order: bool
     ) -> Any:
         """Counts of a cell in the other release minus those in this one."""
-        if not isinstance(other, Release) or other.kind != self.release.kind:  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(other, Release) or not has_margins(other.manifest):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InputError("A change of a breakdown is from one breakdown to another.")
         first, second = _CellTable(self.release), _CellTable(other)
         require_same_definition(first.manifest, second.manifest)

@@ -22,7 +22,16 @@ from isotone.release.kinds.counts.description import CountManifest
 from isotone.release.manifest import Manifest, canonical_json, order_from
 from isotone.release.recipes import rebuild_count_mechanism
 
-__all__ = ["group_sum", "groups_of", "measured", "measured_parts", "mechanism_of", "origins", "union_order"]
+__all__ = [
+    "group_sum",
+    "groups_of",
+    "has_margins",
+    "measured",
+    "measured_parts",
+    "mechanism_of",
+    "origins",
+    "union_order",
+]
 
 Floats = NDArray[np.float64]
 
@@ -48,7 +57,12 @@ def _key(manifest: Manifest) -> bytes:
 def groups_of(manifest: Manifest) -> list[str] | None:
     """The names of the groups, or None."""
     by = manifest["description"]["by"]
-    return list(by[0][1]) if by and manifest.get("measured") is None else None
+    return list(by[0][1]) if by and not has_margins(manifest) else None
+
+
+def has_margins(manifest: Manifest) -> bool:
+    """Whether there are margins that add up, and not one table for each group."""
+    return manifest.get("measured") is not None
 
 
 def origins(manifest: Manifest) -> list[tuple[CountManifest, list[Any]]]:

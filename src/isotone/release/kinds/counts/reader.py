@@ -27,7 +27,7 @@ from isotone.release.kinds.counts.deriving import (
     public_records,
     require_all_counted,
 )
-from isotone.release.kinds.counts.measuring import group_sum, groups_of, measured
+from isotone.release.kinds.counts.measuring import group_sum, groups_of, has_margins, measured
 from isotone.release.kinds.reader import Reader
 from isotone.release.result import Release
 
@@ -50,7 +50,9 @@ class CountReader(Reader):
         return found[group_place(group, names)]
 
     def _level(self, confidence: float | None) -> float:
-        return confidence_level(self.release.manifest["description"]["confidence"] if confidence is None else confidence)
+        return confidence_level(
+            self.release.manifest["description"]["confidence"] if confidence is None else confidence
+        )
 
     def contrast(self, coefficients: Mapping[Any, float], confidence: float | None, group: Any) -> Estimate:
         """A linear combination of counts of one group."""
@@ -111,7 +113,7 @@ class CountReader(Reader):
         self, other: Release, what: Any, confidence: float | None, group: Any, follows_order: bool
     ) -> Any:
         """Counts of the other release minus those of this one."""
-        if not isinstance(other, Release) or other.kind != self.release.kind:  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(other, Release) or other.kind != self.release.kind or has_margins(other.manifest):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InputError("A change is from one release of counts to another.")
         require_same_definition(self.release.manifest, other.manifest)
         require_different_draws([draws_of(one.manifest) for one in (self.release, other)])

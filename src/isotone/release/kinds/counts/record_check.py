@@ -34,7 +34,7 @@ def check_counts(described: Counts, source: Any) -> list[str]:
     P, said = described.P, described.said_answers
     where, groups = described.source(source, None).records, described.groups
     rules = replace(described.rules, on_violation="close", on_conflict="first", max_size=None)
-    stated = None if described.root is None else described.root.records
+    stated = None if described.fixed_root is None else described.fixed_root.records
     if said.element is not None and rules.unit is None:  # every row has one code: none can break the order
         lines = _rows(where, P, rules, groups, stated)
     else:

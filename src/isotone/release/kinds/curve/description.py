@@ -218,7 +218,7 @@ class Curve(Description):
 
     def columns(self, mechanism: ChainFit | SurfaceFit, drawn: Any, known: Any) -> dict[str, tuple[Any, ...]]:
         """The corners of the curve and of its band, or the cells of the surface."""
-        return mechanism.columns(drawn, cast("float", self.confidence))
+        return mechanism.columns(drawn, self.confidence)
 
     def manifest(
         self, mechanism: ChainFit | SurfaceFit, drawn: Any, common: Mapping[str, Any]

@@ -91,7 +91,9 @@ class CurveKind(Kind):
         if isinstance(fit, SurfaceFit):
             return surface_faults(release.columns, fit)
         if (release.manifest["increasing"], release.manifest.get("band")) != (
-            fit.settings["increasing"] if fit.settings["increasing"] != "auto" else release.manifest["increasing"],
+            fit.settings["increasing"]
+            if fit.settings["increasing"] != "auto"
+            else release.manifest["increasing"],
             fit.band,
         ):
             return ["the direction or the band is not the one asked for"]

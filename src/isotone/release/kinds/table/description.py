@@ -139,14 +139,16 @@ class Table(Description):
 
     category: ColumnName
     """The column of the categories."""
-    categories: Annotated[tuple[str, ...], BeforeValidator(lambda given: public_names(given, "categories"))]
+    categories: Annotated[Sequence[Any], BeforeValidator(lambda given: public_names(given, "categories"))]
     """The public list of the categories: others are ignored, absent ones count 0. It must not come from the data."""
     _: KW_ONLY
     upper: Size
     """The largest count. Counts above it are clipped to it. Not chosen by the data."""
     count: ColumnName | None = None
     """For rows that are already counts: the column of the count. Without it a row counts as one."""
-    counts: Annotated[tuple[str, ...], BeforeValidator(lambda given: public_names(given, "counts"))] | None = None
+    counts: (
+        Annotated[tuple[str, ...], BeforeValidator(lambda given: public_names(given, "counts"))] | None
+    ) = None
     """Two columns of counts, released with their joint distribution; or, with kind, two values of that column. The unit then says contributions, in how many of both together it may count, and upper is at most 63."""
     kind: ColumnName | None = None
     """With counts: the column that says to which of the two a row belongs. A row then counts as one."""
@@ -158,7 +160,9 @@ class Table(Description):
     """The public population of each category, for a column of rates per 100,000."""
 
     def __post_init__(self) -> None:
-        if self.counts is not None and not (self.count is None and self.strata is None and self.population is None):
+        if self.counts is not None and not (
+            self.count is None and self.strata is None and self.population is None
+        ):
             raise InputError("Two columns (counts=) take no count, strata or population.")
         if self.kind is not None and self.counts is None:
             raise InputError("kind= goes with counts=, the two values of that column.")
@@ -187,6 +191,11 @@ class Table(Description):
             )
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The public list of the categories."""
+        return tuple(self.categories)
+
+    @property
     def aggregated(self) -> bool:
         """Whether the rows are already counts."""
         return self.count is not None if self.counts is None else self.kind is None
@@ -195,7 +204,7 @@ class Table(Description):
     def labels(self) -> tuple[str, ...]:
         """The names of the rows."""
         if self.counts is None:
-            return self.categories
+            return self.names
         return tuple(f"{name}{BETWEEN}{column}" for column in self.counts for name in self.categories)
 
     @property
@@ -236,9 +245,9 @@ class Table(Description):
         """The column of the categories, and that of counts where there is one."""
         unit, top = self.whose, mechanism.upper
         if self.counts is None:
-            return CategorySource(data, self.category, self.categories, top, self.count, unit.column, unit.most)
+            return CategorySource(data, self.category, self.names, top, self.count, unit.column, unit.most)
         both = self.counts[0], self.counts[1]
-        return PairSource(data, self.category, self.categories, top, both, self.kind, unit.column, unit.most)
+        return PairSource(data, self.category, self.names, top, both, self.kind, unit.column, unit.most)
 
     def read(self, source: Any, frame: Frame) -> NDArray[np.int64]:
         """One count per category; of two columns those of the first, then those of the second."""
@@ -258,7 +267,7 @@ class Table(Description):
         values, estimates = (drawn.values, drawn.estimates) if self.counts is None else (
             drawn.values.T.ravel(), drawn.estimates.T.ravel()
         )  # fmt: skip
-        low, high = table.interval(cast("float", self.confidence))
+        low, high = table.interval(self.confidence)
         return {
             "category": self.labels,
             **self._class_column(),
@@ -359,7 +368,9 @@ class Table(Description):
         names: tuple[Any, ...] = columns["category"]
         if given.get("counts") is not None:
             last = f"{BETWEEN}{given['counts'][0]}"
-            return cls(categories=[str(name).removesuffix(last) for name in names[: len(names) // 2]], **given)
+            return cls(
+                categories=[str(name).removesuffix(last) for name in names[: len(names) // 2]], **given
+            )
         if manifest.get("strata") is not None:
             held: dict[str, list[Any]] = {str(entry["name"]): [] for entry in manifest["strata"]}
             for name, stratum in zip(names, columns["stratum"], strict=True):
@@ -369,7 +380,10 @@ class Table(Description):
 
     @classmethod
     def from_sections(
-        cls, sections: Mapping[str, Section], questions: Mapping[str, Question], resolve: Callable[[str], Path]
+        cls,
+        sections: Mapping[str, Section],
+        questions: Mapping[str, Question],
+        resolve: Callable[[str], Path],
     ) -> Table:
         """The description that a spec gives, with the columns of its file of categories."""
         given = gathered(cls, sections, cls.key)
@@ -379,7 +393,8 @@ class Table(Description):
             for name in ("strata", "population"):
                 if given.get(name) is not None:
                     given[name] = read_column(resolve(file), given["category"], given[name])
-        return cls(**{**given, "unit": Unit(**gathered(Unit, sections))})
+        given["unit"] = Unit(**gathered(Unit, sections))
+        return cls(**given)
 
     @classmethod
     def guessed(cls, section: Section, records: int | None) -> Any:

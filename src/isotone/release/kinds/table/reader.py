@@ -57,7 +57,9 @@ class TableReader(Reader):
         }
 
     def _level(self, confidence: float | None) -> float:
-        return confidence_level(self.release.manifest["description"]["confidence"] if confidence is None else confidence)
+        return confidence_level(
+            self.release.manifest["description"]["confidence"] if confidence is None else confidence
+        )
 
 
 def measured_again(mechanism: TableMechanism, size: int, upper: int, finer: list[int] | None) -> Measurement:
