@@ -179,17 +179,17 @@ _A_POSITIVE: dict[str, Any] = {
     ]
 }
 
-Text = Annotated[str, _named(plain_text), Field(min_length=1)]
-ColumnName = Annotated[str, _named(column_name), Field(min_length=1)]
+Text = Annotated[str, Field(min_length=1), _named(plain_text)]
+ColumnName = Annotated[str, Field(min_length=1), _named(column_name)]
 Real = Annotated[Number, _named(exact), WithJsonSchema(_A_NUMBER)]
 """A number, kept exact."""
 Amount = Annotated[Number, _named(positive), WithJsonSchema(_A_POSITIVE)]
-Size = Annotated[int, _named(whole_number), Field(ge=1)]
+Size = Annotated[int, Field(ge=1), _named(whole_number)]
 Truth = Annotated[bool, _named(truth)]
 Listed = BeforeValidator(_list)
 """For tuples, which may be given as lists or arrays."""
 Pair = Annotated[tuple[Real, Real], Listed]
-Confidence = Annotated[float, _named(confidence_level), Field(gt=0, lt=1)]
+Confidence = Annotated[float, Field(gt=0, lt=1), _named(confidence_level)]
 
 # ---------------------------------------------------------------------------- classes of parameters
 
@@ -473,6 +473,7 @@ def section_of(
                 info = fields_of(kind)[field]
                 kept: Any = Annotated[info.annotation, *info.metadata] if info.metadata else info.annotation
                 default = ... if info.is_required() else info.default
+                default = dict(default) if isinstance(default, FrozenMapping) else default
                 entries[entry] = (kept, Field(default, description=info.description))
     return create_model(name, __base__=base, __doc__=base.__doc__, __module__=base.__module__, **entries)
 

@@ -241,8 +241,8 @@ def _counts(spec: Spec | Variant, progress: Progress) -> CountPlan:
     made = spec.plan(progress).view
     if not isinstance(made, CountPlan):
         raise SpecError(
-            "Waves, power, and the way from an error to ε are for counts of an [order] alone: this spec is for a "
-            f"{spec.description.key}."
+            "Waves, power, and the way from an error to ε are for counts of an [order] alone: this spec is for "
+            f"{spec.description.words}."
         )
     return made
 

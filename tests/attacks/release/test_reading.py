@@ -196,7 +196,8 @@ def test_a_release_whose_records_do_not_fit_its_mechanism_is_found_by_a_stranger
     with iso.Ledger(tmp_path / "some.ledger", epsilon=1) as ledger:
         honest = flat.counts(pd.DataFrame({"a": [1]}), A, epsilon=1, ledger=ledger)
     manifest = {key: value for key, value in honest.manifest.items() if key != "content_hash"}
-    rules = {**manifest["rules"], "contributions": 3}
-    seal(honest.columns, {**manifest, "rules": rules}).save(tmp_path / "out", report=False)
+    unit = {**manifest["description"]["unit"], "column": "who", "contributions": 3}
+    said = {**manifest["description"], "unit": unit}
+    seal(honest.columns, {**manifest, "description": said}).save(tmp_path / "out", report=False)
     assert "records of another kind" in str(verify(tmp_path / "out"))
-    assert load_release(tmp_path / "out").manifest["rules"]["contributions"] == 3
+    assert load_release(tmp_path / "out").manifest.rows["contributions"] == 3

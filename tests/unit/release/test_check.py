@@ -59,7 +59,7 @@ def test_it_says_which_relation_is_broken_how_often(told):
 
 def test_groups_and_elements_outside_the_list_are_named(told):
     data = answers(region=["north", "south", "South", None], person=[1, 2, 3, 4])
-    text = told(data, COUNTS, 'by = "region"\ngroups = ["north", "south"]')
+    text = told(data, COUNTS.replace("[order]\n", '[order]\nby = { region = ["north", "south"] }\n'))
     assert "region: 2 rows have a group that is not in the list (ignored): 'South' (1)" in text
     assert "2 records, 0 of them" in text
     items = pd.DataFrame({"person": [1, 1, 2], "item": ["hyp", "hype", "meds"]})

@@ -342,8 +342,8 @@ def _set(*path: Any) -> Any:
     [
         ("one", _set("total", [])),
         ("one", _set("mechanism", {"name": "PosetMechanism"})),
-        ("one", _set("order", "covers", 0, ["twice"])),
-        ("groups", _set("groups", "values", ["north"])),
+        ("one", _set("description", "order", "covers", 0, ["twice"])),
+        ("groups", _set("description", "by", 0, 1, ["north"])),
         ("given", _set("derived", "of", 3.5)),
         ("given", _set("derived", "of", 0, "values", ["x", None, {}])),
         ("combined", _set("derived", {"how": "combined"})),

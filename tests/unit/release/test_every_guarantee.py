@@ -23,7 +23,7 @@ KINDS = {
     "surface": "[curve]\nx = ['x', 'z']\ny = 'y'\nbounds = [[0, 9], [0, 59]]\ny_range = [0, 1]\nx_grid = 3\nloss = 'absolute'\n",
     "pairs": "[table]\ncategory = 'place'\ncategories = ['c0', 'c1']\ncounts = ['p', 'q']\nkind = 'sort'\nupper = 9\n",
     "counts": "[order]\n" + ORDER,
-    "breakdown": "[breakdown]\nby = ['sort']\ngroups = { sort = ['p', 'q'] }\n" + ORDER,
+    "breakdown": "[order]\nby = { sort = ['p', 'q'] }\nmargins = ['', 'sort']\n" + ORDER,
 }
 GUARANTEES = {"rho": "rho = '1/2'", "delta": "epsilon = 1\ndelta = '1e-6'", "epsilon": "epsilon = 1"}
 FILTER: dict[str, Any] = {"rho": 9, "delta": "1e-3", "composition": "zcdp filter", "final_delta": "1e-6"}
@@ -66,7 +66,7 @@ def test_a_spec_may_ask_for_every_guarantee(tmp_path, kind, guarantee):
 
 
 def test_every_kind_is_asked():
-    assert set(KINDS) - {"pairs", "surface"} == {kind.name for kind in kinds.all_kinds()}
+    assert set(KINDS) - {"pairs", "surface", "breakdown"} == {kind.name for kind in kinds.all_kinds()}
 
 
 def test_many_contributions_make_use_of_delta(tmp_path):

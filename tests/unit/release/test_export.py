@@ -172,13 +172,13 @@ def test_nothing_of_a_hostile_manifest_gets_through(copy, name):
     def poison(entries: dict[str, Any], columns: dict[str, Any]) -> None:
         entries |= {"title": HOSTILE, "time": HOSTILE, "dataset": HOSTILE, "request": HOSTILE}
         entries["guarantee"]["unit"] = HOSTILE
-        rules = entries["rules"]
-        rules |= {key: HOSTILE for key, value in rules.items() if isinstance(value, str)} | {"unit": HOSTILE}
+        entries["description"]["unit"] |= {"column": HOSTILE, "name": HOSTILE}
         if name != "breakdown":  # whose mechanism says which draws there were
             entries["mechanism"] |= {"name": HOSTILE, "public_n": HOSTILE, HOSTILE: HOSTILE}
         entries["versions"] = {HOSTILE: HOSTILE}
         if name in ("counts", "hierarchy", "consistent"):
-            entries["questions"] = {"a": {"label": HOSTILE, "column": HOSTILE}}
+            asked = [{"name": "a", "label": HOSTILE, "column": HOSTILE}]
+            entries["description"]["answers"]["questions"] = asked
         last = columns[list(columns)[-1]]
         columns |= {HOSTILE: last, UNIT: last, "e" + "3b0c" * 15: last}
 

@@ -125,8 +125,7 @@ budget = { epsilon = "99" }
 [order]
 parents = { a = "all", b = "all", other = "all", a1 = "a", a2 = "a" }
 children = "partition"
-records = 9
-catch_all = "other"
+root = { records = 9, catch_all = "other" }
 [output]
 folder = "out"
 """
@@ -147,9 +146,18 @@ def test_specs_plans_checks_and_forged_manifests(tmp_path: Path) -> None:
     assert "Every number here that comes from the data was changed at random" in page
     assert "There are 9 records, as the publisher states" in page
     assert run(app, ["verify", str(tmp_path / "out")]).exit_code == 0
-    for rule, other in (("unit", "id"), ("form", "wide"), ("on_conflict", "drop"), ("contributions", 2)):
+    for part, rule, other in (
+        ("unit", "column", "id"),
+        ("answers", "element", None),
+        ("answers", "on_conflict", "drop"),
+        ("unit", "contributions", 2),
+    ):
         bad = shutil.copytree(tmp_path / "out", tmp_path / f"bad-{rule}")
-        assert not verify(forged(bad, lambda m, _, r=rule, o=other: m["rules"].update({r: o}))).holds
+
+        def lie(m, _, p=part, r=rule, o=other):
+            m["description"][p].update({r: o})
+
+        assert not verify(forged(bad, lie)).holds
     more = spec.with_name("more.toml")
     more.write_text(SPEC.replace("records = 9", "records = 10").replace('"out"', '"more"'))
     assert "another number" in run(app, ["check", str(more)]).output

@@ -34,7 +34,7 @@ def never(*_: object, **__: object) -> None:
 
 def over(n: int, covers: list[list[str]]):
     def change(entries, columns):
-        entries["order"] = {"elements": [f"e{i}" for i in range(n)], "covers": covers}
+        entries["description"]["order"] = {"elements": [f"e{i}" for i in range(n)], "covers": covers}
         for name in columns:
             columns[name] = [f"e{i}" for i in range(n)] if name == "element" else [0] * n
 

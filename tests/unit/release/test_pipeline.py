@@ -220,7 +220,11 @@ def test_numpy_and_exact_numbers_are_parameters_like_any_other(ledger):
     assert curve(ledger, public_n=np.int64(60)).manifest.mechanism["public_n"] == 60
     assert len(ledger.charges()) == 4
     for made in (table(ledger, contributions=np.uint8(200)), curve(ledger, contributions=np.int64(2))):
-        assert made.manifest.mechanism["contributions"] == made.manifest["rules"]["contributions"] > 1
+        assert (
+            made.manifest.mechanism["contributions"]
+            == made.manifest["description"]["unit"]["contributions"]
+            > 1
+        )
 
 
 @pytest.mark.parametrize("options", [{}, {"by": "county", "groups": ["a", "b"]}])

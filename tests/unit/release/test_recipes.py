@@ -126,7 +126,7 @@ def test_a_release_by_any_mechanism_can_be_rebuilt_and_verified(tmp_path, name, 
     verdict = verify(tmp_path / "out")
     assert verdict.holds, str(verdict)
     manifest = json.loads(json.dumps(load_release(tmp_path / "out").manifest.plain()))
-    rebuilt = rebuild_count_mechanism(order_from(manifest["order"]), manifest["mechanism"])
+    rebuilt = rebuild_count_mechanism(order_from(manifest["description"]["order"]), manifest["mechanism"])
     assert type(rebuilt).__name__ == name
     assert recipe_of(rebuilt) == manifest["mechanism"]
     repeat = len(setting.get("groups", [0]))
@@ -148,7 +148,9 @@ def test_noise_for_shorter_records_than_were_counted_is_found_by_a_stranger(tmp_
     honest = released(tmp_path, "LaplaceMechanism", PURE, {"max_size": 2})
     manifest = {key: value for key, value in honest.manifest.items() if key != "content_hash"}
     for size, holds in ((2, True), (1, True), (3, False), (None, False)):
-        forged = seal(honest.columns, {**manifest, "rules": {**manifest["rules"], "max_size": size}})
+        forged = seal(
+            honest.columns, {**manifest, "description": {**manifest["description"], "max_size": size}}
+        )
         forged.save(tmp_path / f"out{size}", report=False)
         assert verify(tmp_path / f"out{size}").holds == holds
 

@@ -46,15 +46,15 @@ def test_a_good_spec_is_read(tmp_path):
     [
         (("epsilon", "epsillon"), r"privacy.epsillon: there is no such entry; did you mean 'epsilon'"),
         (("[data]", "[dta]"), r"dta: there is no such entry; did you mean 'data'"),
-        (('"0.5"', '"one"'), r"privacy.epsilon: this entry must be a finite number .* \(it is 'one'\)"),
-        (('"0.5"', "-1"), r"privacy.epsilon: this entry must be above 0"),
+        (('"0.5"', '"one"'), r"privacy.epsilon: epsilon must be a finite number .*, not 'one'"),
+        (('"0.5"', "-1"), r"privacy.epsilon: epsilon must be above 0"),
         (('"0.5"', "true"), r"privacy.epsilon"),
         (('path = "adults.csv"', ""), r"data.path: this entry is missing"),
         (('folder = "out"', "folder = 3"), r"output.folder"),
         (("[order]", '[order]\nfile = "x.csv"'), r"in one way"),
         (("[output]", '[table]\ncategory = "c"\nupper = 3\ncategories = ["a"]\n[output]'), r"exactly one of"),
         (('unit = "person"', 'unit = "person"\nweights = "w"'), r"survey weights are refused"),
-        (('unit = "person"', 'unit = "person"\nby = "region"'), r"by and groups go together"),
+        (('unit = "person"', 'unit = "person"\nby = "region"'), r"data.by: there is no such entry"),
         (('unit = "person"', 'unit = "person"\ncontributions = 0'), r"data.contributions"),
         (
             ('unit = "person"', 'unit = "person"\ntypes = { hyp = "date" }'),

@@ -28,11 +28,11 @@ path = "data.csv"
 [privacy]
 epsilon = "1/2"
 ledger = "survey.ledger"
-waves = {waves}
 budget = {{ epsilon = "3/2" }}
 [order]
 elements = ["hyp", "meds"]
 relations = [["meds", "hyp"]]
+waves = {waves}
 [output]
 folder = "year1"
 """
@@ -136,5 +136,5 @@ def test_specs_and_the_command_line_plan_waves(tmp_path):
     order = '[order]\nelements = ["hyp", "meds"]\nrelations = [["meds", "hyp"]]\n'
     curve = '[curve]\nx = "a"\ny = "b"\nbounds = [0, 1]\ny_range = [0, 1]\n'
     spec.write_text(SPEC.format(waves=2).replace(order, curve))
-    with pytest.raises(SpecError, match="waves is for counts"):
+    with pytest.raises(SpecError, match=r"curve\.waves: there is no such entry"):
         load_spec(spec)

@@ -77,11 +77,11 @@ def test_an_error_gives_the_least_epsilon(path: Path) -> None:
 
 
 def test_waves_of_a_breakdown_are_refused_as_what_they_are(path: Path) -> None:
-    asked = '[breakdown]\nby = ["x"]\ngroups = { x = ["1", "2"] }\nmargins = ["", "x"]'
+    asked = '[order]\nby = { x = ["1", "2"] }\nmargins = ["", "x"]'
     path.write_text(SPEC.replace("[order]", asked), encoding="utf-8")
     said = run(["plan", str(path), "--waves", "3"])
     assert "Waves" in said
-    assert "this spec is for a breakdown" in said
+    assert "in 2 margins" in said
 
 
 def test_power_is_that_of_the_binomial_without_noise_and_none_in_much_noise(path: Path) -> None:

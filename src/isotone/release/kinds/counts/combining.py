@@ -117,13 +117,13 @@ def require_different_draws(releases: Sequence[Sequence[Manifest]]) -> None:
             seen |= names
 
 
-_DEFINITION = ("column", "contributions", "on_violation", "on_conflict", "max_size", "yes", "missing")
+_DEFINITION = ("unit", "contributions", "on_violation", "on_conflict", "max_size", "yes", "missing")
 
 
 def _definition(manifest: Manifest) -> dict[str, Any]:
     """What decides about which records are counted."""
     said = manifest["description"]
-    found = {**said["unit"], **said["answers"], "max_size": said["max_size"]}
+    found = {**said["unit"], **said["answers"], "max_size": said["max_size"], "unit": said["unit"]["column"]}
     found["contributions"] = found["contributions"] or 1
     if not said["order"].get("choices"):
         found["on_conflict"] = None

@@ -65,6 +65,8 @@ class CurveKind(Kind):
     def rebuild(self, manifest: Manifest) -> ChainFit | SurfaceFit:
         """The estimator of the description that a manifest holds, which must be the one that it names."""
         description = Curve.from_manifest(manifest, {})
+        if description.said() != manifest.description:
+            raise InputError("the description is not written as a release writes it")
         stated = guarantee_from(manifest.guarantee)
         if description.whose.neighbours != stated.neighbours:
             raise InputError("the neighbours of the description are not those of the guarantee")

@@ -15,7 +15,7 @@ from isotone.release.kinds.table.description import BETWEEN, PER, Table, TableMa
 from isotone.release.kinds.table.reader import TableReader, measured_again
 from isotone.release.kinds.table.report import TablePage
 from isotone.release.manifest import Manifest, guarantee_from
-from isotone.release.recipes import rebuild_table_mechanism
+from isotone.release.recipes import rebuild_table_mechanism, recipe_of
 from isotone.release.writing.column_texts import ROUNDING, Columns, Floats
 from isotone.tables.choosing import TableMechanism
 from isotone.tables.estimate.intervals import content, is_shortest, shortest
@@ -79,6 +79,8 @@ class TableKind(Kind):
             )
         if description.whose.neighbours != stated.neighbours:
             raise InputError("the neighbours of the description are not those of the guarantee")
+        if recipe_of(description.mechanism(stated)) != release.manifest.mechanism:
+            raise InputError("the mechanism is not the one that the description has under this guarantee")
         return replace(mechanism.guarantee, unit=stated.unit)
 
     recomputed = (
@@ -102,6 +104,8 @@ class TableKind(Kind):
 
     def faults(self, release: Release) -> list[str]:
         """Categories, bounds, errors and intervals that the mechanism cannot have given."""
+        if Table.from_manifest(release.manifest, release.columns).said() != release.manifest.description:
+            return ["the description is not written as a release writes it"]
         return table_faults(release.columns, release.manifest, self.rebuild(release.manifest))
 
 
