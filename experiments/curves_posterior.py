@@ -24,10 +24,10 @@ from _curve_comparisons import MEASURES, OUTPUTS, comparisons, losses, summary
 from _curve_populations import HELD_OUT, POINTS, SEED, TUNED, UNIT, Population
 from _curve_rivals import RIVALS, before
 from common import DATA, read_table, save_figure, write_table
-from isotone.curves import plan
 from isotone.curves.chain.posterior_fit import PosteriorFit, curve_of
 from isotone.curves.chain.problem import ChainProblem
 from isotone.curves.circuits.selection import SeededCurveDraws
+from isotone.curves.curve_plan import plan
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses.known_losses import Squared
 from isotone.curves.records import Records

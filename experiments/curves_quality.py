@@ -33,10 +33,10 @@ from _curve_goals import (
     points_of,
 )
 from common import DATA, read_table, save_figure, write_table
-from isotone.curves import plan
 from isotone.curves.chain.choosing import mechanism_for
 from isotone.curves.chain.problem import TREE_POINTS
 from isotone.curves.curve import CurveMechanism
+from isotone.curves.curve_plan import plan
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses.known_losses import parse_loss
 from isotone.curves.records import Records

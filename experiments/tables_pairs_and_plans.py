@@ -19,10 +19,11 @@ from _tables import Table, load
 from common import save_figure, write_table
 from isotone.mechanism import Progress
 from isotone.privacy.guarantee import Guarantee
-from isotone.tables import GaussianTableMechanism, TwoStageMechanism, plan, truncated_geometric
+from isotone.tables import GaussianTableMechanism, TwoStageMechanism, truncated_geometric
 from isotone.tables.choosing import table_mechanism
 from isotone.tables.pairs import simulate_pair
 from isotone.tables.population_classes import population_bands
+from isotone.tables.table_plan import plan
 
 UPPER = 20
 CONTRIBUTIONS = (1, 5, 10, 20, 50)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from isotone.counts import CountPlan, Relaxation, plan
+from isotone.counts import CountPlan, Relaxation
+from isotone.counts.count_plan import plan
 from isotone.order import Poset
 from isotone.privacy.calibration import sigma_squared
 

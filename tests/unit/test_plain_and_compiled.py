@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from isotone import noise, tables
-from isotone.counts import OrderGaussianMechanism, consistent, plan
+from isotone.counts import OrderGaussianMechanism, consistent
+from isotone.counts.count_plan import plan
 from isotone.counts.norm import norms
 from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression, ProductOrder
 from isotone.kernels import PLAIN_STEPS, Kernel
@@ -224,14 +225,14 @@ from isotone.order import Poset
 for P in (Poset("abcdefghijk", [("a", "c"), ("b", "c"), ("b", "d"), ("e", "d")]),
           Poset(range(100), [(k, k // 3) for k in range(3, 100)])):
     for guarantee in ({"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}, {"rho": 0.5, "neighbours": "replace"}):
-        chosen = iso.counts.plan(P, **guarantee)
+        chosen = iso.Counts(P).plan(**guarantee)
         for row in chosen:
             row.mechanism.release([5] * len(P))
     iso.counts.consistent(P, [1.0] * len(P))
     if len(P) < 20:
-        for row in iso.counts.plan(P, epsilon=1, delta=1e-6, max_size=4):
+        for row in iso.Counts(P, max_size=4).plan(epsilon=1, delta=1e-6):
             row.mechanism.release([5] * len(P))
-iso.tables.plan(size=300, upper=9, epsilon=1, draws=1)
+iso.Table("c", range(300), upper=9).plan(epsilon=1)
 iso.tables.TwoStageMechanism(upper=50, epsilon=1).release([0, 3, 3, 19, 7, 80] * 50)
 print([name for name in ("numba", "scipy.stats", "matplotlib", "duckdb", "pyarrow") if name in sys.modules])
 """

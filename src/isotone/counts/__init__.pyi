@@ -6,7 +6,6 @@ from isotone.counts.breakdowns.margins_plan import plan_breakdown as plan_breakd
 from isotone.counts.caring import relative_to as relative_to
 from isotone.counts.consistency import consistent as consistent
 from isotone.counts.count_plan import CountPlan as CountPlan
-from isotone.counts.count_plan import plan as plan
 from isotone.counts.hierarchies.fixed_root import FixedRootMechanism as FixedRootMechanism
 from isotone.counts.hierarchies.measured_tree import TreeGaussianMechanism as TreeGaussianMechanism
 from isotone.counts.hierarchies.measured_tree import TreeLaplaceMechanism as TreeLaplaceMechanism

@@ -63,7 +63,7 @@ def _require_fitting(mechanism: AdditiveMechanism, setting: Setting, guarantee: 
 
 
 def best_mechanism(setting: Setting, guarantee: Guarantee) -> AdditiveMechanism:
-    """The mechanism that :func:`isotone.counts.plan` puts first, without the errors and widths of all others.
+    """The mechanism that :func:`isotone.counts.count_plan.plan` puts first, without the errors and widths of all others.
 
     Those with a closed form are compared first. One that must be built or simulated is looked at only if a lower
     bound of its error does not say that it loses.

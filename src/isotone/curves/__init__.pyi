@@ -4,7 +4,6 @@ from isotone.curves.calibration.reliability import Reliability as Reliability
 from isotone.curves.chain.regression import PrivateIsotonicRegression as PrivateIsotonicRegression
 from isotone.curves.curve_plan import CurvePlan as CurvePlan
 from isotone.curves.curve_plan import CurveRow as CurveRow
-from isotone.curves.curve_plan import plan as plan
 from isotone.curves.estimator import PrivacyWarning as PrivacyWarning
 from isotone.curves.poset.product import ProductOrder as ProductOrder
 from isotone.curves.poset.regression import PrivatePosetRegression as PrivatePosetRegression

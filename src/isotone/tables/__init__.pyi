@@ -14,10 +14,8 @@ from isotone.tables.matrices.staircase import staircase as staircase
 from isotone.tables.matrices.unfixed import unfixed_optimum as unfixed_optimum
 from isotone.tables.population_classes import population_bands as population_bands
 from isotone.tables.published_table import PublishedTable as PublishedTable
-from isotone.tables.table_plan import Planned as Planned
 from isotone.tables.table_plan import TablePlan as TablePlan
 from isotone.tables.table_plan import TableRow as TableRow
-from isotone.tables.table_plan import plan as plan
 from isotone.tables.two_stage import TwoStageMechanism as TwoStageMechanism
 
 __all__: list[str]

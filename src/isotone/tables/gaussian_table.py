@@ -34,7 +34,7 @@ class GaussianTableMechanism(StratifiedMechanism):
     most ``contributions`` times, or for replacing one (``neighbours="replace"``): docs/theory/tables-whole.md, section 10. The
     number and the order of the categories and their strata are public. Every stratum is measured with all of ρ: a person with
     a share of the contributions in a stratum costs at most that share there, as costs are convex in contributions.
-    Error: depends on the table; ``tables.plan`` tells it for a guessed shape, without data.
+    Error: depends on the table; ``Table.plan`` tells it for a guessed shape, without data.
     Cost: O(N log N), and matrices of up to 512 rows for the estimate.
 
     Parameters

@@ -37,7 +37,7 @@ from isotone.tables.two_stage import TwoStageMechanism
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Planned", "TablePlan", "TableRow", "TradeOff", "expected_errors", "plan"]
+__all__ = ["TablePlan", "TableRow", "TradeOff", "expected_errors", "plan"]
 
 _LEAST_DRAWS, _MOST_DRAWS = 12, 40
 _PLAIN_FITS = 512  # counts times runs beyond which compiled code is worth loading
@@ -207,10 +207,6 @@ class TableRow(Row):
     within: int
     wasserstein: float
     kolmogorov: float
-
-
-Planned = TableRow
-"""The name of a row before plans of all kinds became one."""
 
 
 @dataclass(frozen=True)

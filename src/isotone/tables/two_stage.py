@@ -53,7 +53,7 @@ class TwoStageMechanism(StratifiedMechanism):
     it crosses and the noise of the count (docs/theory/tables-whole.md, section 1). The number and the order of the
     categories and their strata are public. A step touches one category and so one stratum, and every stratum is measured
     with all of ε.
-    Error: depends on the table; ``tables.plan`` tells it for a guessed shape, without data.
+    Error: depends on the table; ``Table.plan`` tells it for a guessed shape, without data.
     Cost: O(N log N + n log n); a million categories and a thousand counts take seconds.
 
     Parameters
@@ -133,7 +133,7 @@ class TwoStageMechanism(StratifiedMechanism):
     def error(self) -> Error:
         """The largest mean squared error of the unbiased noisy counts.
 
-        Estimates are nearer to the truth on average, by how much depends on the table: see ``tables.plan``. The fewer
+        Estimates are nearer to the truth on average, by how much depends on the table: see ``Table.plan``. The fewer
         the categories, the more a threshold has of ε: the error is that of the smallest tables with thresholds.
         """
         sizes = (SMALL, FEW, max(SMALL, DENSE * (self.upper + 1) ** 2))

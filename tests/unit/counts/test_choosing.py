@@ -9,10 +9,9 @@ import pytest
 from tests.support.effort import CLOSELY
 from tests.support.posets import all_posets
 
-from isotone.counts import plan
 from isotone.counts.candidates import Setting, candidates
 from isotone.counts.choosing import best_mechanism, choose_mechanism
-from isotone.counts.count_plan import Criterion
+from isotone.counts.count_plan import Criterion, plan
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.mechanisms.bounded_poset import BoundedPosetMechanism
 from isotone.counts.mechanisms.order_gaussian import OrderGaussianMechanism

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from isotone.audit.exact import audit_exact
-from isotone.counts import FixedRootMechanism, TreeFieldMechanism, plan
+from isotone.counts import FixedRootMechanism, TreeFieldMechanism
+from isotone.counts.count_plan import plan
 from isotone.errors import InputError
 from isotone.order import Poset
 

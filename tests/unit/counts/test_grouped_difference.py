@@ -20,9 +20,10 @@ from tests.support.tape import follow_all_paths
 from isotone import noise
 from isotone.audit import audit_exact
 from isotone.audit.count_audit import _neighbouring_counts
-from isotone.counts import DifferenceBodyMechanism, GroupedDifferenceMechanism, plan
+from isotone.counts import DifferenceBodyMechanism, GroupedDifferenceMechanism
 from isotone.counts.candidates import Setting
 from isotone.counts.choosing import choose_mechanism
+from isotone.counts.count_plan import plan
 from isotone.counts.mechanisms.grouped_difference import LARGEST_STACK
 from isotone.counts.sampling.interleaved_sampler import spans
 from isotone.errors import InputError

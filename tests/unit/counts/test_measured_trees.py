@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
 
-from isotone.counts import TreeGaussianMechanism, TreeLaplaceMechanism, plan, relative_to
+from isotone.counts import TreeGaussianMechanism, TreeLaplaceMechanism, relative_to
 from isotone.counts.caring import care_weights
 from isotone.counts.consistency import consistent
+from isotone.counts.count_plan import plan
 from isotone.counts.hierarchies.hierarchy_tree import Hierarchy, require_hierarchy
 from isotone.counts.hierarchies.node_shares import exact_shares, gaussian_shares
 from isotone.counts.hierarchies.projection import project_tree, round_tree

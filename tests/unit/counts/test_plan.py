@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from isotone.counts import CountPlan, Relaxation, plan
+from isotone.counts import CountPlan, Relaxation
+from isotone.counts.count_plan import plan
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.calibration import largest_pure

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isotone.curves import plan
 from isotone.curves.chain.choosing import mechanism_for
 from isotone.curves.chain.problem import ChainProblem
 from isotone.curves.curve import Curve
+from isotone.curves.curve_plan import plan
 from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses.known_losses import Absolute, Huber, Pinball, Squared, parse_loss
 from isotone.curves.records import Records

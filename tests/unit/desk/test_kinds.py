@@ -160,7 +160,7 @@ def test_the_budget_for_an_error_is_the_plan_s_own(tmp_path):
     client = Client(tmp_path).open()
     here = draft(client)
     P = iso.Poset(["hyp", "twice", "meds", "chol"], [("twice", "hyp"), ("meds", "hyp"), ("meds", "chol")])
-    plan = iso.counts.plan(P, epsilon=1)
+    plan = iso.Counts(P).plan(epsilon=1)
     wanted = {
         "all": plan.epsilon_for(20),
         "worst": plan.epsilon_for(20, simultaneous=False),

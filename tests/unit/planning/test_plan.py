@@ -10,15 +10,16 @@ import pytest
 from rich.console import Console
 
 import isotone as iso
+from isotone.curves.curve_plan import plan as curve_plan
 from isotone.planning.plan import Plan
 
 
 def plans() -> list[Plan[Any]]:
     P = iso.Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])
     return [
-        iso.counts.plan(P, epsilon=1, max_size=2),
-        iso.tables.plan("skewed", upper=5, size=100, epsilon=1, draws=1),
-        iso.curves.plan(1, 200, methods=["additive", "bins"], repetitions=1),
+        iso.Counts(P, max_size=2).plan(epsilon=1),
+        iso.Table("c", range(100), upper=5).plan(epsilon=1),
+        curve_plan(1, 200, methods=["additive", "bins"], repetitions=1),
     ]
 
 

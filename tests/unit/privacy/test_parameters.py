@@ -14,11 +14,13 @@ import pytest
 
 import isotone.counts as counts
 import isotone.tables as tables
+from isotone.counts.count_plan import plan as count_plan
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.adjacency import NEIGHBOURS
 from isotone.release.recipes import recipe_of
 from isotone.tables.matrices.count_mechanism import CountMechanism
+from isotone.tables.table_plan import plan as table_plan
 from isotone.tables.two_stage import TwoStageMechanism
 
 ANTICHAIN, CHAIN = Poset.antichain("abcdef"), Poset.chain("abcd")
@@ -34,7 +36,7 @@ PURE_COUNTS: dict[str, Build] = {
     "l p": lambda epsilon, **unit: counts.LpMechanism(ANTICHAIN, epsilon, 3, **unit),
     "hierarchical": lambda epsilon, **unit: counts.HierarchicalMechanism(CHAIN, epsilon, **unit),
     "bounded": lambda epsilon, **unit: counts.BoundedPosetMechanism(ANTICHAIN, epsilon, max_size=3, **unit),
-    "count plan": lambda epsilon, **unit: counts.plan(CHAIN, epsilon, **unit).best,
+    "count plan": lambda epsilon, **unit: count_plan(CHAIN, epsilon, **unit).best,
 }
 GAUSSIAN_COUNTS: dict[str, Build] = {
     "gaussian": lambda epsilon, **unit: counts.GaussianMechanism(ANTICHAIN, epsilon, "1e-6", **unit),
@@ -62,7 +64,7 @@ TABLES: dict[str, Build] = {
         [0.5, 0.3, 0.2], epsilon, constructor="heuristic", **unit
     ),
     "unfixed": lambda epsilon, **unit: tables.unfixed_optimum([0.5, 0.3, 0.2], epsilon, **unit),
-    "table plan": lambda epsilon, **unit: tables.plan(upper=3, size=9, epsilon=epsilon, draws=1, **unit).best,
+    "table plan": lambda epsilon, **unit: table_plan(upper=3, size=9, epsilon=epsilon, draws=1, **unit).best,
 }
 EVERY = {**PURE_COUNTS, **GAUSSIAN_COUNTS, **TABLES}
 WIDTHS: list[Any] = [np.int8, np.uint8, np.int16, np.int64, np.uint64]
@@ -188,7 +190,7 @@ SIZED: dict[str, Build] = {
     "staircase": lambda n: tables.staircase(n, 1),
     "table discrete gaussian": lambda n: tables.discrete_gaussian(n, 1, "1e-6"),
     "hierarchical": lambda n: counts.HierarchicalMechanism(CHAIN, 1, branching=n),
-    "table plan": lambda n: tables.plan(upper=n, size=n, epsilon=1, draws=1).best,
+    "table plan": lambda n: table_plan(upper=n, size=n, epsilon=1, draws=1).best,
 }
 
 
@@ -220,8 +222,8 @@ class TestReproducers:
 
     def test_a_plan_takes_a_narrow_number_of_contributions(self) -> None:
         unit: Any = np.uint8(100)
-        wide = counts.plan(Poset.antichain("abc"), rho="1/2", contributions=100)
-        narrow = counts.plan(Poset.antichain("abc"), rho="1/2", contributions=unit)
+        wide = count_plan(Poset.antichain("abc"), rho="1/2", contributions=100)
+        narrow = count_plan(Poset.antichain("abc"), rho="1/2", contributions=unit)
         assert [row.rmse for row in narrow] == [row.rmse for row in wide]
 
     def test_a_bounded_mechanism_with_a_numpy_size_always_releases(self) -> None:

@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 from tests.support.doc_blocks import run
 
-from isotone.counts import plan
+from isotone.counts.count_plan import plan
 from isotone.errors import InputError, SpecError
 from isotone.order import Poset
 from isotone.release import load_spec

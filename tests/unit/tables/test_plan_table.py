@@ -11,10 +11,10 @@ from matplotlib import pyplot as plt
 from rich.console import Console
 
 from isotone.errors import InputError
-from isotone.tables import TwoStageMechanism, plan, table_plan
+from isotone.tables import TwoStageMechanism, table_plan
 from isotone.tables.matrices.fixed_point import fixed_point
 from isotone.tables.shapes import apportioned, families, guessed
-from isotone.tables.table_plan import TablePlan
+from isotone.tables.table_plan import TablePlan, plan
 
 SHAPES = ("uniform", "binomial", "skewed", "zero-inflated", "constant")
 
