@@ -1,7 +1,8 @@
-"""Names and relations of several posets, side by side or stacked."""
+"""Names and relations of several posets, side by side, stacked or multiplied."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from isotone.errors import OrderError
 if TYPE_CHECKING:
     from isotone.order.poset import Poset
 
-__all__ = ["beside", "stacked"]
+__all__ = ["beside", "crossed", "stacked"]
 
 
 def beside(posets: Sequence[Poset]) -> tuple[list[Hashable], Ints]:
@@ -32,6 +33,19 @@ def stacked(posets: Sequence[Poset]) -> tuple[list[Hashable], Ints]:
         bottoms = [posets[k].index(name) + firsts[k] for name in posets[k].minimal]
         pairs.append(np.column_stack((np.repeat(tops, len(bottoms)), np.tile(bottoms, len(tops)))))
     return names, np.concatenate(pairs)
+
+
+def crossed(posets: Sequence[Poset]) -> tuple[list[Hashable], Ints]:
+    """All tuples with one name of each poset, the last one running fastest, and the covers of their product."""
+    if not posets:
+        raise OrderError("There is nothing to combine: pass at least one poset.")
+    sizes = [len(poset) for poset in posets]
+    places = np.arange(np.prod(sizes)).reshape(sizes)
+    pairs: list[Ints] = []
+    for axis, poset in enumerate(posets):
+        rows = np.moveaxis(places, axis, 0).reshape(sizes[axis], -1)
+        pairs.append(rows[poset.cover_pairs].transpose(0, 2, 1).reshape(-1, 2))
+    return list(itertools.product(*posets)), np.concatenate(pairs)
 
 
 def _firsts(posets: Sequence[Poset]) -> list[int]:
