@@ -27,7 +27,7 @@ from isotone.counts.mechanisms.grouped_difference import LARGEST_STACK
 from isotone.counts.sampling.interleaved_sampler import spans
 from isotone.errors import InputError
 from isotone.order import Poset
-from isotone.order.building.stacking import stacked
+from isotone.order.building.stacking import stacked_copies
 from isotone.privacy.draws import ExactDraws
 from isotone.privacy.guarantee import Guarantee
 
@@ -228,7 +228,7 @@ def test_open_roundings_are_settled_by_further_digits(monkeypatch):
 
 def test_a_stack_has_its_copies_one_after_the_other():
     order = V.canonical.order
-    S = stacked(order, 11).canonical.order
+    S = stacked_copies(order, 11).canonical.order
     matrix = S.leq_matrix()
     for i, j in product(range(11), repeat=2):
         block = matrix[3 * i : 3 * i + 3, 3 * j : 3 * j + 3]

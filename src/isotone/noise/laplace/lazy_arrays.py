@@ -13,14 +13,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.array_types import Ints
 from isotone.errors import InputError
+from isotone.kernels import Ints
 from isotone.noise.bits import random_bits, random_words
 from isotone.noise.brackets import exp_negative
 
 __all__ = ["LEAST_RATE", "bernoulli_exps", "lazy_geometrics", "lazy_two_sided_geometrics"]
 
-Words = NDArray[np.uint64]
 
 LEAST_RATE = Fraction(1, 1 << 24)
 """At smaller rates neighbouring numbers are too close for the margin."""

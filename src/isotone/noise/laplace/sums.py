@@ -12,16 +12,14 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from isotone.array_types import Ints
 from isotone.errors import InputError
+from isotone.kernels import Ints, Words
 from isotone.noise.bits import random_bits, random_words
 from isotone.noise.brackets import exp_negative
 
 __all__ = ["LEAST_SUM_RATE", "MOST_TERMS", "geometric_sums"]
 
-Words = NDArray[np.uint64]
 
 MOST_TERMS, LEAST_SUM_RATE = 64, Fraction(1, 32)
 """Sums of more terms, or at smaller rates, would need long tables."""

@@ -18,8 +18,8 @@ from math import exp, expm1, floor, log, log1p
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.array_types import Ints
 from isotone.errors import InputError
+from isotone.kernels import Ints
 from isotone.noise.bits import random_bits, random_words
 from isotone.noise.brackets import exp_negative
 from isotone.noise.laplace.bulk import geometrics

@@ -21,8 +21,7 @@ from isotone.order.bipartitions.counting_steps import CHAIN, LOOSEN, POINTS, PRI
 from isotone.order.bipartitions.counting_tables import REACH, Tables, loosened, tables, within_reach
 from isotone.order.bipartitions.module_words import split_weight
 from isotone.order.bipartitions.placing import kept
-from isotone.order.bipartitions.residues import REACH as COUNTING_REACH
-from isotone.order.bipartitions.residues import exact_total
+from isotone.order.bipartitions.residues import COUNTING_REACH, exact_total
 from isotone.order.bipartitions.small import is_small, part_of
 from isotone.order.bipartitions.stream import (
     NEEDS_ANSWER,

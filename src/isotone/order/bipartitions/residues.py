@@ -16,9 +16,9 @@ from isotone.order.bipartitions.counting_steps import BESIDE, CHAIN, POINTS, PRI
 from isotone.order.bipartitions.module_words import last_letters
 from isotone.order.bipartitions.upward import Int64
 
-__all__ = ["REACH", "exact_total"]
+__all__ = ["COUNTING_REACH", "exact_total"]
 
-REACH = 1 << 25
+COUNTING_REACH = 1 << 25
 """The largest prime block that is counted: its table takes 256 MB."""
 
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from isotone.order.poset import Poset
 
-__all__ = ["stacked"]
+__all__ = ["stacked_copies"]
 
 
-def stacked(order: Poset, copies: int) -> Poset:
+def stacked_copies(order: Poset, copies: int) -> Poset:
     """The ordinal sum of so many copies, with the elements ``(copy, place)``.
 
     Its canonical sequence has the copies one after the other, each in the canonical sequence of ``order``.
 
     >>> from isotone.order import Poset
-    >>> stacked(Poset.antichain("ab"), 2).height
+    >>> stacked_copies(Poset.antichain("ab"), 2).height
     2
     """
     from isotone.order.poset import Poset

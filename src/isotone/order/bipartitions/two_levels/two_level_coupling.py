@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.array_types import Ints
 from isotone.errors import InputError
+from isotone.kernels import Ints, Words
 from isotone.order.bipartitions.two_levels.two_level_sweeps import sweep, sweep_widely
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Past", "TwoLevels"]
 
-Words = NDArray[np.uint64]
 Result = tuple[list[int], list[int]]
 
 BITS = 64
