@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from isotone.errors import InputError
 from isotone.order import Poset
-from isotone.order.closing_records import closing_stages
-from isotone.order.hierarchy import is_hierarchy
+from isotone.order.building import is_hierarchy
+from isotone.order.poset import closing_stages
 from isotone.privacy.checks import one_of, whole_number
 from isotone.reading.columns.answers import Answers, read_answer
 from isotone.reading.columns.asking import asked_columns, read_question

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import narwhals as nw
 
 from isotone.order import Poset
-from isotone.order.coding import Options, innermost_first, partitions_upward
+from isotone.order.closure import Options, innermost_first, partitions_upward
 from isotone.reading.columns.native import Pick, any_of, cleared, picked
 
 __all__ = ["Conflict", "broken", "with_one_option", "with_options"]

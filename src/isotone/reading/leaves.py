@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.order import Poset
-from isotone.order.hierarchy import Ends
+from isotone.order.building import Ends
 from isotone.reading.columns.public_lists import listed
 from isotone.reading.columns.texts import name_text
 from isotone.reading.exclusive import Conflict

@@ -1,6 +1,6 @@
 """Releases from start to end, with ledger, manifest, spec and report."""
 
-from isotone.audit.audit_report import AuditReport
+from isotone.audit.exact import AuditReport
 from isotone.ledger import Charge, Cost, Ledger
 from isotone.reading.columns.answers import Answers
 from isotone.reading.sources.opening import SourceError

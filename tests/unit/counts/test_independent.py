@@ -11,7 +11,7 @@ from isotone.counts.mechanisms.independent.discrete_laplace import DiscreteLapla
 from isotone.counts.mechanisms.independent.gaussian import GaussianMechanism
 from isotone.counts.mechanisms.independent.laplace import LaplaceMechanism
 from isotone.errors import InputError
-from isotone.noise.simulated_array import Simulated
+from isotone.noise.simulate import Simulated
 from isotone.order import Poset
 
 P = Poset.antichain("abc")

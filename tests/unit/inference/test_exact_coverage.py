@@ -14,7 +14,7 @@ import pytest
 
 from isotone.counts import DiscreteLaplaceMechanism
 from isotone.counts.law import Law
-from isotone.inference.measured import Measured
+from isotone.inference.population import Measured
 from isotone.order import Poset
 
 P = Poset(["a", "b"], [("a", "b")])

@@ -12,7 +12,7 @@ from tests.support.chisquare import FALSE_ALARM, chi_square_p
 
 from isotone.errors import InputError
 from isotone.noise import bits, geometric_sums
-from isotone.noise.laplace import sums
+from isotone.noise import geometric as sums
 
 CASES = [(Fraction(1, 32), 64), (Fraction(1, 3), 5), (Fraction(2), 1), (Fraction(700), 3)]
 

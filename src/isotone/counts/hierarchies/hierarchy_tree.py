@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from isotone.array_types import Floats, Ints
 from isotone.errors import InputError
 from isotone.order import Poset
-from isotone.order.hierarchy import children_of, hierarchy_problem
+from isotone.order.building import children_of, hierarchy_problem
 
 __all__ = ["Hierarchy", "require_hierarchy"]
 

@@ -27,7 +27,7 @@ from isotone.counts.hierarchies.tree_least_squares import TreeLeastSquares
 from isotone.counts.mechanisms.concentrated import gaussian_guarantee, gaussian_variance, part_of_gaussian
 from isotone.counts.statistic import Counts, check_counts
 from isotone.mechanism import Error
-from isotone.noise.simulated_array import Simulated
+from isotone.noise.simulate import Simulated
 from isotone.order import Poset
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, confidence_level

@@ -22,14 +22,13 @@ from isotone.counts.sensitivity import Sensitivity
 from isotone.counts.statistic import Counts, check_counts
 from isotone.errors import InputError
 from isotone.mechanism import Error
-from isotone.noise.public_stream import public_stream
-from isotone.noise.simulated_array import Simulated
+from isotone.noise.bits import public_stream
+from isotone.noise.simulate import Simulated
 from isotone.order import Poset
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, whole_number
 from isotone.privacy.draws import ExactDraws, require_exact
-from isotone.privacy.guarantee import Guarantee
-from isotone.privacy.unit import Unit
+from isotone.privacy.guarantee import Guarantee, Unit
 
 __all__ = ["AdditiveMechanism", "PureMechanism", "draws_of", "simulated_covariance"]
 

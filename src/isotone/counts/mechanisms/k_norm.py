@@ -24,10 +24,10 @@ from isotone.counts.sampling.simulation import noise_rows
 from isotone.counts.statistic import Counts, deviation
 from isotone.errors import InputError
 from isotone.mechanism import Error
-from isotone.noise.public_stream import public_stream
-from isotone.noise.simulated_array import Simulated
+from isotone.noise.bits import public_stream
+from isotone.noise.simulate import Simulated
 from isotone.order import Poset
-from isotone.order.coding import codings
+from isotone.order.closure import codings
 
 __all__ = ["KNormMechanism"]
 

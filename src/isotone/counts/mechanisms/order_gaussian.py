@@ -20,7 +20,7 @@ from isotone.counts.mechanisms.concentrated import ConcentratedMechanism, gaussi
 from isotone.counts.statistic import Counts, check_counts, check_records, deviation
 from isotone.errors import InputError
 from isotone.mechanism import Error, Progress
-from isotone.noise.simulated_array import Simulated, refuse_simulated
+from isotone.noise.simulate import Simulated, refuse_simulated
 from isotone.privacy.checks import confidence_level
 from isotone.privacy.draws import Draws, ExactDraws, require_exact
 

@@ -10,7 +10,7 @@ from typing import Any
 import narwhals as nw
 
 from isotone.order import Poset
-from isotone.order.choices import read_children
+from isotone.order.exclusive import read_children
 from isotone.reading.columns.answers import Answers, counts_as, is_one_of
 from isotone.reading.columns.native import any_of
 from isotone.reading.columns.numbers import as_written

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.statistic import Counts
 from isotone.mechanism import Error
-from isotone.noise.simulated_array import Simulated, refuse_simulated
+from isotone.noise.simulate import Simulated, refuse_simulated
 from isotone.privacy.checks import confidence_level
 from isotone.privacy.draws import ExactDraws, require_exact
 
