@@ -23,7 +23,7 @@ from isotone.noise.exponential import (
     rounded_exponential_sums,
 )
 from isotone.noise.gaussian import discrete_gaussian, discrete_gaussians, rounded_gaussians
-from isotone.noise.geometric import (
+from isotone.noise.laplace import (
     UnevenLine,
     bernoulli_exps,
     geometric,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from isotone.errors import InputError
 from isotone.noise.bits import random_below, random_bits
-from isotone.noise.geometric import (
+from isotone.noise.laplace import (
     BASE_BITS,
     SMALLEST_RATE,
     DigitTable,

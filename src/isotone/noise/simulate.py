@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.errors import InputError
-from isotone.noise.geometric import UnevenLine
+from isotone.noise.laplace import UnevenLine
 from isotone.privacy.checks import Number, positive
 
 __all__ = [

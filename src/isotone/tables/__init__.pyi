@@ -1,3 +1,4 @@
+from isotone.published.tables import polytope as polytope
 from isotone.published.tables import scales as scales
 from isotone.tables.distribution.distribution import Distribution as Distribution
 from isotone.tables.distribution.privatize import privatize_distribution as privatize_distribution

@@ -14,9 +14,9 @@ from tests.support.tape import Script
 
 from isotone import noise
 from isotone.noise import choices as exponential_choice
-from isotone.noise import geometric as bulk
-from isotone.noise import geometric as digits
-from isotone.noise.geometric import geometric_digits
+from isotone.noise import laplace as bulk
+from isotone.noise import laplace as digits
+from isotone.noise.laplace import geometric_digits
 
 TRIALS = 400
 

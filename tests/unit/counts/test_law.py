@@ -17,7 +17,7 @@ from isotone.counts import (
 from isotone.counts.law import FALSE_CONFIDENCE, LAW_STREAM, Law, rank
 from isotone.counts.mechanisms.additive import OTHER_DRAWS
 from isotone.errors import InputError
-from isotone.noise.bits import public_stream
+from isotone.noise.public_stream import public_stream
 from isotone.order import Poset
 
 TREE = Poset("abcde", [("b", "a"), ("c", "a"), ("d", "c")])

@@ -10,7 +10,7 @@ import pytest
 from isotone.counts import BoundedPosetMechanism, PosetMechanism
 from isotone.counts.law import LAW_STREAM, upper_draw
 from isotone.counts.sampling.recent import Recent
-from isotone.noise.bits import public_stream
+from isotone.noise.public_stream import public_stream
 from isotone.order import Poset
 
 TREE = Poset("abcde", [("b", "a"), ("c", "a"), ("d", "c")])

@@ -25,7 +25,7 @@ from isotone.counts.sampling.relaxations import restoring
 from isotone.counts.sampling.relaxations.restoring import Worth, missing_pairs
 from isotone.errors import InputError, OrderError
 from isotone.mechanism import no_progress
-from isotone.noise.bits import public_stream
+from isotone.noise.public_stream import public_stream
 from isotone.order import Poset
 from isotone.order.bipartitions import extended as bipartitions
 from isotone.order.bipartitions.steps import steps

@@ -13,6 +13,7 @@ import pytest
 from tests.support.curve_outcomes import records_of
 
 from isotone.curves import PrivateIsotonicRegression
+from isotone.curves import posterior as bin_values
 from isotone.curves import posterior as hidden_chain
 from isotone.curves import posterior as straight_odds
 from isotone.curves.cuts import TurnedMechanism
@@ -31,7 +32,6 @@ from isotone.curves.posterior import (
     CountTable,
     Prior,
     Rates,
-    bin_values,
     curve_posterior,
     evidence_of_nothing,
     posterior_of,

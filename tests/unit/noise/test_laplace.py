@@ -9,8 +9,8 @@ from isotone.noise.brackets import exp_negative
 
 SOURCES = [
     "isotone.noise.brackets.random_below",
-    "isotone.noise.geometric.random_below",
-    "isotone.noise.geometric.random_bits",
+    "isotone.noise.laplace.random_below",
+    "isotone.noise.laplace.random_bits",
 ]
 
 

@@ -20,7 +20,7 @@ from isotone.counts.hierarchies.stated_shares import replacing_cost, shares_by_e
 from isotone.counts.statistic import Counts, check_counts, deviation
 from isotone.errors import InputError
 from isotone.mechanism import Error
-from isotone.noise.geometric import LEAST_RATE
+from isotone.noise.laplace import LEAST_RATE
 from isotone.noise.simulate import Simulated, refuse_simulated
 from isotone.order import Poset
 from isotone.privacy.adjacency import Neighbours

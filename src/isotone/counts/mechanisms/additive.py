@@ -22,7 +22,7 @@ from isotone.counts.sensitivity import Sensitivity
 from isotone.counts.statistic import Counts, check_counts
 from isotone.errors import InputError
 from isotone.mechanism import Error
-from isotone.noise.bits import public_stream
+from isotone.noise.public_stream import public_stream
 from isotone.noise.simulate import Simulated
 from isotone.order import Poset
 from isotone.privacy.adjacency import Neighbours

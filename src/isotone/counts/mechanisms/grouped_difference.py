@@ -19,7 +19,7 @@ from isotone.counts.sampling.relaxation import Relaxation
 from isotone.counts.statistic import check_counts
 from isotone.errors import InputError
 from isotone.mechanism import Error, Progress, no_progress
-from isotone.noise.bits import public_stream
+from isotone.noise.public_stream import public_stream
 from isotone.noise.simulate import refuse_simulated
 from isotone.order import Poset
 from isotone.order.bipartitions.counting import within_reach

@@ -24,7 +24,7 @@ from isotone.counts.sampling.simulation import noise_rows
 from isotone.counts.statistic import Counts, deviation
 from isotone.errors import InputError
 from isotone.mechanism import Error
-from isotone.noise.bits import public_stream
+from isotone.noise.public_stream import public_stream
 from isotone.noise.simulate import Simulated
 from isotone.order import Poset
 from isotone.order.closure import codings

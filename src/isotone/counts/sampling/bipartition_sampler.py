@@ -24,7 +24,7 @@ from isotone.counts.sampling.relaxations.restoring import estimated_share
 from isotone.counts.sampling.simulation import places
 from isotone.counts.sampling.sources import Source, TableSource, seeded
 from isotone.mechanism import Error
-from isotone.noise.bits import public_stream
+from isotone.noise.public_stream import public_stream
 from isotone.order.bipartitions.extended import Tables
 from isotone.order.bipartitions.small import Part, SmallRows, is_small, part_of
 from isotone.order.poset import Poset

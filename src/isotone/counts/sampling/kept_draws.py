@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from isotone.array_types import Ints
 from isotone.errors import InputError
-from isotone.noise.bits import PublicStream
+from isotone.noise.public_stream import PublicStream
 from isotone.order.bipartitions.extended import draw_at
 
 if TYPE_CHECKING:

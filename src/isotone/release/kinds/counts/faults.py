@@ -19,7 +19,7 @@ from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
 from isotone.counts.sampling.bipartition_sampler import mean_of_rows
 from isotone.errors import InputError
-from isotone.noise.bits import public_stream
+from isotone.noise.public_stream import public_stream
 from isotone.release.kinds.counts.asked import question_faults
 from isotone.release.kinds.counts.combining import combine_counts
 from isotone.release.kinds.counts.deriving import given, made_consistent

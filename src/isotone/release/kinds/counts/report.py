@@ -9,7 +9,7 @@ import numpy as np
 
 from isotone.counts import LaplaceMechanism
 from isotone.inference.estimates import AT_THE_LIMIT, NOT_KNOWN
-from isotone.order.drawing import hasse_svg
+from isotone.order import drawing as hasse_svg
 from isotone.order.layout import nested_order
 from isotone.reading.columns.answers import Answers
 from isotone.release.kinds.counts.asked import labels_of, questions_of
