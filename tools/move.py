@@ -386,9 +386,16 @@ def recorded() -> dict[str, str]:
         while new in steps and new not in seen:
             seen.add(new)
             new = steps[new]
-        if old != new and not (SOURCE.joinpath(*old.split(".")).with_suffix(".py").exists()):
+        if old != new and not SOURCE.joinpath(*old.split(".")).with_suffix(".py").exists() and not named(old):
             ends[old] = new
     return ends
+
+
+def named(old: str) -> bool:
+    """Whether what was a module is a name in the module that took the place of its package."""
+    home, name = old.rsplit(".", 1)
+    path = SOURCE.joinpath(*home.split(".")).with_suffix(".py")
+    return path.exists() and any(name in bound(node) for node in ast.parse(path.read_text()).body)
 
 
 def move(target: str, sources: list[str], doc: str | None, renames: list[str]) -> None:

@@ -23,7 +23,7 @@ from isotone.curves.tree import AdditiveScore, HalvingScore, Parts, Score, grow,
 from isotone.errors import InputError
 from isotone.privacy.checks import one_of
 from isotone.reading.contributions import UnitKey
-from isotone.reading.points import PointSource
+from isotone.reading.grids import PointSource
 
 __all__ = [
     "MANY",

@@ -16,7 +16,7 @@ from isotone.array_types import Floats
 from isotone.errors import InputError
 from isotone.noise import Simulated, refuse_simulated
 from isotone.privacy.checks import Number, exact, shown
-from isotone.reading.columns.values import reals, values_of
+from isotone.reading.values import reals, values_of
 
 __all__ = [
     "FINE",

@@ -39,7 +39,7 @@ from isotone.order import Poset
 from isotone.order.isotonic import project_bottom_up
 from isotone.privacy.checks import Number, shown, truth
 from isotone.privacy.guarantee import Guarantee, Neighbours
-from isotone.reading.columns.values import text_of, values_of
+from isotone.reading.values import text_of, values_of
 
 __all__ = [
     "METHODS",

@@ -18,7 +18,7 @@ from isotone.errors import InputError
 from isotone.privacy.checks import exact, one_of, positive, whole_number
 from isotone.privacy.draws import Draws
 from isotone.privacy.guarantee import Guarantee, Unit
-from isotone.reading.columns.values import units
+from isotone.reading.values import units
 
 __all__ = [
     "COUNTING_SHARE",
@@ -375,7 +375,7 @@ class RegressionProblem:
 # Shapes and lengths are public and checked with errors. Contents are private: a value that is missing or cannot
 # be read drops its record, a value outside its interval is moved to the nearest end, and nothing is ever raised
 # or printed about either (docs/theory/curves.md, section 1). What a value means is decided by
-# :mod:`isotone.reading.columns.values`, as for releases.
+# :mod:`isotone.reading.values`, as for releases.
 
 
 @dataclass(frozen=True)

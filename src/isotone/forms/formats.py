@@ -19,7 +19,7 @@ from isotone.forms.expressions import Expression, Field, Form, Option, both, par
 from isotone.forms.questionnaire import Questionnaire, build
 from isotone.order import Poset
 from isotone.privacy.checks import whole_number
-from isotone.reading.columns.question import Question
+from isotone.reading.questions import Question
 
 __all__ = [
     "WorkbookSheet",

@@ -12,9 +12,7 @@ from typing import Any
 from isotone.errors import InputError, OrderError
 from isotone.forms.expressions import Atom, Field, Form, clauses_of
 from isotone.order import Poset
-from isotone.reading.columns.answers import Answers
-from isotone.reading.columns.asking import implied, order_of
-from isotone.reading.columns.question import ANSWERED, Question, book_of
+from isotone.reading.questions import ANSWERED, Answers, Question, book_of, implied, order_of
 
 __all__ = [
     "Questionnaire",

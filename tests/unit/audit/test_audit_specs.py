@@ -11,7 +11,7 @@ from isotone.audit import black_box
 from isotone.audit.exact import ExactFinding, audit_count_mechanism
 from isotone.errors import InputError
 from isotone.order import Poset
-from isotone.reading.sources import formats
+from isotone.reading import sources as formats
 from isotone.release import audit_name, audit_spec, load_spec
 
 SPECS: dict[str, dict[str, Any]] = {

@@ -16,7 +16,7 @@ from isotone.interop.opendp.columns import InputMetric, bounded_rows, measure_an
 from isotone.order import Poset
 from isotone.privacy.checks import frozen
 from isotone.privacy.guarantee import Guarantee
-from isotone.reading.points import count_points
+from isotone.reading.grids import count_points
 
 __all__ = ["curve_measurement", "make_curve"]
 

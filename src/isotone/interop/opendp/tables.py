@@ -14,7 +14,7 @@ from isotone.interop.opendp.columns import InputMetric, measure_and_map, require
 from isotone.privacy.checks import Number, exact, plain_text, positive, require_list, whole_number
 from isotone.privacy.guarantee import Guarantee, Unit
 from isotone.reading.categories import CategorySource, count_categories
-from isotone.reading.columns.texts import label
+from isotone.reading.columns import label
 from isotone.tables import CountMechanism, TwoStageMechanism, privatize_distribution
 from isotone.tables.distribution.privatize import Method
 

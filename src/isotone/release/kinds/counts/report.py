@@ -9,9 +9,9 @@ import numpy as np
 
 from isotone.counts import LaplaceMechanism
 from isotone.inference.estimates import AT_THE_LIMIT, NOT_KNOWN
-from isotone.order import drawing as hasse_svg
+from isotone.order.drawing import hasse_svg
 from isotone.order.layout import nested_order
-from isotone.reading.columns.answers import Answers
+from isotone.reading.questions import Answers
 from isotone.release.kinds.counts.asked import labels_of, questions_of
 from isotone.release.kinds.counts.combining import draws_of
 from isotone.release.kinds.page import Page, draw_bars
