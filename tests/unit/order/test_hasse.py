@@ -9,8 +9,7 @@ from tests.support.posets import all_posets
 
 from isotone.errors import InputError, OrderError
 from isotone.order import Poset
-from isotone.order import drawing as hasse_svg
-from isotone.order.drawing import JOINED
+from isotone.order.drawing import JOINED, hasse_svg
 from isotone.order.layout import arrange, place
 
 mpl.use("Agg")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isotone.order import Poset
-from isotone.order import drawing as hasse_svg
+from isotone.order.drawing import hasse_svg
 from isotone.svg.charts import NestedRow, bars, cumulative, curve, distribution, nested_dots
 from isotone.svg.elements import LogAxis, text_width, ticks, wrapped
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from isotone.desk.figures.budget import Account
 from isotone.order import Poset
-from isotone.order import drawing as hasse_svg
+from isotone.order.drawing import hasse_svg
 from isotone.svg.charts import bars
 from isotone.svg.elements import MARK, Axis, below, element, picture, text, wrapped
 
