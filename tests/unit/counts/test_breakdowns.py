@@ -31,9 +31,9 @@ from isotone.counts.breakdowns.margins_least_squares import (
 )
 from isotone.counts.breakdowns.nested import NestedComponents, NestedMeans
 from isotone.counts.breakdowns.nested_exact import NestedLeastSquares
-from isotone.counts.breakdowns.tails import log_concave_reach
 from isotone.counts.candidates import Setting
 from isotone.errors import InputError
+from isotone.linear.law import log_concave_reach
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
 

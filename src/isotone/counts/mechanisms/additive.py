@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.counts.consistency import consistent
-from isotone.counts.law import LAW_STREAM, Law, require_known, upper_draw, whole_width
 from isotone.counts.sensitivity import Sensitivity
 from isotone.counts.statistic import Counts, check_counts
 from isotone.errors import InputError
+from isotone.linear.law import LAW_STREAM, Law, require_known, upper_draw, whole_width
 from isotone.mechanism import Error
 from isotone.noise.public_stream import public_stream
 from isotone.noise.simulated_array import Simulated
