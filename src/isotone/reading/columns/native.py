@@ -216,7 +216,9 @@ def with_sha256(frame: Frame, text: str, name: str) -> Frame:
     elif engine.is_spark_like():
         hashed = native.selectExpr("*", f"sha2({text}, 256) AS {name}")
     elif engine.is_ibis():
-        hashed = native.mutate(**{name: native[text].hexdigest("sha256")})
+        from isotone.reading.sources.warehouses import with_digest
+
+        return with_digest(frame, text, name)
     elif engine.is_polars():
         import polars as pl
 

@@ -54,10 +54,9 @@ def _joined_list(
         rows = list(zip(*columns.values(), strict=True))
         table = native.sparkSession.createDataFrame(rows, schema).hint("broadcast")
     elif engine.is_ibis():
-        import ibis
+        from isotone.reading.sources.warehouses import list_join
 
-        schema = ibis.schema({text: "string"} | dict.fromkeys(numbers, "int64"))
-        table = ibis.memtable(columns, schema=schema)
+        return list_join(frame, text, values, numbers, how)
     elif engine.is_polars():
         import polars as pl
 
