@@ -20,7 +20,17 @@ from isotone.errors import InputError
 from isotone.reading.columns.values import BLANKS, text_of
 from isotone.reading.sources.files import SourceError, no_column
 
-__all__ = ["ENGINES", "Engine", "described", "emptied", "list_join", "open_table", "rows_of", "with_digest"]
+__all__ = [
+    "ENGINES",
+    "Engine",
+    "beneath_ibis",
+    "described",
+    "emptied",
+    "list_join",
+    "open_table",
+    "rows_of",
+    "with_digest",
+]
 
 Frame = nw.LazyFrame[Any]
 
@@ -62,7 +72,9 @@ def _postgres() -> Engine:
     def moment(value: str, zone: str = "") -> str:
         # without the zeros at the end of a fraction, as Python writes it
         shown = f"RTRIM(RTRIM(TO_CHAR({value}, 'YYYY-MM-DD HH24:MI:SS.US'), '0'), '.') || '{zone}'"
-        return f"CASE WHEN {value} >= TIMESTAMP {_FIRST} AND {value} <= TIMESTAMP {_LAST} THEN {text(shown)} END"
+        return (
+            f"CASE WHEN {value} >= TIMESTAMP {_FIRST} AND {value} <= TIMESTAMP {_LAST} THEN {text(shown)} END"
+        )
 
     real = f"REGEXP_REPLACE(CAST(CAST(@ AS DOUBLE PRECISION) AS TEXT), '{_EARLY_EXPONENT}', '\\1\\2.\\3')"
     day = "TO_CHAR(@, 'YYYY-MM-DD')"
@@ -138,7 +150,9 @@ ENGINES: dict[str, Engine] = {
         SHA256=(),
         hex=(),
     ),
-    "mssql": _only_compiled("Microsoft SQL Server", "CAST(@ AS NVARCHAR(MAX))", ("VARCHAR(MAX)", "BIGINT", "FLOAT")),
+    "mssql": _only_compiled(
+        "Microsoft SQL Server", "CAST(@ AS NVARCHAR(MAX))", ("VARCHAR(MAX)", "BIGINT", "FLOAT")
+    ),
 }
 """The engines that ibis may bring, by its name for them. DuckDB and Spark are asked directly."""
 
@@ -152,6 +166,26 @@ _NEEDS = {
     "Unnest": ("rows from a list", "public lists of categories, groups and codes need them"),
 }
 """Operations that some engine lacks: what they are called, and what needs them."""
+
+
+def beneath_ibis(table: Any) -> Any:
+    """What an ibis table stands for where no database has to be asked through ibis: a frame in memory, or a query of DuckDB or Spark. Else None."""
+    from ibis.expr.operations import InMemoryTable
+
+    if isinstance(table.op(), InMemoryTable):
+        return table.op().data.obj
+    if table.op().find(InMemoryTable):
+        raise InputError(
+            "The ibis table stands on one in memory. Pass that one itself, or store it in the database first. Nothing was charged."
+        )
+    backend = _backend_of(table)
+    if backend.name == "duckdb":
+        return _quietly(lambda: backend.con.sql(backend.compile(table, limit=None)), "could not be compiled")
+    if backend.name == "pyspark":
+        return _quietly(
+            lambda: backend._session.sql(backend.compile(table, limit=None)), "could not be compiled"
+        )
+    return None
 
 
 def open_table(table: Any, names: Sequence[str]) -> Frame:
@@ -181,11 +215,12 @@ def open_table(table: Any, names: Sequence[str]) -> Frame:
 
 def described(backend: Any, query: str, types: Mapping[str, Any]) -> Frame:
     """The columns of a query, each read as its logical type."""
-    import ibis
-    from ibis.expr.operations import SQLQueryResult
-
+    ibis, SQLQueryResult = _ibis(), _ibis().expr.operations.SQLQueryResult
     engine = _engine(backend.name)
-    columns = [f"{engine.columns[kind].replace('@', _quoted(backend, name))} AS {_quoted(backend, name)}" for name, kind in types.items()]
+    columns = [
+        f"{engine.columns[kind].replace('@', _quoted(backend, name))} AS {_quoted(backend, name)}"
+        for name, kind in types.items()
+    ]
     text = f"SELECT {', '.join(columns)} FROM ({query}) AS isotone_source"
     schema = ibis.schema({name: _STORED.get(kind, "string") for name, kind in types.items()})
     return nw.from_native(SQLQueryResult(text, schema, backend).to_expr())
@@ -227,15 +262,49 @@ def _compiled(native: Any, backend: Any) -> _Query:
 
     expression = _replaced(native, backend)
     try:
-        return _Query(expression, backend.compile(expression, limit=None))
+        tree = backend.compiler.to_sqlglot(expression.unbind(), limit=None)
+        return _Query(
+            expression, (_fenced(tree) if backend.name == "postgres" else tree).sql(backend.dialect)
+        )
     except (errors.OperationNotDefinedError, errors.UnsupportedOperationError) as error:
         reason = str(error)
     except errors.IbisError:
         reason = ""
     lacks, needs = next(
-        (words for name, words in _NEEDS.items() if f"'{name}'" in reason), ("an operation of the query", "this release needs it")
+        (words for name, words in _NEEDS.items() if f"'{name}'" in reason),
+        ("an operation of the query", "this release needs it"),
     )
-    raise InputError(f"{_engine(backend.name).title} through ibis has no {lacks}: {needs}. Nothing was charged.")
+    raise InputError(
+        f"{_engine(backend.name).title} through ibis has no {lacks}: {needs}. Nothing was charged."
+    )
+
+
+def _fenced(tree: Any) -> Any:
+    """The query with a fence below every part that names a computed column more than once.
+
+    PostgreSQL would put the computation in each of these places, and those in it again: a curve's query of twenty lines has gigabytes then.
+    """
+    from collections import Counter
+
+    from sqlglot import expressions as sql
+
+    named = Counter((column.table, column.name) for column in tree.find_all(sql.Column))
+    for part in tree.find_all(sql.Subquery):
+        inside = part.this
+        if isinstance(inside, sql.Select) and any(
+            not isinstance(column.unalias(), (sql.Column, sql.Star))
+            and named[part.alias, column.alias_or_name] > 1
+            for column in inside.selects
+        ):
+            inside.set("offset", sql.Offset(expression=sql.Literal.number(0)))
+    return tree
+
+
+def _in_turn(tree: Any) -> Any:
+    """The query with its parts one after the other: the parser of SQLite does not go deep enough for one inside the other."""
+    from sqlglot.optimizer.eliminate_subqueries import eliminate_subqueries
+
+    return eliminate_subqueries(tree)
 
 
 def with_digest(frame: Frame, text: str, name: str) -> Frame:
@@ -252,14 +321,17 @@ def with_digest(frame: Frame, text: str, name: str) -> Frame:
 
 
 def list_join(
-    frame: Frame, text: str, values: Sequence[str], numbers: Mapping[str, Sequence[int | None]], how: Literal["inner", "left"]
+    frame: Frame,
+    text: str,
+    values: Sequence[str],
+    numbers: Mapping[str, Sequence[int | None]],
+    how: Literal["inner", "left"],
 ) -> Frame:
     """The rows with the numbers that a public list has for their text.
 
     The list is a text in the query, which is split there: no table is made in the database.
     """
-    import ibis
-
+    ibis = _ibis()
     native: Any = frame.to_native()
     backend = _source_of(frame).source
     if backend.name == "sqlite":
@@ -269,11 +341,14 @@ def list_join(
         return nw.from_native(rows.mutate(**found))
     rows = list(zip(values, *numbers.values(), strict=True)) or [("", *(0 for _ in numbers))]
     parts = ["".join(f"{-1 if x is None else x:0{_PLACES}d}" for x in row) + value for value, *row in rows]
-    between = next(x for x in (*_SEPARATORS, *map(chr, range(0x3400, 0xD000))) if not any(x in part for part in parts))
+    between = next(
+        x for x in (*_SEPARATORS, *map(chr, range(0x3400, 0xD000))) if not any(x in part for part in parts)
+    )
     entry = ibis.literal(between.join(parts)).split(between).unnest().name("isotone_entry").as_table()
     whole = entry.isotone_entry
     columns = {
-        name: whole.substr(place * _PLACES, _PLACES).cast("int64").nullif(-1) for place, name in enumerate(numbers)
+        name: whole.substr(place * _PLACES, _PLACES).cast("int64").nullif(-1)
+        for place, name in enumerate(numbers)
     }
     listed = entry.select(**{text: whole.substr(len(numbers) * _PLACES)}, **columns)
     if not values:
@@ -283,12 +358,15 @@ def list_join(
 
 def _replaced(native: Any, backend: Any) -> Any:
     """The query with the operations that engines understand differently in words that they understand alike."""
-    import ibis
-    import ibis.expr.operations as ops
-
+    ibis, ops = _ibis(), _ibis().expr.operations
     name = backend.name
     number = _engine(name).number
-    letters = {letter for node in native.op().find(ops.Literal) if isinstance(node.value, str) for letter in node.value}
+    letters = {
+        letter
+        for node in native.op().find(ops.Literal)
+        if isinstance(node.value, str)
+        for letter in node.value
+    }
     capitals, small = _capitals(frozenset(letters))
 
     def replace(node: Any, kwargs: Mapping[str, Any] | None) -> Any:
@@ -312,7 +390,7 @@ def _replaced(native: Any, backend: Any) -> Any:
                 return ops.RegexReplace(node, _EARLY_EXPONENT, r"\1\2.\3")
             case ops.StringLength() if name == "sqlite":  # its own stops at a null character
                 return _function("isotone_length", 1, "int64")(node.arg.to_expr()).op()
-            case ops.Multiply(left, right) | ops.Divide(left, right) if name == "postgres" and left.dtype.is_floating():
+            case ops.Multiply(left) | ops.Divide(left) if name == "postgres" and left.dtype.is_floating():
                 return _without_underflow(node)
             case _:
                 return node
@@ -322,9 +400,7 @@ def _replaced(native: Any, backend: Any) -> Any:
 
 def _parsed(text: Any, to: Any, number: str) -> Any:
     """A text that is written like a number as one. No number of digits or size of an exponent can make it fail."""
-    import ibis
-    import ibis.expr.datatypes as types
-
+    ibis, types = _ibis(), _ibis().expr.datatypes
     if number == "try cast":
         return text.try_cast(to)
     if not to.is_floating():  # at most 17 digits
@@ -343,9 +419,7 @@ def _parsed(text: Any, to: Any, number: str) -> Any:
 
 def _without_underflow(node: Any) -> Any:
     """A product or quotient that is zero where it would be next to nothing, for which PostgreSQL raises an error."""
-    import ibis
-    import ibis.expr.operations as ops
-
+    ibis, ops = _ibis(), _ibis().expr.operations
     if not isinstance(node.right, ops.Literal) or not node.right.value:
         return node
     size = abs(float(node.right.value))
@@ -373,12 +447,14 @@ def _sources() -> dict[str, list[str]]:
 @cache
 def _function(name: str, arguments: int, returns: str) -> Callable[..., Any]:
     """A function of the engine by its name, of texts and numbers."""
-    import ibis
-    import ibis.expr.datatypes as types
+    ibis, types = _ibis(), _ibis().expr.datatypes
 
-    call: Any = [lambda a: a, lambda a, b: a][arguments - 1]  # pyright: ignore[reportUnusedVariable]
-    kinds = tuple(types.Unknown() for _ in range(arguments))
-    return ibis.udf.scalar.builtin(call, name=name, signature=(kinds, types.dtype(returns)))
+    def one(a: Any) -> Any: ...
+    def two(a: Any, b: Any) -> Any: ...
+
+    call = (one, two)[arguments - 1]
+    call.__annotations__ = {"return": types.dtype(returns)}
+    return ibis.udf.scalar.builtin(call, name=name)
 
 
 def _register(backend: Any) -> None:
@@ -446,8 +522,13 @@ def _postgres_types(backend: Any, query: str) -> dict[str, Any]:
             )
         cursor.execute(f"SELECT * FROM ({query}) AS isotone_nothing WHERE false")
         kinds = {column.name: column.type_code for column in cursor.description}
-        cursor.execute("SELECT oid, typname, typtype FROM pg_catalog.pg_type WHERE oid = ANY(%s)", (list(kinds.values()),))
-        known = {oid: "text" if name == "citext" or kind == "e" else name for oid, name, kind in cursor.fetchall()}
+        cursor.execute(
+            "SELECT oid, typname, typtype FROM pg_catalog.pg_type WHERE oid = ANY(%s)",
+            (list(kinds.values()),),
+        )
+        known = {
+            oid: "text" if name == "citext" or kind == "e" else name for oid, name, kind in cursor.fetchall()
+        }
     return {name: _POSTGRES.get(kind, known.get(kind, "unknown")) for name, kind in kinds.items()}
 
 
@@ -462,6 +543,13 @@ def _type_of(kind: Any) -> str:
     if kind.is_decimal() and kind.scale == 0:
         return "decimal"
     return "text" if kind.is_string() else str(kind)
+
+
+def _ibis() -> Any:
+    """The library, which is an extra, and whose types say little."""
+    import ibis
+
+    return ibis
 
 
 def _engine(name: str) -> Engine:
