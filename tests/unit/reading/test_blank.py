@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from isotone.reading.sources.opening import blank, open_source
+from isotone.reading.sources import blank, open_source
 
 
 def seen(data: Any) -> bytes:
@@ -116,7 +116,7 @@ def test_files_show_names_only(tmp_path):
 
 
 def test_nothing_is_converted_before_the_query_runs(monkeypatch):
-    from isotone.reading.sources import streams
+    from isotone.reading import frames as streams
 
     asked: list[int] = []
     original = streams.text_of

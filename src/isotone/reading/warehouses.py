@@ -9,6 +9,7 @@ listed is refused before the charge: a type by the catalogue, an operation by co
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -17,8 +18,8 @@ from typing import Any, Literal
 import narwhals as nw
 
 from isotone.errors import InputError
-from isotone.reading.columns.values import BLANKS, text_of
-from isotone.reading.sources.files import SourceError, no_column
+from isotone.reading.sources import SourceError, no_column
+from isotone.reading.values import BLANKS, text_of
 
 __all__ = [
     "ENGINES",
@@ -263,9 +264,8 @@ def _compiled(native: Any, backend: Any) -> _Query:
     expression = _replaced(native, backend)
     try:
         tree = backend.compiler.to_sqlglot(expression.unbind(), limit=None)
-        return _Query(
-            expression, (_fenced(tree) if backend.name == "postgres" else tree).sql(backend.dialect)
-        )
+        arranged = _ARRANGED.get(backend.name, lambda tree: tree)(tree)
+        return _Query(expression, arranged.sql(backend.dialect))
     except (errors.OperationNotDefinedError, errors.UnsupportedOperationError) as error:
         reason = str(error)
     except errors.IbisError:
@@ -282,29 +282,54 @@ def _compiled(native: Any, backend: Any) -> _Query:
 def _fenced(tree: Any) -> Any:
     """The query with a fence below every part that names a computed column more than once.
 
-    PostgreSQL would put the computation in each of these places, and those in it again: a curve's query of twenty lines has gigabytes then.
+    PostgreSQL would put the computation in each of these places, and those in it again: a curve's query of twenty lines takes gigabytes then.
     """
-    from collections import Counter
-
     from sqlglot import expressions as sql
 
-    named = Counter((column.table, column.name) for column in tree.find_all(sql.Column))
-    for part in tree.find_all(sql.Subquery):
-        inside = part.this
-        if isinstance(inside, sql.Select) and any(
-            not isinstance(column.unalias(), (sql.Column, sql.Star))
-            and named[part.alias, column.alias_or_name] > 1
-            for column in inside.selects
-        ):
-            inside.set("offset", sql.Offset(expression=sql.Literal.number(0)))
+    for part in _repeated(tree):
+        part.this.set("offset", sql.Offset(expression=sql.Literal.number(0)))
     return tree
 
 
 def _in_turn(tree: Any) -> Any:
     """The query with its parts one after the other: the parser of SQLite does not go deep enough for one inside the other."""
-    from sqlglot.optimizer.eliminate_subqueries import eliminate_subqueries
+    from sqlglot import expressions as sql
 
-    return eliminate_subqueries(tree)
+    repeated = {part.alias for part in _repeated(tree)}
+    parts: list[Any] = []
+
+    def take(select: Any) -> None:
+        for source in [x.this for x in select.find_all(sql.From, sql.Join) if x.parent is select]:
+            if isinstance(source, sql.Subquery) and not source.alias.startswith("isotone_"):
+                take(source.this)
+                name = sql.to_identifier(source.alias, quoted=True)
+                source.replace(sql.Table(this=name.copy()))
+                parts.append((name, source.this, source.alias in repeated or None))
+
+    take(tree)
+    for name, part, often in parts:
+        tree = tree.with_(name, as_=part, materialized=often, copy=False)
+    return tree
+
+
+def _repeated(tree: Any) -> list[Any]:
+    """The parts of a query that compute a column which is named more than once outside them."""
+    from sqlglot import expressions as sql
+
+    named = Counter((column.table, column.name) for column in tree.find_all(sql.Column))
+    return [
+        part
+        for part in tree.find_all(sql.Subquery)
+        if isinstance(part.this, sql.Select)
+        and any(
+            not isinstance(column.unalias(), (sql.Column, sql.Star))
+            and named[part.alias, column.alias_or_name] > 1
+            for column in part.this.selects
+        )
+    ]
+
+
+_ARRANGED: dict[str, Callable[[Any], Any]] = {"postgres": _fenced, "sqlite": _in_turn}
 
 
 def with_digest(frame: Frame, text: str, name: str) -> Frame:
