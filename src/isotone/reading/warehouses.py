@@ -243,29 +243,24 @@ def rows_of(frame: Frame) -> dict[str, list[Any]]:
     """
     backend = _source_of(frame).source
     native: Any = frame.to_native()
-    query = _compiled(native, backend)
+    expression, statement = _compiled(native, backend)
     if backend.name in ("postgres", "sqlite"):
         with backend.begin() as cursor:
-            cursor.execute(query.compiled)
+            cursor.execute(statement)
             rows = cursor.fetchall()
         return {name: [row[i] for row in rows] for i, name in enumerate(native.columns)}
-    return backend.to_pyarrow(query.expression, limit=None).to_pydict()
+    return backend.to_pyarrow(expression, limit=None).to_pydict()
 
 
-@dataclass(frozen=True)
-class _Query:
-    expression: Any
-    compiled: str
-
-
-def _compiled(native: Any, backend: Any) -> _Query:
+def _compiled(native: Any, backend: Any) -> tuple[Any, str]:
+    """The query as it is run, and as a statement of the engine."""
     import ibis.common.exceptions as errors
 
     expression = _replaced(native, backend)
     try:
         tree = backend.compiler.to_sqlglot(expression.unbind(), limit=None)
         arranged = _ARRANGED.get(backend.name, lambda tree: tree)(tree)
-        return _Query(expression, arranged.sql(backend.dialect))
+        return expression, arranged.sql(backend.dialect)
     except (errors.OperationNotDefinedError, errors.UnsupportedOperationError) as error:
         reason = str(error)
     except errors.IbisError:
