@@ -133,11 +133,11 @@ def test_the_walk_sees_lazy_relative_and_named_imports() -> None:
     source = (
         "def f():\n    from isotone.release import spec\n"
         "from .. import errors\nfrom isotone import cli\n"
-        "HOMES = {'x': 'isotone.ledger.stores.addresses'}\n"
+        "HOMES = {'x': 'isotone.ledger.ledger'}\n"
         "if TYPE_CHECKING:\n    from isotone.audit import exact\n"
     )
     seen = set(imports(SOURCE / "order" / "poset.py", source))
-    assert seen == {"isotone.release", "isotone.errors", "isotone.cli", "isotone.ledger.stores.addresses"}
+    assert seen == {"isotone.release", "isotone.errors", "isotone.cli", "isotone.ledger.ledger"}
 
 
 def test_arrows_that_point_up_or_sideways_are_wrong() -> None:
