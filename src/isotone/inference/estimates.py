@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.array_types import Floats, Ints
-from isotone.counts.law import Law, rank, scales
 from isotone.errors import InputError
+from isotone.linear.law import Law, rank, scales
 
 __all__ = [
     "AT_THE_LIMIT",

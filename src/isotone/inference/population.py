@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.array_types import Floats
-from isotone.counts.law import FALSE_CONFIDENCE, Law
 from isotone.errors import InputError
 from isotone.inference.estimates import (
     AT_THE_LIMIT,
@@ -23,6 +22,7 @@ from isotone.inference.estimates import (
     ratio,
     shown_ratio,
 )
+from isotone.linear.law import FALSE_CONFIDENCE, Law
 from isotone.privacy.checks import confidence_level, did_you_mean, shown
 
 if TYPE_CHECKING:
