@@ -15,11 +15,11 @@ import numpy as np
 
 from isotone.counts.ellipse.dense import DenseEllipse, fit_dense, fit_dense_nonnegative
 from isotone.counts.ellipse.order_ellipse import Ellipse
-from isotone.counts.ellipse.strategy import Strategy
 from isotone.counts.ellipse.strategy_dense import causal_strategy
 from isotone.counts.mechanisms.concentrated import gaussian_guarantee, gaussian_variance
 from isotone.counts.mechanisms.order_gaussian import OrderGaussianMechanism
 from isotone.errors import InputError
+from isotone.linear.strategy import Square
 from isotone.mechanism import Progress, no_progress
 from isotone.order import Poset
 from isotone.privacy.adjacency import Neighbours, adjacency
@@ -35,7 +35,7 @@ _SMALL, _STEPS, _FEWER_STEPS = 300, 900, 300
 class CausalEllipse(Ellipse):
     """A fitted ellipse of histories, with elements numbered by time."""
 
-    def strategy(self, bits: int) -> Strategy | None:
+    def strategy(self, bits: int) -> Square | None:
         """The ellipse on an integer scale of ``2**bits``, measured in the sequence of time. None if that is too coarse."""
         assert isinstance(self.ellipse, DenseEllipse)
         assert self.leq is not None
@@ -90,9 +90,9 @@ class CausalGaussianMechanism(OrderGaussianMechanism):
         rooted = np.append(number, n)
         precision = fitted.precision[np.ix_(rooted, rooted)]
         ellipse = replace(fitted, precision=precision, presence=fitted.presence[number])
-        leq, numbers = leq[np.ix_(by_time, by_time)], np.arange(n)
-        shape = CausalEllipse(numbers, "dense", None, self.neighbours, ellipse, numbers, leq)
-        self._set(shape=shape, active=by_time)
+        leq, active = leq[np.ix_(by_time, by_time)], np.argsort(self.P.canonical.positions)[by_time]
+        shape = CausalEllipse(active, "dense", None, self.neighbours, ellipse, np.arange(n), leq)
+        self._set(shape=shape)
         self._scale(gaussian_variance(self.guarantee) * self.unit.changes**2)
 
     def part(self, share: Fraction) -> Self:

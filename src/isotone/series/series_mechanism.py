@@ -17,9 +17,9 @@ from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.mechanism import Error
-from isotone.noise.simulated_array import Simulated
+from isotone.noise.simulate import Simulated
 from isotone.order import Poset
-from isotone.order.bipartitions.counting_tables import within_reach
+from isotone.order.bipartitions.counting import within_reach
 from isotone.privacy.checks import one_of
 from isotone.privacy.draws import ExactDraws
 from isotone.series.causal import CausalGaussianMechanism

@@ -18,8 +18,7 @@ from isotone.mechanism import Progress, no_progress
 from isotone.order import Poset
 from isotone.planning.plan import Column, Plan, Row
 from isotone.privacy.checks import one_of, whole_number
-from isotone.privacy.guarantee import Guarantee
-from isotone.privacy.unit import Unit, budget_of
+from isotone.privacy.guarantee import Guarantee, Unit, budget_of
 from isotone.series.causal import CausalGaussianMechanism
 from isotone.series.series_mechanism import LARGEST, SeriesMechanism
 from isotone.series.two_scale import Fine, TwoScaleMechanism, over_time
