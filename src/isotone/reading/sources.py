@@ -304,6 +304,13 @@ def open_source(data: Any, columns: Sequence[str]) -> Frame:
     if isinstance(data, (str, os.PathLike)):
         return nw.from_native(open_path(os.fspath(data), chosen))
     forget()
+    if nw.dependencies.is_ibis_table(data):
+        from isotone.reading.warehouses import beneath_ibis, open_table
+
+        beneath = beneath_ibis(data)
+        if beneath is None:
+            return open_table(data, chosen)
+        data = beneath
     try:
         frame = nw.from_native(data)
     except Exception as error:
@@ -326,26 +333,21 @@ def blank(frame: Frame) -> Frame:
 
     Only what is public is left of the frame: the names of its columns and, where a database holds the data, their
     logical types. A table in memory takes types from its contents, so there every column is text, and so in a lazy
-    frame of polars, which may stand on one, and in one of ibis that does; there are no categories, dictionaries, statistics or metadata anywhere.
+    frame of polars, which may stand on one; there are no categories, dictionaries, statistics or metadata anywhere.
     """
     schema = frame.collect_schema()
     if frame.implementation.is_duckdb():
         columns = ", ".join(f"NULL::VARCHAR AS {quoted(name)}" for name in schema)
         return nw.from_native(nowhere().query(f"SELECT {columns} WHERE false"))
-    if frame.implementation.is_polars() or _from_memory(frame):
+    if frame.implementation.is_ibis():
+        from isotone.reading.warehouses import emptied
+
+        return emptied(frame)
+    if frame.implementation.is_polars():
         empty = frame.select(*(nw.lit(None).cast(nw.String).alias(name) for name in schema))
     else:
         empty = frame.select(*(_logical(name, dtype).alias(name) for name, dtype in schema.items()))
     return empty.head(0)  # last, as polars makes one row of literals alone
-
-
-def _from_memory(frame: Frame) -> bool:
-    """Whether an expression of ibis stands on a table in memory."""
-    if not frame.implementation.is_ibis():
-        return False
-    from ibis.expr.operations import InMemoryTable
-
-    return bool(frame.to_native().op().find(InMemoryTable))
 
 
 def _logical(name: str, dtype: Any) -> nw.Expr:
@@ -413,7 +415,13 @@ def collect(frame: Frame) -> dict[str, list[Any]]:
             native: Any = frame.to_native()
             rows = native.fetchall()
             return {name: [row[i] for row in rows] for i, name in enumerate(native.columns)}
+        if frame.implementation.is_ibis():
+            from isotone.reading.warehouses import rows_of
+
+            return rows_of(frame)
         return frame.collect().to_dict(as_series=False)
+    except InputError:  # an operation that a database lacks, which compiling shows before the charge
+        raise
     except Exception:  # raised below, outside, so that not even a debugger's chain of errors quotes contents
         pass
     raise SourceError(

@@ -1,4 +1,4 @@
-from isotone.audit.audit_report import AuditReport as AuditReport
+from isotone.audit.exact import AuditReport as AuditReport
 from isotone.ledger import Charge as Charge
 from isotone.ledger import Cost as Cost
 from isotone.ledger import Ledger as Ledger

@@ -45,7 +45,7 @@ from isotone.privacy.checks import (
     whole_number,
 )
 from isotone.privacy.guarantee import Guarantee
-from isotone.privacy.unit import Unit as PrivacyUnit
+from isotone.privacy.guarantee import Unit as PrivacyUnit
 from isotone.reading.contributions import UnitEntry, check_contributions
 from isotone.reading.questions import Answers as AnswerWords
 from isotone.reading.questions import Question, book_of
@@ -53,7 +53,7 @@ from isotone.release.kinds.parameters import column_name
 from isotone.release.manifest import Stated
 
 if TYPE_CHECKING:
-    from isotone.audit.audit_report import AuditReport
+    from isotone.audit.exact import AuditReport
     from isotone.ledger import Ledger
     from isotone.planning.plan import Plan
     from isotone.reading.sources import Frame

@@ -42,7 +42,7 @@ from isotone.release.pipeline import Job, Outcome, Presentation, request_id, run
 from isotone.release.result import Release, write_file
 
 if TYPE_CHECKING:
-    from isotone.audit.audit_report import AuditReport
+    from isotone.audit.exact import AuditReport
     from isotone.order import Poset
     from isotone.release.checking.contents import DeskReport
     from isotone.release.kinds.kind import Kind

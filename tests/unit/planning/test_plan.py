@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 import isotone as iso
-from isotone.curves.curve_plan import plan as curve_plan
+from isotone.curves.plan import plan as curve_plan
 from isotone.planning.plan import Plan
 
 

@@ -14,7 +14,7 @@ from tests.support import flat
 
 import isotone as iso
 from isotone.curves import PrivateIsotonicRegression
-from isotone.curves.chain.choosing import sums_for
+from isotone.curves.regression import sums_for
 from isotone.errors import InputError
 from isotone.release.kinds.curve.bands import measured_from
 from isotone.release.kinds.curve.kind import curve_faults

@@ -13,7 +13,7 @@ import pytest
 from tests.support import flat
 
 import isotone as iso
-from isotone.curves.losses.known_losses import Huber, Loss, Pinball, parse_loss
+from isotone.curves.losses import Huber, Loss, Pinball, parse_loss
 from isotone.errors import InputError
 from isotone.privacy.checks import exact
 from isotone.reading.grids import CellSource, count_cells

@@ -20,7 +20,7 @@ from isotone.release.kinds.reader import Reader
 from isotone.release.manifest import Manifest
 
 if TYPE_CHECKING:
-    from isotone.audit.audit_report import AuditReport
+    from isotone.audit.exact import AuditReport
     from isotone.privacy.guarantee import Number
     from isotone.release.description import Description, Section
     from isotone.release.result import Release

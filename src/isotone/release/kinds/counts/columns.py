@@ -13,10 +13,10 @@ from typing_extensions import TypedDict
 from isotone.counts.breakdowns.cells import Breakdown, Margin
 from isotone.counts.breakdowns.margins import MarginsMechanism
 from isotone.counts.hierarchies.fixed_root import FixedRootMechanism
-from isotone.counts.law import FALSE_CONFIDENCE, LAW_STREAM, rank
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.mechanisms.k_norm import KNormMechanism
 from isotone.errors import InputError
+from isotone.linear.law import FALSE_CONFIDENCE, LAW_STREAM, rank
 from isotone.order import Poset
 from isotone.release.recipes import rebuild_count_mechanism, recipe_of
 

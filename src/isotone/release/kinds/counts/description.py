@@ -24,7 +24,7 @@ from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.mechanism import HasGroups
 from isotone.order import Poset
-from isotone.order.choices import read_children
+from isotone.order.exclusive import read_children
 from isotone.privacy.adjacency import adjacency
 from isotone.privacy.checks import did_you_mean, exact, plain_text, shown
 from isotone.privacy.guarantee import Guarantee
@@ -66,7 +66,7 @@ from isotone.release.waves import WavesEntry, planned_waves, waves_entry
 from isotone.release.writing.column_texts import thinned
 
 if TYPE_CHECKING:
-    from isotone.audit.audit_report import AuditReport
+    from isotone.audit.exact import AuditReport
     from isotone.mechanism import Progress
     from isotone.planning.plan import Plan
     from isotone.reading.sources import Frame
@@ -654,7 +654,7 @@ class Counts(Description):
 
     def attacked(self, mechanism: Any, guarantee: Guarantee, trials: int, progress: Progress) -> AuditReport:
         """By the density of the noise, and by draws. Of margins, the noise of one cell that had the whole budget."""
-        from isotone.audit.count_audit import audit_count_mechanism
+        from isotone.audit.exact import audit_count_mechanism
 
         # what the cells of a record have adds up to the whole budget
         noise = mechanism.base if isinstance(mechanism, MarginsMechanism) else mechanism

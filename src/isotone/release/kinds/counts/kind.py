@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from isotone.audit.count_audit import audit_count_mechanism, example_of
+from isotone.audit.exact import audit_count_mechanism, example_of
 from isotone.counts import PosetMechanism
 from isotone.counts.breakdowns.margins import MarginsMechanism
 from isotone.counts.choosing import count_mechanism, count_mechanisms
@@ -30,7 +30,7 @@ from isotone.release.recipes import rebuild_count_mechanism
 from isotone.release.result import Release
 
 if TYPE_CHECKING:
-    from isotone.audit.audit_report import AuditReport
+    from isotone.audit.exact import AuditReport
 
 __all__ = ["KIND", "CountsKind"]
 

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any, Literal, NotRequired
 import numpy as np
 from typing_extensions import TypedDict
 
-from isotone.curves.bands.measured_curve import KINDS, MeasuredSums, no_band, why_no_population
+from isotone.curves.bands import KINDS, MeasuredSums, no_band, why_no_population
 from isotone.curves.grids import FINE
 from isotone.curves.measure import NoisySums
 from isotone.errors import InputError
-from isotone.inference.estimate import Estimate
+from isotone.inference.estimates import Estimate
 from isotone.privacy.checks import confidence_level, exact, one_of, shown
 from isotone.reading.values import real_of
 from isotone.release.kinds.reader import Reader
 from isotone.release.recipes import rebuild_curve_mechanism
 
 if TYPE_CHECKING:
-    from isotone.curves.chain.posterior_fit import Law, PossibleSums
-    from isotone.curves.chain.problem import ChainProblem
+    from isotone.curves.cuts import ChainProblem
+    from isotone.curves.posterior_fit import Law, PossibleSums
 
 __all__ = ["CREDIBLE", "CurveReader", "SumsEntry", "band_kind", "measured_from", "sums_to", "usual_kind"]
 
@@ -40,7 +40,7 @@ class SumsEntry(TypedDict):
 
 
 def _possible(problem: ChainProblem) -> dict[Law, PossibleSums]:
-    from isotone.curves.chain.choosing import sums_for  # here: it brings all mechanisms
+    from isotone.curves.regression import sums_for  # here: it brings all mechanisms
 
     return sums_for(problem)
 

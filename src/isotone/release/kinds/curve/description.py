@@ -14,16 +14,15 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
 import isotone.curves as curves
-from isotone.curves.counted import fit_counted, point_source
+from isotone.curves.cuts import fit_counted, point_source
 from isotone.curves.grids import FINE
-from isotone.curves.losses.known_losses import LOSSES, parse_loss
-from isotone.curves.shapes.parse import SHAPES
+from isotone.curves.losses import LOSSES, parse_loss
+from isotone.curves.shapes import SHAPES
 from isotone.errors import InputError
 from isotone.planning.plan import Column, Plan, Row
 from isotone.privacy.calibration import largest_rho
 from isotone.privacy.checks import exact, shown, truth, whole_number
-from isotone.privacy.guarantee import Guarantee
-from isotone.privacy.unit import budget_of
+from isotone.privacy.guarantee import Guarantee, budget_of
 from isotone.reading.grids import CellSource, PointSource, count_cells, count_points
 from isotone.release.description import (
     ColumnName,
@@ -42,9 +41,9 @@ from isotone.release.kinds.curve.bands import SumsEntry, band_kind, sums_to
 from isotone.release.manifest import Manifest
 
 if TYPE_CHECKING:
-    from isotone.audit.audit_report import AuditReport
-    from isotone.curves.chain.problem import ChainProblem
-    from isotone.curves.curve_plan import CurvePlan
+    from isotone.audit.exact import AuditReport
+    from isotone.curves.cuts import ChainProblem
+    from isotone.curves.plan import CurvePlan
     from isotone.mechanism import Progress
     from isotone.reading.sources import Frame
 
@@ -236,7 +235,7 @@ class Curve(Description):
         if size is None:
             asked = " About how many records are there? With a guess the plan tells the expected error."
             return CurveOutline((own,), text + asked, own.mechanism)
-        from isotone.curves.curve_plan import plan
+        from isotone.curves.plan import plan
 
         method = str(mechanism.recipe()["method"])
         made = plan(
@@ -262,7 +261,7 @@ class Curve(Description):
     ) -> AuditReport:
         """A fit to a dozen records, with and without the units that neighbours differ in, seen at three points."""
         from isotone.audit import audit
-        from isotone.audit.audit_report import AuditReport
+        from isotone.audit.exact import AuditReport
 
         guarantee, (bottom, top) = kept(guarantee), map(float, self.y_ends)
         (x, y), last, seen = mechanism.example(self)

@@ -19,9 +19,9 @@ from isotone.release.manifest import Manifest, guarantee_from
 from isotone.release.writing.column_texts import Columns
 
 if TYPE_CHECKING:
-    from isotone.audit.audit_report import AuditReport
-    from isotone.curves.bands.measured_curve import MeasuredSums
-    from isotone.curves.chain.problem import ChainProblem
+    from isotone.audit.exact import AuditReport
+    from isotone.curves.bands import MeasuredSums
+    from isotone.curves.cuts import ChainProblem
     from isotone.mechanism import Progress
     from isotone.release.kinds.page import Page
     from isotone.release.kinds.reader import Reader

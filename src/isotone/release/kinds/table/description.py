@@ -14,8 +14,7 @@ from typing_extensions import TypedDict
 
 from isotone.errors import InputError
 from isotone.privacy.checks import exact, positive, require_list, shown
-from isotone.privacy.guarantee import Guarantee
-from isotone.privacy.unit import budget_of
+from isotone.privacy.guarantee import Guarantee, budget_of
 from isotone.reading.categories import CategorySource, PairSource, count_categories, count_pairs
 from isotone.reading.contributions import check_contributions
 from isotone.reading.questions import Question
@@ -42,7 +41,7 @@ from isotone.tables.shapes import Shape
 from isotone.tables.thresholds import SMALL, Preset, default_preset
 
 if TYPE_CHECKING:
-    from isotone.audit.audit_report import AuditReport
+    from isotone.audit.exact import AuditReport
     from isotone.mechanism import Progress
     from isotone.planning.plan import Plan
     from isotone.reading.sources import Frame
@@ -479,7 +478,7 @@ def attack(mechanism: TableMechanism, trials: int, progress: Progress) -> AuditR
     Looked at are the published value of that category and the noisy numbers that it was made of.
     """
     from isotone.audit import audit
-    from isotone.audit.audit_report import AuditReport
+    from isotone.audit.exact import AuditReport
 
     units, replaced = mechanism.unit.changes, mechanism.guarantee.adjacency.exchanges
     low = min(2, max(mechanism.upper - units, 0))

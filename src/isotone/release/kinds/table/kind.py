@@ -28,7 +28,7 @@ from isotone.tables.thresholds import SMALL
 from isotone.tables.two_stage import TwoStageMechanism
 
 if TYPE_CHECKING:
-    from isotone.audit.audit_report import AuditReport
+    from isotone.audit.exact import AuditReport
     from isotone.mechanism import Progress
     from isotone.release.result import Release
 
