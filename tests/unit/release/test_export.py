@@ -22,7 +22,6 @@ from isotone.release.exporting.export import described
 from isotone.release.exporting.facts import PublisherWords
 from isotone.release.manifest import digest
 
-OLD = Path(__file__).parent / "folders" / "release1"
 UNIT = "schoolchild"
 RNG, N = np.random.default_rng(0), 1_009
 ROWS = pd.DataFrame(
@@ -120,15 +119,6 @@ def test_nothing_of_the_source_or_the_ledger_is_in_a_description(shelf, copy, na
     found = texts(folder).casefold()
     for word in (*of_source, *of_ledger):
         assert not word or word.casefold() not in found, word
-
-
-@pytest.mark.parametrize("name", ["counts", "table", "curve"])
-def test_releases_of_the_version_before_are_described(tmp_path, name):
-    folder = Path(shutil.copytree(OLD / name, tmp_path / name))
-    export(folder)
-    record = json.loads((folder / "deployment.json").read_text())
-    assert record["product"]["kind"] == name
-    assert record["identifier"] == load_release(folder).manifest.content_hash
 
 
 def test_what_the_three_say(shelf):

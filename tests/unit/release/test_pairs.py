@@ -166,11 +166,11 @@ def test_a_spec_of_two_columns_of_counts_must_declare_contributions(tmp_path: Pa
         (tmp_path / "spec.toml").write_text(f"[data]\npath = 'data.csv'\n{declared}{rest}")
         spec: Any = load_spec(tmp_path / "spec.toml")
         if words is None:
-            mechanism = spec.kind.query(spec).mechanism
+            mechanism = spec.job.mechanism
             assert (mechanism.unit.contributions, mechanism.once) == (3, False)
         else:
             with pytest.raises(iso.InputError, match=words):
-                spec.kind.query(spec)
+                spec.job
 
 
 def test_names_of_columns_may_have_a_bar_in_them(tmp_path, ledger):

@@ -190,7 +190,7 @@ def test_a_spec_asks_for_a_surface(tmp_path: Path) -> None:
     assert "4 × 3 cells" in str(plan)
     flat.with_spec(spec)
     assert verify(tmp_path / "out").holds
-    assert any("a: numbers from" in line for line in spec.kind.check(spec, spec.source))
+    assert any("a: numbers from" in line for line in spec.check().findings)
 
 
 def test_a_manifest_of_a_surface_guarantees_no_less_rho_than_was_spent(tmp_path: Path) -> None:

@@ -203,6 +203,6 @@ def test_strata_and_populations_come_from_columns_of_the_public_list(tmp_path: P
         'upper = 20\nstrata = "band"\npopulation = "people"\npreset = "counts"\n[output]\nfolder = "out"\n'
     )
     spec: Any = load_spec(tmp_path / "spec.toml")
-    query = spec.kind.query(spec)
-    assert [name for name, _ in query.strata] == ["x", "y"]
-    assert query.population[:2] == (100.0, 101.0)
+    table = spec.description
+    assert list(table.strata) == ["x", "y"]
+    assert table.population[:2] == (100.0, 101.0)

@@ -26,7 +26,7 @@ from isotone.mechanism import HasGroups
 from isotone.order import Poset
 from isotone.order.exclusive import read_children
 from isotone.privacy.adjacency import adjacency
-from isotone.privacy.checks import did_you_mean, exact, plain_text, shown
+from isotone.privacy.checks import did_you_mean, exact, plain_text, shown, whole_number
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.columns import name_text
 from isotone.reading.contributions import Groups
@@ -194,7 +194,9 @@ class OrderEntries(Section):
 class FixedRoot:
     """The public number of records to which the root of a hierarchy is fixed, and the leaf for all that is in no other."""
 
-    records: Size
+    records: Annotated[
+        int, Field(ge=0), BeforeValidator(lambda given: whole_number(given, "records", least=0))
+    ]
     """The public number of records."""
     _: KW_ONLY
     catch_all: Annotated[Text, BeforeValidator(str)]
@@ -204,7 +206,12 @@ class FixedRoot:
     def of(cls, given: Any) -> Any:
         """A root from a mapping of both."""
         if isinstance(given, Mapping):
-            return cls(**cast("Mapping[str, Any]", given))
+            said = dict(cast("Mapping[str, Any]", given))
+            if set(said) != {"records", "catch_all"}:
+                raise InputError(
+                    "records and catch_all go together: the public number of records, and the leaf for all that is in no other."
+                )
+            return cls(**said)
         if not isinstance(given, cls):
             raise InputError("root must give records and catch_all: {'records': 1000, 'catch_all': 'other'}.")
         return given

@@ -184,7 +184,7 @@ class Table(Description):
             )
         if self.upper > LARGEST_PAIR:
             raise InputError(f"upper must be at most {LARGEST_PAIR} for pairs of counts, not {self.upper}.")
-        if len(set(self.labels)) < 2 * len(self.categories):
+        if names[0] != names[1] and len(set(self.labels)) < 2 * len(self.categories):
             raise InputError(
                 f"Two rows would have one name: rename the column or the categories with {BETWEEN!r} in them."
             )
