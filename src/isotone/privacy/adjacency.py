@@ -76,6 +76,8 @@ NEIGHBOURS: dict[Neighbours, Adjacency] = {
 
 def checked_neighbours(value: Any) -> Neighbours:
     """``value`` as one of the public names."""
+    if type(value) is str and value in NEIGHBOURS:
+        return value
     return one_of(value, "neighbours", NEIGHBOURS)
 
 

@@ -8,7 +8,15 @@ from fractions import Fraction
 from typing import Any
 
 from isotone.errors import InputError
-from isotone.privacy.adjacency import ADDING, REPLACING, Adjacency, Neighbours, adjacency, checked_neighbours
+from isotone.privacy.adjacency import (
+    ADDING,
+    NEIGHBOURS,
+    REPLACING,
+    Adjacency,
+    Neighbours,
+    adjacency,
+    checked_neighbours,
+)
 from isotone.privacy.checks import (
     Kind,
     Number,
@@ -68,6 +76,11 @@ def _sum_of_deltas(a: Guarantee, b: Guarantee) -> Fraction:
     return delta
 
 
+def _is_named(unit: Any, neighbours: Any) -> bool:
+    """Whether a unit in words and a kind of neighbours are plain names already."""
+    return type(unit) is str and unit != "" and type(neighbours) is str and neighbours in NEIGHBOURS
+
+
 @dataclass(frozen=True)
 class Guarantee:
     """A differential-privacy guarantee.
@@ -87,6 +100,26 @@ class Guarantee:
     unit: str = "record"
 
     def __post_init__(self) -> None:
+        self._make_plain()
+        if self.epsilon < 0 or self.rho < 0 or not 0 <= self.delta < 1:
+            raise InputError("A guarantee needs ε ≥ 0, ρ ≥ 0 and 0 ≤ δ < 1.")
+        for name in _FOREIGN[self.kind]:
+            if getattr(self, name):
+                raise InputError(f"A guarantee of the kind {self.kind!r} has no {name}: leave it out.")
+
+    def _make_plain(self) -> None:
+        """Numbers as exact rationals of plain ints, and names as plain texts, unless they are so already."""
+        numbers = (self.epsilon, self.delta, self.rho)
+        exact_already = all(
+            type(x) is Fraction and type(x.numerator) is type(x.denominator) is int for x in numbers
+        )
+        if (
+            exact_already
+            and type(self.kind) is str
+            and self.kind in _KINDS
+            and _is_named(self.unit, self.neighbours)
+        ):
+            return
         plain = {name: exact(getattr(self, name), name) for name in ("epsilon", "delta", "rho")}
         plain |= {
             "kind": one_of(self.kind, "kind", _KINDS),
@@ -95,11 +128,6 @@ class Guarantee:
         plain |= {"unit": plain_text(self.unit, "unit")}
         for name, value in plain.items():
             object.__setattr__(self, name, value)
-        if self.epsilon < 0 or self.rho < 0 or not 0 <= self.delta < 1:
-            raise InputError("A guarantee needs ε ≥ 0, ρ ≥ 0 and 0 ≤ δ < 1.")
-        for name in _FOREIGN[self.kind]:
-            if getattr(self, name):
-                raise InputError(f"A guarantee of the kind {self.kind!r} has no {name}: leave it out.")
 
     @property
     def adjacency(self) -> Adjacency:
@@ -339,6 +367,12 @@ class Unit:
     name: str = "record"
 
     def __post_init__(self) -> None:
+        if (
+            type(self.contributions) is int
+            and self.contributions > 0
+            and _is_named(self.name, self.neighbours)
+        ):
+            return  # checked where they were given
         object.__setattr__(self, "contributions", whole_number(self.contributions, "contributions"))
         object.__setattr__(self, "neighbours", checked_neighbours(self.neighbours))
         object.__setattr__(self, "name", plain_text(self.name, "unit"))
