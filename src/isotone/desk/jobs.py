@@ -19,7 +19,7 @@ from isotone.release.pipeline import request_id
 from isotone.release.spec import Spec, deliver, open_ledger
 from isotone.release.verifying.verify import Verdict, verify
 
-__all__ = ["STAGES", "Job", "Jobs", "request_of"]
+__all__ = ["STAGES", "Jobs", "Task", "request_of"]
 
 STAGES = {"charged": 0.2, "reading": 0.2, "drawn": 0.8, "sealed": 0.95}
 """The stages, and how much of a release is done when each begins."""
@@ -29,7 +29,7 @@ _DRAWN = 0.8
 
 
 @dataclass
-class Job:
+class Task:
     """One release under way, or its end."""
 
     id: str
@@ -62,11 +62,11 @@ class Jobs:
     """All releases of this run of the desk."""
 
     def __init__(self) -> None:
-        self._jobs: dict[str, Job] = {}
+        self._jobs: dict[str, Task] = {}
         self._lock = threading.Lock()
         self._again: set[tuple[str, int]] = set()
 
-    def __getitem__(self, id: str) -> Job:
+    def __getitem__(self, id: str) -> Task:
         return self._jobs[id]
 
     def __contains__(self, id: str) -> bool:
@@ -74,10 +74,10 @@ class Jobs:
 
     def start(
         self, draft: str, spec: Spec, root: Root, request: str, *, again_after: int | None = None
-    ) -> Job:
+    ) -> Task:
         """Begin a release. ``again_after`` is the number of the charge that a second draw follows."""
         claim = None if again_after is None else self._claim(spec, request, again_after)
-        job = Job(secrets.token_urlsafe(12), draft, request)
+        job = Task(secrets.token_urlsafe(12), draft, request)
 
         def work() -> None:
             _work(job, spec, root, again_after is not None)
@@ -114,7 +114,7 @@ def _last_charge(spec: Spec, request: str) -> int | None:
     return numbers[-1] if numbers else None
 
 
-def _work(job: Job, spec: Spec, root: Root, again: bool) -> None:
+def _work(job: Task, spec: Spec, root: Root, again: bool) -> None:
     """Release and verify. At every step the data must still be a file of the folder, since a link may be put in its place."""
 
     def step(fraction: float, _: str) -> None:

@@ -70,9 +70,9 @@ __all__ = [
     "ColumnName",
     "Description",
     "FrozenMapping",
+    "InSpec",
     "Listed",
     "Pair",
-    "Placed",
     "Real",
     "Section",
     "Size",
@@ -195,7 +195,7 @@ Confidence = Annotated[float, Field(gt=0, lt=1), _named(confidence_level)]
 
 
 @dataclass(frozen=True)
-class Placed:
+class InSpec:
     """Where a spec says a parameter: the section, and the entry if it has another name. By default in that of the kind."""
 
     section: str
@@ -303,14 +303,14 @@ class Unit:
     Unit('person', contributions=2)
     """
 
-    column: Annotated[ColumnName | None, Placed("data", "unit")] = None
+    column: Annotated[ColumnName | None, InSpec("data", "unit")] = None
     """The column that says whose row it is. Without it every row is one unit; rows without a value are dropped."""
     _: KW_ONLY
-    contributions: Annotated[Size | None, Placed("data")] = None
+    contributions: Annotated[Size | None, InSpec("data")] = None
     """How many records one unit may give; the noise grows with it. By default 1, which combines a unit's rows of counts into one record."""
-    neighbours: Annotated[Neighbours, Placed("privacy")] = "add-remove"
+    neighbours: Annotated[Neighbours, InSpec("privacy")] = "add-remove"
     """What one change of the data is: a unit more or less, or a unit with other answers."""
-    name: Annotated[Text | None, Placed("privacy", "unit")] = None
+    name: Annotated[Text | None, InSpec("privacy", "unit")] = None
     """What is protected, in words: person, household, … By default the name of the unit's column, or "record"."""
 
     @classmethod
@@ -384,26 +384,26 @@ class Answers:
     """
 
     _: KW_ONLY
-    element: Annotated[ColumnName | None, Placed("data")] = None
+    element: Annotated[ColumnName | None, InSpec("data")] = None
     """Long data: the column that names the element which the unit has. A row is one yes."""
     columns: Annotated[
         Any,
         BeforeValidator(_columns),
         WithJsonSchema({"type": "object", "additionalProperties": {"type": "string"}}),
-        Placed("data"),
+        InSpec("data"),
     ] = FrozenMapping({})
     """Wide data: the column of each element that is not called like the element."""
-    yes: Annotated[tuple[str, ...], BeforeValidator(_words), Placed("data")] = _WORDS.yes
+    yes: Annotated[tuple[str, ...], BeforeValidator(_words), InSpec("data")] = _WORDS.yes
     """The words that mean yes, in any case."""
-    no: Annotated[tuple[str, ...], BeforeValidator(_words), Placed("data")] = _WORDS.no
+    no: Annotated[tuple[str, ...], BeforeValidator(_words), InSpec("data")] = _WORDS.no
     """The words that mean no; they matter with missing = "yes" only."""
-    missing: Annotated[Literal["no", "yes"], Placed("data")] = "no"
+    missing: Annotated[Literal["no", "yes"], InSpec("data")] = "no"
     """What an answer counts as that is missing or cannot be read."""
-    on_violation: Annotated[Literal["close", "drop"], Placed("data")] = "close"
+    on_violation: Annotated[Literal["close", "drop"], InSpec("data")] = "close"
     """Whether a record that breaks the order is completed upward, or left out."""
-    on_conflict: Annotated[Literal["first", "drop"], Placed("data")] = "first"
+    on_conflict: Annotated[Literal["first", "drop"], InSpec("data")] = "first"
     """Whether a record with several options of a choice keeps the first in the list of elements, or is left out."""
-    questions: Annotated[Any, BeforeValidator(_questions), Placed("questions")] = ()
+    questions: Annotated[Any, BeforeValidator(_questions), InSpec("questions")] = ()
     """What counts as a yes to an element, and its label, where it is not as for all (:func:`isotone.order_of`)."""
 
     def __post_init__(self) -> None:
@@ -457,7 +457,7 @@ class Section(BaseModel):
 def placed(kind: type[Any], own: str = "") -> Iterator[tuple[str, str, str]]:
     """For each parameter of a class its name, and the section and entry of a spec that say it."""
     for name, info in fields_of(kind).items():
-        where = next((part for part in info.metadata if isinstance(part, Placed)), Placed(own))
+        where = next((part for part in info.metadata if isinstance(part, InSpec)), InSpec(own))
         yield name, where.section, where.entry or info.alias or name
 
 
@@ -512,7 +512,7 @@ class Description(ABC):
     _: KW_ONLY
     unit: UnitLike = Unit()
     """The column of the privacy unit, or a Unit that says also how many of its rows count and what neighbours are."""
-    confidence: Annotated[Confidence, Placed("output")] = 0.95
+    confidence: Annotated[Confidence, InSpec("output")] = 0.95
     """The confidence of the intervals."""
 
     def plan(

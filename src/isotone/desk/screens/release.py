@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from isotone.desk.drafts import Draft
-from isotone.desk.jobs import Job, request_of
+from isotone.desk.jobs import Task, request_of
 from isotone.desk.root import Root
 from isotone.desk.screens.common import desk_of, draft_of, fields, go, page, screen, writable
 from isotone.desk.words import FormError, lines
@@ -106,7 +106,7 @@ def _again(asked: _Submission, form: dict[str, str]) -> int | None:
     return int(after)
 
 
-def _job(request: Request) -> Job:
+def _job(request: Request) -> Task:
     jobs, id = desk_of(request).jobs, request.path_params["job"]
     if id not in jobs:
         raise HTTPException(404, "This release is not under way here. Its state is in the ledger.")
