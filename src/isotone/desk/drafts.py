@@ -13,7 +13,7 @@ from typing import Any
 from isotone.desk.places import require_inside, require_no_data, small_text
 from isotone.desk.root import PathError, Root
 from isotone.desk.words import FormError
-from isotone.errors import IsotoneError, SpecError
+from isotone.errors import InputError, IsotoneError, OrderError, SpecError
 from isotone.forms.questionnaire import toml_text
 from isotone.release.result import write_file
 from isotone.release.spec import Spec, parse_spec
@@ -82,8 +82,10 @@ class Draft:
         require_inside(found, root)
         try:
             _ = found.hash  # reads the public files that the spec names
-        except (IsotoneError, OSError, ValueError):
+        except (SpecError, OrderError, OSError):
             raise FormError("A public file that the spec names cannot be used.") from None
+        except InputError:
+            pass  # what is not complete yet, or does not fit, is told on its own screen
         return found
 
     def save(self, root: Root) -> Spec:

@@ -17,6 +17,7 @@ from functools import cache, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar, cast, dataclass_transform
 
+import numpy as np
 from pydantic import (
     BaseModel,
     BeforeValidator,
@@ -50,7 +51,7 @@ from isotone.reading.contributions import UnitEntry, check_contributions
 from isotone.reading.questions import Answers as AnswerWords
 from isotone.reading.questions import Question, book_of
 from isotone.release.kinds.parameters import column_name
-from isotone.release.manifest import Stated
+from isotone.release.manifest import Manifest, Stated
 
 if TYPE_CHECKING:
     from isotone.audit.exact import AuditReport
@@ -59,7 +60,6 @@ if TYPE_CHECKING:
     from isotone.reading.sources import Frame
     from isotone.release.checking.contents import DeskReport
     from isotone.release.kinds.kind import Stamp
-    from isotone.release.manifest import Manifest
     from isotone.release.pipeline import Job
     from isotone.release.result import Release
 
@@ -129,18 +129,18 @@ _DATA = {
     "numpy",
     "scipy",
 }
-_PLAIN = {"bool", "bool_", "str_", "datetime64"}
 
 
 def _refuse_data(value: Any, name: str, depth: int = 0) -> None:
     """Refuse what holds data, by its type and without looking into it. A list of names may be a column or an array."""
     kind = type(value)
-    if (kind.__module__ or "").partition(".")[0] in _DATA and getattr(value, "shape", None) != ():
-        if depth == 0 and name in _LISTS and getattr(value, "ndim", 1) == 1 and not hasattr(value, "columns"):
+    library = (kind.__module__ or "").partition(".")[0]
+    if library in _DATA and not isinstance(value, np.generic):
+        if depth == 0 and name in _LISTS and _is_list(kind, value):
             return
         raise InputError(
-            f"{name} must not be data, and this is of the type {kind.__module__.partition('.')[0]}.{kind.__name__}: a "
-            "description is built without data. Give the data to release()."
+            f"{name} must not be data, and this is of the type {library}.{kind.__name__}: a description is built without "
+            "data. Give the data to release()."
         )
     if depth < 4 and isinstance(value, Mapping):
         for part in cast("Mapping[Any, Any]", value).values():
@@ -148,6 +148,13 @@ def _refuse_data(value: Any, name: str, depth: int = 0) -> None:
     elif depth < 4 and isinstance(value, (list, tuple)):
         for part in cast("list[Any]", value)[:100]:
             _refuse_data(part, name, depth + 1)
+
+
+def _is_list(kind: type[Any], value: Any) -> bool:
+    """Whether a type of some library is that of one column, or an array in one dimension."""
+    if kind is np.ndarray:
+        return value.ndim == 1
+    return bool({base.__name__ for base in kind.__mro__} & {"Series", "Index", "Array", "ChunkedArray"})
 
 
 _LISTS = {"categories", "strata", "population", "by", "bounds", "y_range", "y_values", "x_grid"}
@@ -231,6 +238,10 @@ def described(cls: type[T]) -> type[T]:
         raise problem
 
     made.__init__ = build_checked
+    for base in made.__mro__[1:]:  # sentences stand in the source of the class that has the field
+        for name, info in getattr(base, "__pydantic_fields__", {}).items():
+            own = made.__pydantic_fields__[name]
+            own.description = own.description or info.description
     made.__repr__ = _short
     return made
 
@@ -500,6 +511,8 @@ class Description(ABC):
 
     kind_name: ClassVar[str]
     """What a manifest calls this kind of release."""
+    form: ClassVar[type[Manifest]]
+    """The manifest of this kind."""
     key: ClassVar[str]
     """The section of a spec that asks for it."""
     entries: ClassVar[type[Section]] = Section

@@ -132,9 +132,9 @@ class Manifest(Mapping[str, Any]):
                 f"The manifest was not written by this version of isotone (expected {FORMAT!r})."
             )
         entries = dict(plain)
-        from isotone.release.kinds import kind_named  # the kind that is asked for, and no other
+        from isotone.release.kinds import described_by  # the kind that is asked for, and no other
 
-        form = kind_named(str(entries.get("kind"))).manifest
+        form = described_by(str(entries.get("kind"))).form
         try:
             return _adapter(form).validate_json(json.dumps(entries, allow_nan=False), strict=True)
         except ValidationError as error:

@@ -9,21 +9,16 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import isotone.counts as counts
-from isotone.counts.choosing import count_mechanism, count_mechanisms
-from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError
-from isotone.order import Poset
-from isotone.order.bipartitions.counting import within_reach
-from isotone.tables.choosing import TableMechanism
-from isotone.tables.gaussian_table import GaussianTableMechanism
-from isotone.tables.two_stage import TwoStageMechanism
+
+if TYPE_CHECKING:
+    from isotone.counts import PosetMechanism
+    from isotone.order import Poset
+    from isotone.tables.choosing import TableMechanism
 
 __all__ = [
-    "count_mechanism",
-    "count_mechanisms",
     "rebuild_count_mechanism",
     "rebuild_curve_mechanism",
     "rebuild_table_mechanism",
@@ -43,6 +38,10 @@ def recipe_of(mechanism: Any) -> dict[str, Any]:
 
 def rebuild_count_mechanism(P: Poset, recipe: Mapping[str, Any]) -> Any:
     """The mechanism that a recipe describes, over the order ``P``."""
+    from isotone.counts.choosing import count_mechanism
+    from isotone.counts.sampling.relaxation import Relaxation
+    from isotone.order.bipartitions.counting import within_reach
+
     kind = count_mechanism(str(recipe.get("name")))
     given = _given(kind, recipe)
     if "relaxation" in given:
@@ -55,6 +54,9 @@ def rebuild_count_mechanism(P: Poset, recipe: Mapping[str, Any]) -> Any:
 
 def rebuild_table_mechanism(recipe: Mapping[str, Any]) -> TableMechanism:
     """The mechanism of a table that a recipe describes."""
+    from isotone.tables.gaussian_table import GaussianTableMechanism
+    from isotone.tables.two_stage import TwoStageMechanism
+
     if recipe.get("name") == GaussianTableMechanism.__name__:
         return GaussianTableMechanism(**_given(GaussianTableMechanism, recipe))
     _require_named(recipe, TwoStageMechanism, "tables")
@@ -102,7 +104,7 @@ def _argument(mechanism: Any, name: str) -> Any:
     return str(value) if isinstance(value, Fraction) else value
 
 
-def _relaxation(mechanism: counts.PosetMechanism) -> dict[str, Any] | None:
+def _relaxation(mechanism: PosetMechanism) -> dict[str, Any] | None:
     """What a search found for an order beyond exact reach, so that nobody has to search again."""
     found = mechanism.sampler.described(mechanism.law_draws)
     return None if found is None else found.plain()

@@ -90,8 +90,8 @@ def honest(tmp_path_factory):
     [
         ("mechanism", "rho", "1/100", "an error is not that of the noise"),
         ("mechanism", "contributions", 1, "fewer categories"),
-        ("rules", "form", "rows that are already counts", "once in a category"),
-        ("guarantee", "rho", "1/100", "which is less than"),
+        ("description", "count", "y", "once in a category"),
+        ("guarantee", "rho", "1/100", "not the one that the description has"),
     ],
 )
 def test_a_manifest_that_guarantees_too_much_is_found_out(honest, tmp_path, part, entry, value, words):

@@ -9,11 +9,12 @@ import pytest
 from tests.support import flat
 
 import isotone as iso
+from isotone.counts.choosing import count_mechanisms
 from isotone.errors import InputError
 from isotone.release import load_release, verify
 from isotone.release.kinds.counts import description
 from isotone.release.manifest import order_from
-from isotone.release.recipes import count_mechanisms, rebuild_count_mechanism, recipe_of
+from isotone.release.recipes import rebuild_count_mechanism, recipe_of
 
 P = iso.Poset(["a", "b", "c", "d"], [("a", "b"), ("b", "d"), ("c", "d")])
 CHAIN = iso.Poset.chain(["a", "b", "c", "d"])

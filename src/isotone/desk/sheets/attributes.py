@@ -38,7 +38,9 @@ def read_attributes(text: str) -> dict[str, Any]:
 def write_attributes(by: Mapping[str, Any]) -> str:
     """The lines of attributes."""
     lines: list[str] = []
-    for name, values in by.items():
+    for name, held in by.items():
+        pairs = isinstance(held, list) and bool(held) and isinstance(held[0], list)
+        values: Any = dict(held) if pairs else held
         listed = (
             [f"{a} = {b}" for a, b in values.items()] if isinstance(values, Mapping) else map(str, values)
         )

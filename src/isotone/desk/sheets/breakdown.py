@@ -44,8 +44,13 @@ class BreakdownSheet(CountsSheet):
     def change(self, draft: Draft, form: Mapping[str, str]) -> None:
         """The outline, the attributes and the margins."""
         super().change(draft, form)
-        by = read_attributes(form.get("attributes", ""))
-        margins = read_margins(form.get("margins", "")) or default_margins(list(by))
+        read = read_attributes(form.get("attributes", ""))
+        # as pairs: a table inside a table would be written after the lists, and their sequence matters
+        by = {
+            name: [list(pair) for pair in held.items()] if isinstance(held, dict) else held
+            for name, held in read.items()
+        }
+        margins = read_margins(form.get("margins", "")) or default_margins(list(read))
         draft.change(self.key, by=by, margins=margins)
 
     def require(self, spec: Spec) -> None:

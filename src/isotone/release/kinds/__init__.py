@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -10,30 +9,32 @@ from isotone.errors import InputError
 from isotone.privacy.checks import did_you_mean
 
 if TYPE_CHECKING:
+    from isotone.release.description import Description
     from isotone.release.kinds.kind import Kind
 
-__all__ = ["SECTIONS", "all_kinds", "kind_named", "kind_of_mechanism", "kind_of_section"]
+__all__ = ["SECTIONS", "all_kinds", "described_by", "kind_named", "kind_of_mechanism", "kind_of_section"]
 
-_HOMES = {
-    "counts": "isotone.release.kinds.counts.kind",
-    "table": "isotone.release.kinds.table.kind",
-    "curve": "isotone.release.kinds.curve.kind",
-}
-"""Where each kind lives, by the name that manifests have for it."""
+_DESCRIPTIONS = {"counts": "Counts", "table": "Table", "curve": "Curve"}
+"""The class that describes each kind, by the name that manifests have for it and that its folder here has."""
 SECTIONS = {"order": "counts", "table": "table", "curve": "curve"}
 """The sections of a spec that ask for a release, each with the kind."""
 
 
+def described_by(name: str) -> type[Description]:
+    """The class that describes the kind that a manifest calls ``name``. What reads and verifies it is not loaded."""
+    _require_known(name)
+    return getattr(import_module(f"isotone.release.kinds.{name}.description"), _DESCRIPTIONS[name])
+
+
 def kind_named(name: str) -> Kind:
     """The kind that a manifest calls ``name``."""
-    if name not in _HOMES:
-        raise InputError(f"There is no kind of release {name!r}; there are: {', '.join(_HOMES)}.")
-    return _loaded(name)
+    _require_known(name)
+    return import_module(f"isotone.release.kinds.{name}.kind").KIND
 
 
-@cache
-def _loaded(name: str) -> Kind:
-    return import_module(_HOMES[name]).KIND
+def _require_known(name: str) -> None:
+    if name not in _DESCRIPTIONS:
+        raise InputError(f"There is no kind of release {name!r}; there are: {', '.join(_DESCRIPTIONS)}.")
 
 
 def kind_of_section(key: str) -> Kind:
@@ -43,7 +44,7 @@ def kind_of_section(key: str) -> Kind:
 
 def all_kinds() -> tuple[Kind, ...]:
     """Every kind, for pages and schemas about all of them."""
-    return tuple(map(kind_named, _HOMES))
+    return tuple(map(kind_named, _DESCRIPTIONS))
 
 
 def kind_of_mechanism(name: str) -> Kind:

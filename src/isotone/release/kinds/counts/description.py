@@ -143,7 +143,7 @@ class OrderEntries(Section):
     """In a CSV file: the column of the upper element, the one that is implied."""
     choice: Text | None = None
     """In a CSV file: the column that says "exclusive" or "partition" for options of one upper element."""
-    children: str | dict[str, str | list[Annotated[tuple[str, list[str]], Listed]]] | None = None
+    children: str | dict[str, str | list[Annotated[tuple[str, list[str]], Field(strict=False)]]] | None = None
     """What can occur together among the children of an element: "any", "exclusive" or "partition"; or a table by element."""
     relaxation: Text | None = None
     """A JSON file with what a search found for an order out of reach, or the manifest of a release that has it."""
@@ -244,6 +244,8 @@ def _by(given: Any) -> FrozenMapping:
     for name, held in cast("Mapping[Any, Any]", given).items():
         column = column_name(name, "by")
         require_writable(column, "by")
+        if isinstance(held, (list, tuple)) and held and isinstance(held[0], (list, tuple)):
+            held = dict(cast("Any", held))  # pairs of a value and its coarser one
         if isinstance(held, Mapping):
             values = public_names(list(cast("Mapping[Any, Any]", held)), f"by[{column!r}]")
             parents = public_names(list(cast("Mapping[Any, Any]", held).values()), f"by[{column!r}]")
@@ -318,6 +320,7 @@ class Counts(Description):
     """
 
     kind_name: ClassVar[str] = "counts"
+    form: ClassVar[type[Manifest]] = CountManifest
     key: ClassVar[str] = "order"
     entries: ClassVar[type[Section]] = OrderEntries
     combines: ClassVar[bool] = True
@@ -379,7 +382,10 @@ class Counts(Description):
     unlisted: Literal["drop", "other"] = "drop"
     """Whether a row of a breakdown with a value in no list is left out of all margins, or counted as "other"."""
     method: Annotated[
-        Any, BeforeValidator(_mechanism), WithJsonSchema({"type": "string", "minLength": 1})
+        Any,
+        BeforeValidator(_mechanism),
+        WithJsonSchema({"type": "string", "minLength": 1}),
+        Field(alias="mechanism"),
     ] = Field(
         default="best",
         alias="mechanism",

@@ -105,6 +105,7 @@ class Curve(Description):
     """
 
     kind_name: ClassVar[str] = "curve"
+    form: ClassVar[type[Manifest]] = CurveManifest
     key: ClassVar[str] = "curve"
     entries: ClassVar[type[Section]] = CurveEntries
 

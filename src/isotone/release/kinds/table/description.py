@@ -126,6 +126,7 @@ class Table(Description):
     """
 
     kind_name: ClassVar[str] = "table"
+    form: ClassVar[type[Manifest]] = TableManifest
     key: ClassVar[str] = "table"
     entries: ClassVar[type[Section]] = TableEntries
     told: ClassVar[Mapping[str, str]] = FrozenMapping(
