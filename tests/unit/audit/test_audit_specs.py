@@ -24,7 +24,7 @@ SPECS: dict[str, dict[str, Any]] = {
     },
     "counts by groups": {
         **fuzz.COUNTS,
-        "data": {**fuzz.COUNTS["data"], "by": "county", "groups": ["A", "B"]},
+        "order": {**fuzz.COUNTS["order"], "by": {"county": ["A", "B"]}},
     },
     "counts, zCDP": {
         **fuzz.COUNTS,

@@ -188,13 +188,13 @@ def test_other_draws_in_the_place_of_exact_ones_are_refused(
 def released_counts(folder: Path, **more: Any) -> Any:
     data = pa.table({"a": [1, 0], "b": [1, 1]})
     with isotone.Ledger(folder / "counts.ledger", epsilon=9, unit="record") as ledger:
-        return isotone.flat.counts(data, PAIR, epsilon=1, ledger=ledger, **more)
+        return flat.counts(data, PAIR, epsilon=1, ledger=ledger, **more)
 
 
 def released_table(folder: Path, **more: Any) -> Any:
     how: dict[str, Any] = {"category": "c", "categories": ["x", "y"], "upper": 3, "epsilon": 1}
     with isotone.Ledger(folder / "table.ledger", epsilon=9, unit="record") as ledger:
-        return isotone.flat.table(pa.table({"c": ["x", "x"]}), ledger=ledger, **how, **more)
+        return flat.table(pa.table({"c": ["x", "x"]}), ledger=ledger, **how, **more)
 
 
 def released_spec(folder: Path, **more: Any) -> Any:
