@@ -13,8 +13,7 @@ from typing import Any, TypeVar
 
 from isotone.errors import LedgerError
 from isotone.ledger.stores.locks import busy
-from isotone.ledger.stores.schema import postgres_schema
-from isotone.ledger.stores.store import ConflictError, Execute, Rows
+from isotone.ledger.stores.store import ConflictError, Execute, Rows, postgres_schema
 
 __all__ = ["PostgresStore"]
 

@@ -13,8 +13,7 @@ from typing import Any, TypeVar
 
 from isotone.errors import LedgerError
 from isotone.ledger.stores.locks import file_lock
-from isotone.ledger.stores.schema import sqlite_schema
-from isotone.ledger.stores.store import ConflictError, Execute, Rows
+from isotone.ledger.stores.store import ConflictError, Execute, Rows, sqlite_schema
 
 __all__ = ["SqliteStore", "is_ledger_file"]
 
