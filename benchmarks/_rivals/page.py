@@ -93,7 +93,7 @@ def _glance(found: Mapping[str, Sequence[Comparison]]) -> str:
     for name, each in found.items():
         shown[SECTIONS[name]] = each
         if name == "tables":
-            shown[f"{SECTIONS[name]}, the preset for the column"] = [_by_preset(one) for one in each]
+            shown[f"{SECTIONS[name]}, the emphasis for the column"] = [_by_emphasis(one) for one in each]
     for name, each in shown.items():
         new = [one for one in each if not one.ours.seen]
         cells = [f"{len(each)}", _tally(each, "public"), _tally(each, "hindsight"), f"{len(new)}"]
@@ -102,9 +102,9 @@ def _glance(found: Mapping[str, Sequence[Comparison]]) -> str:
     return "\n".join(lines)
 
 
-def _by_preset(one: Comparison) -> Comparison:
-    """The same with the preset of isotone for whoever needs this error to be small."""
-    return Comparison(one.rows, f'isotone, preset="{WANTED[one.ours.measure]}"')
+def _by_emphasis(one: Comparison) -> Comparison:
+    """The same with the emphasis of isotone for whoever needs this error to be small."""
+    return Comparison(one.rows, f"isotone, emphasis={WANTED[one.ours.measure]}")
 
 
 def _tally(each: Sequence[Comparison], kind: str) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from math import expm1
-from typing import Any
 
 from isotone.privacy.calibration import largest_pure
 from isotone.privacy.checks import Number
 from isotone.privacy.guarantee import Guarantee
-from isotone.privacy.unit import budget_of
+from isotone.privacy.unit import Unit, budget_of
 from isotone.tables.emphasis import Emphasis
 from isotone.tables.gaussian_table import GaussianTableMechanism
 from isotone.tables.two_stage import TwoStageMechanism
@@ -38,10 +37,15 @@ def table_mechanism(
     'GaussianTableMechanism'
     """
     if guarantee.kind != "zcdp":
-        asked: dict[str, Any] = {"contributions": contributions, "neighbours": guarantee.neighbours}
-        pure = TwoStageMechanism(upper, guarantee.epsilon, emphasis, **asked)
-        if emphasis is None and pure.unit.per_step(pure.epsilon) < 1:
-            pure = TwoStageMechanism(upper, guarantee.epsilon, small, **asked)
+        unit = Unit(contributions, guarantee.neighbours)
+        usual = small if emphasis is None and unit.per_step(guarantee.epsilon) < 1 else emphasis
+        pure = TwoStageMechanism(
+            upper,
+            guarantee.epsilon,
+            usual,
+            contributions=contributions,
+            neighbours=guarantee.neighbours,
+        )
         if guarantee.kind == "pure":
             return pure
         geometric, gaussian = noises(guarantee, contributions, once)

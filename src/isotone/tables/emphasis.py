@@ -40,7 +40,7 @@ Emphasis = Literal["counts", "both", "distribution"]
 
 POINTS: dict[Emphasis, Fraction] = {
     "counts": Fraction(1, 50),
-    "both": Fraction(1, 10),
+    "both": Fraction(1, 20),
     "distribution": Fraction(1, 2),
 }
 
@@ -74,6 +74,8 @@ _SHARES = tuple(
         98,
     )
 )
+_LEAST = Fraction(16, 100)
+"""The smallest share at an ε of a step below 1: without any threshold intervals of 95 % held for 58 % of a long table."""
 _MOST = Fraction(80, 100)  # the largest share of thresholds that are apart, up to an emphasis of a half
 _MOST_BEYOND = Fraction(95, 100)  # and beyond
 _POINTS = 64  # steps for which errors are predicted, at most: longer lines are pooled, or cut
@@ -104,7 +106,7 @@ def checked_emphasis(value: Number | Emphasis) -> Fraction:
     """A number from 0 to 1, or one of the three names.
 
     >>> checked_emphasis("both"), checked_emphasis(0.25)
-    (Fraction(1, 10), Fraction(1, 4))
+    (Fraction(1, 20), Fraction(1, 4))
     """
     if isinstance(value, str) and not any(letter.isdigit() for letter in value):
         return POINTS[one_of(value, "emphasis", get_args(Emphasis))]
@@ -147,8 +149,7 @@ def chosen_design(emphasis: Fraction, size: int, upper: int, step: Fraction) -> 
     half_powers = min(max(round(2 * log2(max(size, 1))), LEAST_SIZE), MOST_SIZE)
     listed = designs(half_powers, upper, step)
     most = _MOST if 2 * emphasis <= 1 else _MOST_BEYOND
-    # without any threshold intervals of 95 % held for as few as 58 % of a long table at a small ε
-    something = Fraction(bool(emphasis) and step < 1, 100)
+    something = _LEAST if step < 1 else Fraction(0)
     allowed = [each for each in listed if something <= each.share and (each.apart == 1 or each.share <= most)]
     chosen = _least(allowed, allowed, emphasis)
     if chosen.apart == 1:

@@ -44,7 +44,7 @@ class GaussianTableMechanism(StratifiedMechanism):
     epsilon, delta, rho
         ``rho``, or ``epsilon`` and ``delta``.
     emphasis
-        What the budget is spent on, as for :class:`TwoStageMechanism`: of ρ 3 % go to the distribution under ``counts``, 12 % under ``both`` and
+        What the budget is spent on, as for :class:`TwoStageMechanism`: of ρ 3 % go to the distribution under ``counts``, 8 % under ``both`` and
         half under ``distribution``.
     once
         Whether a person is counted at most once in each category. Then noise grows with the root of ``contributions``, and

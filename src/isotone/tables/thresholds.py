@@ -218,7 +218,7 @@ def _noisy(below: Ints, places: tuple[int, ...], rate: Fraction, draws: Draws) -
     return (below[list(places)] + draws.geometrics(rate, len(places))).astype(np.int64)
 
 
-_OF_RHO = {Fraction(0): 1, Fraction(1, 50): 3, Fraction(1, 10): 12, Fraction(1, 2): 50, Fraction(1): 98}
+_OF_RHO = {0: 1, Fraction(1, 50): 3, Fraction(1, 20): 8, Fraction(1, 10): 12, Fraction(1, 2): 50, 1: 98}
 """Hundredths of ρ for the distribution at some points of the scale."""
 
 
@@ -228,7 +228,7 @@ def share_of(emphasis: Fraction) -> Fraction:
     >>> [float(share_of(Fraction(tenths, 10))) for tenths in (0, 1, 3, 5, 10)]
     [0.01, 0.12, 0.31, 0.5, 0.98]
     """
-    points = list(_OF_RHO)
+    points = [Fraction(point) for point in _OF_RHO]
     at = max(1, bisect_left(points, emphasis))
     low, high = points[at - 1], points[at]
     part = (emphasis - low) / (high - low)
@@ -241,7 +241,7 @@ def default_emphasis(step: Fraction, upper: int, size: int) -> Fraction:
     It is that of ``both`` for an ε of a step below 1, or where the table is dense, and otherwise that of ``counts``.
 
     >>> default_emphasis(Fraction(1), 50, 3000), default_emphasis(Fraction(1), 50, 30_000)
-    (Fraction(1, 50), Fraction(1, 10))
+    (Fraction(1, 50), Fraction(1, 20))
     """
     return POINTS["both" if step < 1 or size >= DENSE * (upper + 1) ** 2 else "counts"]
 
@@ -257,11 +257,13 @@ def thresholds_for(emphasis: Fraction, upper: int, step: Fraction, size: int) ->
     if size < SMALL or upper == 0:
         return Thresholds(upper, step, (), Fraction(0))
     if size <= FEW:
-        near: Emphasis = "counts" if 20 * emphasis < 1 else "both" if 10 * emphasis < 3 else "distribution"
+        near: Emphasis = "counts" if 25 * emphasis < 1 else "both" if 10 * emphasis < 3 else "distribution"
         return preset_thresholds(near, upper, step, size)
     design, finer = chosen_design(emphasis, size, upper, step)
     if not design.share:
         return Thresholds(upper, step, (), Fraction(0))
+    if finer and 25 * emphasis >= 1:  # less would not see what it is measured for
+        finer = max(finer, _between("distribution", step))
     return Thresholds(upper, step, places_apart(upper, design.apart), design.share, finer)
 
 
@@ -271,17 +273,21 @@ def preset_thresholds(preset: Emphasis, upper: int, step: Fraction, size: int) -
     >>> preset_thresholds("counts", 50, Fraction(1, 10), 3000)
     Thresholds(upper=50, step=Fraction(1, 10), places=(0, 1, 2, 4, 8, 15, 24, 32, 39, 48, 49), share=Fraction(3, 20), ...)
     """
-    each, most, between = _SHARES[preset]
+    each, most, _ = _SHARES[preset]
     each *= (1 + _loud(step) / 4) / max(Fraction(1), step)
-    between *= (1 + _loud(step) / 2) / max(Fraction(1), step)
     if preset == "counts" and step >= 1:
         return Thresholds(upper, step, (), Fraction(0))
     apart = _apart(upper + 1, size, each * step, int(most / each))
     share = Fraction(round(100 * each * apart), 100)
     if not share:
         return Thresholds(upper, step, (), share)
-    finer = Fraction(round(100 * between), 100) if apart > 1 else Fraction(0)
+    finer = _between(preset, step) if apart > 1 else Fraction(0)
     return Thresholds(upper, step, places_apart(upper, apart), share, finer)
+
+
+def _between(preset: Emphasis, step: Fraction) -> Fraction:
+    """The share of a threshold between two, in hundredths."""
+    return Fraction(round(100 * _SHARES[preset][2] * (1 + _loud(step) / 2) / max(Fraction(1), step)), 100)
 
 
 def _loud(step: Fraction) -> Fraction:

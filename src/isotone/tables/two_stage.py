@@ -63,7 +63,7 @@ class TwoStageMechanism(StratifiedMechanism):
         The largest count, public: larger ones are top-coded. It must not be chosen by looking at the data.
     emphasis
         What ε is spent on, from 0 (the counts alone) to 1 (their distribution alone), or the name of a point: ``counts`` is 0.02,
-        ``both`` 0.1 and ``distribution`` 0.5. ``tables.plan`` shows both errors along the scale. None takes ``both`` for an
+        ``both`` 0.05 and ``distribution`` 0.5. ``tables.plan`` shows both errors along the scale. None takes ``both`` for an
         epsilon per step below 1 or eight categories or more for each pair of counts, and otherwise ``counts``.
     percentile
         If given, the bound for top-coding is itself private: about this percentile of the counts, at most

@@ -89,7 +89,7 @@ def release_table(
         many of both together; for two columns of counts it must be given.
     emphasis
         From 0 (counts) to 1 (distribution), or ``counts``, ``both`` or ``distribution``, as for :class:`~isotone.tables.TwoStageMechanism`.
-        At an ε below 1 the default is ``counts`` for two columns, and 0.05 for strata.
+        At an ε below 1 the default is ``counts`` for two columns.
     strata
         Public classes of categories, such as bands of population: the class of each category in their order, or a mapping
         from each class to its categories. A unit's step touches one category and so one class, so each class is measured
@@ -156,8 +156,8 @@ def table_query(
     pair = None if counts is None else two_columns(counts, kind, contributions)
     aggregated = count is not None if pair is None else kind is None
     units = check_contributions(1 if contributions is None else contributions, "" if aggregated else unit)
-    # at a small ε the other column, or the class, says much of the distribution (docs/theory/tables-whole.md, section 6)
-    small = "counts" if pair is not None else None if strata is None else "0.05"
+    # at a small ε the other column says much of the distribution (docs/theory/tables-whole.md, section 6)
+    small = None if pair is None else "counts"
     # rows of a unit are counted once in a category; of aggregated rows nothing is known but their number
     mechanism = table_mechanism(
         upper, guarantee, emphasis, contributions=units, once=not aggregated, small=small

@@ -34,7 +34,7 @@ class TableSection(Section):
     upper: Size
     """The largest count. Counts above it are clipped to it. Not chosen by the data."""
     emphasis: Emphasis | float | None = None
-    """What ε is spent on, from 0 (counts) to 1 (distribution), or "counts" (0.02), "both" (0.1) or "distribution" (0.5). By default "both" for an ε below 1 or eight categories or more for each pair of counts, and otherwise "counts". Below 1 it is 0.05 for strata, and "counts" for two columns."""
+    """What ε is spent on, from 0 (counts) to 1 (distribution), or "counts" (0.02), "both" (0.05) or "distribution" (0.5). By default "both" for an ε below 1 or eight categories or more for each pair of counts, and otherwise "counts". Below 1 it is "counts" for two columns."""
     strata: Text | None = None
     """The column of categories_file with the public class of each category. Each class is measured with all of ε."""
     population: Text | None = None
