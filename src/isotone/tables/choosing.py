@@ -6,8 +6,7 @@ from math import expm1
 
 from isotone.privacy.calibration import largest_pure
 from isotone.privacy.checks import Number
-from isotone.privacy.guarantee import Guarantee
-from isotone.privacy.unit import Unit, budget_of
+from isotone.privacy.guarantee import Guarantee, Unit, budget_of
 from isotone.tables.emphasis import Emphasis
 from isotone.tables.gaussian_table import GaussianTableMechanism
 from isotone.tables.two_stage import TwoStageMechanism

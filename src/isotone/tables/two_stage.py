@@ -17,8 +17,7 @@ from isotone.mechanism import Error
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, exact, positive, share, whole_number
 from isotone.privacy.draws import Draws
-from isotone.privacy.guarantee import Guarantee
-from isotone.privacy.unit import Unit
+from isotone.privacy.guarantee import Guarantee, Unit
 from isotone.tables.distribution.percentile import choose_upper
 from isotone.tables.emphasis import LEAST_SIZE, MOST_SIZE, Emphasis, checked_emphasis
 from isotone.tables.stratum import StratifiedMechanism
