@@ -44,8 +44,8 @@ NOTES = {
         "gives people; `cuts` have none. These rows are means of few draws; their number was doubled from four to eight after the first had been looked at. Best shares in place of margins alike were tried in one draw only, with no gain, and not with L-BFGS.",
     ),
     "tables": (
-        "The first column is the default, which serves both the counts and their distribution. Who needs one of them only takes the preset of that name, which is a public choice: "
-        "`counts` for an estimate or a single count, `distribution` for the distance of the distributions. "
+        "The first column is the default, which serves both the counts and their distribution. Who needs one of them only takes the end of the scale, which is a public choice: "
+        "an emphasis of 0 for an estimate or a single count, of 1 for the distance of the distributions. "
         "The table of schools was left out of an earlier version of this page, after its ratios had been seen; it is back.",
     ),
     "curves": (

@@ -154,7 +154,7 @@ def chosen_design(emphasis: Fraction, size: int, upper: int, step: Fraction) -> 
     chosen = _least(allowed, allowed, emphasis)
     if chosen.apart == 1:
         return chosen, Fraction(0)
-    everywhere = [each for each in allowed if each.apart == 1 and each.share]
+    everywhere = [each for each in listed if each.apart == 1 and each.share]
     return chosen, _least(everywhere, allowed, emphasis).share
 
 

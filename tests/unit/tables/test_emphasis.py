@@ -118,7 +118,7 @@ def test_rough_gaps_have_the_share_that_all_thresholds_would_have() -> None:
     chosen, finer = chosen_design(Fraction(1, 10), 1024, 60, Fraction(1, 10))
     assert chosen.apart > 1
     listed = designs(20, 60, Fraction(1, 10))
-    everywhere = {d.share: d for d in listed if d.apart == 1 and 100 * d.share >= 16}
+    everywhere = {d.share: d for d in listed if d.apart == 1 and d.share}
     best = min(d.estimate for d in listed if 100 * d.share >= 16), min(d.distance for d in listed)
     losses = {
         share: max(0.9 * np.log(d.estimate / best[0]), 0.1 * np.log(d.distance / best[1]))
