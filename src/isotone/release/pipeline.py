@@ -32,6 +32,7 @@ from isotone.release.place import Place
 from isotone.release.result import Release, load_release
 from isotone.release.waves import require_affordable
 from isotone.scratch import scratch
+from isotone.silence import silent
 
 __all__ = ["Outcome", "Presentation", "released", "request_id", "run"]
 
@@ -138,11 +139,11 @@ def _drawn(
         mechanism=query.mechanism_name,
         again=again,
     ) as attempt:
-        with committed(), warnings.catch_warnings():
+        with committed(), warnings.catch_warnings(), silent(progress) as tell:
             warnings.simplefilter("ignore")  # the rehearsal has told what is public
-            with watching(progress, 0.2, 0.8, "reading where the data is"):
+            with watching(tell, 0.2, 0.8, "reading where the data is"):
                 statistic = query.read(frame)
-            progress(0.8, "adding noise")
+            tell(0.8, "adding noise")
             attempt.draw()
             stamp = Stamp(attempt.charge.number, attempt.charge.time, ledger.dataset, request or "")
             release = query.publish(query.draw(statistic), stamp)
