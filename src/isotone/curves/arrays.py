@@ -14,7 +14,7 @@ import numpy as np
 from isotone.array_types import Floats
 from isotone.errors import InputError
 from isotone.noise import Simulated, refuse_simulated
-from isotone.reading.columns.values import reals, values_of
+from isotone.reading.values import reals, values_of
 
 __all__ = ["check_length", "columns_of", "numbers_of", "only_column", "row_count", "shape_of"]
 

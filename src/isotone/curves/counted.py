@@ -11,7 +11,7 @@ from isotone.array_types import Floats, Ints
 from isotone.curves.chain.problem import ChainProblem
 from isotone.curves.grids import FINE
 from isotone.reading.contributions import UnitKey
-from isotone.reading.points import PointSource
+from isotone.reading.grids import PointSource
 
 __all__ = ["fit_counted", "point_source"]
 

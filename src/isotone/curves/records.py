@@ -3,7 +3,7 @@
 Shapes and lengths are public and checked with errors. Contents are private: a value that is missing or cannot
 be read drops its record, a value outside its interval is moved to the nearest end, and nothing is ever raised
 or printed about either (docs/theory/curves.md, section 1). What a value means is decided by
-:mod:`isotone.reading.columns.values`, as for releases.
+:mod:`isotone.reading.values`, as for releases.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from isotone.curves.arrays import check_length, numbers_of, only_column
 from isotone.curves.grids import FINE
 from isotone.curves.problem import RegressionProblem
 from isotone.errors import InputError
-from isotone.reading.columns.values import units
+from isotone.reading.values import units
 
 __all__ = ["Records", "check_columns", "read_records"]
 

@@ -12,9 +12,7 @@ from isotone.forms.conditions import Atom, clauses_of
 from isotone.forms.fields import Field, Form
 from isotone.forms.questionnaire import Questionnaire
 from isotone.order import Poset
-from isotone.reading.columns.answers import Answers
-from isotone.reading.columns.asking import implied
-from isotone.reading.columns.question import ANSWERED, Question, book_of
+from isotone.reading.questions import ANSWERED, Answers, Question, book_of, implied
 
 __all__ = ["build"]
 

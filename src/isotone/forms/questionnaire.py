@@ -7,8 +7,7 @@ from typing import Any
 
 from isotone.forms.toml import toml_string, toml_value
 from isotone.order import Poset
-from isotone.reading.columns.asking import order_of
-from isotone.reading.columns.question import Question
+from isotone.reading.questions import Question, order_of
 
 __all__ = ["Questionnaire"]
 

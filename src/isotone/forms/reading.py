@@ -12,7 +12,7 @@ from isotone.forms.questionnaire import Questionnaire
 from isotone.forms.redcap import is_redcap, redcap_form
 from isotone.order import Poset
 from isotone.privacy.checks import whole_number
-from isotone.reading.columns.question import Question
+from isotone.reading.questions import Question
 
 __all__ = ["read_form"]
 

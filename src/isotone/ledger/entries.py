@@ -21,10 +21,10 @@ __all__ = [
     "Ask",
     "Charge",
     "Entries",
+    "LedgerTerms",
     "LostError",
     "SealedError",
     "State",
-    "Terms",
     "Turn",
     "plain_text",
     "require_guarantee",
@@ -169,7 +169,7 @@ class LostError(LedgerError):
 
 
 @dataclass(frozen=True)
-class Terms:
+class LedgerTerms:
     """What a ledger is made with, or must have been made with where it exists. None asks for nothing."""
 
     total: Guarantee | None = None
@@ -238,7 +238,7 @@ class Entries:
             raise self._no_dataset()
         return self
 
-    def start(self, terms: Terms) -> None:
+    def start(self, terms: LedgerTerms) -> None:
         """Start the budget of a data set, unless another process just did."""
         if self.exist():
             return
@@ -265,7 +265,7 @@ class Entries:
         self._all("DELETE FROM isotone_ledger WHERE dataset = ?")
         self._row = None
 
-    def require_terms(self, terms: Terms) -> None:
+    def require_terms(self, terms: LedgerTerms) -> None:
         """Refuse another total, rule, unit or neighbours than the ledger was made with."""
         where = self._ledger.address
         self.required()

@@ -21,7 +21,15 @@ from typing import Any, TypeVar
 from isotone.errors import InputError, LedgerError
 from isotone.ledger.attempt import Attempt, AttemptError, Signals, raise_alone
 from isotone.ledger.composition import Cost, Rule, wanted_budget
-from isotone.ledger.entries import Ask, Charge, Entries, Terms, plain_text, require_guarantee, store_path
+from isotone.ledger.entries import (
+    Ask,
+    Charge,
+    Entries,
+    LedgerTerms,
+    plain_text,
+    require_guarantee,
+    store_path,
+)
 from isotone.ledger.stores.locks import not_nested
 from isotone.ledger.stores.postgres import PostgresStore
 from isotone.ledger.stores.sqlite import SqliteStore, in_memory, is_ledger_file
@@ -118,7 +126,7 @@ class Ledger:
         if neighbours is not None:
             neighbours = checked_neighbours(neighbours)
         self.store: Store = store_at(store_path(where))
-        self._terms = Terms(total, rule, unit, neighbours)
+        self._terms = LedgerTerms(total, rule, unit, neighbours)
         self.dataset: str = dataset if dataset is not None else self._default_dataset()
         self._transact(lambda entries: entries.require_terms(self._terms))
 
@@ -161,7 +169,9 @@ class Ledger:
         if total is None:
             raise InputError("A ledger needs its total: epsilon (with delta if you like) or rho.")
         named = None if unit is None else plain_text(unit, "unit", empty=False)
-        terms = Terms(total, rule, named, None if neighbours is None else checked_neighbours(neighbours))
+        terms = LedgerTerms(
+            total, rule, named, None if neighbours is None else checked_neighbours(neighbours)
+        )
 
         def work(execute: Execute) -> None:
             entries = Entries(self, execute)

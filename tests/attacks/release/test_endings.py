@@ -15,7 +15,7 @@ import pytest
 import isotone as iso
 from isotone.errors import InputError
 from isotone.ledger import AttemptError
-from isotone.reading.sources.files import SourceError
+from isotone.reading.sources import SourceError
 from isotone.release.kinds.counts.query import CountQuery
 from isotone.silence import silent
 

@@ -19,8 +19,8 @@ from tests.support.record_rules import SALT, counts_by_hand
 
 from isotone.order import Poset
 from isotone.order.closing_records import closing_stages
-from isotone.reading.answer_records import Groups, RecordRules, RecordSource, count_records
-from isotone.reading.columns import native
+from isotone.reading import operations as native
+from isotone.reading.records import Groups, RecordRules, RecordSource, count_records
 
 GROUPS = ("b", "it's", "a\\n")
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from isotone.array_types import Ints
-from isotone.reading.columns.values import text_of, values_of
+from isotone.reading.values import text_of, values_of
 
 __all__ = ["Elements"]
 

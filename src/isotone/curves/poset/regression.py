@@ -29,7 +29,7 @@ from isotone.order import Poset
 from isotone.privacy.checks import Number, shown, truth
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Neighbours
-from isotone.reading.columns.values import values_of
+from isotone.reading.values import values_of
 
 __all__ = ["PrivatePosetRegression"]
 

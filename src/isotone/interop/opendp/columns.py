@@ -12,11 +12,9 @@ from opendp.transformations import make_user_transformation
 
 from isotone.errors import InputError
 from isotone.interop.opendp.spaces import require_rows
-from isotone.reading.columns.numbers import as_real
-from isotone.reading.columns.texts import as_text
-from isotone.reading.columns.translated import ColumnRule, read_columns
+from isotone.reading.columns import ColumnRule, as_real, as_text, read_columns
 from isotone.reading.contributions import UnitRows
-from isotone.reading.sources.opening import collect, open_source
+from isotone.reading.sources import collect, open_source
 
 __all__ = ["bounded_rows", "make_column"]
 

@@ -30,8 +30,8 @@ from isotone.interop.opendp.tables import make_table
 from isotone.order import Poset
 from isotone.privacy.checks import exact, frozen, plain_text, shown, whole_number
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number
-from isotone.reading.answer_records import RecordSource
-from isotone.reading.columns.answers import Answers
+from isotone.reading.questions import Answers
+from isotone.reading.records import RecordSource
 from isotone.tables import TwoStageMechanism
 from isotone.tables.thresholds import Preset
 

@@ -16,8 +16,8 @@ from isotone.interop.opendp.maps import measure_and_map
 from isotone.interop.opendp.spaces import InputMetric, require_rows
 from isotone.mechanism import HasTotal
 from isotone.privacy.guarantee import Guarantee
-from isotone.reading.answer_records import RecordRules, RecordSource, count_records
-from isotone.reading.columns.answers import Answers
+from isotone.reading.questions import Answers
+from isotone.reading.records import RecordRules, RecordSource, count_records
 
 __all__ = ["counts_measurement", "make_counts"]
 

@@ -18,7 +18,7 @@ from isotone.interop.opendp.spaces import InputMetric, require_rows
 from isotone.order import Poset
 from isotone.privacy.checks import frozen
 from isotone.privacy.guarantee import Guarantee
-from isotone.reading.points import count_points
+from isotone.reading.grids import count_points
 
 __all__ = ["curve_measurement", "make_curve"]
 

@@ -16,7 +16,7 @@ from isotone.privacy.checks import Number, exact, plain_text, positive, require_
 from isotone.privacy.guarantee import Guarantee
 from isotone.privacy.unit import Unit
 from isotone.reading.categories import CategorySource, count_categories
-from isotone.reading.columns.texts import label
+from isotone.reading.columns import label
 from isotone.tables import CountMechanism, TwoStageMechanism, privatize_distribution
 from isotone.tables.distribution.privatize import Method
 

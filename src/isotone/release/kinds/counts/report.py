@@ -11,7 +11,7 @@ from isotone.counts import LaplaceMechanism
 from isotone.inference.estimate import AT_THE_LIMIT, NOT_KNOWN
 from isotone.order.drawing.hasse_svg import hasse_svg
 from isotone.order.drawing.nested_order import nested_order
-from isotone.reading.columns.answers import Answers
+from isotone.reading.questions import Answers
 from isotone.release.kinds.counts.asked import labels_of, questions_of
 from isotone.release.kinds.counts.combining import draws_of
 from isotone.release.kinds.page import Page, draw_bars

@@ -12,7 +12,7 @@ import isotone.curves as curves
 from isotone.curves.counted import fit_counted
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.contributions import UnitEntry
-from isotone.reading.points import Points, PointSource, count_points
+from isotone.reading.grids import Points, PointSource, count_points
 from isotone.release.kinds.curve.bands import SumsEntry, sums_to
 from isotone.release.kinds.kind import Query, Stamp
 from isotone.release.manifest import Manifest, Stated, guarantee_to
@@ -21,7 +21,7 @@ from isotone.release.result import Release, seal
 if TYPE_CHECKING:
     from isotone.curves import PrivateIsotonicRegression
     from isotone.curves.chain.problem import ChainProblem
-    from isotone.reading.sources.opening import Frame
+    from isotone.reading.sources import Frame
 
 __all__ = ["ESTIMATOR", "CurveManifest", "CurveQuery"]
 

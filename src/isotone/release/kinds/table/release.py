@@ -13,8 +13,7 @@ from isotone.mechanism import Progress, no_progress
 from isotone.privacy.checks import confidence_level
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number
 from isotone.privacy.unit import Unit
-from isotone.reading.categories import CategorySource
-from isotone.reading.category_pairs import PairSource
+from isotone.reading.categories import CategorySource, PairSource
 from isotone.reading.contributions import UnitKey, check_contributions
 from isotone.release import pipeline
 from isotone.release.kinds.parameters import (

@@ -1,11 +1,7 @@
-"""Turn rows into one yes/no record per privacy unit.
+"""Give every record at most one option of each choice.
 
-The records are repaired by declared rules, then counted.
-
-Everything is a lazy query that runs where the data is; what comes back is one number per element. Every rule
-here looks at one unit at a time (its rows are combined first, then closed or dropped, then given one option of each choice, then cut to size), so
-adding or removing a unit adds or removes whole records: the sensitivity is what the mechanism assumes,
-whatever the data contains.
+A rule that is declared beforehand and looks at one record at a time, after the rows of its unit are combined and
+the record is closed upward; earlier, two rows of a unit could still bring two options together.
 """
 
 from __future__ import annotations
@@ -21,21 +17,168 @@ from numpy.typing import NDArray
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.order.closing_records import closing_stages
-from isotone.order.hierarchy import is_hierarchy
+from isotone.order.coding import Options, innermost_first, partitions_upward
+from isotone.order.hierarchy import Ends, is_hierarchy
 from isotone.privacy.checks import one_of, whole_number
-from isotone.reading.columns.answers import Answers, read_answer
-from isotone.reading.columns.asking import asked_columns, read_question
-from isotone.reading.columns.native import any_of, joined, totals
-from isotone.reading.columns.question import Question
-from isotone.reading.columns.texts import as_text, name_text
-from isotone.reading.columns.translated import ColumnRule, read_columns
-from isotone.reading.contributions import UNIT, RowsOfUnits, UnitKey, at_most, check_contributions
-from isotone.reading.exclusive import Conflict, with_one_option, with_options
-from isotone.reading.groups import GROUP, Groups
-from isotone.reading.leaves import count_ends
-from isotone.reading.sources.opening import Frame, collect, open_source
+from isotone.reading.columns import ColumnRule, as_text, name_text, read_columns
+from isotone.reading.contributions import (
+    GROUP,
+    UNIT,
+    Groups,
+    RowsOfUnits,
+    UnitKey,
+    at_most,
+    check_contributions,
+)
+from isotone.reading.operations import Pick, any_of, cleared, joined, listed, picked, totals
+from isotone.reading.questions import Answers, Question, asked_columns, read_answer, read_question
+from isotone.reading.sources import Frame, collect, open_source
 
-__all__ = ["Groups", "RecordRules", "RecordSource", "count_records"]
+__all__ = [
+    "Conflict",
+    "Groups",
+    "RecordRules",
+    "RecordSource",
+    "broken",
+    "count_ends",
+    "count_records",
+    "with_one_option",
+    "with_options",
+]
+
+
+Conflict = Literal["first", "drop"]
+"""What happens to a record that breaks a choice: it keeps the first option, or it is left out."""
+
+
+def with_one_option(records: Frame, P: Poset, names: Sequence[str], rule: Conflict) -> Frame:
+    """Every record with at most one option of each choice, and with one of a partition if it has the parent.
+
+    ``records`` has a column of booleans for each element, called ``names``, and is closed upward. With
+    ``"first"`` a yes whose partition has no option is taken back; then a record keeps the option that comes first in
+    the sequence of the order's elements, and what is below it. With ``"drop"`` such records are left out.
+    """
+    if not P.choices:
+        return records
+    column = dict(zip(P.elements, names, strict=True))
+    if rule == "drop":
+        many, none = broken(P, names)
+        return records.filter(~any_of([*many, *none]))
+    # what is missing first, so that an option is not given up for one that cannot stay
+    return picked(with_options(records, P, names), _conflicts(P, column))
+
+
+def with_options(records: Frame, P: Poset, names: Sequence[str]) -> Frame:
+    """Every record without the yeses whose partition has no option."""
+    return cleared(records, _missing(P, dict(zip(P.elements, names, strict=True))))
+
+
+def broken(P: Poset, names: Sequence[str]) -> tuple[list[nw.Expr], list[nw.Expr]]:
+    """For each choice whether a record has several options, and for each partition whether it has none."""
+    column, parent = dict(zip(P.elements, names, strict=True)), dict(P.covers)
+    many: list[nw.Expr] = []
+    none: list[nw.Expr] = []
+    for choice in P.choices:
+        options = [column[option] for option in choice.options]
+        if len(options) > 1:
+            many.append(nw.sum_horizontal(*(nw.col(name).cast(nw.Int32) for name in options)) > 1)
+        if choice.kind == "partition":
+            none.append(_without(column[parent[choice.options[0]]], options))
+    return many, none
+
+
+def _without(parent: str, options: Sequence[str]) -> nw.Expr:
+    return nw.col(parent) & ~any_of([nw.col(name) for name in options])
+
+
+def _conflicts(P: Poset, column: Mapping[Hashable, str]) -> list[list[Pick]]:
+    """Which options to keep, outermost choices first, since an option that goes takes those below it along."""
+    options = Options.of(P)
+    inside: dict[Hashable, list[Hashable]] = {}
+    for x in P.elements:
+        above = options.nearest[x]
+        while above is not None:
+            inside.setdefault(above, []).append(x)
+            above = options.enclosing[above]
+    depth: dict[Hashable | None, int] = {None: 0}
+    stages: list[list[Pick]] = []
+    for choice in reversed(innermost_first(P)):
+        level = depth[options.enclosing[choice.options[0]]]
+        depth.update(dict.fromkeys(choice.options, level + 1))
+        if len(choice.options) == 1:
+            continue
+        members = {column[x]: i for i, option in enumerate(choice.options) for x in inside[option] if i > 0}
+        stages += [[] for _ in range(level + 1 - len(stages))]
+        stages[level].append(Pick([column[option] for option in choice.options], members))
+    return [stage for stage in stages if stage]
+
+
+def _missing(P: Poset, column: Mapping[Hashable, str]) -> list[dict[str, list[tuple[str, list[str]]]]]:
+    """Which yeses to take back for want of an option, lowest parents first.
+
+    What is below an option that is missing is a no already. The rest below the parent goes with it.
+    """
+    levels = dict(zip(P.elements, P.levels.tolist(), strict=True))
+    stages: dict[int, dict[str, list[tuple[str, list[str]]]]] = {}
+    for top, options, others in partitions_upward(P):
+        gone = column[top], [column[option] for option in options]
+        for x in (top, *others):
+            stages.setdefault(levels[top], {}).setdefault(column[x], []).append(gone)
+    return [stages[level] for level in sorted(stages)]
+
+
+# Count the records of a hierarchy from long data, one number for each unit.
+#
+# A unit's codes are joined with the public list of all codes, its record ends where the declared rule says, and the units
+# of each end are counted: one grouped query, however many codes there are. The result is that of
+# :mod:`isotone.reading.records`, which works for any order.
+
+_END, _RANK, _FIRST, _UNITS = "isotone_end", "isotone_rank", "isotone_first", "isotone_units"
+
+
+def count_ends(
+    rows: Frame, unit: str | None, item: str, P: Poset, rule: Conflict, group: str | None, groups: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Counts (a row per group, a column per element) and the number of units of each group.
+
+    ``rows`` has the unit (None: each row is one), the text of a code in the column ``item``, and the number of the group.
+    """
+    ends = Ends.of(P)
+    numbers: dict[str, list[int | None]] = {
+        _END: [*ends.end],
+        _RANK: [*ends.rank],
+        _FIRST: [*ends.first],
+    }
+    coded = listed(rows, item, [name_text(x) for x in P.elements], numbers)
+    units = coded
+    if unit is not None:
+        by = [nw.col(group).min()] if group else []
+        ends_of = (nw.col(_END).min(), nw.col(_RANK).min(), nw.col(_FIRST).max())
+        units = coded.group_by(unit).agg(*ends_of, *by)
+    if rule == "drop":
+        # all codes lie on the way to the end, or there is none at all
+        fits = (nw.col(_END) == nw.col(_RANK)) & (nw.col(_FIRST) <= nw.col(_RANK))
+        units = units.filter((fits | nw.col(_RANK).is_null()).fill_null(False))
+    keys = [_END, *([group] if group else [])]
+    found = collect(units.group_by(*keys).agg(nw.len().alias(_UNITS)))
+    records = np.zeros(groups, np.int64)
+    at_rank: list[dict[int, int]] = [{} for _ in range(groups)]
+    for i, (end, number) in enumerate(zip(found[_END], found[_UNITS], strict=True)):
+        g = int(found[group][i]) if group else 0
+        records[g] += int(number)
+        if end is not None and end == end:
+            at_rank[g][int(end)] = int(number)
+    return np.array([ends.sums(P, row) for row in at_rank], np.int64), records
+
+
+# Turn rows into one yes/no record per privacy unit.
+#
+# The records are repaired by declared rules, then counted.
+#
+# Everything is a lazy query that runs where the data is; what comes back is one number per element. Every rule
+# here looks at one unit at a time (its rows are combined first, then closed or dropped, then given one option of each choice, then cut to size), so
+# adding or removing a unit adds or removes whole records: the sensitivity is what the mechanism assumes,
+# whatever the data contains.
 
 _RECORDS = "isotone_records"
 _ITEM = "isotone_item"

@@ -2,7 +2,7 @@
 
 Contents are private, so nothing here raises, warns, prints or runs code that a value brings along: a value of
 a type that is not listed, or that no rule can read, is missing. The rules are those of columns in an engine
-(:mod:`isotone.reading.columns.texts`, :mod:`isotone.reading.columns.numbers`), value by value.
+(:mod:`isotone.reading.columns`, :mod:`isotone.reading.columns`), value by value.
 """
 
 from __future__ import annotations
