@@ -92,6 +92,10 @@ def test_data_of_any_spec_is_opened_by_a_release_alone(client, tmp_path):
         answer = client.post("/begin", kind="order", name="x", form=name)
         assert (answer.status, "secret4711" in answer.text) == (422, False)
     (tmp_path / "owner.toml").unlink()
+    assert (
+        client.post("/begin", kind="order", name="x", form="list.csv").status == 422
+    )  # it has a second name
+    (tmp_path / "same.csv").unlink()
     assert client.post("/begin", kind="order", name="x", form="list.csv").status == 303
 
 
@@ -135,7 +139,7 @@ def test_a_public_file_that_is_changed_after_the_confirmation_charges_nothing(tm
     text += 'budget = { epsilon = "1" }\n[order]\nfile = "order.csv"\nlower = "child"\nupper = "parent"\n'
     (tmp_path / "survey.toml").write_text(text)
     client, real = Client(tmp_path).open(), jobs.release_spec
-    here = client.post("/begin", open="survey.toml").headers["location"].rpartition("/")[0]
+    here = client.post("/begin", open="survey.toml", public="yes").headers["location"].rpartition("/")[0]
     assert client.post(f"{here}/review").status == 303
 
     def late(*args, **options):
