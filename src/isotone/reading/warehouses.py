@@ -297,8 +297,8 @@ def _in_turn(tree: Any) -> Any:
         for source in [x.this for x in select.find_all(sql.From, sql.Join) if x.parent is select]:
             if isinstance(source, sql.Subquery) and not source.alias.startswith("isotone_"):
                 take(source.this)
-                name = sql.to_identifier(source.alias, quoted=True)
-                source.replace(sql.Table(this=name.copy()))
+                name = sql.to_identifier(f"isotone_part_{source.alias}")  # no name of the owner's
+                source.replace(sql.alias_(sql.Table(this=name.copy()), source.alias, quoted=True, table=True))
                 parts.append((name, source.this, source.alias in repeated or None))
 
     take(tree)
