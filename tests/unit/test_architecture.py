@@ -25,6 +25,7 @@ FLOORS: list[set[str]] = [
     },  # checks of numbers know errors only
     {"noise", "order"},
     {"privacy"},
+    {"linear"},
     {"planning"},
     {"reading"},
     {"counts", "tables", "curves"},

@@ -17,14 +17,14 @@ from isotone.counts.mechanisms.difference_body import DifferenceBodyMechanism as
 from isotone.counts.mechanisms.grouped_difference import (
     GroupedDifferenceMechanism as GroupedDifferenceMechanism,
 )
-from isotone.counts.mechanisms.independent.discrete_gaussian import (
+from isotone.counts.mechanisms.independent.independent import (
     DiscreteGaussianMechanism as DiscreteGaussianMechanism,
 )
-from isotone.counts.mechanisms.independent.discrete_laplace import (
+from isotone.counts.mechanisms.independent.independent import (
     DiscreteLaplaceMechanism as DiscreteLaplaceMechanism,
 )
-from isotone.counts.mechanisms.independent.gaussian import GaussianMechanism as GaussianMechanism
-from isotone.counts.mechanisms.independent.laplace import LaplaceMechanism as LaplaceMechanism
+from isotone.counts.mechanisms.independent.independent import GaussianMechanism as GaussianMechanism
+from isotone.counts.mechanisms.independent.independent import LaplaceMechanism as LaplaceMechanism
 from isotone.counts.mechanisms.l_infinity import LInfinityMechanism as LInfinityMechanism
 from isotone.counts.mechanisms.order_gaussian import OrderGaussianMechanism as OrderGaussianMechanism
 from isotone.counts.mechanisms.poset_mechanism import PosetMechanism as PosetMechanism

@@ -22,10 +22,12 @@ from isotone.counts.mechanisms.chain_hierarchy import HierarchicalMechanism, cha
 from isotone.counts.mechanisms.concentrated import gaussian_variance
 from isotone.counts.mechanisms.difference_body import DifferenceBodyMechanism
 from isotone.counts.mechanisms.grouped_difference import GroupedDifferenceMechanism, can_stack
-from isotone.counts.mechanisms.independent.discrete_gaussian import DiscreteGaussianMechanism
-from isotone.counts.mechanisms.independent.discrete_laplace import DiscreteLaplaceMechanism
-from isotone.counts.mechanisms.independent.gaussian import GaussianMechanism
-from isotone.counts.mechanisms.independent.laplace import LaplaceMechanism
+from isotone.counts.mechanisms.independent.independent import (
+    DiscreteGaussianMechanism,
+    DiscreteLaplaceMechanism,
+    GaussianMechanism,
+    LaplaceMechanism,
+)
 from isotone.counts.mechanisms.l_infinity import LInfinityMechanism
 from isotone.counts.mechanisms.order_gaussian import OrderGaussianMechanism
 from isotone.counts.mechanisms.poset_mechanism import PosetMechanism

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.array_types import Floats
-from isotone.counts.law import Law
 from isotone.errors import InputError
 from isotone.inference.estimate import AT_THE_LIMIT, NOT_KNOWN, UNUSUAL, Estimate
 from isotone.inference.ratio import ratio
 from isotone.inference.region import FeasibleRegion
+from isotone.linear.law import Law
 from isotone.privacy.checks import confidence_level, did_you_mean, shown
 
 if TYPE_CHECKING:

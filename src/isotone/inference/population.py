@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from isotone.array_types import Floats
-from isotone.counts.law import FALSE_CONFIDENCE
 from isotone.errors import InputError
 from isotone.inference.estimate import NOT_KNOWN, UNUSUAL, Estimate
 from isotone.inference.measured import Measured
 from isotone.inference.ratio import shown_ratio
+from isotone.linear.law import FALSE_CONFIDENCE
 from isotone.privacy.checks import shown
 
 __all__ = ["population_proportion", "population_share"]

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.array_types import Floats
-from isotone.counts.law import rank
 from isotone.inference.estimate import AT_THE_LIMIT, NOT_KNOWN, UNUSUAL, Estimate
+from isotone.linear.law import rank
 
 __all__ = ["ratio", "shown_ratio"]
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.array_types import Floats, Ints
-from isotone.counts.law import Law, scales
 from isotone.errors import InputError
+from isotone.linear.law import Law, scales
 
 __all__ = ["FeasibleRegion"]
 

@@ -14,10 +14,12 @@ from tests.support.chisquare import FALSE_ALARM, assert_tells, assert_tells_cont
 from tests.support.effort import draws, off
 
 from isotone.counts.mechanisms.chain_hierarchy import HierarchicalMechanism
-from isotone.counts.mechanisms.independent.discrete_gaussian import DiscreteGaussianMechanism
-from isotone.counts.mechanisms.independent.discrete_laplace import DiscreteLaplaceMechanism
-from isotone.counts.mechanisms.independent.gaussian import GaussianMechanism
-from isotone.counts.mechanisms.independent.laplace import LaplaceMechanism
+from isotone.counts.mechanisms.independent.independent import (
+    DiscreteGaussianMechanism,
+    DiscreteLaplaceMechanism,
+    GaussianMechanism,
+    LaplaceMechanism,
+)
 from isotone.counts.mechanisms.l_infinity import LInfinityMechanism
 from isotone.order import Poset
 from isotone.published.counts.lp_ball import L2Mechanism, LpMechanism

@@ -9,7 +9,7 @@ from tests.support.posets import all_posets
 
 from isotone.counts.candidates import Setting
 from isotone.counts.choosing import choose_mechanism
-from isotone.counts.mechanisms.independent.laplace import LaplaceMechanism
+from isotone.counts.mechanisms.independent.independent import LaplaceMechanism
 from isotone.counts.mechanisms.l_infinity import LInfinityMechanism
 from isotone.errors import InputError
 from isotone.mechanism import Mechanism

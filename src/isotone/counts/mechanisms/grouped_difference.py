@@ -9,8 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.array_types import Floats, Ints
-from isotone.counts.law import LAW_STREAM, Law
-from isotone.counts.mechanisms.additive import LAW_NUMBERS, OTHER_DRAWS, draws_of
 from isotone.counts.mechanisms.difference_body import DifferenceBodyMechanism
 from isotone.counts.norm import largest_parts, running_totals
 from isotone.counts.sampling.bipartition_sampler import Simulate
@@ -18,6 +16,8 @@ from isotone.counts.sampling.interleaved_sampler import InterleavedSampler, inte
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.counts.statistic import check_counts
 from isotone.errors import InputError
+from isotone.linear.law import LAW_STREAM, Law
+from isotone.linear.mechanism import LAW_NUMBERS, OTHER_DRAWS, draws_of
 from isotone.mechanism import Error, Progress, no_progress
 from isotone.noise.public_stream import public_stream
 from isotone.noise.simulated_array import refuse_simulated
