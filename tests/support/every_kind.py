@@ -20,7 +20,10 @@ COLUMNS = ("person", "hyp", "twice", "meds", "age", "dose", "county", "kind", "c
 
 ORDER = Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])
 CHOICE = Poset.from_mapping({"twice": "hyp", "meds": "hyp"}, children="partition")
-TREE = Poset.from_mapping({"1": None, "2": None, "11": "1", "12": "1", "111": "11"}, children={None: "exclusive", "1": "exclusive", "11": "partition"})
+TREE = Poset.from_mapping(
+    {"1": None, "2": None, "11": "1", "12": "1", "111": "11"},
+    children={None: "exclusive", "1": "exclusive", "11": "partition"},
+)
 COUNTIES = ("c1", "C1", "it's", "ç3", "7", "a,b;c")
 QUESTIONS = [
     Question("old", ">= 40", "age"),
