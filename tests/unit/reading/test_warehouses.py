@@ -29,7 +29,7 @@ FEW = (
     "surface",
 )
 """Kinds that together need every operation."""
-TEXT = dict.fromkeys(COLUMNS, "text")
+TEXT: dict[str, str] = dict.fromkeys(COLUMNS, "text")
 
 
 def frame_of(rows: list[tuple[Any, ...]]) -> pd.DataFrame:
