@@ -152,8 +152,4 @@ def statistic(mechanism: Any) -> Any:
 def released(mechanism: Any, label: str, times: int = 3) -> list[list[int]]:
     """Whole numbers of releases on the tape of this label."""
     with Tape(label).playing():
-        if isinstance(mechanism, MarginsMechanism):
-            drawn = [mechanism.release(statistic(mechanism)) for _ in range(times)]
-            measured = [[t for t in one.measured if t is not None] for one in drawn]
-            return [np.concatenate([t.ravel() for t in one]).tolist() for one in measured]
         return [mechanism.release(statistic(mechanism)).tolist() for _ in range(times)]

@@ -43,6 +43,8 @@ def choose_mechanism(
 def _require_fitting(mechanism: AdditiveMechanism, setting: Setting, guarantee: Guarantee) -> None:
     """Refuse a mechanism that is for another order, other records or a weaker guarantee."""
     P, groups = setting.P, setting.groups
+    if hasattr(mechanism, "breakdown"):
+        raise InputError("A mechanism of a breakdown is made from one for counts: pass that one.")
     if mechanism.P != P or mechanism.P.elements != P.elements:
         raise InputError("The mechanism given is for another order.")
     together = mechanism.groups if isinstance(mechanism, HasGroups) else None

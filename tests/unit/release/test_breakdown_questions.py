@@ -87,7 +87,7 @@ def test_intervals_of_cells_hold_for_real_releases():
     half = np.array([law.half_width(c, 0.95) for c in contrasts])
     hits, short = np.zeros(3, int), np.zeros(3, int)
     for _ in range(200):
-        values = m.release(np.zeros((6, 2), np.int64)).values
+        values = m.margins(m.release(np.zeros((6, 2), np.int64))).values
         off = np.abs(contrasts @ np.concatenate([table.ravel() for table in values]))
         hits += off <= half + 1e-9
         short += off <= half / 3

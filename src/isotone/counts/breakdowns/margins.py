@@ -27,6 +27,7 @@ from isotone.linear.law import gaussian_reach, log_concave_reach, rounding_reach
 from isotone.mechanism import Error
 from isotone.noise.simulated_array import Simulated
 from isotone.privacy.checks import Number, confidence_level, exact
+from isotone.privacy.draws import ExactDraws
 from isotone.privacy.guarantee import Guarantee
 
 __all__ = ["Margins", "MarginsMechanism"]
@@ -52,7 +53,7 @@ class Margins:
 
 
 @dataclass(frozen=True, init=False)
-class MarginsMechanism:
+class MarginsMechanism(AdditiveMechanism):
     """Counts over an order in the cells of several margins, which add up.
 
     A record is in one cell of each margin. Each cell of a margin with a share s has a draw of its own of ``base`` with a
@@ -72,7 +73,7 @@ class MarginsMechanism:
     >>> from isotone.order import Poset
     >>> b = read_breakdown(["sex"], {"sex": ["f", "m"]}, ["", "sex"])
     >>> m = MarginsMechanism(PosetMechanism(Poset.chain("ab"), epsilon=1), b, shares=["1/2", "1/2"])
-    >>> total, by_sex = m.release(np.array([[10, 20], [5, 9]])).values
+    >>> total, by_sex = m.margins(m.release(np.array([[10, 20], [5, 9]]))).values
     >>> bool(np.allclose(by_sex.sum(axis=0), total[0]))
     True
     """
@@ -81,7 +82,6 @@ class MarginsMechanism:
     breakdown: Breakdown
     shares: tuple[Fraction, ...]
     importance: tuple[float, ...]
-    guarantee: Guarantee
     gap: float = field(repr=False, compare=False)
 
     def __init__(
@@ -104,22 +104,32 @@ class MarginsMechanism:
                 raise InputError(
                     f"rho is for a base of pure privacy within it, and this one guarantees {base.guarantee}."
                 )
-        set_ = object.__setattr__
-        set_(self, "base", base)
-        set_(self, "breakdown", breakdown)
-        set_(self, "guarantee", whole)
-        weights = importance_of(breakdown, importance)
-        set_(self, "importance", tuple(weights.tolist()))
+        self._settle(base.P, whole, base.contributions, base.max_size)
+        weights = tuple(importance_of(breakdown, importance).tolist())
+        self._set(base=base, breakdown=breakdown, importance=weights)
         if shares is None:
             found = best_shares(breakdown, self.importance, squares_add=self.squares_add)
-            set_(self, "shares", found.shares)
-            set_(self, "gap", found.gap)
+            self._set(shares=found.shares, gap=found.gap)
         else:
             given = tuple(exact(share, "a share") for share in shares)
             require_shares(breakdown, given)
-            set_(self, "shares", given)
-            set_(self, "gap", math.nan)
+            self._set(shares=given, gap=math.nan)
         assert sum(self.shares, Fraction(0)) == 1
+
+    @property
+    def size(self) -> int:
+        """One number for each element of each cell of each margin."""
+        return sum(math.prod(shape) for shape in self._shapes)
+
+    @property
+    def _shapes(self) -> list[tuple[int, ...]]:
+        return [(*self.breakdown.sizes(margin), len(self.P)) for margin in self.breakdown.margins]
+
+    def tables(self, values: Floats) -> list[Floats]:
+        """Values of all margins (last axis), margin after margin, as a table for each margin."""
+        ends = np.cumsum([math.prod(shape) for shape in self._shapes])
+        parts = zip(np.split(values, ends[:-1], axis=-1), self._shapes, strict=True)
+        return [part.reshape(*part.shape[:-1], *shape) for part, shape in parts]
 
     @cached_property
     def components(self) -> Components | NestedComponents:
@@ -147,40 +157,55 @@ class MarginsMechanism:
         """The estimates from the noisy tables."""
         return estimator_of(self.components, precisions(self.shares, squares_add=self.squares_add))
 
-    def release(self, counts: Ints) -> Margins:
-        """Release all margins, given the counts of all cells, a row each and a column for each element.
+    def release(self, counts: Ints) -> Ints:
+        """Release the noisy integers of all measured margins, cell after cell, of which :meth:`margins` makes the tables.
 
-        Exactly private, from cryptographic bits: each noisy integer is a draw of a mechanism for counts, and what follows
-        is a function of the noisy integers alone.
+        The counts are those of all cells, a row each and a column for each element. Exactly private, from cryptographic
+        bits: each noisy integer is a draw of a mechanism for counts.
         """
         rows = np.asarray(counts)
         if rows.shape != (self.breakdown.cells, len(self.base.P)) or rows.dtype.kind not in "iu":
             raise InputError(
                 "The counts must be integers, a row for each cell and a column for each element."
             )
+        tables = zip(self.breakdown.tables(rows.astype(np.int64)), self.parts, strict=True)
+        noisy = [part.release_rows(table.reshape(-1, table.shape[-1])) for table, part in tables if part]
+        return np.concatenate([table.ravel() for table in noisy])
+
+    def margins(self, drawn: Ints) -> Margins:
+        """The noisy integers as tables, and the tables of all margins, which is post-processing."""
         measured: list[Ints | None] = []
-        for table, part in zip(self.breakdown.tables(rows.astype(np.int64)), self.parts, strict=True):
-            if part is None:
-                measured.append(None)
-            else:
-                noisy = part.release_rows(table.reshape(-1, table.shape[-1]))
-                measured.append(noisy.reshape(table.shape))
+        for shape, part in zip(self._shapes, self.parts, strict=True):
+            own = math.prod(shape) if part else 0
+            measured.append(drawn[:own].reshape(shape) if part else None)
+            drawn = drawn[own:]
         return Margins(measured, self.estimate(measured))
 
     def estimate(self, measured: Sequence[Ints | None]) -> list[Floats]:
         """The tables of all margins from the noisy integers, which is post-processing."""
         return self.fit.estimate(measured)
 
-    def simulate(self, size: int, rng: np.random.Generator) -> list[Simulated]:
-        """Simulate the noise on the tables of all margins, ``size`` draws as a first axis, for planning."""
-        drawn: list[list[Floats]] = []
-        for _ in range(size):
+    def simulate(self, size: int, rng: np.random.Generator) -> Simulated:
+        """Simulate ``size`` draws of the noise on all values, one per row, for planning only, as they are not private."""
+        drawn = np.empty((size, self.size))
+        for row in drawn:
             tables = [
                 self._simulated(margin, part, rng)
                 for margin, part in zip(self.breakdown.margins, self.parts, strict=True)
             ]
-            drawn.append(self.fit.estimate(tables))
-        return [Simulated.wrap(np.stack(tables)) for tables in zip(*drawn, strict=True)]
+            row[:] = _flat(self.fit.estimate(tables))
+        return Simulated.wrap(drawn)
+
+    def simulate_released(self, size: int, rng: np.random.Generator) -> Simulated:
+        """Simulate the noise on all values, which are not rounded."""
+        return self.simulate_independent(size, rng)
+
+    def _integer_noise(self, draws: ExactDraws) -> Ints:
+        return self.release(np.zeros((self.breakdown.cells, len(self.P)), np.int64))
+
+    def part(self, share: Fraction) -> MarginsMechanism:
+        """Refuse, since a breakdown shares its budget itself."""
+        raise InputError("A breakdown shares its budget between margins, and is no part of another.")
 
     def _simulated(
         self, margin: Margin, part: AdditiveMechanism | None, rng: np.random.Generator
@@ -193,11 +218,7 @@ class MarginsMechanism:
 
     def error(self) -> Error:
         """The variance of every value, margin after margin, in the sequence of :meth:`release`."""
-        return Error(np.concatenate([table.ravel() for table in self.variances()]), self._error_method)
-
-    @property
-    def _error_method(self) -> str:
-        return self.base.error().method
+        return Error(_flat(self.variances()), self.base.error().method)
 
     def variances(self) -> list[Floats]:
         """The variance of every value, a table for each margin."""
@@ -210,8 +231,26 @@ class MarginsMechanism:
         """The mean variance over cells and elements of each margin."""
         return np.array([table.mean() for table in self.variances()])
 
-    def half_widths(self, confidence: float = 0.95) -> list[Floats]:
-        """How far each value alone stays from the truth with at least the given probability, a table for each margin."""
+    @property
+    def rounding(self) -> float:
+        """Values are not rounded."""
+        return 0.0
+
+    @property
+    def whole_parts(self) -> None:
+        """Values are no whole numbers."""
+        return None
+
+    def unrounded_half_widths(self, confidence: float = 0.95) -> Floats:
+        """How far each value alone stays from the truth with at least the given probability."""
+        return self.half_widths(confidence)
+
+    def simultaneous_half_width(self, confidence: float = 0.95) -> float:
+        """How far *all* values stay from the truth, at once, with at least the given probability."""
+        return self.unrounded_simultaneous_half_width(confidence)
+
+    def half_widths(self, confidence: float = 0.95) -> Floats:
+        """How far each value alone stays from the truth with at least the given probability."""
         outside = 1 - confidence_level(confidence)
         rounding = outside / _ROUNDING_PART
         whole = self.base.whole_parts is not None  # near a log-concave number of more variance
@@ -224,10 +263,12 @@ class MarginsMechanism:
             moved.append((_WHOLE_REACH**2 * weights, 0 if part is None else part.rounding**2))
         kinds = [self._bounded(each) for each in zip(*moved, strict=True) if any(map(np.any, each))]
         bound = rounding_reach(rounding / max(len(kinds), 1))
-        return [
-            reach * np.sqrt(self._spread(margin, noise)) + bound * sum(kind[place] for kind in kinds)
-            for place, margin in enumerate(self.breakdown.margins)
-        ]
+        return _flat(
+            [
+                reach * np.sqrt(self._spread(margin, noise)) + bound * sum(kind[place] for kind in kinds)
+                for place, margin in enumerate(self.breakdown.margins)
+            ]
+        )
 
     def _bounded(self, squares: Sequence[Any]) -> list[Floats]:
         """The root of the sum of squared weights for numbers that are bounded, a table for each margin."""
@@ -241,6 +282,10 @@ class MarginsMechanism:
     def __str__(self) -> str:
         margins = ", ".join(self.breakdown.label(margin) for margin in self.breakdown.margins)
         return f"MarginsMechanism of {type(self.base).__name__} over {margins}, {self.guarantee}"
+
+
+def _flat(tables: Sequence[Floats]) -> Floats:
+    return np.concatenate([np.ravel(table) for table in tables])
 
 
 def _whole_weights(part: AdditiveMechanism) -> Any:
