@@ -33,7 +33,7 @@ from isotone.counts.sampling.method import Method as Method
 from isotone.counts.sampling.relaxation import Relaxation as Relaxation
 from isotone.counts.sampling.relaxation import relax as relax
 from isotone.planning.plan import Plan as Plan
-from isotone.published.counts.lp_ball import L2Mechanism as L2Mechanism
-from isotone.published.counts.lp_ball import LpMechanism as LpMechanism
+from isotone.published.counts import L2Mechanism as L2Mechanism
+from isotone.published.counts import LpMechanism as LpMechanism
 
 __all__: list[str]

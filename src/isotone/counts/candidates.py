@@ -35,11 +35,10 @@ from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.mechanism import Progress
 from isotone.order import Poset
-from isotone.order.hierarchy import is_hierarchy
+from isotone.order.building import is_hierarchy
 from isotone.privacy.calibration import largest_pure
 from isotone.privacy.checks import whole_number
-from isotone.privacy.guarantee import Guarantee
-from isotone.privacy.unit import Unit, budget_of
+from isotone.privacy.guarantee import Guarantee, Unit, budget_of
 
 __all__ = ["Build", "Candidate", "Setting", "candidates"]
 

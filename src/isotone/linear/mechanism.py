@@ -23,7 +23,7 @@ from isotone.linear.noise import Noise
 from isotone.linear.strategy import Identity, Strategy
 from isotone.mechanism import Error
 from isotone.noise.public_stream import public_stream
-from isotone.noise.simulated_array import Simulated
+from isotone.noise.simulate import Simulated
 from isotone.privacy.checks import confidence_level
 from isotone.privacy.draws import Draws
 

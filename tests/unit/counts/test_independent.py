@@ -13,7 +13,7 @@ from isotone.counts.mechanisms.independent.independent import (
     LaplaceMechanism,
 )
 from isotone.errors import InputError
-from isotone.noise.simulated_array import Simulated
+from isotone.noise.simulate import Simulated
 from isotone.order import Poset
 
 P = Poset.antichain("abc")

@@ -10,7 +10,7 @@ from tests.support.posets import all_posets
 from isotone.counts.mechanisms.independent.independent import DiscreteLaplaceMechanism, LaplaceMechanism
 from isotone.errors import InputError
 from isotone.mechanism import Mechanism
-from isotone.noise.simulated_array import Simulated
+from isotone.noise.simulate import Simulated
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
 

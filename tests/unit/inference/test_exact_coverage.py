@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from isotone.counts import DiscreteLaplaceMechanism
-from isotone.inference.measured import Measured
+from isotone.inference.population import Measured
 from isotone.linear.law import Law
 from isotone.order import Poset
 

@@ -31,7 +31,7 @@ from isotone.errors import InputError
 from isotone.linear.strategy import Square
 from isotone.mechanism import Progress, no_progress
 from isotone.order import Poset
-from isotone.order.choices import never_together
+from isotone.order.exclusive import never_together
 from isotone.privacy.adjacency import Neighbours, adjacency, checked_neighbours
 from isotone.privacy.checks import whole_number
 

@@ -15,7 +15,7 @@ import numpy as np
 from isotone.errors import InputError
 from isotone.linear.least_squares import Hierarchy
 from isotone.order import Poset
-from isotone.order.hierarchy import children_of, hierarchy_problem
+from isotone.order.building import children_of, hierarchy_problem
 
 __all__ = ["require_hierarchy"]
 

@@ -25,7 +25,7 @@ from isotone.counts.mechanisms.concentrated import gaussian_guarantee, gaussian_
 from isotone.linear.least_squares import Hierarchy
 from isotone.linear.noise import Gaussian, Geometric
 from isotone.linear.strategy import MeasuredTree
-from isotone.noise.simulated_array import Simulated
+from isotone.noise.simulate import Simulated
 from isotone.order import Poset
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number

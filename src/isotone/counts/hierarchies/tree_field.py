@@ -21,8 +21,8 @@ from isotone.counts.statistic import Counts, check_counts, deviation
 from isotone.errors import InputError
 from isotone.linear.least_squares import Hierarchy
 from isotone.mechanism import Error
-from isotone.noise.laplace.lazy_arrays import LEAST_RATE
-from isotone.noise.simulated_array import Simulated, refuse_simulated
+from isotone.noise.laplace import LEAST_RATE
+from isotone.noise.simulate import Simulated, refuse_simulated
 from isotone.order import Poset
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, confidence_level

@@ -19,13 +19,12 @@ from isotone.counts.consistency import consistent
 from isotone.counts.sensitivity import Sensitivity
 from isotone.counts.statistic import Counts, check_counts
 from isotone.linear.mechanism import AdditiveNoise, LinearMechanism
-from isotone.noise.simulated_array import refuse_simulated
+from isotone.noise.simulate import refuse_simulated
 from isotone.order import Poset
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, whole_number
 from isotone.privacy.draws import ExactDraws, require_exact
-from isotone.privacy.guarantee import Guarantee
-from isotone.privacy.unit import Unit
+from isotone.privacy.guarantee import Guarantee, Unit
 
 __all__ = ["AdditiveMechanism", "LinearCounts", "PureMechanism"]
 

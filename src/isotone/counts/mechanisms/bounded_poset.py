@@ -23,7 +23,7 @@ from isotone.counts.statistic import Counts, deviation
 from isotone.errors import InputError
 from isotone.mechanism import Error, Progress
 from isotone.noise.exponential import first_places
-from isotone.order.coding import Coding
+from isotone.order.closure import Coding
 from isotone.privacy.draws import ExactDraws
 
 __all__ = ["BoundedPosetMechanism", "TooFewDrawsError"]

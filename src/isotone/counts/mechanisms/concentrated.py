@@ -13,8 +13,7 @@ from isotone.order import Poset
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.calibration import sigma_squared, sigma_squared_zcdp
 from isotone.privacy.checks import Number
-from isotone.privacy.guarantee import Guarantee
-from isotone.privacy.unit import Unit
+from isotone.privacy.guarantee import Guarantee, Unit
 
 __all__ = ["ConcentratedMechanism", "gaussian_guarantee", "gaussian_variance"]
 

@@ -26,9 +26,9 @@ from isotone.linear.law import LAW_STREAM, Law, require_known, upper_draw, whole
 from isotone.linear.mechanism import draws_of
 from isotone.mechanism import Error
 from isotone.noise.public_stream import public_stream
-from isotone.noise.simulated_array import Simulated
+from isotone.noise.simulate import Simulated
 from isotone.order import Poset
-from isotone.order.coding import codings
+from isotone.order.closure import codings
 
 __all__ = ["KNormMechanism"]
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from isotone.counts.mechanisms.additive import PureMechanism
 from isotone.counts.statistic import Counts, deviation
 from isotone.mechanism import Error
-from isotone.noise.simulated_array import Simulated
+from isotone.noise.simulate import Simulated
 from isotone.privacy.checks import confidence_level
 from isotone.privacy.draws import ExactDraws
 

@@ -21,7 +21,7 @@ from isotone.errors import InputError
 from isotone.linear.noise import Gaussian
 from isotone.linear.strategy import Embedded
 from isotone.mechanism import Error, Progress
-from isotone.noise.simulated_array import Simulated
+from isotone.noise.simulate import Simulated
 from isotone.privacy.draws import ExactDraws, require_exact
 
 __all__ = ["OrderGaussianMechanism"]

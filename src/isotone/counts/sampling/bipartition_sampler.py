@@ -26,8 +26,7 @@ from isotone.linear.law import LAW_STREAM
 from isotone.mechanism import Error
 from isotone.noise.public_stream import public_stream
 from isotone.order.bipartitions.extended import Tables
-from isotone.order.bipartitions.small import Part, is_small, part_of
-from isotone.order.bipartitions.small_rows import SmallRows
+from isotone.order.bipartitions.small import Part, SmallRows, is_small, part_of
 from isotone.order.poset import Poset
 from isotone.privacy.draws import ExactDraws
 
