@@ -12,7 +12,7 @@ import pytest
 
 import isotone.counts as counts
 from isotone.counts import MarginsMechanism
-from isotone.counts.breakdowns.cells import Breakdown, read_breakdown
+from isotone.counts.breakdown import Breakdown, read_breakdown
 from isotone.order import Poset
 
 __all__ = ["CASES", "Tape", "released", "statistic"]

@@ -18,7 +18,7 @@ from isotone.counts import (
     TreeFieldMechanism,
     TreeGaussianMechanism,
 )
-from isotone.counts.breakdowns.cells import read_breakdown
+from isotone.counts.breakdown import read_breakdown
 from isotone.errors import InputError
 from isotone.linear.law import log_concave_reach
 from isotone.noise import rounded_exponential_rows

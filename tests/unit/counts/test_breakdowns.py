@@ -19,19 +19,20 @@ from isotone.counts import (
     plan,
     plan_breakdown,
 )
-from isotone.counts.breakdowns import nested_exact
-from isotone.counts.breakdowns.cells import read_breakdown
-from isotone.counts.breakdowns.choosing import margins_mechanism
-from isotone.counts.breakdowns.margin_shares import best_shares
-from isotone.counts.breakdowns.margins_least_squares import (
+from isotone.counts import margins_least_squares as nested_exact
+from isotone.counts.breakdown import read_breakdown
+from isotone.counts.count_plan import Setting
+from isotone.counts.margins import best_shares
+from isotone.counts.margins_least_squares import (
     Components,
     MarginLeastSquares,
+    NestedComponents,
+    NestedLeastSquares,
+    NestedMeans,
     components_of,
     estimator_of,
 )
-from isotone.counts.breakdowns.nested import NestedComponents, NestedMeans
-from isotone.counts.breakdowns.nested_exact import NestedLeastSquares
-from isotone.counts.candidates import Setting
+from isotone.counts.margins_plan import margins_mechanism
 from isotone.errors import InputError
 from isotone.linear.law import log_concave_reach
 from isotone.order import Poset

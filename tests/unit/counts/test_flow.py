@@ -8,7 +8,7 @@ import pytest
 from tests.support.calls import called_back
 
 from isotone.counts import PosetMechanism
-from isotone.counts.mechanisms import k_norm
+from isotone.counts import knorm as k_norm
 from isotone.linear import law
 from isotone.order import Poset
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.counts.breakdowns.cells import Breakdown, Margin, read_breakdown
-from isotone.counts.breakdowns.margins import Margins, MarginsMechanism
-from isotone.counts.sampling.relaxation import Relaxation
+from isotone.counts.breakdown import Breakdown, Margin, read_breakdown
+from isotone.counts.margins import Margins, MarginsMechanism
+from isotone.counts.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
