@@ -124,7 +124,6 @@ def _cases() -> dict[str, Callable[[], Any]]:
             "tree": lambda: counts.TreeGaussianMechanism(TREE, epsilon=1, delta="1e-5"),
             "order": lambda: counts.OrderGaussianMechanism(BUSH, rho=1),
             "chains": lambda: counts.HierarchicalMechanism(LONG, epsilon=2),
-            "poset": lambda: counts.PosetMechanism(BUSH, epsilon=2),
         }
         for base, build in bases.items():
             found[f"MarginsMechanism {label} {base}"] = lambda b=breakdown, build=build: MarginsMechanism(
