@@ -53,6 +53,7 @@ __all__ = [
     "Ellipse",
     "OrderGaussianMechanism",
     "best_strategy",
+    "causal_strategy",
     "chain_strategy",
     "dense_strategy",
     "exact_gram",
@@ -181,6 +182,32 @@ def dense_strategy(
             4 * longest if apart is not None else min(4 * longest, _longest_difference(gram, leq, max_size))
         )
     return DenseStrategy(np.ascontiguousarray(Q[:-1, :-1]), bottom_up, False, longest)
+
+
+def causal_strategy(
+    ellipse: DenseEllipse, leq: NDArray[np.bool_], bits: int, neighbours: Neighbours = "add-remove"
+) -> DenseStrategy | None:
+    """The same with rows that look back in time alone.
+
+    The elements are numbered by time, and row i looks at elements up to i: a lower triangle, kept as an upper one of the
+    elements in reverse. The row of the root, which looks at all of them, is never measured, and without it |Qv|² is only
+    smaller. Under replacement the number of records is known, and the root is left out before the factor is taken.
+    """
+    n, exchanges = len(leq), adjacency(neighbours).exchanges
+    later_first = np.arange(n, -1, -1)[int(exchanges) :]
+    Q = _rounded_factor(ellipse.precision[np.ix_(later_first, later_first)], 1.0, bits)
+    if Q is None:
+        return None
+    gram = np.zeros((n + 1, n + 1), np.int64)
+    gram[np.ix_(later_first, later_first)] = exact_gram(Q)
+    if not exchanges:
+        rows = np.ascontiguousarray(Q[1:, 1:])
+        return DenseStrategy(rows, later_first[1:], False, _longest(gram, leq, None))
+    # what these numbers are does not matter to the bound, only to how close it is
+    gram[:n, n] = np.rint(ellipse.precision[:n, n] * 4.0**bits).astype(np.int64)
+    gram[n, n] = int(4**bits)
+    longest = min(4 * _longest(gram, leq, None), _longest_difference(gram, leq, None))
+    return DenseStrategy(Q, later_first, False, longest)
 
 
 def chain_strategy(
