@@ -59,7 +59,7 @@ class UnnamedError(FormError):
 
 def require_inside(spec: Spec, root: Root) -> None:
     """Refuse a spec that names a path outside the folder of the desk, or data where something public belongs."""
-    data, own = root.inside(spec.data.path, spec.folder), (spec.folder, spec.data.path)
+    data, own = root.inside(spec.data.file_path, spec.folder), (spec.folder, spec.data.file_path)
     for section, entry in PLACES:
         said = getattr(getattr(spec, section, None), entry, None)
         place = None if said is None else root.inside(said, spec.folder)
