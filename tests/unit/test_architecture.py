@@ -20,6 +20,7 @@ FLOORS: list[set[str]] = [
         "kernels",
         "lazy",
         "scratch",
+        "silence",
         "svg",
         "privacy.checks",
     },  # checks of numbers know errors only
@@ -32,6 +33,7 @@ FLOORS: list[set[str]] = [
     {"published"},
     {"inference"},
     {"ledger"},
+    {"series"},
     {"audit", "interop", "forms"},
     {"release"},
     {"desk"},
