@@ -28,6 +28,7 @@ VALUES = {
     "isotone_request": "('survey', 1, 'forged')",
     "isotone_outcome": "('survey', 1, 'failed')",
     "isotone_sealed": "('survey', 1, 'forged')",
+    "isotone_period": "('survey', 1, 0, 'forged')",
 }
 
 
@@ -38,6 +39,7 @@ def full(path: Path) -> Ledger:
         attempt.draw()
         attempt.seal("hash")
     ledger.store.transact(lambda run: run("INSERT INTO isotone_finish VALUES ('survey', 1, 'now', 'hash')"))
+    ledger.store.transact(lambda run: run("INSERT INTO isotone_period VALUES ('survey', 1, 0, '[]')"))
     return ledger
 
 
@@ -84,7 +86,7 @@ def test_no_row_of_a_server_can_be_changed_removed_or_replaced(place, table):
     row = VALUES[table].replace("'survey'", f"'{place[1]}'")
     key = (
         "dataset" if "_unit" in table or "_ledger" in table or "_composition" in table else "dataset, number"
-    )
+    ) + (", period" if "_period" in table else "")
     for statement in (
         f"UPDATE {table} SET dataset = 'x'",
         f"DELETE FROM {table}",
