@@ -32,7 +32,7 @@ from isotone.noise.bits import random_bits
 from isotone.privacy.guarantee import Guarantee
 from isotone.series.register import Register, random_key
 
-__all__ = ["Closing", "Series", "canonical", "open_series"]
+__all__ = ["Closing", "OpenSeries", "canonical", "open_series"]
 
 FORMAT = "isotone series 1"
 _END = "secrets destroyed"
@@ -68,7 +68,7 @@ def open_series(
     mechanism: str,
     description: str = "",
     again: bool = False,
-) -> Series:
+) -> OpenSeries:
     """Charge once, draw all noise of a series and keep it in the secret ``folder``.
 
     ``opening`` is public: what is planned and by which mechanism. ``draw`` returns noise by period, group and stage. The
@@ -103,10 +103,10 @@ def open_series(
         _write(folder / "opening.json", said)
         _sync(folder.parent)
         attempt.seal(hashlib.sha256(canonical(said)).hexdigest())
-    return Series(ledger, folder)
+    return OpenSeries(ledger, folder)
 
 
-class Series:
+class OpenSeries:
     """A series that was opened before, in its secret folder, under its charge."""
 
     def __init__(self, ledger: Ledger, folder: Path) -> None:

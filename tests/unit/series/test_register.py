@@ -145,7 +145,9 @@ def test_an_erased_unit_stays_counted_under_a_random_name(tmp_path: Path) -> Non
     assert book.last is not None
     frozen = tmp_path / "frozen.parquet"
     book.register.erase("a", book.last, frozen)
-    names = [row[0] for row in duckdb.sql(f"SELECT hex(isotone_line) FROM '{frozen}'").fetchall()]
+    names = [
+        row[0] for row in duckdb.connect().execute(f"SELECT hex(isotone_line) FROM '{frozen}'").fetchall()
+    ]
     token = hmac.new(b"k" * 32, b"a", hashlib.sha256).hexdigest().upper()
     other = hmac.new(b"k" * 32, b"b", hashlib.sha256).hexdigest().upper()
     assert other in names
@@ -169,7 +171,7 @@ def test_files_memory_and_other_engines_grow_the_same_register(tmp_path: Path) -
         folder.mkdir()
         book = Book(folder, P)
         assert book._grown(RecordSource(data)).tolist() == [[1, 2]]
-        lines = duckdb.sql(f"SELECT * FROM '{book.last}' ORDER BY 1").fetchall()
+        lines = duckdb.connect().execute(f"SELECT * FROM '{book.last}' ORDER BY 1").fetchall()
         found.add(repr(lines).encode())
     assert len(found) == 1  # the keyed hash is of the canonical text, whatever the engine
 
