@@ -35,6 +35,7 @@ from isotone.release.place import Place
 from isotone.release.result import Release, load_release, seal
 from isotone.release.waves import require_affordable
 from isotone.scratch import scratch
+from isotone.silence import silent
 
 __all__ = ["Job", "Outcome", "Presentation", "released", "request_id", "run"]
 
@@ -212,11 +213,11 @@ def _drawn(
         mechanism=job.mechanism_name,
         again=again,
     ) as attempt:
-        with committed(), warnings.catch_warnings():
+        with committed(), warnings.catch_warnings(), silent(progress) as tell:
             warnings.simplefilter("ignore")  # the rehearsal has told what is public
-            with watching(progress, 0.2, 0.8, "reading where the data is"):
+            with watching(tell, 0.2, 0.8, "reading where the data is"):
                 statistic = job.read(frame)
-            progress(0.8, "adding noise")
+            tell(0.8, "adding noise")
             attempt.draw()
             stamp = Stamp(attempt.charge.number, attempt.charge.time, ledger.dataset, request or "")
             release = job.publish(job.draw(statistic), stamp)
@@ -247,7 +248,9 @@ def rehearse(job: Job, frame: Frame, presentation: Presentation) -> list[int]:
         nobody, more = job.rehearsal(blank(frame), _REHEARSED)
         with tempfile.TemporaryDirectory(dir=scratch()) as folder:
             nobody.save(folder, report=presentation.folder is not None and presentation.report)
-            return _require_readable(Path(folder), more)
+            written, sizes = _require_readable(Path(folder), more)
+            _require_guarantee(written, job.guarantee)
+            return sizes
     except IsotoneError:
         raise
     except RecursionError:
@@ -258,14 +261,26 @@ def rehearse(job: Job, frame: Frame, presentation: Presentation) -> list[int]:
         ) from error
 
 
-def _require_readable(folder: Path, more: Mapping[str, int]) -> list[int]:
+def _require_guarantee(written: Release, charged: Guarantee) -> None:
+    """Refuse a release whose manifest, read again, describes a weaker guarantee than is about to be charged."""
+    from isotone.release.kinds import kind_named  # the kinds release through here
+
+    derived = kind_named(written.kind).derived_guarantee(written)
+    if not derived.within(charged):
+        raise InputError(
+            f"The mechanism that the manifest would describe guarantees {derived}, which is less than the {charged} that would "
+            "be charged. This is a fault of isotone: please report it. Nothing was charged."
+        )
+
+
+def _require_readable(folder: Path, more: Mapping[str, int]) -> tuple[Release, list[int]]:
     """Refuse texts and files beyond the limits of those who verify a release, some of them with ``more`` bytes.
 
-    Returns their sizes.
+    Returns the release as it is read, and the sizes.
     """
     sizes: list[int] = []
     try:
-        load_release(folder)
+        written = load_release(folder)
         for file in [folder / "release.csv", folder / "manifest.json"]:
             size = file.stat().st_size + more.get(file.name, 0)
             if size > _FILLED * LARGEST[file.name]:
@@ -280,7 +295,7 @@ def _require_readable(folder: Path, more: Mapping[str, int]) -> list[int]:
             f"A release with these parameters could not be read again: {reason} Use shorter names, or fewer of them. "
             "Nothing was charged."
         ) from None
-    return sizes
+    return written, sizes
 
 
 def _presented(release: Release, place: Place, presentation: Presentation) -> Release:

@@ -38,8 +38,8 @@ def recipe_of(mechanism: Any) -> dict[str, Any]:
 
 def rebuild_count_mechanism(P: Poset, recipe: Mapping[str, Any]) -> Any:
     """The mechanism that a recipe describes, over the order ``P``."""
-    from isotone.counts.choosing import count_mechanism
-    from isotone.counts.sampling.relaxation import Relaxation
+    from isotone.counts.count_plan import count_mechanism
+    from isotone.counts.relaxation import Relaxation
     from isotone.order.bipartitions.counting import within_reach
 
     kind = count_mechanism(str(recipe.get("name")))

@@ -23,6 +23,7 @@ from isotone.mechanism import Progress, no_progress
 from isotone.planning.plan import Plan
 from isotone.privacy.checks import Number, did_you_mean, whole_number
 from isotone.privacy.guarantee import Guarantee
+from isotone.reading.connections import DataTable
 from isotone.reading.questions import Question, book_of
 from isotone.reading.sources import ColumnType, Declared
 from isotone.release.description import (
@@ -98,8 +99,12 @@ class Asked(Section):
 class DataEntries(Section):
     """``[data]``: where the records are and how one is read."""
 
-    path: Text
+    path: Text | None = None
     """The data: .csv, .tsv, .parquet, .jsonl or .arrow; a pattern such as "part-*.parquet" means all that match."""
+    connection: Text | None = None
+    """In place of path, a database: a URL such as "postgresql://reader@host/database" without a password, or "env:NAME" for a URL in the environment."""
+    table: Text | None = None
+    """With connection: the table, with its schema and a point before it if it has one."""
     types: dict[str, ColumnType] = Field(default={})
     """What a column is read as: "text", "number" or "integer". A value that does not parse so counts as missing."""
     weights: Text | None = None
@@ -113,7 +118,24 @@ class DataEntries(Section):
                 "weights are computed from the data. Release unweighted counts, and weight them afterwards "
                 "with public totals"
             )
+        if (self.path is None) == (self.connection is None):
+            raise ValueError("give path, or connection with table")
+        if (self.connection is None) != (self.table is None):
+            raise ValueError("connection and table go together: the database, and the table in it")
+        if "://" in (self.path or ""):
+            raise ValueError("path is the path of a file; a database is named by connection and table")
+        if self.connection is not None and self.table is not None:
+            DataTable(self.connection, self.table)
         return self
+
+    @property
+    def file_path(self) -> str:
+        """The path of the data, for who reads files only."""
+        if self.path is None:
+            raise SpecError(
+                "This spec reads a table of a database. Release it from the command line or from Python."
+            )
+        return self.path
 
 
 class Budget(Section):
@@ -304,9 +326,11 @@ class Spec(Section):
         )
 
     @property
-    def source(self) -> Declared:
+    def source(self) -> Declared | DataTable:
         """The data with the types that are declared for its columns."""
-        return Declared(str(self.resolve(self.data.path)), self.data.types)
+        if self.data.connection is None:
+            return Declared(str(self.resolve(self.data.file_path)), self.data.types)
+        return DataTable(self.data.connection, self.data.table or "", self.data.types, self.folder)
 
     @property
     def target(self) -> Path:
@@ -325,8 +349,11 @@ class Spec(Section):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What identifies the data in a request. It is the path and the declared types, nothing of the contents."""
-        path = Path(self.resolve(self.data.path)).absolute()
+        """What identifies the data in a request. It is the path or the table and the declared types, nothing of the contents."""
+        source = self.source
+        if isinstance(source, DataTable):
+            return source.identity()
+        path = Path(self.resolve(self.data.file_path)).absolute()
         return {"path": str(path), "types": dict(self.data.types)}
 
     def resolve(self, path: str) -> Path:
@@ -501,7 +528,8 @@ def _explain(error: ValidationError) -> list[str]:
         else:
             reason = problem["msg"].removeprefix("Value error, ").removeprefix("Input ")
             said, given = isinstance(problem.get("ctx", {}).get("error"), InputError), problem["input"]
-            shown = f" (it is {given!r})" if isinstance(given, (str, int, float)) and not said else ""
+            public = isinstance(given, (str, int, float)) and where[-1:] != ["connection"]
+            shown = f" (it is {given!r})" if public and not said else ""
             lines[f"  {key}: {reason}{shown}"] = None
     return list(lines)
 

@@ -80,7 +80,7 @@ def test_no_unit_costs_more_than_is_promised(columns: int, monkeypatch: pytest.M
 
     def query(promise: Guarantee, data: Any) -> Any:
         pair: Any = {} if columns == 1 else {"counts": ["x", "y"], "kind": "kind"}
-        options: Any = {"unit": "who", "contributions": 2, "preset": "distribution", **pair}
+        options: Any = {"unit": "who", "contributions": 2, "emphasis": "distribution", **pair}
         described, _ = flat.split(options)
         return Job.of(iso.Table("place", PLACES, upper=4, **described), data, promise, Stated())
 

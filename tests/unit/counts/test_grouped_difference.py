@@ -7,7 +7,6 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from isotone.counts.difference import LARGEST_STACK, spans
 from scipy.optimize import linprog
 from scipy.spatial import ConvexHull
 from scipy.stats import gamma, kstest
@@ -23,6 +22,7 @@ from isotone.audit import audit_exact
 from isotone.audit.exact import _neighbouring_counts
 from isotone.counts import DifferenceBodyMechanism, GroupedDifferenceMechanism
 from isotone.counts.count_plan import Setting, choose_mechanism, plan
+from isotone.counts.difference import LARGEST_STACK, spans
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.order.building import stacked_copies

@@ -125,5 +125,5 @@ def test_texts_are_no_lists_and_names_are_texts() -> None:
 
 @pytest.mark.parametrize("name", ["FixedRootMechanism", "GroupedDifferenceMechanism"])
 def test_a_mechanism_that_needs_more_than_a_budget_is_refused(name: str) -> None:
-    with pytest.raises(InputError, match="Use release_counts"):
+    with pytest.raises(InputError, match=r"Use iso\.Counts"):
         bridge.make_isotone_counts(*ROWS, P, 1.0, mechanism=name)

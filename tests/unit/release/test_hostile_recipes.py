@@ -9,7 +9,7 @@ from tests.support import flat
 from tests.support.forgeries import forged
 
 import isotone as iso
-from isotone.counts.sampling import relaxation
+from isotone.counts import relaxation
 from isotone.errors import InputError
 from isotone.order.bipartitions.counting import within_reach
 from isotone.release import manifest as manifests

@@ -9,7 +9,7 @@ import pytest
 from tests.support import flat
 
 import isotone as iso
-from isotone.counts.choosing import count_mechanisms
+from isotone.counts.count_plan import count_mechanisms
 from isotone.errors import InputError
 from isotone.release import load_release, verify
 from isotone.release.kinds.counts import description

@@ -13,8 +13,7 @@ from tests.support import flat
 
 import isotone as iso
 from isotone.counts import OrderGaussianMechanism, PosetMechanism
-from isotone.counts.candidates import Setting
-from isotone.counts.choosing import choose_mechanism
+from isotone.counts.count_plan import Setting, choose_mechanism
 from isotone.errors import BudgetError, InputError
 from isotone.release import SourceError, verify
 from isotone.release.kinds.counts import columns as count_query

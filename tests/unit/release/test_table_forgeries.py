@@ -34,14 +34,14 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
         categories=NAMES,
         count="a",
         epsilon=9,
-        preset="distribution",
+        emphasis="0.2",
         strata=classes,
         folder=folder / "strata",
         **common,
     )
     flat.table(data, categories=NAMES, counts=["a", "b"], rho=9, folder=folder / "pair", **common)
     flat.table(data, categories=NAMES[:9], counts=["a", "b"], epsilon=9, folder=folder / "few", **common)
-    heaped: Any = common | {"upper": 20, "preset": "distribution", "folder": folder / "heaped"}
+    heaped: Any = common | {"upper": 20, "emphasis": "0.2", "folder": folder / "heaped"}
     flat.table(data.assign(a=7), categories=NAMES, count="a", epsilon="0.9", **heaped)
     return folder
 

@@ -48,10 +48,11 @@ class DeskReport:
 
 def check_spec(spec: Spec) -> DeskReport:
     """Look at rows, units, odd values and order-breaking records in the data of a spec."""
-    path, types, ledger = str(spec.resolve(spec.data.path)), spec.data.types, spec.privacy.ledger
+    source, ledger, odd = spec.source, spec.privacy.ledger, list[str]()
     new = "://" not in ledger and not spec.resolve(ledger).exists()
-    odd = (*_lost_lines(path), *_odd_types(path, types))
-    return _report(spec.description.checked(), Declared(path, types), odd, new)
+    if isinstance(source, Declared):
+        odd += [*_lost_lines(source.path), *_odd_types(source.path, source.types)]
+    return _report(spec.description.checked(), source, odd, new)
 
 
 def check_data(described: Description, data: Any) -> DeskReport:

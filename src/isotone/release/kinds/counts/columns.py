@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import TypedDict
 
-from isotone.counts.breakdowns.cells import Breakdown, Margin
-from isotone.counts.breakdowns.margins import MarginsMechanism
-from isotone.counts.hierarchies.fixed_root import FixedRootMechanism
-from isotone.counts.mechanisms.additive import AdditiveMechanism
-from isotone.counts.mechanisms.k_norm import KNormMechanism
+from isotone.counts.breakdown import Breakdown, Margin
+from isotone.counts.fixed_root import FixedRootMechanism
+from isotone.counts.knorm import KNormMechanism
+from isotone.counts.margins import MarginsMechanism
+from isotone.counts.mechanism import AdditiveMechanism
 from isotone.errors import InputError
 from isotone.linear.law import FALSE_CONFIDENCE, LAW_STREAM, rank
 from isotone.order import Poset
@@ -148,7 +148,7 @@ def known_errors(mechanism: MarginsMechanism, confidence: float) -> Known:
     """Standard deviations and half-widths of all values."""
     try:
         sd = [np.sqrt(table) for table in mechanism.variances()]
-        half = mechanism.half_widths(confidence)
+        half = mechanism.tables(mechanism.half_widths(confidence))
     except ArithmeticError:  # beyond the range of floats
         raise InputError(TOO_WIDE) from None
     if not all(np.all(table <= WIDEST) for table in sd):

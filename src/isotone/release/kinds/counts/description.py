@@ -12,15 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from isotone.counts.breakdowns.cells import Breakdown, read_breakdown
-from isotone.counts.breakdowns.choosing import margins_mechanism
-from isotone.counts.breakdowns.margin_shares import importance_of
-from isotone.counts.breakdowns.margins import MarginsMechanism
-from isotone.counts.candidates import Setting
-from isotone.counts.choosing import choose_mechanism
-from isotone.counts.hierarchies.fixed_root import FixedRootMechanism
-from isotone.counts.mechanisms.additive import AdditiveMechanism
-from isotone.counts.sampling.relaxation import Relaxation
+from isotone.counts.breakdown import Breakdown, read_breakdown
+from isotone.counts.count_plan import Setting, choose_mechanism
+from isotone.counts.fixed_root import FixedRootMechanism
+from isotone.counts.margins import MarginsMechanism, importance_of
+from isotone.counts.margins_plan import margins_mechanism
+from isotone.counts.mechanism import AdditiveMechanism
+from isotone.counts.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.mechanism import HasGroups
 from isotone.order import Poset
@@ -585,7 +583,7 @@ class Counts(Description):
         """Noise on the counts of each group, or on every cell of every measured margin."""
         try:
             if self.is_breakdown:
-                return mechanism.release(statistic.counts)
+                return mechanism.margins(mechanism.release(statistic.counts))
             if isinstance(mechanism, HasGroups):  # which gives no total
                 return CountStatistic(mechanism.release_rows(statistic.counts), np.zeros(0, np.int64))
             values, totals = list[NDArray[np.int64]](), list[int]()
@@ -649,7 +647,7 @@ class Counts(Description):
         """Every mechanism that keeps the guarantee, or ways to share it between margins. The first is that of a release."""
         mechanism = self.mechanism(guarantee)
         if self.is_breakdown:
-            from isotone.counts.breakdowns.margins_plan import plan_margins
+            from isotone.counts.margins_plan import plan_margins
 
             made = plan_margins(mechanism)
             rows = sorted(made.rows, key=lambda row: row.mechanism is not mechanism)

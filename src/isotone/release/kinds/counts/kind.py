@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from isotone.audit.exact import audit_count_mechanism, example_of
 from isotone.counts import PosetMechanism
-from isotone.counts.breakdowns.margins import MarginsMechanism
-from isotone.counts.choosing import count_mechanism, count_mechanisms
-from isotone.counts.hierarchies.fixed_root import FixedRootMechanism
+from isotone.counts.count_plan import count_mechanism, count_mechanisms
+from isotone.counts.fixed_root import FixedRootMechanism
+from isotone.counts.margins import MarginsMechanism
 from isotone.errors import InputError
 from isotone.mechanism import HasGroups, Progress
 from isotone.privacy.checks import truth

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from isotone.counts.breakdowns.margins import MarginsMechanism
+from isotone.counts.margins import MarginsMechanism
 from isotone.release.kinds.counts.columns import DECIMALS, breakdown_columns, known_errors
 from isotone.release.kinds.counts.description import CountManifest
 from isotone.release.kinds.counts.margins_deriving import consistent_columns, measured_tables

@@ -22,6 +22,7 @@ from isotone.release.description import (
     ColumnName,
     Description,
     FrozenMapping,
+    Real,
     Section,
     Size,
     Text,
@@ -34,11 +35,12 @@ from isotone.release.manifest import Manifest
 from isotone.release.order_files import read_categories, read_column
 from isotone.release.recipes import recipe_of
 from isotone.tables.choosing import TableMechanism, table_mechanism
+from isotone.tables.emphasis import POINTS, Emphasis
 from isotone.tables.gaussian_table import GaussianTableMechanism
 from isotone.tables.pairs import LARGEST_PAIR, release_pair
 from isotone.tables.published_table import PublishedTable
 from isotone.tables.shapes import Shape
-from isotone.tables.thresholds import SMALL, Preset, default_preset
+from isotone.tables.thresholds import SMALL, default_emphasis
 
 if TYPE_CHECKING:
     from isotone.audit.exact import AuditReport
@@ -152,8 +154,8 @@ class Table(Description):
     """Two columns of counts, released with their joint distribution; or, with kind, two values of that column. The unit then says contributions, in how many of both together it may count, and upper is at most 63."""
     kind: ColumnName | None = None
     """With counts: the column that says to which of the two a row belongs. A row then counts as one."""
-    preset: Preset | None = None
-    """What ε is spent on: "counts", "both" or "distribution". By default "distribution" for an ε below 1 or eight categories or more for each pair of counts, and otherwise "counts". Below 1 it is "both" for fewer than 100 categories and for strata, and "counts" for two columns."""
+    emphasis: Emphasis | Real | None = None
+    """What ε is spent on, from 0 (counts) to 1 (distribution), or "counts" (0.02), "both" (0.05) or "distribution" (0.5). By default "both" for an ε below 1 or eight categories or more for each pair of counts, and otherwise "counts". Below 1 it is "counts" for two columns."""
     strata: Any = None
     """Public classes of categories, such as bands of population: the class of each category in their order, or a mapping from each class to its categories. Each class is measured with all of ε. They must follow from the public category alone."""
     population: Any = None
@@ -231,11 +233,11 @@ class Table(Description):
 
     def mechanism(self, guarantee: Guarantee) -> TableMechanism:
         """Geometric or Gaussian noise, by the guarantee."""
-        # at a small ε the other column, or the class, says much of the distribution (docs/theory/tables-whole.md, section 6)
-        small = "counts" if self.counts is not None else None if self.strata is None else "both"
+        # at a small ε the other column says much of the distribution (docs/theory/tables-whole.md, section 6)
+        small = None if self.counts is None else "counts"
         # rows of a unit are counted once in a category; of aggregated rows nothing is known but their number
         more: dict[str, Any] = {"contributions": self.whose.most, "once": not self.aggregated}
-        return table_mechanism(self.upper, guarantee, self.preset, small=small, **more)
+        return table_mechanism(self.upper, guarantee, self.emphasis, small=small, **more)
 
     def charged(self, mechanism: TableMechanism, guarantee: Guarantee) -> Guarantee:
         """ε alone, where δ buys nothing."""
@@ -340,10 +342,13 @@ class Table(Description):
 
     def row_name(self, mechanism: TableMechanism) -> str:
         """What a plan calls the mechanism that releases."""
+        emphasis, names = mechanism.emphasis, {point: name for name, point in POINTS.items()}
         if isinstance(mechanism, GaussianTableMechanism):
-            return f"{mechanism.preset or 'counts'}, Gaussian"
-        step = mechanism.unit.per_step(mechanism.epsilon)
-        return mechanism.preset or default_preset(step, mechanism.upper, len(self.categories))
+            return f"{'counts' if emphasis is None else names.get(emphasis, f'emphasis {float(emphasis):g}')}, Gaussian"
+        if emphasis is None:
+            step = mechanism.unit.per_step(mechanism.epsilon)
+            emphasis = default_emphasis(step, mechanism.upper, len(self.categories))
+        return names.get(emphasis, f"emphasis {float(emphasis):g}")
 
     def attacked(
         self, mechanism: TableMechanism, guarantee: Guarantee, trials: int, progress: Progress
