@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import subprocess
+import sys
 import threading
 import time
 from datetime import datetime
@@ -13,7 +15,6 @@ from isotone.errors import IsotoneError, LedgerError
 from isotone.ledger import Attempt, AttemptError
 from isotone.reading.engine import connect
 from isotone.release import load_release, verify
-from isotone.release.place import Place
 from isotone.scratch import scratch
 
 P = iso.Poset.chain(["twice", "hyp"])
@@ -47,21 +48,32 @@ def parts(folder):
     return sorted(path.name for path in folder.iterdir() if path.name.startswith(".out"))
 
 
-def killed(data, ledger, owner, name, *, after=False, **options):
+KILLED = """
+import os, sys
+import isotone as iso
+from isotone.ledger import Attempt
+from isotone.release.place import Place
+
+data, ledger, step, after, request = sys.argv[1:]
+owner, name = {"seal": Attempt, "publish": Place}[step], step
+original = getattr(owner, name)
+
+def dying(*given):
+    if after:
+        original(*given)
+    os._exit(9)
+
+setattr(owner, name, dying)
+iso.release_counts(data, iso.Poset.chain(["twice", "hyp"]), epsilon=1, ledger=iso.Ledger(ledger, epsilon=9, unit="person"),
+                   unit="person", folder=os.path.join(os.path.dirname(data), "out"), request=request or None)
+"""
+
+
+def killed(data, ledger, step, *, after=False, request=""):
     """A release whose process ends in a step, or just after it, as a killed one does."""
-    child = os.fork()
-    if child == 0:
-        original = getattr(owner, name)
-
-        def dying(*given):
-            if after:
-                original(*given)
-            os._exit(9)
-
-        setattr(owner, name, dying)
-        release(data, ledger, **options)
-        os._exit(0)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    given = [str(data), ledger.address, step, "after" if after else "", request]
+    done = subprocess.run([sys.executable, "-c", KILLED, *given], capture_output=True, check=False)
+    assert done.returncode == 9, done.stderr
 
 
 @pytest.mark.parametrize("request_name", [None, "wave"])
@@ -109,7 +121,7 @@ def test_a_seal_whose_answer_is_lost_keeps_the_values(data, monkeypatch):
 def test_unnamed_parts_of_killed_processes_are_swept_and_what_was_sealed_is_kept(data):
     ledger = ledger_at(data.parent)
     for after in (False, True):
-        killed(data, ledger, Attempt, "seal", after=after)
+        killed(data, ledger, "seal", after=after)
     assert len(parts(data.parent)) == 1  # the second found the first unsealed, and removed it
     release(data, ledger)
     assert parts(data.parent) == []
@@ -122,7 +134,7 @@ def test_a_part_that_another_ledger_sealed_is_left_alone(data):
     """Two ledgers, one request, one folder: what the first has sealed is not the second's to remove."""
     first, second = ledger_at(data.parent), ledger_at(data.parent, "b")
     second.charge(iso.Guarantee.pure(1, unit="person"), "so that the numbers of charges differ")
-    killed(data, first, Place, "publish", request="wave")
+    killed(data, first, "publish", request="wave")
     release(data, second, request="wave")
     shutil.move(data.parent / "out", data.parent / "of the second")
     stored = release(data, first, request="wave")
