@@ -109,15 +109,17 @@ def parse_interval(value: Any, name: str, why: str) -> tuple[Fraction, Fraction]
         )
     ends = _pair(value)
     if ends is None:
-        raise InputError(f"{name} must be a pair (low, high), not {value!r}.")
+        raise InputError(f"{name} must be a pair (low, high), not {shown(value)}.")
     low, high = exact(ends[0], f"the lower end of {name}"), exact(ends[1], f"the upper end of {name}")
     if low >= high:
-        raise InputError(f"{name}={value!r} is reversed or empty: give (low, high) with low below high.")
+        raise InputError(f"{name}={shown(value)} is reversed or empty: give (low, high) with low below high.")
     if max(abs(low), abs(high), high - low) > Fraction(10) ** 300:
-        raise InputError(f"{name}={value!r} is too wide for floating-point arithmetic: rescale the data.")
+        raise InputError(
+            f"{name}={shown(value)} is too wide for floating-point arithmetic: rescale the data."
+        )
     if not high - low >= NARROWEST * max(abs(low), abs(high), Fraction(1, 10**280)):
         raise InputError(
-            f"{name}={value!r} is too narrow for floating-point arithmetic: subtract a public number from the data and "
+            f"{name}={shown(value)} is too narrow for floating-point arithmetic: subtract a public number from the data and "
             "from the limits, or rescale both."
         )
     return low, high
@@ -146,7 +148,7 @@ def parse_y(y_range: Any, y_values: Any) -> tuple[tuple[Fraction, Fraction], boo
         )
     if y_range is not None and parse_interval(y_range, "y_range", WHY_RANGE) != ends:
         raise InputError(
-            f"y_range={y_range!r} and y_values={y_values!r} contradict each other: leave out y_range, or y_values if y has "
+            f"y_range={shown(y_range)} and y_values={shown(y_values)} contradict each other: leave out y_range, or y_values if y has "
             "other values too."
         )
     return ends, True

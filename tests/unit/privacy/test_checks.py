@@ -56,6 +56,23 @@ def test_a_number_too_long_to_print_is_refused_with_a_clear_error() -> None:
         positive(10**10_000, "epsilon")
 
 
+@pytest.mark.parametrize("huge", [2**63, -(2**63), 10**400, -(10**400), 10**5000], ids=lambda _: "huge")
+def test_a_whole_number_has_64_bits(huge: int) -> None:
+    for least in (0, 1):
+        with pytest.raises(InputError, match=r"^contributions must be a whole number") as caught:
+            whole_number(huge, "contributions", least)
+        assert len(str(caught.value)) < 300
+    assert whole_number(2**63 - 1, "contributions") == 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    "huge", [10**5000, -(10**5000), Fraction(1, 10**5000), "1e9999", "1e-9999"], ids=lambda _: "huge"
+)
+def test_a_number_that_python_cannot_write_is_refused(huge: Any) -> None:
+    with pytest.raises(InputError, match="must be a finite number"):
+        exact(huge, "upper")
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 def test_a_fraction_of_numpy_integers_is_made_of_plain_ints(width: Any) -> None:
     number = exact(Fraction(width(3), width(7)))
