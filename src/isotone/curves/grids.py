@@ -143,7 +143,7 @@ def parse_y(y_range: Any, y_values: Any) -> tuple[tuple[Fraction, Fraction], boo
     ends = parse_interval(y_values, "y_values", WHY_VALUES)
     if any(Fraction(float(end)) != end for end in ends):
         raise InputError(
-            f"y_values={y_values!r} are not floating-point numbers exactly, so no y could be told to equal them: use whole "
+            f"y_values={shown(y_values)} are not floating-point numbers exactly, so no y could be told to equal them: use whole "
             "numbers, such as (0, 1)."
         )
     if y_range is not None and parse_interval(y_range, "y_range", WHY_RANGE) != ends:
@@ -167,16 +167,16 @@ def make_grid(bounds: tuple[Fraction, Fraction], spec: GridSpec | None, default:
         return _integers(low, high, spec)
     if isinstance(spec, (int, np.integer)) and not isinstance(spec, (bool, np.timedelta64)):
         if not 2 <= spec <= MOST_POINTS:
-            raise InputError(f"x_grid must have at least 2 and at most 2**40 points, not {spec}.")
+            raise InputError(f"x_grid must have at least 2 and at most 2**40 points, not {shown(spec)}.")
         return Grid(low, high, int(spec))
     if isinstance(spec, (Mapping, Set)) or not isinstance(spec, Iterable):
-        raise InputError(f"x_grid must be a number of points, 'integers' or a list of points, not {spec!r}.")
+        raise InputError(f"x_grid must be a number of points, 'integers' or a list of points, not {shown(spec)}.")
     return _listed(low, high, spec)
 
 
 def _integers(low: Fraction, high: Fraction, spec: str) -> Grid:
     if spec != "integers":
-        raise InputError(f"x_grid must be a number of points, 'integers' or a list of points, not {spec!r}.")
+        raise InputError(f"x_grid must be a number of points, 'integers' or a list of points, not {shown(spec)}.")
     if low.denominator != 1 or high.denominator != 1:
         raise InputError(f"x_grid='integers' needs whole bounds, not ({low}, {high}).")
     points = int(high - low) + 1
@@ -190,7 +190,7 @@ def _integers(low: Fraction, high: Fraction, spec: str) -> Grid:
 def _listed(low: Fraction, high: Fraction, spec: Sequence[Number]) -> Grid:
     marks = [exact(point, "a point of x_grid") for point in spec]
     if len(marks) < 2:
-        raise InputError(f"A list of points for x_grid must have at least two, not {spec!r}.")
+        raise InputError(f"A list of points for x_grid must have at least two, not {shown(spec)}.")
     if min(marks) < low or max(marks) > high:  # so that all are floats
         raise InputError(f"The points of x_grid must lie in bounds=({low}, {high}), not {shown(spec)}.")
     for a, b in pairwise(marks):

@@ -140,12 +140,12 @@ WHOLE: dict[str, tuple[Any, tuple[str, ...]]] = {
         ("contributions", "upper", "second_upper", "unit", "folder", "confidence"),
     ),
     "curve": (
-        lambda **odd: release_curve(POINTS, "age", "ill", **{"bounds": (0, 9), "y_range": (0, 1), "unit": "person", **odd}),
+        lambda **odd: release_curve(POINTS, **{"x": "age", "y": "ill", "bounds": (0, 9), "y_range": (0, 1), "unit": "person", **odd}),
         ("contributions", "public_n", "x_grid", "grid", "unit", "folder", "bounds", "y_range"),
     ),
     "surface": (
         lambda **odd: release_surface(
-            POINTS, ("age", "dose"), "ill", **{"bounds": ((0, 9), (0, 2)), "y_range": (0, 1), "unit": "person", **odd}
+            POINTS, **{"x": ("age", "dose"), "y": "ill", "bounds": ((0, 9), (0, 2)), "y_range": (0, 1), "unit": "person", **odd}
         ),
         ("contributions", "public_n", "bins", "unit", "folder", "bounds", "y_range"),
     ),

@@ -52,7 +52,7 @@ def test_what_is_no_whole_number_is_refused_by_name(wrong: Any) -> None:
 def test_a_number_too_long_to_print_is_refused_with_a_clear_error() -> None:
     with pytest.raises(InputError, match="at most 50, not a int"):
         whole_number(10**10_000, "upper", least=0, most=50)
-    with pytest.raises(InputError, match="between 1e-100 and 1e100"):
+    with pytest.raises(InputError, match="finite number"):
         positive(10**10_000, "epsilon")
 
 
