@@ -170,13 +170,17 @@ def make_grid(bounds: tuple[Fraction, Fraction], spec: GridSpec | None, default:
             raise InputError(f"x_grid must have at least 2 and at most 2**40 points, not {shown(spec)}.")
         return Grid(low, high, int(spec))
     if isinstance(spec, (Mapping, Set)) or not isinstance(spec, Iterable):
-        raise InputError(f"x_grid must be a number of points, 'integers' or a list of points, not {shown(spec)}.")
+        raise InputError(
+            f"x_grid must be a number of points, 'integers' or a list of points, not {shown(spec)}."
+        )
     return _listed(low, high, spec)
 
 
 def _integers(low: Fraction, high: Fraction, spec: str) -> Grid:
     if spec != "integers":
-        raise InputError(f"x_grid must be a number of points, 'integers' or a list of points, not {shown(spec)}.")
+        raise InputError(
+            f"x_grid must be a number of points, 'integers' or a list of points, not {shown(spec)}."
+        )
     if low.denominator != 1 or high.denominator != 1:
         raise InputError(f"x_grid='integers' needs whole bounds, not ({low}, {high}).")
     points = int(high - low) + 1
