@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 
@@ -140,6 +141,50 @@ def test_a_part_that_another_ledger_sealed_is_left_alone(data):
     stored = release(data, first, request="wave")
     assert [charge.release for charge in first.charges()] == [stored.manifest.content_hash]
     assert len(first.charges()) == 1
+
+
+def test_a_part_of_a_charge_that_was_made_at_another_time_is_left_alone(data, monkeypatch):
+    """The same data set, request and number, in a ledger that was started anew: only the time tells them apart."""
+    first = ledger_at(data.parent)
+    monkeypatch.setattr("isotone.ledger.entries._now", lambda: "2001-01-01T00:00:00+00:00")
+    killed(data, first, "seal", request="wave")
+    (part,) = parts(data.parent)
+    shutil.rmtree(data.parent / "a")
+    release(data, ledger_at(data.parent), request="wave")
+    assert parts(data.parent) == [part]
+
+
+def test_a_part_that_was_changed_is_not_moved_aside_as_the_release(data):
+    """What the ledger sealed is known by its hash; a folder that says so of itself is not it."""
+    ledger = ledger_at(data.parent)
+    killed(data, ledger, "publish")
+    (part,) = parts(data.parent)
+    text = (data.parent / part / "release.csv").read_text()
+    (data.parent / part / "release.csv").write_text(text.replace("hyp,", "hyp,9"))
+    release(data, ledger)
+    assert not (data.parent / "out.charge-1").exists()
+    assert parts(data.parent) == [part]
+
+
+def test_the_name_of_a_release_is_on_the_disk_when_it_is_there(data, monkeypatch):
+    """The folder above is synchronised after the rename, so that a power cut does not take back what was shown."""
+    steps = []
+    sync, rename = os.fsync, Path.rename
+
+    def told_sync(descriptor):
+        sync(descriptor)
+        if os.path.samestat(os.fstat(descriptor), data.parent.stat()):
+            steps.append("folder")
+
+    def told_rename(self, target):
+        if Path(target).name == "out":
+            steps.append("rename")
+        return rename(self, target)
+
+    monkeypatch.setattr(os, "fsync", told_sync)
+    monkeypatch.setattr(Path, "rename", told_rename)
+    release(data, ledger_at(data.parent))
+    assert steps[steps.index("rename") :] == ["rename", "folder"]
 
 
 def test_a_living_process_publishes_what_it_sealed_itself(data, monkeypatch):
