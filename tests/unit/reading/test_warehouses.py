@@ -5,7 +5,13 @@ from __future__ import annotations
 import contextlib
 import datetime
 import functools
+import importlib.util
+import json
+import os
+import shutil
 import sqlite3
+import subprocess
+import sys
 import uuid
 from decimal import Decimal
 from typing import Any
@@ -363,3 +369,20 @@ class Traced:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._cursor, name)
+
+
+@services
+def test_spark_connect_gives_the_records_of_a_frame():
+    """In a process of its own: one that has a session of Spark cannot have one of Spark Connect."""
+    if shutil.which("java") is None or importlib.util.find_spec("grpc") is None:
+        pytest.skip("no Java or no gRPC on this machine, so there is no Spark Connect")
+    kinds = ("counts, contributions", "groups", "hierarchy, drop", "table, contributions", "curve")
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.support.spark_connect_worker", *kinds],
+        input=json.dumps(ROWS),
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"PYSPARK_PYTHON": sys.executable},
+    )
+    assert json.loads(done.stdout.splitlines()[-1]) == {kind: in_memory(kind) for kind in kinds}
