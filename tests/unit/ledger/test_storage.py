@@ -30,12 +30,14 @@ VALUES = {
     "isotone_ending": "('survey', 1, 1, 'died')",
     "isotone_outcome": "('survey', 1, 'failed')",
     "isotone_sealed": "('survey', 1, 'forged')",
+    "isotone_period": "('survey', 1, 0, 'forged')",
 }
 KEYS = {
     "isotone_ledger": "dataset",
     "isotone_unit": "dataset",
     "isotone_reading": "dataset, number, turn",
     "isotone_ending": "dataset, number, turn",
+    "isotone_period": "dataset, number, period",
 }
 
 
@@ -46,6 +48,8 @@ def fill(ledger: Ledger) -> Ledger:
     with ledger.attempt(ONE, request="r") as attempt:
         attempt.draw()
         attempt.seal("hash")
+    row = f"('{ledger.dataset}', 1, 0, '[]')"
+    ledger.store.transact(lambda run: run(f"INSERT INTO isotone_period VALUES {row}"))
     return ledger
 
 

@@ -126,6 +126,8 @@ _TABLES = (
         {_CHARGE}, state TEXT NOT NULL CHECK (state IN ('drawn', 'failed')), {_OF_CHARGE})""",
     f"""CREATE TABLE IF NOT EXISTS isotone_sealed ({_CHARGE}, release TEXT NOT NULL,
         PRIMARY KEY (dataset, number), FOREIGN KEY (dataset, number) REFERENCES isotone_outcome)""",
+    f"""CREATE TABLE IF NOT EXISTS isotone_period ({_CHARGE}, period INTEGER NOT NULL, shown TEXT NOT NULL,
+        PRIMARY KEY (dataset, number, period), FOREIGN KEY (dataset, number) REFERENCES isotone_sealed)""",
 )
 _KEYS = {
     "isotone_ledger": ("dataset",),
@@ -135,6 +137,7 @@ _KEYS = {
     "isotone_ending": ("dataset", "number", "turn"),
     "isotone_outcome": ("dataset", "number"),
     "isotone_sealed": ("dataset", "number"),
+    "isotone_period": ("dataset", "number", "period"),
 }
 TABLES = tuple(_KEYS)
 _WITHOUT_CHARGE = "isotone_ledger"
