@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
+from typing import Any
 
 from tests.support.every_kind import COLUMNS, KINDS
 
