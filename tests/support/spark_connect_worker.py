@@ -11,11 +11,9 @@ from tests.support.every_kind import COLUMNS, KINDS
 
 
 def main() -> None:
-    from pyspark.sql import SparkSession
-
-    session = (
-        SparkSession.builder.remote("local[2]").config("spark.sql.shuffle.partitions", "4").getOrCreate()
-    )
+    sql: Any = importlib.import_module("pyspark.sql")
+    builder = sql.SparkSession.builder.remote("local[2]").config("spark.sql.shuffle.partitions", "4")
+    session = builder.getOrCreate()
     rows = [tuple(row) for row in json.load(sys.stdin)]
     table = session.createDataFrame(rows, ", ".join(f"{name} string" for name in COLUMNS))
     print(json.dumps({kind: KINDS[kind](table) for kind in sys.argv[1:]}))
