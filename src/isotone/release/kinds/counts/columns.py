@@ -17,6 +17,8 @@ from isotone.counts.margins import MarginsMechanism
 from isotone.counts.mechanism import AdditiveMechanism
 from isotone.errors import InputError
 from isotone.linear.law import FALSE_CONFIDENCE, LAW_STREAM, rank
+from isotone.linear.mechanism import LinearMechanism
+from isotone.linear.strategy import Identity
 from isotone.order import Poset
 from isotone.release.recipes import rebuild_count_mechanism, recipe_of
 
@@ -75,6 +77,8 @@ def closed_form(mechanism: AdditiveMechanism) -> bool:
     own, common = type(mechanism), AdditiveMechanism
     if issubclass(own, KNormMechanism):  # its widths are those of draws at rate 1
         return False
+    if isinstance(mechanism, LinearMechanism):  # all at once, only where the counts themselves are measured
+        return isinstance(mechanism.strategy, Identity)
     together = own.unrounded_simultaneous_half_width is not common.unrounded_simultaneous_half_width
     return own.unrounded_half_widths is not common.unrounded_half_widths and together
 
