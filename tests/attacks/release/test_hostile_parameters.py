@@ -12,7 +12,7 @@ from tests.support import flat
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.reading.questions import Answers, Question
-from isotone.release import Ledger, release_counts, release_curve, release_surface, release_table
+from isotone.release import Ledger
 
 P = Poset.chain(["twice", "hyp"])
 DATA = pd.DataFrame({"person": range(6), "hyp": 1, "twice": [0, 1] * 3, "g": ["a", "b"] * 3})
@@ -133,19 +133,19 @@ HUGE = [2**63, 10**400, -(10**400), 10**5000]
 POINTS = pd.DataFrame({"person": range(6), "age": 5.0, "dose": 1.0, "ill": 0.5, "county": "a"})
 WHOLE: dict[str, tuple[Any, tuple[str, ...]]] = {
     "counts": (
-        lambda **odd: release_counts(DATA, P, **{"unit": "person", **odd}),
+        lambda **odd: flat.counts(DATA, P, **{"unit": "person", **odd}),
         ("contributions", "max_size", "waves", "unit", "by", "folder", "title", "confidence", "missing"),
     ),
     "table": (
-        lambda **odd: release_table(POINTS, **{"category": "county", "categories": ["a"], "upper": 50, "unit": "person", **odd}),
+        lambda **odd: flat.table(POINTS, **{"category": "county", "categories": ["a"], "upper": 50, "unit": "person", **odd}),
         ("contributions", "upper", "second_upper", "unit", "folder", "confidence"),
     ),
     "curve": (
-        lambda **odd: release_curve(POINTS, **{"x": "age", "y": "ill", "bounds": (0, 9), "y_range": (0, 1), "unit": "person", **odd}),
+        lambda **odd: flat.curve(POINTS, **{"x": "age", "y": "ill", "bounds": (0, 9), "y_range": (0, 1), "unit": "person", **odd}),
         ("contributions", "public_n", "x_grid", "grid", "unit", "folder", "bounds", "y_range"),
     ),
     "surface": (
-        lambda **odd: release_surface(
+        lambda **odd: flat.surface(
             POINTS, **{"x": ("age", "dose"), "y": "ill", "bounds": ((0, 9), (0, 2)), "y_range": (0, 1), "unit": "person", **odd}
         ),
         ("contributions", "public_n", "bins", "unit", "folder", "bounds", "y_range"),

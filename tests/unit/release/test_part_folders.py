@@ -66,8 +66,9 @@ def dying(*given):
     os._exit(9)
 
 setattr(owner, name, dying)
-iso.release_counts(data, iso.Poset.chain(["twice", "hyp"]), epsilon=1, ledger=iso.Ledger(ledger, epsilon=9, unit="person"),
-                   unit="person", folder=os.path.join(os.path.dirname(data), "out"), request=request or None)
+iso.Counts(iso.Poset.chain(["twice", "hyp"]), unit="person").release(
+    data, epsilon=1, ledger=iso.Ledger(ledger, epsilon=9, unit="person"),
+    folder=os.path.join(os.path.dirname(data), "out"), request=request or None)
 """
 
 

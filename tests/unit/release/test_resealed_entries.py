@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from tests.support import flat
 from tests.support.forgeries import forged
 
 import isotone as iso
@@ -24,15 +25,15 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("shelf")
     ledger = iso.Ledger(folder / "a.ledger", epsilon=900)
     given: dict[str, Any] = {"ledger": ledger, "unit": "person"}
-    counts = iso.release_counts(DATA, P, epsilon=1, **given)
+    counts = flat.counts(DATA, P, epsilon=1, **given)
     counts.consistent().save(folder / "whole", report=False)
     counts.consistent(integers=False).save(folder / "real", report=False)
     cells = {"by": ["g", "sex"], "groups": {"g": ["a", "b"], "sex": ["f", "m"]}}
-    iso.release_counts(DATA, P, epsilon=9, margins=["", "g", "*"], **cells, **given).consistent().save(
+    flat.counts(DATA, P, epsilon=9, margins=["", "g", "*"], **cells, **given).consistent().save(
         folder / "cells", report=False
     )
     table = {"category": "g", "categories": ["a", "b"], "upper": 50, "epsilon": 1}
-    iso.release_table(DATA, folder=folder / "table", **table, **given)
+    flat.table(DATA, folder=folder / "table", **table, **given)
     return folder
 
 

@@ -77,7 +77,7 @@ def closed_form(mechanism: AdditiveMechanism) -> bool:
     own, common = type(mechanism), AdditiveMechanism
     if issubclass(own, KNormMechanism):  # its widths are those of draws at rate 1
         return False
-    if isinstance(mechanism, LinearMechanism):
+    if isinstance(mechanism, LinearMechanism):  # all at once, only where the counts themselves are measured
         return isinstance(mechanism.strategy, Identity)
     together = own.unrounded_simultaneous_half_width is not common.unrounded_simultaneous_half_width
     return own.unrounded_half_widths is not common.unrounded_half_widths and together
