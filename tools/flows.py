@@ -104,7 +104,7 @@ def flows(folder: Path) -> dict[str, tuple[int, int]]:
     names = DATA.column_names
     rows = [",".join(str(row[name]) for name in names) for row in DATA.to_pylist()]
     (folder / "people.csv").write_text("\n".join([",".join(names), *rows]) + "\n")
-    iso.Ledger(folder / "people.ledger", epsilon=10, unit="person")
+    iso.Ledger(folder / "people.ledger", epsilon=10, unit="person").create()
     for name, epsilon in (("cold", 1), ("warm", 2)):
         (folder / f"{name}.toml").write_text(SPEC.format(folder=name, epsilon=epsilon))
     iso.load_spec(folder / "cold.toml").release()

@@ -53,7 +53,7 @@ def written(folder: Path, kind: str, guarantee: str, contributions: int = 1) -> 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("guarantee", GUARANTEES)
 def test_a_spec_may_ask_for_every_guarantee(tmp_path, kind, guarantee):
-    ledger = Ledger(tmp_path / "a.ledger", **FILTER)
+    ledger = Ledger(tmp_path / "a.ledger", **FILTER).create()
     spec = load_spec(written(tmp_path, kind, GUARANTEES[guarantee]))
     if kind != "table":  # pairs are planned as tables are, and these are smaller
         assert ("ρ = " if guarantee == "rho" else "ε = 1") in str(spec.plan())
@@ -70,7 +70,7 @@ def test_every_kind_is_asked():
 
 
 def test_many_contributions_make_use_of_delta(tmp_path):
-    ledger = Ledger(tmp_path / "a.ledger", **FILTER)
+    ledger = Ledger(tmp_path / "a.ledger", **FILTER).create()
     made, folder, _ = flat.with_spec(load_spec(written(tmp_path, "table", GUARANTEES["delta"], 20)))
     assert made.manifest.mechanism["name"] == "GaussianTableMechanism"
     assert made.guarantee.kind == "approximate"
@@ -81,7 +81,7 @@ def test_many_contributions_make_use_of_delta(tmp_path):
 @pytest.fixture(scope="module")
 def honest(tmp_path_factory):
     folder = tmp_path_factory.mktemp("honest")
-    Ledger(folder / "a.ledger", **FILTER)
+    Ledger(folder / "a.ledger", **FILTER).create()
     return flat.with_spec(load_spec(written(folder, "table", GUARANTEES["rho"], 2)))[1]
 
 
