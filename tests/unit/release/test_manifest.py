@@ -1,7 +1,7 @@
 """The manifest: its schema, its versions, and what is refused."""
 
 import json
-from dataclasses import FrozenInstanceError, fields
+from dataclasses import FrozenInstanceError, fields, replace
 
 import pandas as pd
 import pytest
@@ -83,6 +83,18 @@ def test_a_manifest_is_frozen(releases):
 def test_a_manifest_with_a_wrong_entry_is_refused_with_its_name(change, message, releases):
     with pytest.raises(InputError, match=message):
         Manifest.from_plain({**releases["counts"].manifest.plain(), **change})
+
+
+@pytest.mark.parametrize("kind", ["counts", "table", "curve"])
+def test_every_entry_but_the_hashes_themselves_is_sealed(kind, releases):
+    release = releases[kind]
+    manifest = release.manifest
+    for entry in fields(manifest):
+        if entry.name in ("files", "content_hash", "format"):
+            continue
+        said = getattr(manifest, entry.name)
+        other = replace(manifest, **{entry.name: "other" if said != "other" else "another"})
+        assert other.hash_with(release.columns) != manifest.hash_with(release.columns), entry.name
 
 
 def test_the_content_hash_does_not_depend_on_how_the_file_is_laid_out(releases):
