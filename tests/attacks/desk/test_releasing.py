@@ -87,7 +87,7 @@ def test_one_confirmation_of_a_second_draw_is_one_draw_before_it_is_charged_too(
     """A double click: the second form comes while the first has not reached the ledger."""
     from isotone.desk import jobs
 
-    here, real = saved(client), jobs.release_spec
+    here, real = saved(client), jobs.deliver
     released(client, here)
     reached, go_on = threading.Event(), threading.Event()
 
@@ -96,7 +96,7 @@ def test_one_confirmation_of_a_second_draw_is_one_draw_before_it_is_charged_too(
         assert go_on.wait(60)
         return real(*args, **options)
 
-    monkeypatch.setattr(jobs, "release_spec", slow)
+    monkeypatch.setattr(jobs, "deliver", slow)
     first = asked(client, here, again="yes", after="1")
     assert reached.wait(60)
     second = asked(client, here, again="yes", after="1")
