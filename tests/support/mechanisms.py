@@ -1,0 +1,38 @@
+"""Every mechanism that can release, found in the packages and not in a list."""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+__all__ = ["concrete_classes", "mechanisms"]
+
+
+@cache
+def concrete_classes(package: str) -> tuple[type, ...]:
+    """All classes that a package defines, in all of its modules, and that have nothing abstract left."""
+    root = import_module(package)
+    names = [package, *(module.name for module in pkgutil.walk_packages(root.__path__, package + "."))]
+    found: dict[str, type] = {}
+    for name in names:
+        for _, member in inspect.getmembers(import_module(name), inspect.isclass):
+            if member.__module__ == name and not inspect.isabstract(member):
+                found[f"{name}.{member.__qualname__}"] = member
+    return tuple(found[name] for name in sorted(found))
+
+
+def mechanisms(package: str, *members: str) -> dict[str, type[Any]]:
+    """The classes of a package that can release, by name: they have ``guarantee`` and all of these members."""
+    return {
+        kind.__name__: kind
+        for kind in concrete_classes(package)
+        if all(_has(kind, name) for name in ("guarantee", *members)) and getattr(kind, "can_release", True)
+        if not getattr(kind, "_is_protocol", False)
+    }
+
+
+def _has(kind: type, name: str) -> bool:
+    return hasattr(kind, name) or name in getattr(kind, "__dataclass_fields__", {})
