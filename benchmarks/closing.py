@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks._spark import cpu_of, open_session
 from isotone.mechanism import Progress
 from isotone.order import Poset
-from isotone.reading.answer_records import RecordRules, RecordSource, count_records
+from isotone.reading.records import RecordRules, RecordSource, count_records
 
 ROWS, ELEMENTS, COVERS_EACH = 1_000_000, 1_000, 3
 Query = Callable[[], list[int]]

@@ -12,7 +12,7 @@ import duckdb
 
 from isotone.mechanism import Progress
 from isotone.order import Poset
-from isotone.reading.answer_records import RecordRules, RecordSource, count_records
+from isotone.reading.records import RecordRules, RecordSource, count_records
 
 CSV_ROWS, PARQUET_ROWS = 2_000_000, 20_000_000
 QUESTIONS = [f"q{i}" for i in range(12)]

@@ -13,7 +13,7 @@ import duckdb
 
 from isotone.mechanism import Progress
 from isotone.order import Poset
-from isotone.reading.answer_records import RecordRules, RecordSource, count_records
+from isotone.reading.records import RecordRules, RecordSource, count_records
 
 GATES = {
     0: (1, 3),

@@ -15,7 +15,7 @@ import duckdb
 from benchmarks._spark import cpu_of, open_session
 from isotone.mechanism import Progress
 from isotone.order import Poset
-from isotone.reading.answer_records import RecordRules, RecordSource, count_records
+from isotone.reading.records import RecordRules, RecordSource, count_records
 
 QUESTIONS = [f"q{i}" for i in range(6)]
 P = Poset(QUESTIONS, [("q1", "q0"), ("q2", "q1"), ("q4", "q3"), ("q5", "q3")])

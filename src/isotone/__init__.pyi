@@ -12,9 +12,9 @@ from isotone.errors import SpecError as SpecError
 from isotone.ledger.ledger import Ledger as Ledger
 from isotone.order.poset import Poset as Poset
 from isotone.privacy.guarantee import Guarantee as Guarantee
-from isotone.reading.columns.answers import Answers as Answers
-from isotone.reading.columns.asking import order_of as order_of
-from isotone.reading.columns.question import Question as Question
+from isotone.reading.questions import Answers as Answers
+from isotone.reading.questions import Question as Question
+from isotone.reading.questions import order_of as order_of
 from isotone.release import plan_waves as plan_waves
 from isotone.release import release_counts as release_counts
 from isotone.release import release_curve as release_curve

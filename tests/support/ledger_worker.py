@@ -15,7 +15,7 @@ import psycopg
 
 from isotone.errors import BudgetError
 from isotone.ledger import BusyError, Ledger, LostError, SealedError
-from isotone.ledger.stores import locks, sqlite_store
+from isotone.ledger.stores import locks, sqlite
 from isotone.privacy.guarantee import Guarantee
 
 REFUSED, SEALED, LOST, BUSY = 3, 4, 5, 6
@@ -147,7 +147,7 @@ def _arm(kill_at: int) -> Callable[[], None]:
 
     if kill_at:
         connect = sqlite3.connect
-        sqlite_store.sqlite3.connect = around(  # type: ignore[assignment]
+        sqlite.sqlite3.connect = around(  # type: ignore[assignment]
             lambda *args, **kwargs: connect(*args, factory=Sqlite, **kwargs)
         )
         Path.rename = around(Path.rename)  # type: ignore[method-assign]

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from isotone.order import Poset
-from isotone.reading.answer_records import RecordRules, RecordSource, count_records
 from isotone.reading.categories import CategorySource, count_categories
-from isotone.reading.points import PointSource, count_points
+from isotone.reading.grids import PointSource, count_points
+from isotone.reading.records import RecordRules, RecordSource, count_records
 from tests.support.record_rules import SALT
 
 P = Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])

@@ -7,43 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from isotone.errors import LedgerError
-from isotone.ledger.arguments import plain_text
-from isotone.ledger.charge import Charge
+from isotone.ledger.entries import Charge, plain_text
 from isotone.ledger.stores.store import ConflictError, Store
 
 if TYPE_CHECKING:
     from isotone.ledger.stores.store import Execute
 
-__all__ = ["Attempt", "LostError", "SealedError"]
-
-
-class SealedError(LedgerError):
-    """The request was released before.
-
-    ``charge`` is the sealed charge, and ``charge.release`` its content hash.
-    """
-
-    def __init__(self, charge: Charge) -> None:
-        super().__init__(
-            f"This request was released before, under charge {charge.number}. Nothing was charged. A second draw costs "
-            "again and must be asked for: again=True, or --again."
-        )
-        self.charge = charge
-
-
-class LostError(LedgerError):
-    """The request was drawn before and never sealed.
-
-    ``charge`` stays spent, and what was drawn is lost.
-    """
-
-    def __init__(self, charge: Charge) -> None:
-        super().__init__(
-            f"Charge {charge.number} of this request was drawn and never sealed: its noise is lost, and it stays spent, "
-            "because somebody may have seen it. Nothing was charged now. A second draw costs again and must be asked "
-            "for: again=True, or --again."
-        )
-        self.charge = charge
+__all__ = ["Attempt"]
 
 
 class Attempt:

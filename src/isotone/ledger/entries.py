@@ -2,25 +2,163 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
-from isotone.errors import BudgetError, LedgerError
-from isotone.ledger.arguments import plain_text, require_guarantee
-from isotone.ledger.attempt import LostError, SealedError
-from isotone.ledger.charge import Charge, State
-from isotone.ledger.composition import ADDITION, Composition
-from isotone.ledger.cost import Cost
-from isotone.ledger.stores.schema import NEWEST_TABLE
-from isotone.ledger.stores.store import Execute
+from isotone.errors import BudgetError, InputError, LedgerError
+from isotone.ledger.composition import ADDITION, Composition, Cost
+from isotone.ledger.stores.store import NEWEST_TABLE, Execute
 from isotone.privacy.guarantee import Guarantee, Neighbours
 
 if TYPE_CHECKING:
     from isotone.ledger.ledger import Ledger
 
-__all__ = ["Ask", "Entries"]
+__all__ = [
+    "Ask",
+    "Charge",
+    "Entries",
+    "LostError",
+    "SealedError",
+    "State",
+    "plain_text",
+    "require_guarantee",
+    "store_path",
+]
+
+
+def plain_text(value: Any, name: str, *, empty: bool = True) -> str:
+    """``value`` as a plain str that both databases can store."""
+    if not isinstance(value, str):
+        raise InputError(f"{name} must be text, not a {type(value).__name__}.")
+    text = str(value)
+    if not empty and not text:
+        raise InputError(f"{name} must not be empty.")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{name} is not valid Unicode text: {text!r}.") from None
+    if "\0" in text:
+        raise InputError(f"{name} must not have a NUL character: {text!r}.")
+    return text
+
+
+def require_guarantee(value: Any) -> None:
+    """Refuse what is not a guarantee."""
+    if not isinstance(value, Guarantee):
+        raise InputError(
+            f"A charge needs a Guarantee, not a {type(value).__name__}: for example Guarantee.pure('0.5')."
+        )
+    plain_text(value.unit, "unit", empty=False)
+
+
+def store_path(where: Any) -> str:
+    """A path or URL as text."""
+    try:
+        return plain_text(os.fspath(where), "The ledger's path", empty=False)
+    except TypeError:
+        raise InputError(
+            f"A ledger is at a path or a postgresql:// URL, not a {type(where).__name__}."
+        ) from None
+
+
+State = Literal["charged", "drawn", "sealed", "failed"]
+"""charged → drawn → sealed, or charged → failed. Each is durable, and none is ever left backwards."""
+
+
+@dataclass(frozen=True)
+class Charge:
+    """One charge against the budget.
+
+    It is durable from the moment this value exists, and spent whatever its state.
+    """
+
+    ledger: Ledger = field(repr=False, compare=False)
+    number: int
+    time: str
+    guarantee: Guarantee
+    mechanism: str
+    description: str
+    spec: str = ""
+    request: str | None = None
+    state: State = "charged"
+    release: str | None = None
+
+    @property
+    def cost(self) -> Cost:
+        """What the charge took from the budget, in the charge's own numbers."""
+        return Cost.of(self.guarantee)
+
+    @property
+    def finished(self) -> bool:
+        """Whether a release was completed under this charge."""
+        return self.state == "sealed"
+
+    @property
+    def meaning(self) -> str:
+        """The state in words."""
+        if self.state == "charged":
+            return "charged, same request resumes it" if self.request is not None else "charged"
+        return {
+            "drawn": "drawn, not sealed: lost",
+            "sealed": "sealed",
+            "failed": "failed before the draw: spent",
+        }[self.state]
+
+    def finish(self, release: str = "") -> None:
+        """Record that the release under this charge is complete.
+
+        ``release`` is its public content hash.
+
+        For releases that were drawn elsewhere. A release of ours goes through :meth:`Ledger.attempt`.
+        """
+        self.ledger._finish(self.number, release)  # pyright: ignore[reportPrivateUsage]  # same package
+
+    def export(self) -> dict[str, Any]:
+        """The charge as plain values with exact numbers."""
+        return {
+            "number": self.number,
+            "time": self.time,
+            "kind": self.guarantee.kind,
+            "guarantee": self.cost.export(),
+            "mechanism": self.mechanism,
+            "description": self.description,
+            "spec": self.spec,
+            "request": self.request,
+            "state": self.state,
+            "release": self.release,
+        }
+
+
+class SealedError(LedgerError):
+    """The request was released before.
+
+    ``charge`` is the sealed charge, and ``charge.release`` its content hash.
+    """
+
+    def __init__(self, charge: Charge) -> None:
+        super().__init__(
+            f"This request was released before, under charge {charge.number}. Nothing was charged. A second draw costs "
+            "again and must be asked for: again=True, or --again."
+        )
+        self.charge = charge
+
+
+class LostError(LedgerError):
+    """The request was drawn before and never sealed.
+
+    ``charge`` stays spent, and what was drawn is lost.
+    """
+
+    def __init__(self, charge: Charge) -> None:
+        super().__init__(
+            f"Charge {charge.number} of this request was drawn and never sealed: its noise is lost, and it stays spent, "
+            "because somebody may have seen it. Nothing was charged now. A second draw costs again and must be asked "
+            "for: again=True, or --again."
+        )
+        self.charge = charge
 
 
 @dataclass(frozen=True)

@@ -10,25 +10,45 @@ Nothing that is stored comes from the data: names, units and requests are the st
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Any, TypeVar
 
 from isotone.errors import InputError, LedgerError
-from isotone.ledger.arguments import plain_text, require_guarantee, store_path
 from isotone.ledger.attempt import Attempt
-from isotone.ledger.charge import Charge
-from isotone.ledger.composition import ADDITION, Composition, Rule, wanted_budget
-from isotone.ledger.cost import Cost
-from isotone.ledger.entries import Ask, Entries
-from isotone.ledger.stores.addresses import store_at
+from isotone.ledger.composition import ADDITION, Composition, Cost, Rule, wanted_budget
+from isotone.ledger.entries import Ask, Charge, Entries, plain_text, require_guarantee, store_path
 from isotone.ledger.stores.locks import not_nested
+from isotone.ledger.stores.postgres import PostgresStore
+from isotone.ledger.stores.sqlite import SqliteStore, is_ledger_file
 from isotone.ledger.stores.store import Execute, Store
 from isotone.privacy.adjacency import checked_neighbours
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number
 
-__all__ = ["Ledger", "require_ledger"]
+__all__ = [
+    "EXTRACT_FORMAT",
+    "Ledger",
+    "extract_charge",
+    "open_or_start",
+    "read_extract",
+    "require_ledger",
+    "store_at",
+]
+
+
+def store_at(where: str) -> Store:
+    """The store at a path or a PostgreSQL URL."""
+    if where.startswith(("postgresql://", "postgres://")):
+        return PostgresStore(where)
+    if "://" in where:
+        scheme = where.partition("://")[0]
+        raise LedgerError(f"A ledger is at a path or a postgresql:// URL, not at {scheme}://…")
+    return SqliteStore(Path(where))
+
 
 T = TypeVar("T")
 
@@ -298,3 +318,126 @@ class Ledger:
 
         self._upgrade()
         self.store.transact(work)
+
+
+def open_or_start(where: str | os.PathLike[str], **options: Any) -> Ledger:
+    """Open a ledger, or start it with the total in ``options`` if it is the first one in its folder.
+
+    A mistyped path must not give a data set a second, fresh budget. So a total in a spec starts a ledger only in a
+    folder that exists and has no other ledger; a further one, and any on a server, is made by ``isotone ledger create``.
+    """
+    totals = ("epsilon", "delta", "rho", "composition", "final_delta")
+    if all(options.get(name) is None for name in totals):
+        return Ledger(where, **options)
+    text = os.fspath(where)
+    if "://" in text:
+        Ledger(where, **{name: value for name, value in options.items() if name not in totals})
+        return Ledger(where, **options)  # it is there: now compare the total
+    path = Path(text)
+    if not path.exists():
+        # the ledger itself, whole or half made, may be there by now: another process starts it at this moment
+        own = {path.name, path.name + ".new"}
+        others = [name for name in _ledgers_in(path.parent) if name not in own]
+        if others:
+            names = ", ".join(map(repr, others))
+            raise LedgerError(
+                f"There is no ledger {str(path)!r}, but its folder has {names}. Correct the path; or, if the data really "
+                f"needs a second budget, make it with 'isotone ledger create {path}' and its total."
+            )
+    return Ledger(where, **options)
+
+
+def _ledgers_in(folder: Path) -> list[str]:
+    try:
+        return sorted(entry.name for entry in folder.iterdir() if entry.is_file() and is_ledger_file(entry))
+    except OSError:
+        return []
+
+
+EXTRACT_FORMAT = "isotone ledger extract 1"
+_LONGEST = 100_000
+_NUMBER = re.compile(r"[0-9]{1,400}(/[1-9][0-9]{0,399})?")  # never 1e999999999, which takes minutes to read
+_TEXT = (str,)
+_MAYBE = (str, type(None))
+_COST: dict[str, Any] = {"epsilon": _TEXT, "delta": _TEXT, "rho": _TEXT}
+_FORM: dict[str, Any] = {
+    "format": _TEXT,
+    "dataset": _TEXT,
+    "kind": _TEXT,
+    "neighbours": _TEXT,
+    "unit": _TEXT,
+    "budget": _COST,
+    "charge": {
+        "number": (int,),
+        "time": _TEXT,
+        "kind": _TEXT,
+        "guarantee": _COST,
+        "mechanism": _TEXT,
+        "description": _TEXT,
+        "spec": _TEXT,
+        "request": _MAYBE,
+        "state": _TEXT,
+        "release": _MAYBE,
+    },
+}
+
+
+def extract_charge(ledger: Ledger, number: int) -> bytes:
+    """The charge ``number`` of a ledger as canonical JSON."""
+    if isinstance(number, bool) or not hasattr(number, "__index__"):
+        raise InputError(f"The number of a charge is a whole number, not {number!r}.")
+    budget = ledger.budget
+    for charge in ledger.charges():
+        if charge.number == number:
+            return _canonical(
+                {
+                    "format": EXTRACT_FORMAT,
+                    "dataset": ledger.dataset,
+                    "kind": budget.kind,
+                    "neighbours": budget.neighbours,
+                    "unit": budget.unit,
+                    "budget": Cost.of(budget).export(),
+                    "charge": charge.export(),
+                }
+            )
+    raise LedgerError(
+        f"The ledger {ledger.address} has no charge {number}. 'isotone ledger show' lists them all."
+    )
+
+
+def read_extract(content: bytes) -> dict[str, Any]:
+    """The entries of an extract.
+
+    Anything but the exact bytes that :func:`extract_charge` writes raises an error.
+    """
+    if len(content) > _LONGEST:
+        raise LedgerError(f"This is no extract of a charge: it is longer than {_LONGEST} bytes.")
+    try:
+        entries = json.loads(content.decode())
+        same = _canonical(entries) == content
+    except (ValueError, RecursionError):
+        raise LedgerError("This is no extract of a charge: it is not JSON.") from None
+    if not (same and _has_form(entries, _FORM) and entries["format"] == EXTRACT_FORMAT):
+        raise LedgerError(
+            f"This is no extract of a charge in the form {EXTRACT_FORMAT!r}. Write it with 'isotone ledger extract'."
+        )
+    costs = (entries["budget"], entries["charge"]["guarantee"])
+    if not all(_NUMBER.fullmatch(text) for cost in costs for text in cost.values()):
+        raise LedgerError("The numbers in this extract of a charge cannot be read.")
+    return entries
+
+
+def _has_form(value: Any, form: Any) -> bool:
+    if not isinstance(form, dict):
+        return type(value) in form  # exactly: True is no number
+    return (
+        isinstance(value, dict)
+        and value.keys() == form.keys()
+        and all(_has_form(value[key], part) for key, part in form.items())
+    )
+
+
+def _canonical(value: Any) -> bytes:
+    return json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    ).encode()

@@ -12,14 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
-from isotone.reading.columns.numbers import as_integer
-from isotone.reading.columns.public_lists import numbered
-from isotone.reading.columns.texts import as_text, name_text
-from isotone.reading.columns.translated import ColumnRule, read_columns
+from isotone.reading.columns import ColumnRule, as_integer, as_text, name_text, read_columns
 from isotone.reading.contributions import RowsOfUnits, UnitKey, check_contributions
-from isotone.reading.sources.opening import Frame, collect, open_source
+from isotone.reading.operations import numbered
+from isotone.reading.sources import Frame, collect, open_source
 
-__all__ = ["CategorySource", "count_categories"]
+__all__ = [
+    "CategorySource",
+    "PairSource",
+    "count_categories",
+    "count_pairs",
+]
+
 
 _CATEGORY, _PLACE, _COUNT = "isotone_category", "isotone_place", "isotone_count"
 
@@ -84,3 +88,80 @@ def count_categories(source: CategorySource, frame: Frame, salt: bytes | None = 
     counts = np.zeros(len(source.texts), dtype=np.int64)
     counts[np.array(found[_PLACE], dtype=np.intp)] = found[_COUNT]
     return counts
+
+
+# From rows to two counts per category of a public list, with at most k counts per privacy unit over both columns together.
+
+_KIND, _SIDE, _COUNTS = "isotone_kind", "isotone_side", ("isotone_first", "isotone_second")
+
+
+@dataclass(frozen=True)
+class PairSource(RowsOfUnits):
+    """Microdata (a row says that a unit is in a category, in one of two columns), or aggregated rows with two columns of counts.
+
+    ``names`` are the public names of the two columns. With ``kind``, a column of the data, rows say which of the two they belong to, and
+    others are ignored; a unit counts at most once in a column of a category, and in at most ``contributions`` of them over both columns, chosen
+    with equal probability. Without ``kind`` the two names are columns of counts: whole numbers, clamped to [0, ``upper``].
+    """
+
+    data: Any
+    category: str
+    categories: tuple[str, ...]
+    upper: int
+    names: tuple[str, str]
+    kind: str | None = None
+    unit: UnitKey = None
+    contributions: int = 1
+
+    def __post_init__(self) -> None:
+        texts = self.texts
+        if len(set(texts)) < len(texts):
+            raise InputError("categories must be distinct.")
+        if len(set(self.kinds)) < 2:
+            raise InputError("The two columns of a pair must have different names.")
+        if self.kind is None and self.unit is not None:
+            raise InputError("Rows that are already counts have no unit: leave out unit=, or give kind=.")
+        if self.unit is not None:
+            check_contributions(self.contributions, self.unit)
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """The categories as a column of any type would have them."""
+        return tuple(map(name_text, self.categories))
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The names of both columns as a column of any type would have them."""
+        return tuple(map(name_text, self.names))
+
+    def open(self) -> Frame:
+        """The columns that are needed, lazily."""
+        extra = list(self.names) if self.kind is None else [self.kind]
+        return open_source(self.data, [self.category, *extra, *self.unit_columns])
+
+
+def count_pairs(source: PairSource, frame: Frame, salt: bytes | None = None) -> NDArray[np.int64]:
+    """The counts of all categories in the first column, then those in the second.
+
+    ``frame`` is what ``source.open`` returned. ``salt`` is for tests: a release draws its own.
+    """
+    category = {_CATEGORY: ColumnRule(as_text, source.category)}
+    counts = np.zeros((2, len(source.texts)), np.int64)
+    if source.kind is None:
+        numbers = {
+            label: ColumnRule(as_integer, name) for name, label in zip(source.names, _COUNTS, strict=True)
+        }
+        clamped = [nw.col(label).fill_null(0).clip(0, source.upper) for label in _COUNTS]
+        rows = read_columns(frame, {**category, **numbers}).with_columns(*clamped)
+        known = numbered(rows, _CATEGORY, source.texts, _PLACE)
+        found = collect(known.group_by(_PLACE).agg(*(nw.col(label).sum() for label in _COUNTS)))
+        counts[:, np.array(found[_PLACE], dtype=np.intp)] = [found[label] for label in _COUNTS]
+    else:
+        named = {**category, _KIND: ColumnRule(as_text, source.kind), **source.unit_keys()}
+        rows = numbered(read_columns(frame, named), _CATEGORY, source.texts, _PLACE)
+        rows = numbered(rows, _KIND, source.kinds, _SIDE)
+        rows = source.bounded(rows, [_CATEGORY, _KIND], salt, once=True)
+        found = collect(rows.group_by(_SIDE, _PLACE).agg(nw.len().alias(_COUNTS[0])))
+        cells = np.array(found[_SIDE], dtype=np.intp), np.array(found[_PLACE], dtype=np.intp)
+        counts[cells] = found[_COUNTS[0]]
+    return counts.ravel()

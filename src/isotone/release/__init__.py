@@ -1,9 +1,9 @@
 """Releases from start to end, with ledger, manifest, spec and report."""
 
-from isotone.audit.audit_report import AuditReport
+from isotone.audit.exact import AuditReport
 from isotone.ledger import Charge, Cost, Ledger
-from isotone.reading.columns.answers import Answers
-from isotone.reading.sources.opening import SourceError
+from isotone.reading.questions import Answers
+from isotone.reading.sources import SourceError
 from isotone.release.checking.contents import DeskReport, check_spec
 from isotone.release.exporting.export import export
 from isotone.release.kinds.counts.release import release_counts

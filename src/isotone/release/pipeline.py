@@ -23,8 +23,8 @@ from isotone.ledger import Ledger, SealedError
 from isotone.ledger.ledger import require_ledger
 from isotone.mechanism import Progress, no_progress
 from isotone.privacy.checks import plain_text, shown, truth
-from isotone.reading.sources.engine import watching
-from isotone.reading.sources.opening import Frame, blank
+from isotone.reading.engine import watching
+from isotone.reading.sources import Frame, blank
 from isotone.release.folder import LARGEST
 from isotone.release.kinds.kind import Query, Stamp
 from isotone.release.manifest import content_hash

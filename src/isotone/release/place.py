@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isotone.errors import InputError, IsotoneError
-from isotone.ledger.charge import Charge
+from isotone.ledger.entries import Charge
 from isotone.release.manifest import Manifest
 from isotone.release.result import Release, load_release
 from isotone.scratch import alone_in, orphans, own_folder

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from isotone.privacy.guarantee import exact, positive
-from isotone.reading.columns.question import Question
+from isotone.reading.questions import Question
 
 __all__ = ["Amount", "Asked", "Listed", "Pair", "Real", "Section", "Size", "Text"]
 

@@ -18,9 +18,8 @@ from pydantic import Field, ValidationError, create_model, model_validator
 from isotone.errors import SpecError
 from isotone.privacy.checks import did_you_mean
 from isotone.privacy.guarantee import Guarantee, Neighbours
-from isotone.reading.columns.answers import Answers
-from isotone.reading.columns.question import Question, book_of
-from isotone.reading.sources.opening import ColumnType, Declared
+from isotone.reading.questions import Answers, Question, book_of
+from isotone.reading.sources import ColumnType, Declared
 from isotone.release.kinds import KINDS, Kind
 from isotone.release.manifest import Stated, content_hash
 from isotone.release.sections import Amount, Asked, Real, Section, Size, Text

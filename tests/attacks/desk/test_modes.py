@@ -8,8 +8,7 @@ import pytest
 from tests.support.desk import Client
 from tests.support.desk_survey import draft, released, saved, write_answers
 
-import isotone.reading.sources.files
-import isotone.reading.sources.formats
+import isotone.reading.sources
 
 
 @pytest.fixture
@@ -19,8 +18,8 @@ def untouched(monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("data was opened")
 
-    monkeypatch.setattr(isotone.reading.sources.formats, "open_path", refuse)
-    monkeypatch.setattr(isotone.reading.sources.files, "csv_places", refuse)
+    monkeypatch.setattr(isotone.reading.sources, "open_path", refuse)
+    monkeypatch.setattr(isotone.reading.sources, "csv_places", refuse)
 
 
 def test_planning_reads_no_data(tmp_path, untouched):

@@ -10,8 +10,7 @@ import pytest
 
 from isotone.errors import InputError
 from isotone.order import Poset
-from isotone.reading.columns.answers import Answers
-from isotone.reading.columns.question import Question
+from isotone.reading.questions import Answers, Question
 from isotone.release import Ledger, release_counts, release_curve
 
 P = Poset.chain(["twice", "hyp"])

@@ -18,10 +18,10 @@ from tests.support.hostile import ARRAYS, HOSTILE, objects
 
 import isotone as iso
 from isotone.order import Poset
-from isotone.reading.answer_records import Groups, RecordRules, RecordSource, count_records
 from isotone.reading.categories import CategorySource, count_categories
-from isotone.reading.points import PointSource, count_points
-from isotone.reading.sources.opening import blank, open_source
+from isotone.reading.grids import PointSource, count_points
+from isotone.reading.records import Groups, RecordRules, RecordSource, count_records
+from isotone.reading.sources import blank, open_source
 
 P = Poset(["a"], [])
 

@@ -13,10 +13,10 @@ import pytest
 import isotone as iso
 from isotone.errors import InputError
 from isotone.order import Poset
-from isotone.reading.answer_records import Groups, RecordRules, RecordSource, count_records
 from isotone.reading.categories import CategorySource, count_categories
-from isotone.reading.columns.answers import Answers
-from isotone.reading.points import PointSource, count_points
+from isotone.reading.grids import PointSource, count_points
+from isotone.reading.questions import Answers
+from isotone.reading.records import Groups, RecordRules, RecordSource, count_records
 from isotone.release import verify
 from isotone.release.result import load_release, seal
 
@@ -138,7 +138,7 @@ def test_the_keys_of_a_record_are_contents(tmp_path):
 
 
 def test_an_error_of_the_engine_is_not_kept_in_the_chain_of_errors(monkeypatch):
-    from isotone.reading.sources import opening as sources
+    from isotone.reading import sources
 
     class Broken:
         def collect(self):

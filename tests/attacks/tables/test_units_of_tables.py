@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from isotone.noise import UnevenLine
 from isotone.privacy.draws import SeededDraws
 from isotone.privacy.guarantee import Guarantee
-from isotone.reading.categories import count_categories
-from isotone.reading.category_pairs import count_pairs
+from isotone.reading.categories import count_categories, count_pairs
 from isotone.release.kinds.table.release import table_query
 from isotone.tables import gaussian_noise, thresholds
 

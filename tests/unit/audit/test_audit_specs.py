@@ -8,11 +8,10 @@ from tests.support.effort import CLOSELY, effort
 
 from isotone import counts
 from isotone.audit import black_box
-from isotone.audit.count_audit import audit_count_mechanism
-from isotone.audit.exact import ExactFinding
+from isotone.audit.exact import ExactFinding, audit_count_mechanism
 from isotone.errors import InputError
 from isotone.order import Poset
-from isotone.reading.sources import formats
+from isotone.reading import sources as formats
 from isotone.release import audit_name, audit_spec, load_spec
 
 SPECS: dict[str, dict[str, Any]] = {

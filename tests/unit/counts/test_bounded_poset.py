@@ -16,7 +16,7 @@ from isotone.errors import InputError
 from isotone.mechanism import Mechanism
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
-from isotone.reading.answer_records import RecordRules, RecordSource, count_records
+from isotone.reading.records import RecordRules, RecordSource, count_records
 
 PAIR = Poset.antichain("ab")
 

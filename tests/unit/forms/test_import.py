@@ -16,8 +16,7 @@ from tests.support.workbooks import Rows, write_workbook
 import isotone as iso
 from isotone import Answers, Poset
 from isotone.forms import Questionnaire, read_form
-from isotone.reading.columns.asking import says
-from isotone.reading.columns.question import book_of
+from isotone.reading.questions import book_of, says
 from isotone.release import load_order, load_spec
 from isotone.release.order_files import order_labels
 

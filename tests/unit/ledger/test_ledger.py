@@ -11,7 +11,7 @@ from tests.support.ledger_worker import REFUSED, make, start
 
 from isotone.errors import BudgetError, InputError, LedgerError
 from isotone.ledger import Cost, Ledger
-from isotone.ledger.stores import sqlite_store
+from isotone.ledger.stores import sqlite
 from isotone.privacy.guarantee import Guarantee
 
 
@@ -235,7 +235,7 @@ def test_a_full_disk_spends_and_releases_nothing(tmp_path, monkeypatch):
 
     connect = sqlite3.connect
     with monkeypatch.context() as patch:
-        patch.setattr(sqlite_store.sqlite3, "connect", lambda *a, **k: connect(*a, factory=Full, **k))
+        patch.setattr(sqlite.sqlite3, "connect", lambda *a, **k: connect(*a, factory=Full, **k))
         with pytest.raises(LedgerError, match="is full"):
             ledger.charge(Guarantee.pure("0.5"), "x" * 100_000)
     assert ledger.charges() == []

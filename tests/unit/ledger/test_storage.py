@@ -12,9 +12,9 @@ from tests.support.ledger_worker import make
 
 from isotone.errors import BudgetError, InputError, LedgerError
 from isotone.ledger import Cost, Ledger, open_or_start
-from isotone.ledger.stores import locks, sqlite_store
-from isotone.ledger.stores.postgres_store import PostgresStore
-from isotone.ledger.stores.schema import TABLES
+from isotone.ledger.stores import locks, sqlite
+from isotone.ledger.stores.postgres import PostgresStore
+from isotone.ledger.stores.store import TABLES
 from isotone.privacy.guarantee import Guarantee
 
 FORMAT_1 = Path(__file__).parents[2] / "fixtures" / "ledger_format_1.sql"
@@ -108,7 +108,7 @@ def test_every_commit_reaches_the_disk(tmp_path, monkeypatch):
             return super().execute(sql, *values)
 
     connect = sqlite3.connect
-    monkeypatch.setattr(sqlite_store.sqlite3, "connect", lambda *a, **k: connect(*a, factory=Watched, **k))
+    monkeypatch.setattr(sqlite.sqlite3, "connect", lambda *a, **k: connect(*a, factory=Watched, **k))
     full(tmp_path / "a.ledger")
     assert len(found) >= 5
     assert set(found) == {(3, 1, "delete")}  # EXTRA: the journal's folder is synchronised too

@@ -7,8 +7,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from isotone.reading.columns.answers import Answers
-from isotone.reading.sources.opening import collect, open_source
+from isotone.reading.questions import Answers
+from isotone.reading.sources import collect, open_source
 
 TEXTS = [
     *(

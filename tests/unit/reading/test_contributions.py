@@ -16,11 +16,11 @@ from tests.support.record_rules import SALT, chosen
 
 from isotone.order import Poset
 from isotone.reading import contributions
-from isotone.reading.answer_records import RecordRules, RecordSource, count_records
 from isotone.reading.categories import CategorySource, count_categories
 from isotone.reading.contributions import UNIT, at_most
-from isotone.reading.points import PointSource, count_points
-from isotone.reading.sources.opening import open_source
+from isotone.reading.grids import PointSource, count_points
+from isotone.reading.records import RecordRules, RecordSource, count_records
+from isotone.reading.sources import open_source
 
 A = Poset(["a"])
 ROWS = 4

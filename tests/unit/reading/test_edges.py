@@ -10,9 +10,8 @@ import narwhals as nw
 import polars as pl
 import pytest
 
-from isotone.reading.columns.translated import ColumnRule, read_columns
-from isotone.reading.points import _outcome
-from isotone.reading.surface_cells import _bin
+from isotone.reading.columns import ColumnRule, read_columns
+from isotone.reading.grids import _bin, _outcome
 
 WHOLE = [(18, 90, 9), (0, 490, 10), (-3, 7, 7), (0, 1000, 999)]
 BROKEN = [

@@ -13,9 +13,9 @@ from tests.support.backends import Backend, every_backend
 
 from isotone.errors import InputError
 from isotone.order import Poset
-from isotone.order.hierarchy import is_hierarchy
-from isotone.reading import answer_records as records
-from isotone.reading.answer_records import Groups, RecordRules, RecordSource, count_records
+from isotone.order.building import is_hierarchy
+from isotone.reading import records
+from isotone.reading.records import Groups, RecordRules, RecordSource, count_records
 
 FORESTS = [P.rename(lambda x: f"e{x}") for n in (3, 4) for P in all_forests(n) if P.choices]
 CODES = Poset.from_mapping(

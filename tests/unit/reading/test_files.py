@@ -16,8 +16,8 @@ import pytest
 
 from isotone.errors import InputError
 from isotone.order import Poset
-from isotone.reading.answer_records import RecordRules, RecordSource, count_records
-from isotone.reading.sources.opening import SourceError, open_source
+from isotone.reading.records import RecordRules, RecordSource, count_records
+from isotone.reading.sources import SourceError, open_source
 
 A = Poset(["a"], [])
 

@@ -16,10 +16,9 @@ from tests.support.backends import Backend, every_backend
 
 import isotone as iso
 from isotone import Answers, InputError, Question, order_of
-from isotone.reading.answer_records import RecordRules, RecordSource, count_records, read_records
-from isotone.reading.columns.asking import implied, says
-from isotone.reading.columns.question import book_of
-from isotone.reading.sources.opening import collect
+from isotone.reading.questions import book_of, implied, says
+from isotone.reading.records import RecordRules, RecordSource, count_records, read_records
+from isotone.reading.sources import collect
 
 VALUES: list[Any] = [
     *("1", "2", "7", "9", " 1 ", "1.0", "7.0", "01", "yes", "NO", "true", "", " ", None, "NA", "nan", "null"),

@@ -5,11 +5,9 @@ import narwhals as nw
 import polars as pl
 import pytest
 
-from isotone.reading.columns.answers import Answers, Codes, read_answer
-from isotone.reading.columns.numbers import as_real
-from isotone.reading.columns.texts import as_text, as_unit
-from isotone.reading.columns.translated import ColumnRule, _known, read_columns
-from isotone.reading.columns.values import unit_of
+from isotone.reading.columns import ColumnRule, _known, as_real, as_text, as_unit, read_columns
+from isotone.reading.questions import Answers, Codes, read_answer
+from isotone.reading.values import unit_of
 
 NAMES = ["a", 'a"b', "b'; --", "isotone mark 0", "isotone_0", "%s {0} ?"]
 TEXTS = ["1", " Yes", "no", "", "nan", "7.0", "-inf", "JA", 'isotone mark 2"', None, "1e400", "N/A\u2028"]
@@ -67,7 +65,7 @@ def test_expressions_of_several_columns_stand_beside_rules():
 
 
 def test_what_is_remembered_is_bounded(monkeypatch):
-    monkeypatch.setattr("isotone.reading.columns.translated._MOST", 3)
+    monkeypatch.setattr("isotone.reading.columns._MOST", 3)
     _known.clear()
     frame = nw.from_native(duckdb.connect().query("SELECT 'w4' AS a"))
     for i in range(5):

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.hostile import ARRAYS, HOSTILE
 
-from isotone.reading.columns.values import real_of, reals, text_of, texts, unit_of, units, values_of
+from isotone.reading.values import real_of, reals, text_of, texts, unit_of, units, values_of
 
 
 @pytest.mark.parametrize("value", HOSTILE, ids=lambda value: type(value).__name__)

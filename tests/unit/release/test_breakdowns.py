@@ -14,10 +14,10 @@ from tests.support.effort import effort
 import isotone as iso
 from isotone.counts import PosetMechanism
 from isotone.errors import InputError, SpecError
-from isotone.reading import answer_records as records
-from isotone.reading.answer_records import RecordRules, RecordSource, count_records
-from isotone.reading.groups import Groups
-from isotone.reading.sources.opening import blank
+from isotone.reading import records
+from isotone.reading.contributions import Groups
+from isotone.reading.records import RecordRules, RecordSource, count_records
+from isotone.reading.sources import blank
 from isotone.release import load_release, load_spec, plan_spec, release_spec, verify
 from isotone.release.folder import LARGEST
 from isotone.release.kinds.breakdown import query as query_module

@@ -15,7 +15,7 @@ import pytest
 from pydantic import ValidationError
 
 import isotone as iso
-from isotone.reading.points import PointSource, count_points
+from isotone.reading.grids import PointSource, count_points
 from isotone.release.kinds.curve.section import CurveSection
 
 ONE = (Fraction(0), Fraction(1))

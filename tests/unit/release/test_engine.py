@@ -7,7 +7,7 @@ import sys
 import duckdb
 import pytest
 
-from isotone.reading.sources import engine
+from isotone.reading import engine
 
 
 class Refusing:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from isotone.ledger import Ledger
-from isotone.ledger.extract import extract_charge
+from isotone.ledger.ledger import extract_charge
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.verifying.paid import charge_faults
 

@@ -12,7 +12,7 @@ import pytest
 from tests.support.forgeries import forged
 
 import isotone as iso
-from isotone.reading.category_pairs import PairSource, count_pairs
+from isotone.reading.categories import PairSource, count_pairs
 from isotone.release import load_spec, release_spec, verify
 
 CATEGORIES = [f"c{i}" for i in range(80)]

@@ -11,7 +11,7 @@ import pytest
 import isotone as iso
 from isotone.errors import IsotoneError, LedgerError
 from isotone.ledger.attempt import Attempt
-from isotone.reading.sources.engine import connect
+from isotone.reading.engine import connect
 from isotone.release import load_release, verify
 from isotone.release.place import Place
 from isotone.scratch import scratch

@@ -344,7 +344,7 @@ def test_what_is_no_ledger_or_no_order_is_named(ledger):
 def test_progress_of_a_long_count_comes_from_the_engine_and_never_goes_back(ledger, tmp_path, monkeypatch):
     import duckdb
 
-    monkeypatch.setattr("isotone.reading.sources.engine._EVERY_SECONDS", 1e-4)
+    monkeypatch.setattr("isotone.reading.engine._EVERY_SECONDS", 1e-4)
     path = tmp_path / "long.parquet"
     rows = "i % 3 = 0 AS hyp, i % 5 = 0 AS twice, i % 7 = 0 AS meds, hash(i) % 1000000 AS person"
     duckdb.sql(f"COPY (SELECT {rows} FROM range(1000000) t(i)) TO '{path}' (FORMAT parquet)")

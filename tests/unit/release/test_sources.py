@@ -12,11 +12,11 @@ from tests.support.record_rules import SALT, chosen
 
 from isotone.errors import InputError
 from isotone.order import Poset
-from isotone.reading.answer_records import Groups, RecordRules, RecordSource, count_records
 from isotone.reading.categories import CategorySource, count_categories
-from isotone.reading.columns.answers import Answers
-from isotone.reading.points import PointSource, count_points
-from isotone.reading.sources.opening import SourceError, open_source
+from isotone.reading.grids import PointSource, count_points
+from isotone.reading.questions import Answers
+from isotone.reading.records import Groups, RecordRules, RecordSource, count_records
+from isotone.reading.sources import SourceError, open_source
 
 SURVEY = Poset(["hyp", "twice", "meds", "year"], [("twice", "hyp"), ("meds", "hyp"), ("year", "twice")])
 WORDS = ["yes", "no", "YES ", "1", "0", "", None, "garbage"]

@@ -12,11 +12,11 @@ import pandas as pd
 import pytest
 
 import isotone as iso
-from isotone.curves.losses.known_losses import Huber, Loss, Pinball, parse_loss
+from isotone.curves.losses import Huber, Loss, Pinball, parse_loss
 from isotone.errors import InputError
 from isotone.privacy.checks import exact
 from isotone.privacy.guarantee import Guarantee
-from isotone.reading.surface_cells import CellSource, count_cells
+from isotone.reading.grids import CellSource, count_cells
 from isotone.release import plan_spec, release_spec
 from isotone.release.kinds.surface.kind import SurfaceKind
 from isotone.release.kinds.surface.release import surface_query

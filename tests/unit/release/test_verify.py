@@ -15,7 +15,7 @@ from tests.support.sealed_forgeries import FORGERIES, HONEST, honest, put
 
 import isotone as iso
 from isotone.errors import InputError
-from isotone.ledger.extract import extract_charge
+from isotone.ledger.ledger import extract_charge
 from isotone.release import load_release, verify
 from isotone.release.verifying.signing import make_key, sign_file, sign_release
 

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from isotone.array_types import Floats, Ints
 from isotone.counts.ellipse.chain_ellipse import ChainEllipse
 from isotone.counts.ellipse.dense import DenseEllipse
-from isotone.counts.ellipse.strategy import nearest_plane
 from isotone.kernels import kernel
-from isotone.order.heaviest_filter import heaviest_filter
+from isotone.linear.strategy import nearest_plane
+from isotone.order.closure import heaviest_filter
 from isotone.privacy.adjacency import Neighbours, adjacency
 
 __all__ = ["DenseStrategy", "chain_strategy", "dense_strategy", "exact_gram"]

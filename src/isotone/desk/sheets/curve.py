@@ -12,7 +12,7 @@ from isotone.desk.drafts import Draft
 from isotone.desk.root import Root
 from isotone.desk.sheets.sheet import SIMULATED, Sheet
 from isotone.desk.words import FormError
-from isotone.reading.points import Points
+from isotone.reading.grids import Points
 from isotone.release.kinds.curve.query import CurveQuery
 from isotone.release.result import Release
 from isotone.release.spec import Spec

@@ -13,7 +13,7 @@ from isotone.desk.drafts import Draft
 from isotone.desk.root import Root
 from isotone.desk.sheets.sheet import SIMULATED, Sheet
 from isotone.desk.words import FormError
-from isotone.reading.surface_cells import Cells
+from isotone.reading.grids import Cells
 from isotone.release.kinds.surface.query import SurfaceQuery
 from isotone.release.result import Release
 from isotone.release.spec import Spec

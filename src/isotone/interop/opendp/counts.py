@@ -12,12 +12,11 @@ from opendp.measurements import make_user_measurement
 from isotone.counts.hierarchies.fixed_root import FixedRootMechanism
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.errors import InputError
-from isotone.interop.opendp.maps import measure_and_map
-from isotone.interop.opendp.spaces import InputMetric, require_rows
+from isotone.interop.opendp.columns import InputMetric, measure_and_map, require_rows
 from isotone.mechanism import HasTotal
 from isotone.privacy.guarantee import Guarantee
-from isotone.reading.answer_records import RecordRules, RecordSource, count_records
-from isotone.reading.columns.answers import Answers
+from isotone.reading.questions import Answers
+from isotone.reading.records import RecordRules, RecordSource, count_records
 
 __all__ = ["counts_measurement", "make_counts"]
 

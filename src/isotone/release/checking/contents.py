@@ -17,9 +17,9 @@ from typing import Any
 
 import narwhals as nw
 
-from isotone.reading.columns.translated import read_columns
+from isotone.reading.columns import read_columns
 from isotone.reading.contributions import UNIT, UnitRows
-from isotone.reading.sources.opening import ColumnType, Declared, open_source
+from isotone.reading.sources import ColumnType, Declared, open_source
 from isotone.release.checking.findings import one
 from isotone.release.spec import Spec
 

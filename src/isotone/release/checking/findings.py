@@ -8,10 +8,9 @@ from typing import Any
 
 import narwhals as nw
 
-from isotone.reading.columns.numbers import as_integer, as_real
-from isotone.reading.columns.public_lists import listed
-from isotone.reading.columns.texts import as_text, name_text
-from isotone.reading.sources.opening import Frame, collect, open_source
+from isotone.reading.columns import as_integer, as_real, as_text, name_text
+from isotone.reading.operations import listed
+from isotone.reading.sources import Frame, collect, open_source
 
 __all__ = ["SHOWN", "commonest", "numbers", "one", "outside", "unlisted"]
 

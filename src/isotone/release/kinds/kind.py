@@ -21,9 +21,9 @@ from isotone.release.manifest import Manifest, Stated, guarantee_to
 from isotone.release.sections import Section
 
 if TYPE_CHECKING:
-    from isotone.audit.audit_report import AuditReport
+    from isotone.audit.exact import AuditReport
     from isotone.privacy.guarantee import Number
-    from isotone.reading.sources.opening import Frame
+    from isotone.reading.sources import Frame
     from isotone.release.result import Release
     from isotone.release.spec import Spec
     from isotone.release.spec_plan import SpecPlan

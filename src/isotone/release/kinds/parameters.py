@@ -12,7 +12,7 @@ import numpy as np
 
 from isotone.errors import InputError
 from isotone.privacy.checks import plain_text, require_list, shown
-from isotone.reading.columns.texts import label
+from isotone.reading.columns import label
 from isotone.reading.contributions import UnitKey
 from isotone.release.manifest import Stated
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from isotone.errors import InputError
 from isotone.ledger import Cost, Ledger
-from isotone.ledger.extract import extract_charge, read_extract
+from isotone.ledger.ledger import extract_charge, read_extract
 from isotone.privacy.guarantee import Guarantee, exact
 from isotone.release.folder import has_file, read_file, read_text
 from isotone.release.verifying import signing

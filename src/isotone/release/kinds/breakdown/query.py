@@ -15,8 +15,8 @@ from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
-from isotone.reading.answer_records import RecordRules, RecordSource, count_records
-from isotone.reading.groups import Groups
+from isotone.reading.contributions import Groups
+from isotone.reading.records import RecordRules, RecordSource, count_records
 from isotone.release.kinds.counts.asked import QuestionEntry, definitions, entries_of
 from isotone.release.kinds.counts.query import TOO_WIDE, WIDEST, CountRules, rules_entry
 from isotone.release.kinds.kind import Query, Stamp
@@ -27,7 +27,7 @@ from isotone.release.waves import WavesEntry, waves_entry
 from isotone.release.writing.column_texts import thinned
 
 if TYPE_CHECKING:
-    from isotone.reading.sources.opening import Frame
+    from isotone.reading.sources import Frame
 
 __all__ = [
     "RESERVED",

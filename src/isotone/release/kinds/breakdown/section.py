@@ -10,7 +10,7 @@ from pydantic import Field
 from isotone.counts.breakdowns.cells import Breakdown, read_breakdown
 from isotone.errors import InputError
 from isotone.privacy.checks import shown
-from isotone.reading.columns.texts import name_text
+from isotone.reading.columns import name_text
 from isotone.release.kinds.breakdown.query import RESERVED
 from isotone.release.kinds.counts.section import OrderSection
 from isotone.release.kinds.parameters import column_name, public_names, require_writable

@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.checks import did_you_mean
-from isotone.reading.columns.question import Question, book_of
+from isotone.reading.questions import Question, book_of
 from isotone.release.kinds.parameters import column_name, require_writable
 
 if TYPE_CHECKING:

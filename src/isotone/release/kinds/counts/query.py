@@ -16,8 +16,8 @@ from isotone.errors import InputError
 from isotone.mechanism import HasGroups
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
-from isotone.reading.answer_records import Groups, RecordRules, RecordSource, count_records
 from isotone.reading.contributions import UnitEntry
+from isotone.reading.records import Groups, RecordRules, RecordSource, count_records
 from isotone.release.kinds.counts.asked import QuestionEntry, definitions, entries_of
 from isotone.release.kinds.counts.law_entry import LawEntry, law_entry
 from isotone.release.kinds.kind import Query, Stamp
@@ -27,7 +27,7 @@ from isotone.release.result import Release, seal
 from isotone.release.waves import WavesEntry, waves_entry
 
 if TYPE_CHECKING:
-    from isotone.reading.sources.opening import Frame
+    from isotone.reading.sources import Frame
 
 __all__ = [
     "TOO_WIDE",

@@ -8,20 +8,19 @@ from typing import TYPE_CHECKING, Any, Literal
 import narwhals as nw
 
 from isotone.order import Poset
-from isotone.reading.answer_records import (
+from isotone.reading.columns import as_text, label
+from isotone.reading.operations import any_of
+from isotone.reading.questions import Answers, read_question
+from isotone.reading.records import (
     Groups,
     RecordRules,
     RecordSource,
+    broken,
     count_records,
     read_records,
     repaired,
 )
-from isotone.reading.columns.answers import Answers
-from isotone.reading.columns.asking import read_question
-from isotone.reading.columns.native import any_of
-from isotone.reading.columns.texts import as_text, label
-from isotone.reading.exclusive import broken
-from isotone.reading.sources.opening import open_source
+from isotone.reading.sources import open_source
 from isotone.release.checking.findings import SHOWN, commonest, one, unlisted
 from isotone.release.kinds.counts.asked import questions_for
 from isotone.release.kinds.counts.section import OrderSection, spec_order

@@ -13,11 +13,9 @@ from isotone.errors import InputError
 from isotone.ledger.ledger import Ledger, require_ledger
 from isotone.mechanism import Progress, no_progress
 from isotone.order import Poset
-from isotone.privacy.guarantee import Neighbours, Number
-from isotone.privacy.unit import Unit
-from isotone.reading.columns.answers import Answers
-from isotone.reading.columns.question import Question
+from isotone.privacy.guarantee import Neighbours, Number, Unit
 from isotone.reading.contributions import UnitKey
+from isotone.reading.questions import Answers, Question
 from isotone.release import pipeline
 from isotone.release.kinds.counts.request import CountRequest
 from isotone.release.kinds.parameters import unit_in_words

@@ -19,10 +19,9 @@ from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.checks import confidence_level, plain_text, truth, whole_number
 from isotone.privacy.guarantee import Guarantee
-from isotone.reading.answer_records import Groups, RecordRules, RecordSource
-from isotone.reading.columns.answers import Answers
-from isotone.reading.columns.question import Question
 from isotone.reading.contributions import UnitKey
+from isotone.reading.questions import Answers, Question
+from isotone.reading.records import Groups, RecordRules, RecordSource
 from isotone.release.kinds.breakdown.query import BreakdownQuery, known_errors
 from isotone.release.kinds.breakdown.section import public_breakdown
 from isotone.release.kinds.counts.asked import questions_for

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.curves.counted import fit_counted
+from isotone.curves.cuts import fit_counted
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.contributions import UnitEntry
-from isotone.reading.surface_cells import Cells, CellSource, count_cells
+from isotone.reading.grids import Cells, CellSource, count_cells
 from isotone.release.kinds.kind import Query, Stamp
 from isotone.release.manifest import Manifest, Stated, guarantee_to
 from isotone.release.result import Release, seal
 
 if TYPE_CHECKING:
     from isotone.curves import PrivatePosetRegression
-    from isotone.reading.sources.opening import Frame
+    from isotone.reading.sources import Frame
 
 __all__ = ["ESTIMATOR", "SurfaceManifest", "SurfaceQuery", "middles"]
 

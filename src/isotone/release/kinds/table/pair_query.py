@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from isotone.errors import InputError
 from isotone.privacy.guarantee import Guarantee
-from isotone.reading.category_pairs import PairSource, count_pairs
-from isotone.reading.sources.opening import Frame
+from isotone.reading.categories import PairSource, count_pairs
+from isotone.reading.sources import Frame
 from isotone.release.kinds.kind import Stamp
 from isotone.release.kinds.parameters import public_names
 from isotone.release.kinds.table.query import TableQuery

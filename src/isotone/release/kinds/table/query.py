@@ -21,7 +21,7 @@ from isotone.tables.choosing import TableMechanism
 from isotone.tables.published_table import PublishedTable
 
 if TYPE_CHECKING:
-    from isotone.reading.sources.opening import Frame
+    from isotone.reading.sources import Frame
 
 __all__ = ["MICRODATA", "TableManifest", "TableQuery", "TableRules"]
 

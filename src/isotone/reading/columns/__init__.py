@@ -1,1 +1,0 @@
-"""Columns and single values, read by declared types."""

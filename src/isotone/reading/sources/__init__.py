@@ -1,1 +1,0 @@
-"""Files, tables and connections, each opened as one lazy frame."""
