@@ -19,8 +19,7 @@ import pytest
 from scipy.optimize import brentq
 
 from isotone.privacy.calibration import largest_rho
-from isotone.privacy.guarantee import Guarantee
-from isotone.privacy.unit import Unit
+from isotone.privacy.guarantee import Guarantee, Unit
 from isotone.tables import (
     GaussianTableMechanism,
     TwoStageMechanism,

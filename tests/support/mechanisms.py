@@ -25,12 +25,15 @@ def concrete_classes(package: str) -> tuple[type, ...]:
 
 
 def mechanisms(package: str, *members: str) -> dict[str, type[Any]]:
-    """The classes of a package that can release, by name: they have ``guarantee`` and all of these members."""
+    """The classes of a package that can release, by name: they have ``guarantee`` and all of these members.
+
+    What has no way to be built is a part of others.
+    """
     return {
         kind.__name__: kind
         for kind in concrete_classes(package)
         if all(_has(kind, name) for name in ("guarantee", *members)) and getattr(kind, "can_release", True)
-        if not getattr(kind, "_is_protocol", False)
+        if not getattr(kind, "_is_protocol", False) and kind.__init__ is not object.__init__
     }
 
 
