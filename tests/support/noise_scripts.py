@@ -33,6 +33,7 @@ from isotone.privacy.draws import ExactDraws
 __all__ = [
     "LinearMap",
     "NotInScriptError",
+    "cube_law",
     "drawn_from",
     "enumerated",
     "linear_map",
@@ -262,7 +263,7 @@ class _Walk:
         def cube(rate: Fraction, size: int) -> Any:
             if size > 2:
                 raise NotInScriptError("a cube of so many sides has too many cells to walk through")
-            return np.array(self.choose(_cube_law(float(rate), size)), np.int64)
+            return np.array(self.choose(cube_law(float(rate), size)), np.int64)
 
         def words(size: int) -> Any:
             ways = [(high << 62 | low, 1 / 8) for high in (1, 3) for low in range(4)]
@@ -341,7 +342,7 @@ def _gaussian(variance: float) -> Options:
 
 
 @lru_cache
-def _cube_law(rate: float, size: int) -> Options:
+def cube_law(rate: float, size: int) -> Options:
     """Uniform in a cube whose half-side is a sum of size + 1 exponentials, rounded."""
     radii = np.linspace(0, 25 / rate, 4001)
     radii = (radii[1:] + radii[:-1]) / 2

@@ -227,6 +227,27 @@ def test_a_credible_band_is_the_middle_of_the_posterior() -> None:
     np.testing.assert_allclose(credible_band(sums, posterior, 0.999).highs[1], 1.0)
 
 
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+@pytest.mark.parametrize("levels", [21, 101])
+def test_a_credible_band_leaves_out_half_of_what_is_left_on_either_side(
+    levels: int, confidence: float
+) -> None:
+    """Of a posterior with many values: no more lies outside than stated, and with one value less at either end more does."""
+    values = np.linspace(0, 1, levels)
+    chances = np.exp(-0.5 * ((values - 0.5) / 0.2) ** 2)[None].repeat(3, axis=0)
+    chances /= chances.sum(axis=1, keepdims=True)
+    none = np.zeros(3)
+    band = credible_band(
+        sums_of([0, 0, 0], [0, 0, 0]), CurvePosterior(values, chances, none, none, none, none), confidence
+    )
+    low, high = (int(np.argmin(np.abs(values - end))) for end in (band.lows[0], band.highs[0]))
+    outside = chances[0, :low].sum(), chances[0, high + 1 :].sum()
+    assert max(outside) <= (1 - confidence) / 2 + 1e-12
+    assert chances[0, : low + 1].sum() > (1 - confidence) / 2
+    assert chances[0, high:].sum() > (1 - confidence) / 2
+    assert low + high == levels - 1
+
+
 def test_bands_at_points() -> None:
     band = StepBand(np.array([2, 5]), np.array([0.1, 0.3]), np.array([0, 4]), np.array([0.5, 0.7]), 8)
     low, high = band.at(np.arange(8))

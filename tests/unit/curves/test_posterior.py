@@ -487,3 +487,15 @@ def test_few_points_and_uneven_points_have_a_posterior_too() -> None:
         assert np.all(np.diff(values) >= -1e-12)
     listed = model(y_range=(0, 1), x_grid=[1, 2, 5, 70]).fit(x, y)
     np.testing.assert_allclose(listed.predict([1, 2, 5, 70]), [0.1, 0.2, 0.6, 0.9], atol=0.05)
+
+
+@pytest.mark.parametrize("unit", [1, 7, 1024])
+def test_gaussian_noise_in_records_has_the_variance_of_that_unit(unit: int) -> None:
+    """Sums in units have noise whose standard deviation, in records, is that over the unit."""
+    sums = NoisySums(np.array([0]), np.array([5]), np.array([5]), unit, None, 4, Fraction(9))
+    noise = sums.noise
+    assert isinstance(noise, GaussianNoise)
+    assert noise.variance == pytest.approx(9 / unit**2)
+    assert GaussianNoise(9.0).over(unit).variance == pytest.approx(9 / unit**2)
+    geometric = NoisySums(np.array([0]), np.array([5]), np.array([5]), unit, Fraction(1, 3), 4).noise
+    assert geometric == GeometricNoise(unit / 3)
