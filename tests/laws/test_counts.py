@@ -27,8 +27,8 @@ from scipy.optimize import linprog
 from scipy.special import ndtr
 from scipy.stats import chi2_contingency
 
-from isotone.counts.breakdowns.cells import read_breakdown
-from isotone.counts.breakdowns.margins import MarginsMechanism
+from isotone.counts.breakdown import read_breakdown
+from isotone.counts.margins import MarginsMechanism
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee

@@ -300,8 +300,8 @@ def enumerated(run: Callable[[], Any], floor: float = 1e-6) -> EnumeratedLaw:
     law, waiting = EnumeratedLaw(), [list[int]()]
     with pytest.MonkeyPatch.context() as patch:
         # one try at a time, leaf after leaf
-        patch.setattr("isotone.counts.hierarchies.field_draws.leaf_sums", lambda *_: [])
-        patch.setattr("isotone.counts.hierarchies.field_draws._CELLS", 1)
+        patch.setattr("isotone.counts.tree_field.leaf_sums", lambda *_: [])
+        patch.setattr("isotone.counts.tree_field._CELLS", 1)
         while waiting:
             walk = _Walk(waiting.pop(), floor)
             try:

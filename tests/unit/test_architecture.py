@@ -32,6 +32,7 @@ FLOORS: list[set[str]] = [
     {"published"},
     {"inference"},
     {"ledger"},
+    {"series"},
     {"audit", "interop", "forms"},
     {"release"},
     {"desk"},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -26,6 +26,7 @@ __all__ = [
     "canonical_positions",
     "check_reflexive_antisymmetric",
     "children_of",
+    "crossed",
     "cycle_error",
     "default_steps",
     "find",
@@ -207,6 +208,19 @@ def stacked(posets: Sequence[Poset]) -> tuple[list[Hashable], Ints]:
         bottoms = [posets[k].index(name) + firsts[k] for name in posets[k].minimal]
         pairs.append(np.column_stack((np.repeat(tops, len(bottoms)), np.tile(bottoms, len(tops)))))
     return names, np.concatenate(pairs)
+
+
+def crossed(posets: Sequence[Poset]) -> tuple[list[Hashable], Ints]:
+    """All tuples with one name of each poset, the last one running fastest, and the covers of their product."""
+    if not posets:
+        raise OrderError("There is nothing to combine: pass at least one poset.")
+    sizes = [len(poset) for poset in posets]
+    places = np.arange(np.prod(sizes)).reshape(sizes)
+    pairs: list[Ints] = []
+    for axis, poset in enumerate(posets):
+        rows = np.moveaxis(places, axis, 0).reshape(sizes[axis], -1)
+        pairs.append(rows[poset.cover_pairs].transpose(0, 2, 1).reshape(-1, 2))
+    return list(product(*posets)), np.concatenate(pairs)
 
 
 def _firsts(posets: Sequence[Poset]) -> list[int]:

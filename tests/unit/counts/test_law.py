@@ -17,7 +17,7 @@ from isotone.counts import (
     OrderGaussianMechanism,
     PosetMechanism,
 )
-from isotone.counts.breakdowns.cells import read_breakdown
+from isotone.counts.breakdown import read_breakdown
 from isotone.errors import InputError
 from isotone.linear.law import FALSE_CONFIDENCE, LAW_STREAM, Law, log_concave_reach, rank, rounding_reach
 from isotone.linear.mechanism import OTHER_DRAWS

@@ -11,9 +11,6 @@ import numpy as np
 import pytest
 
 from isotone.curves import PrivateIsotonicRegression
-from isotone.curves import bands as population_band
-from isotone.curves import bands as records_band
-from isotone.curves import bands as tilts
 from isotone.curves.bands import (
     COUNT,
     ROUNDING,
@@ -26,7 +23,10 @@ from isotone.curves.bands import (
     credible_band,
     cumulant,
     log_threshold,
+    population_band,
     reach,
+    records_band,
+    tilts,
 )
 from isotone.curves.measure import NoisySums, pooled
 from isotone.curves.posterior import CurvePosterior
