@@ -34,7 +34,7 @@ _LARGEST_SPEC = 1 << 22
 
 def require_inside(spec: Spec, root: Root) -> None:
     """Refuse a spec that names a path outside the folder of the desk, or data where something else belongs."""
-    data = root.inside(spec.data.path, spec.folder)
+    data = root.inside(spec.data.file_path, spec.folder)
     for section, entry in (*PLACES, *PUBLIC):
         said = getattr(getattr(spec, section, None), entry, None)
         if said is None:

@@ -43,6 +43,11 @@ _MORE = 1 + 2.0**-50  # more than a quotient of any engine is rounded down
 _UNREADABLE = (nw.Binary, nw.List, nw.Array, nw.Struct, nw.Object, nw.Duration, nw.Unknown)
 
 
+def _to_its_end(pattern: str) -> str:
+    """The pattern for a whole text. The end of a line is the end of the text to some engines, whichever of six letters follows it."""
+    return pattern.removesuffix("$") + r"\z"
+
+
 def is_readable(dtype: Any) -> bool:
     """Whether every value of this type can be written as text.
 
@@ -134,13 +139,13 @@ def _bounded(above: nw.Expr, below: nw.Expr, otherwise: nw.Expr) -> nw.Expr:
 
 def _matching(column: str, pattern: str) -> nw.Expr:
     text = nw.col(column).cast(nw.String).str.strip_chars()
-    return nw.when(text.str.contains(pattern).fill_null(False)).then(text)
+    return nw.when(text.str.contains(_to_its_end(pattern)).fill_null(False)).then(text)
 
 
 def _booleans_too(column: str, pattern: str) -> nw.Expr:
     text = nw.col(column).cast(nw.String).str.strip_chars()
     word = text.str.to_lowercase()
-    number = nw.when(text.str.contains(pattern).fill_null(False)).then(text)
+    number = nw.when(text.str.contains(_to_its_end(pattern)).fill_null(False)).then(text)
     return nw.when(word == "true").then(nw.lit("1")).when(word == "false").then(nw.lit("0")).otherwise(number)
 
 
@@ -171,7 +176,7 @@ def as_text(column: str, dtype: Any) -> nw.Expr:
         return value.cast(nw.String)
     if dtype.is_decimal():
         exact = value.cast(nw.String)
-        whole = nw.when(exact.str.contains(_DECIMAL).fill_null(False)).then(
+        whole = nw.when(exact.str.contains(_to_its_end(_DECIMAL)).fill_null(False)).then(
             exact.str.replace_all(r"\.0*$", "")
         )
         return nw.coalesce(whole, as_written(column, dtype).cast(nw.String))
@@ -188,7 +193,7 @@ def as_text(column: str, dtype: Any) -> nw.Expr:
 
 
 def _without_point(text: nw.Expr) -> nw.Expr:
-    whole = text.str.contains(WHOLE).fill_null(False)
+    whole = text.str.contains(_to_its_end(WHOLE)).fill_null(False)
     return nw.when(whole).then(text.str.replace_all(r"\.0*$", "")).otherwise(text)
 
 

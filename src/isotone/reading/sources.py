@@ -304,6 +304,11 @@ def open_source(data: Any, columns: Sequence[str]) -> Frame:
     if isinstance(data, (str, os.PathLike)):
         return nw.from_native(open_path(os.fspath(data), chosen))
     forget()
+    from isotone.reading.connections import DataTable
+
+    if isinstance(data, DataTable):
+        wanted = list(dict.fromkeys([*chosen, *data.types]))
+        return _typed(open_source(data.open(), wanted), data.types, chosen)
     if nw.dependencies.is_ibis_table(data):
         from isotone.reading.warehouses import beneath_ibis, open_table
 

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import Field, ValidationError, create_model, model_validator
 
-from isotone.errors import SpecError
+from isotone.errors import InputError, SpecError
 from isotone.privacy.checks import did_you_mean
 from isotone.privacy.guarantee import Guarantee, Neighbours
+from isotone.reading.connections import DataTable
 from isotone.reading.questions import Answers, Question, book_of
 from isotone.reading.sources import ColumnType, Declared
 from isotone.release.kinds import KINDS, Kind
@@ -32,8 +33,12 @@ SectionType = TypeVar("SectionType", bound=Section)
 class Data(Section):
     """``[data]``: where the records are and how one is read."""
 
-    path: Text
+    path: Text | None = None
     """The data: .csv, .tsv, .parquet, .jsonl or .arrow; a pattern such as "part-*.parquet" means all that match."""
+    connection: Text | None = None
+    """In place of path, a database: a URL such as "postgresql://reader@host/database" without a password, or "env:NAME" for a URL in the environment."""
+    table: Text | None = None
+    """With connection: the table, with its schema and a point before it if it has one."""
     unit: Text | None = None
     """The column that says whose row it is. Without it every row is one unit; rows without a value are dropped."""
     element: Text | None = None
@@ -69,9 +74,29 @@ class Data(Section):
                 "weights are computed from the data. Release unweighted counts, and weight them afterwards "
                 "with public totals"
             )
+        if (self.path is None) == (self.connection is None):
+            raise ValueError("give path, or connection with table")
+        if (self.connection is None) != (self.table is None):
+            raise ValueError("connection and table go together: the database, and the table in it")
+        if "://" in (self.path or ""):
+            raise ValueError("path is the path of a file; a database is named by connection and table")
+        if self.connection is not None and self.table is not None:
+            try:
+                DataTable(self.connection, self.table)
+            except InputError as error:
+                raise ValueError(str(error)) from None
         if (self.by is None) != (self.groups is None):
             raise ValueError("by and groups go together: the column, and the public list of its values")
         return self
+
+    @property
+    def file_path(self) -> str:
+        """The path of the data, for who reads files only."""
+        if self.path is None:
+            raise SpecError(
+                "This spec reads a table of a database. Release it from the command line or from Python."
+            )
+        return self.path
 
     @property
     def answers(self) -> Answers:
@@ -194,9 +219,11 @@ class _SpecHead(Section):
         return self.privacy.unit or self.data.unit or "record"
 
     @property
-    def source(self) -> Declared:
+    def source(self) -> Declared | DataTable:
         """The data with the types that are declared for its columns."""
-        return Declared(str(self.resolve(self.data.path)), self.data.types)
+        if self.data.connection is None:
+            return Declared(str(self.resolve(self.data.file_path)), self.data.types)
+        return DataTable(self.data.connection, self.data.table or "", self.data.types, self.folder)
 
     @property
     def hash(self) -> str:
@@ -207,8 +234,11 @@ class _SpecHead(Section):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What identifies the data in a request. It is the path and the declared types, nothing of the contents."""
-        path = Path(self.resolve(self.data.path)).absolute()
+        """What identifies the data in a request. It is the path or the table and the declared types, nothing of the contents."""
+        source = self.source
+        if isinstance(source, DataTable):
+            return source.identity()
+        path = Path(self.resolve(self.data.file_path)).absolute()
         return {"path": str(path), "types": dict(self.data.types)}
 
     def head(self) -> dict[str, Any]:
@@ -273,9 +303,8 @@ def _explain(error: ValidationError) -> list[str]:
             lines.append(f"  {key}: this entry is missing")
         else:
             reason = problem["msg"].removeprefix("Value error, ").removeprefix("Input ")
-            shown = (
-                f" (it is {problem['input']!r})" if isinstance(problem["input"], (str, int, float)) else ""
-            )
+            public = isinstance(problem["input"], (str, int, float)) and where[-1:] != ["connection"]
+            shown = f" (it is {problem['input']!r})" if public else ""
             lines.append(f"  {key}: {reason}{shown}")
     return lines
 

@@ -50,7 +50,7 @@ def release(request: Request) -> Response:
         if form.get("request") != asked.id:
             raise FormError(_CHANGED)
         _require_confirmed(asked.spec, form.get("confirm", ""))
-        desk.root.file(asked.spec.data.path, asked.spec.folder)
+        desk.root.file(asked.spec.data.file_path, asked.spec.folder)
         begun = desk.jobs.start(draft.id, asked.spec, desk.root, asked.id, again_after=_again(asked, form))
         return go("draft", draft.id, "release", begun.id)
 

@@ -45,12 +45,11 @@ class DeskReport:
 
 def check_spec(spec: Spec) -> DeskReport:
     """Look at rows, units, odd values and order-breaking records in the data of a spec."""
-    path = str(spec.resolve(spec.data.path))
-    source = Declared(path, spec.data.types)
+    source = spec.source
     begin = _no_unit(spec) if spec.data.unit is None else _units(spec, source)
-    return DeskReport(
-        (*begin, *_lost_lines(path), *_odd_types(path, spec.data.types), *spec.kind.check(spec, source))
-    )
+    if isinstance(source, Declared):
+        begin += [*_lost_lines(source.path), *_odd_types(source.path, source.types)]
+    return DeskReport((*begin, *spec.kind.check(spec, source)))
 
 
 def _no_unit(spec: Spec) -> list[str]:
