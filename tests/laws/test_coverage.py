@@ -179,13 +179,13 @@ def measured(truth: Any, noise: Any, mechanism: Any, law: Any) -> Measured:
 
 
 @pytest.mark.parametrize("confidence", CONFIDENCES)
-@pytest.mark.parametrize("size", [3, 6])
+@pytest.mark.parametrize("size", [5, 11])
 def test_ranks_hold_as_often_as_stated(size, confidence):
-    """Counts that are nearly alike, where every comparison may go wrong, on either side."""
-    mechanism = DiscreteLaplaceMechanism(Poset.antichain(range(size)), size)
-    law, runs = mechanism.law(draws=6_000), 600
+    """Counts that are nearly alike: what is in the middle may be taken for lower and for higher than others."""
+    mechanism = DiscreteLaplaceMechanism(Poset.antichain(range(size)), Fraction(1, 10))
+    law, runs = mechanism.law(draws=4_000), 800
     fresh = mechanism.law("fresh", draws=runs).draws
-    for place in (0, size - 1):
+    for place in (0, size // 2):
         hits = 0
         for noise in fresh:
             found = measured(100 + np.arange(size), noise, mechanism, law).rank(place, confidence)

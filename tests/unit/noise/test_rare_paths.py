@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tests.support.chisquare import FALSE_ALARM, chi_square_p
 from tests.support.noise_scripts import cube_law
+from tests.support.tape import follow_all_paths
 
 from isotone import noise
 from isotone.noise import bits, exponential, gaussian
@@ -28,6 +29,32 @@ def test_a_cube_that_is_known_to_one_place_at_first_has_its_law(rate, size, monk
     seen = [drawn.count(cell) for cell in likely]
     masses = [law[cell] for cell in likely]
     assert chi_square_p([*seen, DRAWS - sum(seen)], [*masses, 1 - sum(masses)]) > FALSE_ALARM
+
+
+@pytest.mark.parametrize("fraction", [Fraction(0), Fraction(3, 16), Fraction(11, 16), Fraction(15, 16)])
+def test_an_end_of_a_cube_is_kept_with_the_probability_of_the_digits_read(fraction, monkeypatch):
+    """The half-side is known to one place, and then to four more at a time: all paths of the bits, exactly."""
+
+    class Digits:
+        places = 1
+
+        def read_on(self) -> None:
+            self.places += 4
+
+        def partial_sum(self, terms: int) -> int:
+            return int(
+                (fraction + Fraction(1, 2)) * 2**self.places
+            )  # the half-side plus one half has this fraction
+
+    def kept() -> bool:
+        side = object.__new__(exponential._HalfSide)
+        side.terms, side.digits = 2, Digits()
+        return side.is_end_kept()
+
+    law = follow_all_paths(kept, monkeypatch, ["isotone.noise.exponential.random_bits"], Fraction(1, 2**14))
+    assert law.unexplored < Fraction(1, 100)
+    assert law.allows(True, fraction)
+    assert law.allows(False, 1 - fraction)
 
 
 @pytest.mark.parametrize("draw", [noise.rounded_gaussians, noise.discrete_gaussians])
