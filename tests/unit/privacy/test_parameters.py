@@ -94,7 +94,7 @@ def facts(mechanism: Any) -> dict[str, Any]:
     ):
         if hasattr(mechanism, name):
             found[name] = getattr(mechanism, name)
-    for name in ("rate", "unit", "n", "upper", "preset", "upper_share", "price"):
+    for name in ("rate", "unit", "n", "upper", "emphasis", "upper_share"):
         if hasattr(mechanism, name):
             found[name] = getattr(mechanism, name)
     if not isinstance(mechanism, CountMechanism):
