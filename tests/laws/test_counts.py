@@ -192,7 +192,7 @@ def discrete_delta(epsilon: float, variance: float, step: int) -> float:
 def least_numbers(found: LinearMap, change: NDArray[np.float64], *, squares: bool) -> NDArray[np.float64]:
     """The numbers of least norm that make up for a change: by least squares, or by the sum of their absolute values."""
     columns = found.columns
-    numbers = np.linalg.lstsq(columns, change, rcond=1e-9)[0]
+    numbers: Any = np.linalg.lstsq(columns, change, rcond=1e-9)[0]
     assert np.allclose(columns @ numbers, change, atol=1e-3), (
         "no noise makes up for this change: it is seen for sure"
     )
@@ -341,7 +341,10 @@ def contingency_p(table: Any) -> float:
     """The p-value of independent rows and columns; those without an entry tell nothing."""
     seen = np.asarray(table, dtype=float)
     seen = seen[seen.sum(axis=1) > 0][:, seen.sum(axis=0) > 0]
-    return 1.0 if min(seen.shape) < 2 else float(chi2_contingency(seen, correction=False).pvalue)
+    if min(seen.shape) < 2:
+        return 1.0
+    found: Any = chi2_contingency(seen, correction=False)
+    return float(found.pvalue)
 
 
 BASES = (

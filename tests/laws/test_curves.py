@@ -139,8 +139,8 @@ FITS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize(("neighbours", "contributions"), SETTINGS)
 @pytest.mark.parametrize("name", FITS)
 def test_a_whole_fit_costs_epsilon(name, neighbours, contributions):
-    unit = {"neighbours": neighbours, "contributions": contributions}
-    more = {"bounds": (0, 10), "y_range": (0, 1)} | {"x_grid": 11} | FITS[name]
+    unit: dict[str, Any] = {"neighbours": neighbours, "contributions": contributions}
+    more: dict[str, Any] = {"bounds": (0, 10), "y_range": (0, 1)} | {"x_grid": 11} | FITS[name]
     if "y_values" in more:
         del more["y_range"]
     x = np.arange(30) % 11.0
@@ -168,7 +168,7 @@ def test_a_fit_under_zcdp_costs_rho(neighbours, contributions):
     """Gaussian noise on sums and on the number of records, each in its standard deviations."""
     x = np.arange(30) % 11.0
     y = (x > 4).astype(float)
-    unit = {"neighbours": neighbours, "contributions": contributions}
+    unit: dict[str, Any] = {"neighbours": neighbours, "contributions": contributions}
     means = []
     for row in ((0.0, 1.0), (10.0, 0.0)):
         own = contributions if neighbours == "replace" or not means else 0
@@ -187,7 +187,7 @@ def test_a_fit_on_an_order_costs_epsilon(loss, neighbours, contributions):
     P = Poset("abc", [("a", "c"), ("b", "c")])
     elements = ["a", "b", "c"] * 10
     y = [0.0, 0.0, 1.0] * 10
-    unit = {"neighbours": neighbours, "contributions": contributions}
+    unit: dict[str, Any] = {"neighbours": neighbours, "contributions": contributions}
     worst = 0.0
     for seed, value in itertools.product(range(4), (0.0, 1.0)):
         fits = []

@@ -30,8 +30,8 @@ from isotone.tables import (
 )
 from isotone.tables.choosing import table_mechanism
 from isotone.tables.distribution.privatize import Method
+from isotone.tables.emphasis import Emphasis
 from isotone.tables.pairs import release_pair
-from isotone.tables.thresholds import Preset
 from tests.laws.test_counts import gaussian_delta
 from tests.support.mechanisms import mechanisms
 from tests.support.noise_scripts import drawn_from, enumerated, measured_without_noise
@@ -116,12 +116,12 @@ def used(mechanism: Any, run: Callable[[np.ndarray], Any], *, once: bool = True)
     return max(spent for _, spent in costs) / float(rho)
 
 
-@pytest.mark.parametrize("preset", [None, *get_args(Preset)])
+@pytest.mark.parametrize("emphasis", [None, *get_args(Emphasis), "1/7", "0.95"])
 @pytest.mark.parametrize(("neighbours", "contributions"), SETTINGS)
 @pytest.mark.parametrize("step", ["0.4", 2])
-def test_a_table_with_geometric_noise_costs_epsilon(step, neighbours, contributions, preset):
-    unit = {"neighbours": neighbours, "contributions": contributions}
-    mechanism = TwoStageMechanism(UPPER, Fraction(step) * Unit(**unit).steps, preset, **unit)
+def test_a_table_with_geometric_noise_costs_epsilon(step, neighbours, contributions, emphasis):
+    unit: dict[str, Any] = {"neighbours": neighbours, "contributions": contributions}
+    mechanism = TwoStageMechanism(UPPER, Fraction(step) * Unit(**unit).steps, emphasis, **unit)
     assert 0.99 < used(mechanism, mechanism.release_in_full, once=False) <= 1 + 1e-9
 
 
@@ -131,7 +131,7 @@ def test_a_table_with_geometric_noise_costs_epsilon(step, neighbours, contributi
     "budget", [{"rho": "1/3"}, {"epsilon": 1, "delta": "1e-6"}], ids=["zcdp", "approximate"]
 )
 def test_a_table_with_gaussian_noise_costs_rho(budget, neighbours, contributions, once):
-    unit = {"neighbours": neighbours, "contributions": contributions}
+    unit: dict[str, Any] = {"neighbours": neighbours, "contributions": contributions}
     mechanism = GaussianTableMechanism(UPPER, **budget, once=once, **unit)
     assert 0.5 < used(mechanism, mechanism.release_in_full, once=once) <= 1 + 1e-6
 
@@ -147,7 +147,7 @@ def test_a_table_with_gaussian_noise_costs_rho(budget, neighbours, contributions
     ids=["pure 0.9", "pure 9", "zcdp", "approximate"],
 )
 def test_the_mechanism_that_is_chosen_guarantees_what_was_asked_for(guarantee, neighbours, contributions):
-    """With and without a preset for small budgets, for one column, two strata and pairs of counts."""
+    """With and without an emphasis for small budgets, for one column, two strata and pairs of counts."""
     asked = guarantee(neighbours)
     for small in (None, "both"):
         mechanism = table_mechanism(UPPER, asked, contributions=contributions, small=small)
@@ -200,7 +200,7 @@ def test_a_distribution_costs_what_it_says(method, neighbours, contributions):
         if kind == "rate":
             worst = max(worst, law * float(np.abs(moved).sum()))
         else:
-            most = brentq(lambda mu: gaussian_delta(1.0, mu) - 0.01, 1e-3, 10)
+            most: Any = brentq(lambda mu: gaussian_delta(1.0, mu) - 0.01, 1e-3, 10)
             worst = max(worst, math.sqrt(float(np.sum(moved**2)) / law) / most)
     assert 0.2 < worst <= 1 + 1e-6
 

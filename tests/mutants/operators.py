@@ -17,17 +17,13 @@ import random
 import sys
 from pathlib import Path
 
-from cosmic_ray.ast import ast_nodes, get_ast
-from cosmic_ray.mutating import mutate_code
-from cosmic_ray.plugins import get_operator, operator_names
-
 LEFT_OUT = ("RemoveDecorator", "Variable")
 """A decorator that is taken away mostly leaves what is the same, slower; the others need arguments."""
 
 Span = tuple[tuple[int, int], tuple[int, int]]
 
 
-def annotations(text: str) -> list[Span]:
+def types_of(text: str) -> list[Span]:
     """Where annotations stand, and the unions of types that have a name."""
     found: list[Span] = []
     tree = ast.parse(text)
@@ -49,8 +45,11 @@ def annotations(text: str) -> list[Span]:
 
 def places(path: Path) -> dict[Span, list[tuple[str, int]]]:
     """The places of a module that operators can change, with the operators and their numbers there."""
+    from cosmic_ray.ast import ast_nodes, get_ast  # pyright: ignore[reportMissingImports]
+    from cosmic_ray.plugins import get_operator, operator_names  # pyright: ignore[reportMissingImports]
+
     text = path.read_text(encoding="utf-8")
-    types, found = annotations(text), dict[Span, list[tuple[str, int]]]()
+    types, found = types_of(text), dict[Span, list[tuple[str, int]]]()
     nodes = list(ast_nodes(get_ast(text)))
     for name in operator_names():
         if any(part in name for part in LEFT_OUT):
@@ -66,6 +65,9 @@ def places(path: Path) -> dict[Span, list[tuple[str, int]]]:
 
 def main() -> None:
     """Print as many faults as asked for, each once. A module is drawn by its length: to look at all places takes minutes."""
+    from cosmic_ray.mutating import mutate_code  # pyright: ignore[reportMissingImports]
+    from cosmic_ray.plugins import get_operator  # pyright: ignore[reportMissingImports]
+
     number, seed, *modules = sys.argv[1:]
     rng, paths = random.Random(seed), sorted(map(Path, modules))
     lengths = [path.stat().st_size for path in paths]

@@ -13,7 +13,6 @@ import pytest
 from tests.support.curve_outcomes import records_of
 
 from isotone.curves import PrivateIsotonicRegression
-from isotone.curves import posterior as bin_values
 from isotone.curves import posterior as hidden_chain
 from isotone.curves import posterior as straight_odds
 from isotone.curves.cuts import TurnedMechanism
@@ -32,6 +31,7 @@ from isotone.curves.posterior import (
     CountTable,
     Prior,
     Rates,
+    bin_values,
     curve_posterior,
     evidence_of_nothing,
     posterior_of,
@@ -153,7 +153,7 @@ def test_there_are_nine_priors_and_the_weight_of_their_paths_is_known() -> None:
 
 def test_straight_log_odds_add_up_all_curves_and_roundings(monkeypatch: pytest.MonkeyPatch) -> None:
     odds = (-2.0, 0.0, 1.0)
-    monkeypatch.setattr(straight_odds, "ENDS", odds)
+    monkeypatch.setattr(straight_odds, "LOG_ODDS", odds)
     likelihood, places = np.random.default_rng(4).random((3, 4)), np.array([0.1, 0.5, 0.75])
     values = [0.0, 0.25, 0.75, 1.0]
     total, chances = 0.0, np.zeros((3, 4))

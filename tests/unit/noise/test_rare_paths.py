@@ -48,7 +48,7 @@ def test_an_end_of_a_cube_is_kept_with_the_probability_of_the_digits_read(fracti
 
     def kept() -> bool:
         side = object.__new__(exponential._HalfSide)
-        side.terms, side.digits = 2, Digits()
+        side.__dict__.update(terms=2, digits=Digits())
         return side.is_end_kept()
 
     law = follow_all_paths(kept, monkeypatch, ["isotone.noise.exponential.random_bits"], Fraction(1, 2**14))
