@@ -83,6 +83,7 @@ BUILT: list[Any] = [
     counts.DiscreteLaplaceMechanism(PAIR, 1),
     counts.LInfinityMechanism(PAIR, 1),
     counts.HierarchicalMechanism(PAIR, 1),
+    counts.MatrixMechanism(PAIR, 1),
     counts.GaussianMechanism(PAIR, rho=1),
     counts.DiscreteGaussianMechanism(PAIR, rho=1),
     counts.OrderGaussianMechanism(PAIR, rho=1),
