@@ -58,8 +58,15 @@ bench: $(STAMP)
 audit: $(STAMP)
 	@$(BIN)/python -m tests.audit
 
-mutants: $(STAMP)
-	@$(BIN)/python -m tests.mutants --workers $(WORKERS) $(FAULTS)
+# cosmic-ray stands beside the lock: it changes copies of the code, and nothing of the project runs with it.
+MUTATION := .cache/mutation
+$(MUTATION)/.installed:
+	@$(PYTHON) -m venv $(MUTATION) && $(MUTATION)/bin/python -m pip install --quiet --disable-pip-version-check cosmic-ray==8.7.0
+	@touch $@
+
+# make mutants RANDOM=400 draws so many faults, with the hash of the commit as their seed.
+mutants: $(STAMP) $(if $(RANDOM),$(MUTATION)/.installed)
+	@$(BIN)/python -m tests.mutants --workers $(WORKERS) $(if $(RANDOM),--random $(RANDOM) --operators $(MUTATION)/bin/python) $(FAULTS)
 
 docs: $(STAMP)
 	@$(BIN)/python docs/build.py

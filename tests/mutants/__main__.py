@@ -6,6 +6,7 @@ nothing. It is a development tool, not a part of the tests.
 
     python -m tests.mutants              all of them
     python -m tests.mutants ledger noise-3   some tables, some faults
+    python -m tests.mutants --random 400 --operators PYTHON   as many drawn at random, by an environment with cosmic-ray
 
 The exit code is 0 if every fault is caught or explained, 1 if a hole is left, and 2 if the list does not fit the code or
 a test fails without a fault.
@@ -25,6 +26,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import TypeVar
 
+from tests.mutants import at_random
 from tests.mutants.faults import Fault, misplaced, read_faults
 from tests.mutants.trial import LIBRARIES, Trial, make_copy, plant, run_tests
 
@@ -40,7 +42,16 @@ def main() -> int:
     )
     parser.add_argument("names", nargs="*", help="tables (ledger) or faults (ledger-3); all if none is named")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument(
+        "--random", type=int, default=0, help="so many faults drawn at random, beside the list"
+    )
+    parser.add_argument("--operators", default=sys.executable, help="a Python that has cosmic-ray")
+    parser.add_argument("--seed", default="", help="the hash of the commit unless given")
     options = parser.parse_args()
+    if options.random:
+        return _at_random(
+            options.random, options.seed or at_random.commit(), options.operators, options.workers
+        )
     names = set(options.names)
     faults = [f for f in read_faults() if not names or f.name in names or f.name.rpartition("-")[0] in names]
     wrong = [reason for fault in faults if (reason := misplaced(fault))]
@@ -63,6 +74,24 @@ def main() -> int:
     cpu = sum(trial.cpu for trial in clean + trials) / 60
     print(f"{cpu:.1f} minutes of processor time, {(time.monotonic() - began) / 60:.1f} minutes by the clock.")
     return 1 if holes else 0
+
+
+def _at_random(number: int, seed: str, operators: str, workers: int) -> int:
+    """Draw faults, meet each with the tests of its module, and write down what survives."""
+    drawn = at_random.draw(number, seed, operators)
+    for library in LIBRARIES:
+        importlib.import_module(library)
+    forks = multiprocessing.get_context("fork")
+    with (
+        tempfile.TemporaryDirectory(prefix="isotone-mutants-") as folder,
+        ProcessPoolExecutor(workers, forks, _enter, (folder,)) as pool,
+    ):
+        trials = _each(pool, _with_fault, [one.fault for one in drawn])
+    path = at_random.write_survivors(drawn, trials, seed)
+    words = [at_random.verdict(trial) for trial in trials]
+    told = len(words) - words.count("broken")
+    print(f"{words.count('caught')} of {told} caught ({len(drawn)} drawn); the survivors are in {path}.")
+    return 0
 
 
 _copy = Path()

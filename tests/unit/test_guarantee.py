@@ -1,6 +1,7 @@
 """Guarantees: exact numbers, composition, conversion."""
 
 import math
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -140,3 +141,44 @@ def test_delta_zero_is_pure():
 def test_it_says_what_it_guarantees():
     text = str(Guarantee.approximate(1, "1e-6", unit="person"))
     assert text == "(ε, δ)-DP with ε = 1, δ = 1/1000000, add-remove one person"
+
+
+WITH_DELTA = [
+    Guarantee.approximate("1/2", "1/100"),
+    Guarantee.approximate("1/3", "1/50"),
+    Guarantee.zcdp("1/4", "1/100"),
+    Guarantee.zcdp("1/5", "1/50"),
+]
+
+
+@pytest.mark.parametrize("one", [*WITH_DELTA, Guarantee.pure("1/3"), Guarantee.zcdp("1/4")], ids=str)
+def test_many_releases_cost_as_many_times_every_number(one):
+    many = one.times(7)
+    assert (many.epsilon, many.delta, many.rho) == (7 * one.epsilon, 7 * one.delta, 7 * one.rho)
+    assert many == one + one + one + one + one + one + one
+
+
+@pytest.mark.parametrize("one", WITH_DELTA, ids=str)
+@pytest.mark.parametrize("other", WITH_DELTA, ids=str)
+def test_disjoint_releases_cost_the_larger_of_every_number(one, other):
+    if one.kind != other.kind:
+        with pytest.raises(InputError, match="one kind"):
+            one.parallel(other)
+        return
+    both = one.parallel(other)
+    for name in ("epsilon", "delta", "rho"):
+        assert getattr(both, name) == max(getattr(one, name), getattr(other, name))
+    assert one.within(both)
+    assert other.within(both)
+    assert both == other.parallel(one)
+
+
+@pytest.mark.parametrize("one", WITH_DELTA, ids=str)
+@pytest.mark.parametrize("name", ["epsilon", "delta", "rho"])
+def test_a_guarantee_is_within_a_budget_only_if_no_number_is_larger(one, name):
+    if not getattr(one, name):
+        return
+    less = replace(one, **{name: getattr(one, name) * Fraction(99, 100)})
+    assert less.within(one)
+    assert one.within(one)
+    assert not one.within(less)

@@ -1,5 +1,7 @@
 """The law of noise: ranks on the safe side, draws of what is released, covariances by enumeration."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -11,11 +13,13 @@ from isotone.counts import (
     HierarchicalMechanism,
     LaplaceMechanism,
     LInfinityMechanism,
+    MarginsMechanism,
     OrderGaussianMechanism,
     PosetMechanism,
 )
+from isotone.counts.breakdown import read_breakdown
 from isotone.errors import InputError
-from isotone.linear.law import FALSE_CONFIDENCE, LAW_STREAM, Law, rank
+from isotone.linear.law import FALSE_CONFIDENCE, LAW_STREAM, Law, log_concave_reach, rank, rounding_reach
 from isotone.linear.mechanism import OTHER_DRAWS
 from isotone.noise.public_stream import public_stream
 from isotone.order import Poset
@@ -153,3 +157,33 @@ def test_rows_of_a_law_are_independent_where_rejection_keeps_few(monkeypatch):
     assert len(walked) == 2
     with pytest.raises(AssertionError):
         m.simulate(10, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("outside", [0.1, 0.01, 1e-4])
+def test_what_rounding_moves_stays_within_its_reach(outside):
+    """Hoeffding on both sides together, and the true law of signs stays below it."""
+    reach = rounding_reach(outside)
+    assert 2 * math.exp(-(reach**2) / 2) == pytest.approx(outside)
+    # an odd number of fair signs, over the root of their number
+    signs = 101
+    k = np.arange(signs + 1)
+    beyond = binom.pmf(k, signs, 0.5)[np.abs(2 * k - signs) / math.sqrt(signs) > reach].sum()
+    assert beyond <= outside
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_a_breakdown_shares_what_may_go_wrong_between_noise_and_rounding(confidence):
+    """Both tails together are no more than what the confidence leaves."""
+    outside = 1 - confidence
+    breakdown = read_breakdown(["sex"], {"sex": ["f", "m"]}, ["", "sex"])
+    m = MarginsMechanism(LaplaceMechanism(Poset.chain("a"), 1), breakdown, shares=["1/2", "1/2"])
+    rounding = outside / 50
+    half = m.half_widths(confidence)
+    plain = log_concave_reach(outside - rounding)
+    noise = [0 if part is None else part.error().variance for part in m.parts]
+    moved = [0 if part is None else part.rounding**2 for part in m.parts]
+    for place, margin in enumerate(breakdown.margins):
+        least = plain * np.sqrt(m._spread(margin, noise)) + rounding_reach(rounding) * np.sqrt(
+            m._spread(margin, moved)
+        )
+        np.testing.assert_allclose(half[place], least, rtol=1e-9)

@@ -1,10 +1,13 @@
 """Draws by coupling from the past: the same result however the random words are read."""
 
 import hashlib
+import itertools
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.support.posets import all_posets
 
 from isotone import noise
@@ -242,3 +245,31 @@ def test_the_number_of_extended_bipartitions_is_estimated():
         assert made.log_count == pytest.approx(
             choosing.build_sampler(P, None, no_progress, kind=kind).log_count, abs=0.3
         )
+
+
+@pytest.mark.parametrize("balanced", [False, True])
+@given(data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_what_is_read_between_two_bounds_is_what_every_point_between_them_gives(balanced, data):
+    """A bipartition is read only if no point between the bounds has another. The corners are among the points tried."""
+    P = data.draw(
+        st.sampled_from(
+            [
+                Poset(range(4), [(0, 2), (1, 2), (1, 3)]),
+                Poset(range(3), [(0, 2), (1, 2)]),
+                Poset(range(4), [(0, 1), (0, 2), (0, 3)]),
+            ]
+        )
+    )
+    levels = TwoLevels(P, balanced)
+    number = st.integers(-6, 6)
+    size = len(P) + 1
+    low = [data.draw(number) for _ in range(size)]
+    high = [at + data.draw(st.integers(0, 3)) for at in low]
+    found = levels._read(low, high)
+    if found is None:
+        return
+    corners = itertools.product(*[sorted({a, b}) for a, b in zip(low, high, strict=True)])
+    for point in corners:
+        single = levels._read(list(point), list(point))
+        assert single == found or single is None  # no more than one, and ties are of probability zero

@@ -11,9 +11,6 @@ import numpy as np
 import pytest
 
 from isotone.curves import PrivateIsotonicRegression
-from isotone.curves import bands as population_band
-from isotone.curves import bands as records_band
-from isotone.curves import bands as tilts
 from isotone.curves.bands import (
     COUNT,
     ROUNDING,
@@ -26,7 +23,10 @@ from isotone.curves.bands import (
     credible_band,
     cumulant,
     log_threshold,
+    population_band,
     reach,
+    records_band,
+    tilts,
 )
 from isotone.curves.measure import NoisySums, pooled
 from isotone.curves.posterior import CurvePosterior
@@ -225,6 +225,27 @@ def test_a_credible_band_is_the_middle_of_the_posterior() -> None:
     np.testing.assert_allclose(band.highs, [0.6, 0.6, 1.0])
     np.testing.assert_allclose(band.at(np.array([0, 2, 19])), [[0.0, 0.2, 0.6], [0.6, 0.6, 1.0]])
     np.testing.assert_allclose(credible_band(sums, posterior, 0.999).highs[1], 1.0)
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+@pytest.mark.parametrize("levels", [21, 101])
+def test_a_credible_band_leaves_out_half_of_what_is_left_on_either_side(
+    levels: int, confidence: float
+) -> None:
+    """Of a posterior with many values: no more lies outside than stated, and with one value less at either end more does."""
+    values = np.linspace(0, 1, levels)
+    chances = np.exp(-0.5 * ((values - 0.5) / 0.2) ** 2)[None].repeat(3, axis=0)
+    chances /= chances.sum(axis=1, keepdims=True)
+    none = np.zeros(3)
+    band = credible_band(
+        sums_of([0, 0, 0], [0, 0, 0]), CurvePosterior(values, chances, none, none, none, none), confidence
+    )
+    low, high = (int(np.argmin(np.abs(values - end))) for end in (band.lows[0], band.highs[0]))
+    outside = chances[0, :low].sum(), chances[0, high + 1 :].sum()
+    assert max(outside) <= (1 - confidence) / 2 + 1e-12
+    assert chances[0, : low + 1].sum() > (1 - confidence) / 2
+    assert chances[0, high:].sum() > (1 - confidence) / 2
+    assert low + high == levels - 1
 
 
 def test_bands_at_points() -> None:

@@ -13,7 +13,6 @@ import pytest
 from tests.support.curve_outcomes import records_of
 
 from isotone.curves import PrivateIsotonicRegression
-from isotone.curves import posterior as bin_values
 from isotone.curves import posterior as hidden_chain
 from isotone.curves import posterior as straight_odds
 from isotone.curves.cuts import TurnedMechanism
@@ -32,6 +31,7 @@ from isotone.curves.posterior import (
     CountTable,
     Prior,
     Rates,
+    bin_values,
     curve_posterior,
     evidence_of_nothing,
     posterior_of,
@@ -153,7 +153,7 @@ def test_there_are_nine_priors_and_the_weight_of_their_paths_is_known() -> None:
 
 def test_straight_log_odds_add_up_all_curves_and_roundings(monkeypatch: pytest.MonkeyPatch) -> None:
     odds = (-2.0, 0.0, 1.0)
-    monkeypatch.setattr(straight_odds, "ENDS", odds)
+    monkeypatch.setattr(straight_odds, "LOG_ODDS", odds)
     likelihood, places = np.random.default_rng(4).random((3, 4)), np.array([0.1, 0.5, 0.75])
     values = [0.0, 0.25, 0.75, 1.0]
     total, chances = 0.0, np.zeros((3, 4))
@@ -487,3 +487,15 @@ def test_few_points_and_uneven_points_have_a_posterior_too() -> None:
         assert np.all(np.diff(values) >= -1e-12)
     listed = model(y_range=(0, 1), x_grid=[1, 2, 5, 70]).fit(x, y)
     np.testing.assert_allclose(listed.predict([1, 2, 5, 70]), [0.1, 0.2, 0.6, 0.9], atol=0.05)
+
+
+@pytest.mark.parametrize("unit", [1, 7, 1024])
+def test_gaussian_noise_in_records_has_the_variance_of_that_unit(unit: int) -> None:
+    """Sums in units have noise whose standard deviation, in records, is that over the unit."""
+    sums = NoisySums(np.array([0]), np.array([5]), np.array([5]), unit, None, 4, Fraction(9))
+    noise = sums.noise
+    assert isinstance(noise, GaussianNoise)
+    assert noise.variance == pytest.approx(9 / unit**2)
+    assert GaussianNoise(9.0).over(unit).variance == pytest.approx(9 / unit**2)
+    geometric = NoisySums(np.array([0]), np.array([5]), np.array([5]), unit, Fraction(1, 3), 4).noise
+    assert geometric == GeometricNoise(unit / 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import tomllib
 import zipfile
@@ -15,7 +16,7 @@ from isotone.forms import expressions, read_form
 from isotone.forms import expressions as conditions
 from isotone.forms import formats as reading
 from isotone.forms import formats as workbook
-from isotone.forms.expressions import Unknown, parse
+from isotone.forms.expressions import Field, Option, Unknown, clauses_of, parse
 from isotone.release import load_spec
 
 HEAD = ["type", "name", "label", "relevant", "choice_filter"]
@@ -227,3 +228,47 @@ def test_limits_are_what_the_page_says() -> None:
     assert (workbook.LARGEST_FILE, workbook.MOST_UNPACKED) == (20_000_000, 40_000_000)
     assert (workbook.MOST_SHEETS, workbook.MOST_CELLS) == (30, 300_000)
     assert (expressions.LONGEST, expressions.DEEPEST, conditions.MOST_CLAUSES) == (20_000, 60, 64)
+
+
+NUMBERS = {
+    "age": Field("age", "number"),
+    "step": Field("step", "one", options=tuple(Option(str(k), str(k)) for k in range(5))),
+    "many": Field("many", "many", options=(Option("a", "A"), Option("b", "B"))),
+}
+
+
+@pytest.mark.parametrize("sign", ["<", "<=", ">", ">=", "=", "!="])
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("bound", range(5))
+def test_codes_that_are_compared_are_those_that_compare_so(sign: str, turned: bool, bound: int) -> None:
+    """Every sign, either way round, at every code: the codes that are kept are those that arithmetic keeps."""
+    compare = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "=": operator.eq}
+    text = f"{bound} {sign} ${{step}}" if turned else f"${{step}} {sign} {bound}"
+    found = clauses_of(parse(text, "odk"), NUMBERS)
+    if sign == "!=":  # those who gave no answer pass, too
+        assert not found.clauses
+        return
+    kept = {str(k) for k in range(5) if compare[sign](*((bound, k) if turned else (k, bound)))}
+    if not kept:
+        assert not found.clauses
+        return
+    (clause,) = found.clauses
+    (atom,) = clause
+    assert set(atom.codes) == kept
+
+
+@pytest.mark.parametrize("sign", ["<", "<=", ">", ">="])
+def test_a_comparison_that_is_denied_is_not_read_as_an_equation(sign: str) -> None:
+    for name in ("age", "step"):
+        found = clauses_of(parse(f"not(${{{name}}} {sign} 3)", "odk"), NUMBERS)
+        assert not found.clauses
+        assert found.unknown
+
+
+@pytest.mark.parametrize("sign", ["<", "<=", ">", ">=", "=", "!="])
+@pytest.mark.parametrize("bound", ["0", "1", "2"])
+@pytest.mark.parametrize("call", ["count-selected", "string-length"])
+def test_only_numbers_that_need_an_answer_say_that_there_is_one(call: str, sign: str, bound: str) -> None:
+    """An answer follows where 0 does not pass: of these the ones that are read are listed, and no other is."""
+    found = clauses_of(parse(f"{call}(${{many}}) {sign} {bound}", "odk"), NUMBERS)
+    assert bool(found.clauses) == ((sign, bound) in ((">", "0"), (">=", "1"), ("!=", "0")))

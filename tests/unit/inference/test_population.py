@@ -6,6 +6,7 @@ from scipy.stats import binom
 
 from isotone.counts import DiscreteLaplaceMechanism
 from isotone.errors import InputError
+from isotone.inference import population
 from isotone.inference.population import Measured, population_proportion, population_share
 from isotone.order import Poset
 
@@ -70,3 +71,12 @@ def test_what_is_no_part_of_the_whole_is_refused():
         population_share(found, "b", "a", 0.999)
     nothing = Measured(PAIR.P, np.array([-30.0, -40]), PAIR_LAW, PAIR.error().variance, PAIR.covariance)
     assert population_share(nothing, "b", "a", 0.95).value is None
+
+
+@pytest.mark.parametrize("size", [30, 200, 10_000, 1_000_000])
+@pytest.mark.parametrize("p", [1e-6, 0.001, 0.1, 0.5, 0.9, 1 - 1e-6])
+def test_what_a_binomial_leaves_out_is_below_a_trillionth(size, p):
+    counts, chance = population._binomial(size, p)
+    beyond = binom.cdf(counts[0] - 1, size, p) + binom.sf(counts[-1], size, p)
+    assert beyond < 1e-12
+    np.testing.assert_allclose(chance, binom.pmf(counts, size, p), rtol=1e-6, atol=1e-14)

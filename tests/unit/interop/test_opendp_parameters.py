@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from isotone.interop import opendp as bridge
 from isotone.interop.opendp import curves as curve_bridge
 from isotone.interop.opendp import tables as table_bridge
 from isotone.order import Poset
+from isotone.tables import TwoStageMechanism, fixed_point, simulate_distribution
 
 dp.enable_features("contrib", "honest-but-curious")
 
@@ -127,3 +129,32 @@ def test_texts_are_no_lists_and_names_are_texts() -> None:
 def test_a_mechanism_that_needs_more_than_a_budget_is_refused(name: str) -> None:
     with pytest.raises(InputError, match=r"Use iso\.Counts"):
         bridge.make_isotone_counts(*ROWS, P, 1.0, mechanism=name)
+
+
+METRICS: dict[Any, Any] = {
+    "add-remove": [dp.symmetric_distance(), dp.insert_delete_distance()],
+    "replace": [dp.change_one_distance(), dp.hamming_distance()],
+}
+
+
+@pytest.mark.parametrize("neighbours", METRICS)
+@pytest.mark.parametrize("noise_for", METRICS)
+def test_a_metric_takes_the_noise_for_its_own_neighbours_only(neighbours: str, noise_for: Any) -> None:
+    """Noise for adding or removing a row says half of what a replaced row needs."""
+    mechanism = TwoStageMechanism(9, 1, neighbours=noise_for)
+    for metric in METRICS[neighbours]:
+        make = partial(
+            bridge.make_table, bridge.table_domain(), metric, mechanism, category="a", categories=["1", "2"]
+        )
+        if neighbours == noise_for:
+            assert make().map(1) == 1.0
+        else:
+            with pytest.raises(InputError):
+                make()
+
+
+def test_a_mechanism_on_a_simulated_distribution_is_no_measurement() -> None:
+    simulated = simulate_distribution([0, 1, 2], 3, 1, rng=np.random.default_rng(0))
+    mechanism = fixed_point(simulated, epsilon=1)
+    with pytest.raises(InputError, match="simulated distribution"):
+        bridge.make_table(*ROWS, mechanism, category="a", categories=["1", "2"])

@@ -33,6 +33,7 @@ ORDERS = (1.0001, 1.5, 2.0, 3.0, 8.0, 40.0)
         (Guarantee.pure("1/3"), "1/18", 0),
         (Guarantee.bounded_range(1), "1/8", 0),
         (Guarantee.zcdp("0.3"), "3/10", 0),
+        (Guarantee.zcdp("0.3", "2e-6"), "3/10", "2e-6"),
         (Guarantee.approximate(1, "4e-6"), "1/2", "4e-6"),
     ],
 )

@@ -21,6 +21,7 @@ from isotone.privacy.calibration import (
     normal_density_bracket,
     sigma_squared,
     sigma_squared_zcdp,
+    smallest_epsilon,
 )
 
 
@@ -167,6 +168,30 @@ def test_floats_that_err_in_the_search_cost_accuracy_and_not_privacy(
     monkeypatch.setattr(calibration, "_log_delta", lambda rho, epsilon: honest(rho, epsilon) - off)
     found = largest_rho.__wrapped__(e, d)
     assert right * (1 - Fraction(off) * 100) < found < right * (1 + Fraction(1, 10**8))
+
+
+@pytest.mark.parametrize("off", [0.0, 1e-9, 1e-6, 1e-3])
+@pytest.mark.parametrize("rho", ["1/2", "1/100", "20"])
+def test_an_epsilon_that_is_found_follows_from_rho_however_floats_err(
+    rho: str, off: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the formula at its best order, found anew with 60 digits; and it is near the least."""
+    r, d = Fraction(rho), Fraction(1, 10**6)
+    honest = calibration._log_delta
+    monkeypatch.setattr(calibration, "_log_delta", lambda rho, epsilon: honest(rho, epsilon) - off)
+    found = smallest_epsilon(r, d)
+    with mpmath.workdps(60):
+        rate, eps, target = (mpmath.mpf(x.numerator) / x.denominator for x in (r, found, d))
+
+        def least_log_delta(eps: mpmath.mpf) -> mpmath.mpf:
+            low, high = mpmath.mpf("1e-20"), mpmath.mpf("1e20")
+            for _ in range(300):
+                t = mpmath.sqrt(low * high)
+                low, high = (t, high) if (2 * t + 1) * rate - eps < mpmath.log1p(1 / t) else (low, t)
+            return low * ((1 + low) * rate - eps - mpmath.log1p(1 / low)) - mpmath.log1p(low)
+
+        assert least_log_delta(eps) <= mpmath.log(target)
+        assert least_log_delta(eps * (1 - mpmath.mpf("1e-8") - 10 * off)) > mpmath.log(target)
 
 
 def test_a_budget_too_small_to_convert_is_refused() -> None:

@@ -1,0 +1,59 @@
+"""Every mechanism that can release, found in the packages and not in a list."""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+__all__ = ["concrete_classes", "functions", "mechanisms"]
+
+
+@cache
+def concrete_classes(package: str) -> tuple[type, ...]:
+    """All classes that a package defines, in all of its modules, and that have nothing abstract left."""
+    found: dict[str, type] = {}
+    for name in _modules(package):
+        for _, member in inspect.getmembers(import_module(name), inspect.isclass):
+            if member.__module__ == name and not inspect.isabstract(member):
+                found[f"{name}.{member.__qualname__}"] = member
+    return tuple(found[name] for name in sorted(found))
+
+
+def mechanisms(package: str, *members: str) -> dict[str, type[Any]]:
+    """The classes of a package that can release, by name: they have ``guarantee`` and all of these members.
+
+    What has no way to be built is a part of others.
+    """
+    return {
+        kind.__name__: kind
+        for kind in concrete_classes(package)
+        if all(_has(kind, name) for name in ("guarantee", *members)) and getattr(kind, "can_release", True)
+        if not getattr(kind, "_is_protocol", False) and kind.__init__ is not object.__init__
+    }
+
+
+def _has(kind: type, name: str) -> bool:
+    return hasattr(kind, name) or name in getattr(kind, "__dataclass_fields__", {})
+
+
+def functions(package: str) -> list[Callable[..., Any]]:
+    """All functions of a package, and all methods of its classes, abstract ones included."""
+    found: list[Callable[..., Any]] = []
+    for name in _modules(package):
+        for _, member in inspect.getmembers(import_module(name)):
+            if getattr(member, "__module__", None) != name:
+                continue
+            if inspect.isfunction(member):
+                found.append(member)
+            elif inspect.isclass(member):
+                found += [one for one in vars(member).values() if inspect.isfunction(one)]
+    return found
+
+
+def _modules(package: str) -> list[str]:
+    root = import_module(package)
+    return [package, *(module.name for module in pkgutil.walk_packages(root.__path__, package + "."))]
