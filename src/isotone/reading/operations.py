@@ -230,7 +230,9 @@ def with_sha256(frame: Frame, text: str, name: str) -> Frame:
     elif engine.is_spark_like():
         hashed = native.selectExpr("*", f"sha2({text}, 256) AS {name}")
     elif engine.is_ibis():
-        hashed = native.mutate(**{name: native[text].hexdigest("sha256")})
+        from isotone.reading.warehouses import with_digest
+
+        return with_digest(frame, text, name)
     elif engine.is_polars():
         import polars as pl
 
@@ -296,10 +298,9 @@ def _joined_list(
         rows = list(zip(*columns.values(), strict=True))
         table = native.sparkSession.createDataFrame(rows, schema).hint("broadcast")
     elif engine.is_ibis():
-        import ibis
+        from isotone.reading.warehouses import list_join
 
-        schema = ibis.schema({text: "string"} | dict.fromkeys(numbers, "int64"))
-        table = ibis.memtable(columns, schema=schema)
+        return list_join(frame, text, values, numbers, how)
     elif engine.is_polars():
         import polars as pl
 

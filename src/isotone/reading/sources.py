@@ -28,11 +28,9 @@ from isotone.privacy.checks import did_you_mean
 from isotone.reading.columns import as_integer, as_real, as_text, quoted
 from isotone.reading.engine import connect, forget, nowhere
 from isotone.reading.types import (
-    Kind,
     Roles,
     column_names,
     duckdb_kind,
-    ibis_kind,
     require_kinds,
     spark_kind,
 )
@@ -169,12 +167,16 @@ def open_source(data: Any, roles: Roles) -> Frame:
     if isinstance(data, (str, os.PathLike)):
         data = DataFile(os.fspath(data))
     if isinstance(data, DataFile):
-        wanted = {
-            **roles,
-            "answer": [*roles.get("answer", ()), *(name for name in data.types if name not in chosen)],
-        }
+        wanted: Roles = {**roles, "answer": [*roles.get("answer", ()), *(set(data.types) - set(chosen))]}
         return _typed(nw.from_native(_open_path(data, wanted)), data.types, chosen)
     forget()
+    if nw.dependencies.is_ibis_table(data):
+        from isotone.reading.warehouses import beneath_ibis, open_table
+
+        beneath = beneath_ibis(data)
+        if beneath is None:
+            return open_table(data, chosen)
+        data = beneath
     try:
         frame = nw.from_native(data)
     except Exception as error:
@@ -195,7 +197,7 @@ def open_source(data: Any, roles: Roles) -> Frame:
             return nw.from_native(
                 engine_columns(connect().from_arrow(lazy_stream(frame.to_native(), chosen)))
             )
-        return _open_elsewhere(frame.select(chosen), roles)
+        return _open_spark(frame.select(chosen), roles)
     if not (engine.is_pandas() or engine.is_polars() or engine.is_pyarrow()):
         raise SourceError(
             f"Frames of {engine.name.lower()} are not read. Pass a pandas, polars or Arrow frame, or a path."
@@ -269,32 +271,19 @@ def _open_relation(relation: Any, roles: Roles) -> Any:
     return engine_columns(chosen, collated=True)
 
 
-def _open_elsewhere(frame: Frame, roles: Roles) -> Frame:
-    """A table of ibis or Spark, which stays there."""
-    native: Any = frame.to_native()
-    if frame.implementation.is_ibis():
-        schema = native.schema()
-        kinds: dict[str, tuple[Kind | None, str]] = {
-            name: (ibis_kind(schema[name]), str(schema[name])) for name in schema
-        }
-        if not _from_memory(frame):
-            require_kinds(roles, kinds, "The table")
-        ids = [name for name, (kind, _) in kinds.items() if kind == "uuid"]
-        return (
-            nw.from_native(native.mutate(**{name: native[name].cast("string") for name in ids}))
-            if ids
-            else frame
+def _open_spark(frame: Frame, roles: Roles) -> Frame:
+    """A table of Spark, which stays there."""
+    if not frame.implementation.is_spark_like():
+        raise SourceError(
+            f"Tables of {frame.implementation.name.lower()} are not read. Pass a path, or a frame of pandas, polars or Arrow."
         )
-    if frame.implementation.is_spark_like():
-        kinds = {
-            column.name: (spark_kind(column.dataType), column.dataType.simpleString())
-            for column in native.schema
-        }
-        require_kinds(roles, kinds, "The table")
-        return frame
-    raise SourceError(
-        f"Tables of {frame.implementation.name.lower()} are not read. Pass a path, or a frame of pandas, polars or Arrow."
-    )
+    native: Any = frame.to_native()
+    kinds = {
+        str(column.name): (spark_kind(column.dataType), str(column.dataType.simpleString()))
+        for column in native.schema
+    }
+    require_kinds(roles, kinds, "The table")
+    return frame
 
 
 def blank(frame: Frame) -> Frame:
@@ -308,20 +297,11 @@ def blank(frame: Frame) -> Frame:
     if frame.implementation.is_duckdb():
         columns = ", ".join(f"NULL::VARCHAR AS {quoted(name)}" for name in schema)
         return nw.from_native(nowhere().query(f"SELECT {columns} WHERE false"))
-    if _from_memory(frame):
-        empty = frame.select(*(nw.lit(None).cast(nw.String).alias(name) for name in schema))
-    else:
-        empty = frame.select(*(_logical(name, dtype).alias(name) for name, dtype in schema.items()))
-    return empty.head(0)
+    if frame.implementation.is_ibis():
+        from isotone.reading.warehouses import emptied
 
-
-def _from_memory(frame: Frame) -> bool:
-    """Whether an expression of ibis stands on a table in memory."""
-    if not frame.implementation.is_ibis():
-        return False
-    from ibis.expr.operations import InMemoryTable
-
-    return bool(frame.to_native().op().find(InMemoryTable))
+        return emptied(frame)
+    return frame.select(*(_logical(name, dtype).alias(name) for name, dtype in schema.items())).head(0)
 
 
 def _logical(name: str, dtype: Any) -> nw.Expr:
@@ -388,7 +368,13 @@ def collect(frame: Frame) -> dict[str, list[Any]]:
             native: Any = frame.to_native()
             rows = native.fetchall()
             return {name: [row[i] for row in rows] for i, name in enumerate(native.columns)}
+        if frame.implementation.is_ibis():
+            from isotone.reading.warehouses import rows_of
+
+            return rows_of(frame)
         return frame.collect().to_dict(as_series=False)
+    except InputError:  # an operation that a database lacks, which compiling shows before the charge
+        raise
     except Exception:  # raised below, outside, so that not even a debugger's chain of errors quotes contents
         pass
     raise SourceError(
@@ -409,7 +395,7 @@ def _open_path(data: DataFile, roles: Roles) -> Any:
             "and .arrow files; open others yourself and pass the table."
         )
     reader = _READERS[ending]
-    allowed = {_read_csv: set(_TEXT_SETTINGS), _read_json_lines: {"encoding"}}.get(reader, set[str]())
+    allowed = _TEXT_SETTINGS if reader is _read_csv else ("encoding",) if reader is _read_json_lines else ()
     for name in data.stated():
         if name not in allowed:
             raise InputError(f"{name} is for CSV files, and {data.path!r} is none.")

@@ -23,7 +23,6 @@ __all__ = [
     "arrow_kind",
     "column_names",
     "duckdb_kind",
-    "ibis_kind",
     "require_kinds",
     "spark_kind",
 ]
@@ -189,24 +188,3 @@ def spark_kind(dtype: Any) -> Kind | None:
         "void": "null",
     }
     return next((kind for known, kind in kinds.items() if name.partition("(")[0] == known), None)
-
-
-def ibis_kind(dtype: Any) -> Kind | None:
-    """The logical type of a column of ibis, None if it is not on the list."""
-    tests: dict[Kind, str] = {
-        "boolean": "is_boolean",
-        "integer": "is_integer",
-        "float": "is_floating",
-        "decimal": "is_decimal",
-        "uuid": "is_uuid",
-        "text": "is_string",
-        "date": "is_date",
-        "timestamp": "is_timestamp",
-        "null": "is_null",
-    }
-    if any(
-        getattr(dtype, test, bool)()
-        for test in ("is_json", "is_binary", "is_nested", "is_interval", "is_time")
-    ):
-        return None
-    return next((kind for kind, test in tests.items() if getattr(dtype, test)()), None)
