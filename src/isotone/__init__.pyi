@@ -15,6 +15,7 @@ from isotone.privacy.guarantee import Guarantee as Guarantee
 from isotone.reading.questions import Answers as Answers
 from isotone.reading.questions import Question as Question
 from isotone.reading.questions import order_of as order_of
+from isotone.reading.sources import DataFile as DataFile
 from isotone.release import plan_waves as plan_waves
 from isotone.release import release_counts as release_counts
 from isotone.release import release_curve as release_curve

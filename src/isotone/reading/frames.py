@@ -93,8 +93,8 @@ def converted(column: Any) -> Any:
     """An Arrow array of the engine's type. No value can make it fail."""
     column = _whole(column)
     if kinds.is_dictionary(column.type):
-        column = _whole(converted(column.dictionary).take(column.indices))
-    elif kinds.is_run_end_encoded(column.type):
+        return _taken(converted(column.dictionary), column.indices)
+    if kinds.is_run_end_encoded(column.type):
         column = _whole(column.cast(column.type.value_type))
     target = engine_type(column.type)
     if kinds.is_temporal(column.type) and target != pa.string_view():
@@ -117,6 +117,13 @@ def converted(column: Any) -> Any:
     ):
         return pa.nulls(len(column), target)
     return by_value(values_of(column))
+
+
+def _taken(values: Any, places: Any) -> Any:
+    """The values at places, of which Arrow takes no views of texts."""
+    if values.type != pa.string_view():
+        return _whole(values.take(places))
+    return _whole(values.cast(pa.large_string()).take(places)).cast(pa.string_view())
 
 
 def by_value(values: Sequence[Any]) -> Any:
@@ -289,7 +296,7 @@ def _pandas_texts(column: Any) -> Any:
     if type(column.dtype).__name__ == "CategoricalDtype":
         names = by_value([*values_of(column.cat.categories), None])
         codes = column.cat.codes.to_numpy().astype(np.int64)
-        return names.take(pa.array(np.where(codes < 0, len(names) - 1, codes)))
+        return _taken(names, pa.array(np.where(codes < 0, len(names) - 1, codes)))
     storage = getattr(column.array, "_pa_array", None)
     if isinstance(storage, pa.ChunkedArray):
         return converted(storage)

@@ -221,6 +221,8 @@ def engine_columns(relation: Any, *, collated: bool = False) -> Any:
 
 def _engine_column(column: str, dtype: Any, collated: bool) -> str:
     text = f"CAST({column} AS VARCHAR)"
+    if duckdb_kind(dtype) is None:  # of a frame in memory; elsewhere it is refused
+        return "CAST(NULL AS VARCHAR)"
     match dtype.id:
         case "boolean" | "bigint" | "double":
             return column
@@ -256,7 +258,6 @@ def _open_relation(relation: Any, roles: Roles) -> Any:
         name: (duckdb_kind(dtype), str(dtype))
         for name, dtype in zip(relation.columns, relation.types, strict=True)
     }
-    require_kinds(roles, types, "The table")
     rows = "isotone_rows"
     if relation.query(rows, "SELECT current_setting('default_collation')").fetchall()[0][0]:
         raise InputError(
@@ -267,6 +268,8 @@ def _open_relation(relation: Any, roles: Roles) -> Any:
         raise InputError(
             "This relation of DuckDB stands on a pandas frame, whose types DuckDB takes from some of its values. Pass the frame itself."
         )
+    if "ARROW_SCAN" not in plan:  # a frame in memory, whose types may come from its values
+        require_kinds(roles, types, "The table")
     chosen = relation.project(", ".join(map(quoted, column_names(roles))))
     return engine_columns(chosen, collated=True)
 

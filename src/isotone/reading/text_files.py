@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from isotone.errors import InputError
 from isotone.reading.sources import DataFile, SourceError, no_column
 
-__all__ = ["Layout", "layout_of", "read_fields", "read_lines"]
+__all__ = ["Layout", "layout_of", "read_fields", "read_lines", "records_of"]
 
 _BLOCK = 1 << 20
 _LONGEST_HEADER = 1 << 22
@@ -85,6 +85,11 @@ def _first_record(block: bytes, separator: bytes, newline: bytes) -> tuple[list[
 def _field(found: re.Match[bytes]) -> bytes:
     quoted, behind, plain, _ = found.groups()
     return plain if quoted is None else quoted.replace(b'""', b'"') + behind
+
+
+def records_of(text: bytes, layout: Layout) -> Iterator[list[bytes]]:
+    """The records of a text, the header line first, by the rule itself."""
+    return _slow(text, layout.separator.encode(), layout.newline.encode())
 
 
 def read_fields(file: str, layout: Layout) -> Iterator[list[Any]]:

@@ -33,14 +33,14 @@ Kind = Literal["boolean", "integer", "float", "decimal", "text", "date", "timest
 Role = Literal["unit", "answer", "element", "category", "group", "number", "date", "label"]
 """What a column is for."""
 
-Roles = Mapping[Role, Sequence[str]]
-"""The columns that are read, by what they are for."""
+Roles = Mapping[str, Sequence[str]]
+"""The columns that are read, by what they are for (:data:`Role`)."""
 
 MEANINGS: dict[Kind, tuple[str, str]] = {
     "boolean": ("`true` or `false`", "1 or 0"),
     "integer": (
         "its digits; of more than 250 digits: missing",
-        "the number; beyond 64 bits the nearest float, and where whole numbers are read ±10¹⁷",
+        "the number; beyond 64 bits the nearest float; where counts are read at most ±10¹⁷; of more than 250 digits: clamped",
     ),
     "float": (
         "its shortest digits, whole numbers without a point; NaN, ±∞ and what reaches ±10³⁰⁰: missing",
@@ -64,14 +64,14 @@ MEANINGS: dict[Kind, tuple[str, str]] = {
 _TEXTS: tuple[Kind, ...] = get_args(Kind)
 _NUMBERS: tuple[Kind, ...] = ("boolean", "integer", "float", "decimal", "text", "null")
 
-ROLES: dict[Role, tuple[tuple[Kind, ...], str]] = {
+ROLES: dict[str, tuple[tuple[Kind, ...], str]] = {
     "unit": (
         _TEXTS,
         "as text; blank, `NA`, `NaN`, `null`, `none` and the like name nobody, and the row is left out",
     ),
     "answer": (
         _TEXTS,
-        "as a word of the list, in any case, or as a number of it; comparisons such as `>= 140` as a number",
+        "as a word of the list, in any case, or as a number of it; comparisons such as `>= 140` as a number, and ±∞ is missing",
     ),
     "element": (_TEXTS, "as text, one of the public elements"),
     "category": (_TEXTS, "as text, one of the public categories"),
@@ -100,7 +100,7 @@ def column_names(roles: Roles) -> list[str]:
     return list(dict.fromkeys(name for names in roles.values() for name in names))
 
 
-def require_kinds(roles: Roles, types: Mapping[str, tuple[Kind | None, str]], where: str) -> None:
+def require_kinds(roles: Roles, types: Mapping[str, tuple[str | None, str]], where: str) -> None:
     """Refuse a column whose type is not read in its role. ``types`` has its kind (None: not on the list) and its name in the engine."""
     for role, names in roles.items():
         for name in names:

@@ -202,7 +202,7 @@ def _from_str(value: str) -> str:
 
 def _from_int(value: Any) -> str | None:
     whole = int(value)
-    return str(whole) if abs(whole) < 10**_DIGITS else None
+    return str(whole) if abs(whole) < 10**_DIGITS else "inf" if whole > 0 else "-inf"
 
 
 def _from_float(value: Any) -> str | None:
@@ -218,15 +218,15 @@ def _from_float(value: Any) -> str | None:
 def _from_decimal(value: Decimal) -> str | None:
     if value.is_nan():
         return None
-    if value.is_infinite() or value.adjusted() >= 300:
-        return "inf" if value > 0 else "-inf"
     if value.is_zero():
         return "0"
-    if abs(value.adjusted()) > _DIGITS:
+    if value.is_infinite() or value.adjusted() >= _DIGITS:
+        return "inf" if value > 0 else "-inf"
+    if value.adjusted() < -_DIGITS:
         return None
     digits = format(value, "f")
     digits = digits.rstrip("0").rstrip(".") if "." in digits else digits
-    return digits if len(digits) <= _DIGITS else None
+    return digits if len(digits) <= _DIGITS + 2 else None
 
 
 def _from_complex(value: Any) -> str | None:

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import Field, ValidationError, create_model, model_validator
 
-from isotone.errors import SpecError
+from isotone.errors import InputError, SpecError
 from isotone.privacy.checks import did_you_mean
 from isotone.privacy.guarantee import Guarantee, Neighbours
 from isotone.reading.questions import Answers, Question, book_of
-from isotone.reading.sources import ColumnType, Declared
+from isotone.reading.sources import ColumnType, DataFile
 from isotone.release.kinds import KINDS, Kind
 from isotone.release.manifest import Stated, content_hash
 from isotone.release.sections import Amount, Asked, Real, Section, Size, Text
@@ -38,8 +38,16 @@ class Data(Section):
     """The column that says whose row it is. Without it every row is one unit; rows without a value are dropped."""
     element: Text | None = None
     """Counts, long data: the column that names the element which the unit has. A row is one yes."""
-    columns: dict[str, str] = Field(default={})
-    """Counts, wide data: the column of each element that is not called like the element."""
+    columns: dict[str, str] | list[str] = Field(default={})
+    """Counts, wide data: the column of each element that is not called like the element. With header = false: the list of the names of all columns."""
+    separator: str | None = None
+    """CSV: what stands between fields, such as ";". By default a comma, and a tabulator in .tsv files."""
+    encoding: str | None = None
+    """CSV and JSON lines: the encoding of letters, such as "latin-1" or "cp1252". By default "utf-8"."""
+    header: bool = True
+    """CSV: whether the first line names the columns. Without it columns and newline are stated."""
+    newline: Literal["\n", "\r\n", "\r"] | None = None
+    """CSV, with header = false: how lines end, "\\n", "\\r\\n" or "\\r". With a header line, it is the ending of that line."""
     yes: list[str] | None = None
     """Counts: the words that mean yes, in any case. By default 1, true, t, yes, y."""
     no: list[str] | None = None
@@ -71,7 +79,24 @@ class Data(Section):
             )
         if (self.by is None) != (self.groups is None):
             raise ValueError("by and groups go together: the column, and the public list of its values")
+        if self.header and isinstance(self.columns, list):
+            raise ValueError("a list of columns is for files without a header line: state header = false")
+        self.file(self.path)
         return self
+
+    def file(self, path: str) -> DataFile:
+        """The data at a path, written and typed as stated."""
+        names = tuple(self.columns) if isinstance(self.columns, list) else ()
+        encoding = "utf-8" if self.encoding is None else self.encoding
+        try:
+            return DataFile(path, self.types, self.separator, encoding, self.header, names, self.newline)
+        except InputError as error:
+            raise ValueError(str(error)) from None
+
+    @property
+    def element_columns(self) -> dict[str, str]:
+        """The columns of elements that are not called like them."""
+        return {} if isinstance(self.columns, list) else self.columns
 
     @property
     def answers(self) -> Answers:
@@ -194,9 +219,9 @@ class _SpecHead(Section):
         return self.privacy.unit or self.data.unit or "record"
 
     @property
-    def source(self) -> Declared:
+    def source(self) -> DataFile:
         """The data with the types that are declared for its columns."""
-        return Declared(str(self.resolve(self.data.path)), self.data.types)
+        return self.data.file(str(self.resolve(self.data.path)))
 
     @property
     def hash(self) -> str:
@@ -209,7 +234,7 @@ class _SpecHead(Section):
     def identity(self) -> dict[str, Any]:
         """What identifies the data in a request. It is the path and the declared types, nothing of the contents."""
         path = Path(self.resolve(self.data.path)).absolute()
-        return {"path": str(path), "types": dict(self.data.types)}
+        return {"path": str(path), "types": dict(self.data.types), **self.source.stated()}
 
     def head(self) -> dict[str, Any]:
         """What a plan says first."""

@@ -10,7 +10,7 @@ from pydantic import Field
 from isotone.counts.breakdowns.cells import Breakdown, read_breakdown
 from isotone.errors import InputError
 from isotone.privacy.checks import shown
-from isotone.reading.columns import name_text
+from isotone.reading.columns import public_texts
 from isotone.release.kinds.breakdown.query import RESERVED
 from isotone.release.kinds.counts.section import OrderSection
 from isotone.release.kinds.parameters import column_name, public_names, require_writable
@@ -64,6 +64,5 @@ def _list(name: Any, said: Any) -> Any:
         found: Any = dict(zip(values, parents, strict=True))
     else:
         found = values = public_names(() if said is None else said, f"groups[{name!r}]")
-    if len({name_text(value) for value in values}) < len(values):
-        raise InputError(f"groups[{name!r}] must be a public list of distinct values.")
+    public_texts(values, f"groups[{name!r}]")
     return found

@@ -34,8 +34,8 @@ __all__ = ["check_counts"]
 def check_counts(spec: Spec, source: Any) -> list[str]:
     """Records that break the order, groups and elements outside the lists, answers that are neither yes nor no."""
     P, data, answers = spec_order(spec), spec.data, spec.data.answers
-    book = questions_for(P, spec.asked.values(), {**data.columns}, data.element)
-    where = RecordSource(source, data.element, {**data.columns}, book)
+    book = questions_for(P, spec.asked.values(), {**data.element_columns}, data.element)
+    where = RecordSource(source, data.element, {**data.element_columns}, book)
     listed = ((data.by, tuple(map(label, data.groups))),) if data.by and data.groups else ()
     groups = Groups(listed) if listed else None
     rules = RecordRules(data.unit, data.contributions, "close", None, answers)
@@ -113,7 +113,7 @@ def _odd_answers(source: RecordSource, element: Any, answers: Answers) -> list[s
         return []
     missing = question.missing if question and question.missing else answers.missing
     column = source.wanted(element)[0]
-    frame = open_source(source.data, [column])
+    frame = open_source(source.data, {"answer": [column]})
     schema = frame.collect_schema()
     dtype = schema[column]
     # What is a yes only because it is missing, and a no only because it is missing, is neither.

@@ -206,7 +206,7 @@ def spec_request(spec: Spec, asked: OrderSection, **cells: Any) -> CountRequest:
         spec.privacy.guarantee(spec.unit),
         unit=data.unit,
         element=data.element,
-        columns={**data.columns},
+        columns={**data.element_columns},
         answers=data.answers,
         on_violation=data.on_violation,
         on_conflict=data.on_conflict or "first",
